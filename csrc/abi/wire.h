@@ -1,0 +1,37 @@
+// What goes over a link in front of payload. Little-endian hosts only; both ends check `magic`.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace pccl::abi {
+
+inline constexpr std::uint16_t kWireVersion = 1;
+inline constexpr std::uint16_t kCollectiveMagic = 0xC011;
+inline constexpr std::uint16_t kMessageMagic = 0x5E9D;
+
+/// Opens the bytes of one collective on one link: what this rank believes it is doing.
+struct CollectiveHeader {
+    std::uint16_t magic;
+    std::uint8_t kind;       // schedule::CollectiveKind
+    std::uint8_t data_type;  // DataType
+    std::uint8_t reduce_op;  // ReduceOp
+    std::uint8_t algorithm;  // schedule::Algorithm
+    std::uint16_t root;
+    std::uint32_t sequence;  // of collectives in this group, modulo 2^32
+    std::uint32_t window;    // bytes of a block in one round of the program
+    std::uint64_t count;     // elements in one block (all_gather_v and friends: digest of all counts)
+    std::uint64_t reserved;
+};
+static_assert(sizeof(CollectiveHeader) == 32 && std::is_trivially_copyable_v<CollectiveHeader>);
+
+/// Opens one point-to-point message.
+struct MessageHeader {
+    std::uint16_t magic;
+    std::uint16_t reserved;
+    std::int32_t tag;
+    std::uint64_t bytes;
+};
+static_assert(sizeof(MessageHeader) == 16 && std::is_trivially_copyable_v<MessageHeader>);
+
+}  // namespace pccl::abi

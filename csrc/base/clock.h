@@ -1,0 +1,55 @@
+// Time: the only place that reads a clock or sleeps.
+//
+// Code that decides by time takes a Clock, so that tests can drive it by hand (ManualClock in
+// transport/loopback). A Deadline is a point on a clock; "never" is a valid deadline.
+#pragma once
+
+#include <chrono>
+
+#include "csrc/base/export.h"
+
+namespace pccl {
+
+using Duration = std::chrono::nanoseconds;
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+class PCCL_API Clock {
+   public:
+    virtual ~Clock() = default;
+    [[nodiscard]] virtual TimePoint now() const = 0;
+    virtual void sleep_for(Duration duration) const = 0;
+};
+
+/// CLOCK_MONOTONIC: jumps of the wall clock do not disturb it.
+[[nodiscard]] PCCL_API const Clock& system_clock();
+
+/// Milliseconds since the Unix epoch, for records people read.
+[[nodiscard]] PCCL_API long long wall_clock_ms();
+
+class Deadline {
+   public:
+    static Deadline never() { return Deadline(TimePoint::max()); }
+    /// A negative or huge timeout means never.
+    static Deadline after(Duration timeout, const Clock& clock = system_clock()) {
+        const TimePoint now = clock.now();
+        const bool unbounded = timeout < Duration::zero() || timeout > TimePoint::max() - now;
+        return unbounded ? never() : Deadline(now + timeout);
+    }
+
+    [[nodiscard]] bool is_never() const { return at_ == TimePoint::max(); }
+    [[nodiscard]] bool passed(const Clock& clock = system_clock()) const {
+        return !is_never() && clock.now() >= at_;
+    }
+    /// Zero once passed; Duration::max() for never.
+    [[nodiscard]] Duration remaining(const Clock& clock = system_clock()) const {
+        if (is_never()) return Duration::max();
+        const TimePoint now = clock.now();
+        return now >= at_ ? Duration::zero() : at_ - now;
+    }
+
+   private:
+    explicit Deadline(TimePoint at) : at_(at) {}
+    TimePoint at_;
+};
+
+}  // namespace pccl

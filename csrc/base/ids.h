@@ -1,0 +1,21 @@
+// Identifiers that every room shares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pccl {
+
+/// Position of a process in its group, 0 <= rank < size.
+using Rank = int;
+
+/// Index of an independent ordered stream between two ranks.
+using ChannelId = int;
+
+inline constexpr Rank kNoRank = -1;
+
+inline constexpr std::size_t kCacheLine = 64;
+inline constexpr std::size_t kKiB = 1024;
+inline constexpr std::size_t kMiB = 1024 * kKiB;
+
+}  // namespace pccl

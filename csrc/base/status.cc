@@ -1,0 +1,119 @@
+#include "csrc/base/status.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include "csrc/base/text.h"
+
+namespace pccl {
+namespace {
+
+StatusCode code_from_errno(int error) {
+    switch (error) {
+        case EINVAL:
+            return StatusCode::kInvalidArgument;
+        case ENOSYS:
+        case EOPNOTSUPP:
+        case EPERM:
+        case EACCES:
+            return StatusCode::kUnsupported;
+        case ETIMEDOUT:
+            return StatusCode::kTimeout;
+        case ENOMEM:
+        case EMFILE:
+        case ENFILE:
+        case ENOSPC:
+        case ENOBUFS:
+            return StatusCode::kResourceExhausted;
+        default:
+            return StatusCode::kUnavailable;
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(StatusCode code) {
+    switch (code) {
+        case StatusCode::kOk:
+            return "ok";
+        case StatusCode::kInvalidArgument:
+            return "invalid_argument";
+        case StatusCode::kUnsupported:
+            return "unsupported";
+        case StatusCode::kUnavailable:
+            return "unavailable";
+        case StatusCode::kPeerLost:
+            return "peer_lost";
+        case StatusCode::kTimeout:
+            return "timeout";
+        case StatusCode::kMismatch:
+            return "mismatch";
+        case StatusCode::kAborted:
+            return "aborted";
+        case StatusCode::kResourceExhausted:
+            return "resource_exhausted";
+        case StatusCode::kInternal:
+            return "internal";
+    }
+    return "unknown";
+}
+
+Status::Status(StatusCode code, std::string message, Rank peer)
+    : detail_(code == StatusCode::kOk
+                  ? nullptr
+                  : std::make_shared<const Detail>(Detail{code, std::move(message), peer})) {}
+
+Status Status::invalid_argument(std::string message) {
+    return {StatusCode::kInvalidArgument, std::move(message)};
+}
+Status Status::unsupported(std::string message) {
+    return {StatusCode::kUnsupported, std::move(message)};
+}
+Status Status::unavailable(std::string message) {
+    return {StatusCode::kUnavailable, std::move(message)};
+}
+Status Status::peer_lost(Rank peer, std::string message) {
+    return {StatusCode::kPeerLost, std::move(message), peer};
+}
+Status Status::timeout(std::string message, Rank peer) {
+    return {StatusCode::kTimeout, std::move(message), peer};
+}
+Status Status::mismatch(Rank peer, std::string message) {
+    return {StatusCode::kMismatch, std::move(message), peer};
+}
+Status Status::aborted(std::string message) {
+    return {StatusCode::kAborted, std::move(message)};
+}
+Status Status::resource_exhausted(std::string message) {
+    return {StatusCode::kResourceExhausted, std::move(message)};
+}
+Status Status::internal(std::string message) {
+    return {StatusCode::kInternal, std::move(message)};
+}
+
+Status Status::from_errno(int error, std::string_view what) {
+    return {code_from_errno(error), concat(what, ": ", std::generic_category().message(error))};
+}
+
+const std::string& Status::message() const {
+    static const std::string empty;
+    return detail_ ? detail_->message : empty;
+}
+
+Status Status::with_context(std::string_view context) const {
+    if (is_ok()) return {};
+    return {detail_->code, concat(context, ": ", detail_->message), detail_->peer};
+}
+
+std::string Status::to_string() const {
+    return is_ok() ? "ok" : concat(pccl::to_string(code()), ": ", message());
+}
+
+void assertion_failed(const char* what, const char* file, int line) {
+    std::fprintf(stderr, "pccl: internal error: %s is false at %s:%d\n", what, file, line);
+    std::abort();
+}
+
+}  // namespace pccl

@@ -1,0 +1,124 @@
+// Status and Result<T>: how every fallible function below the Python surface reports.
+//
+// A code is chosen by what the caller does next, not by where the fault arose. A Status that blames a
+// peer carries its rank, so that nobody has to parse a message. An ok Status is one null pointer wide.
+//
+//     Result<Fd> open_it();
+//     Status use_it() {
+//         PCCL_ASSIGN_OR_RETURN(Fd fd, open_it());
+//         PCCL_TRY(write_header(fd));
+//         return Status::ok();
+//     }
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "csrc/base/export.h"
+#include "csrc/base/ids.h"
+
+namespace pccl {
+
+enum class StatusCode {
+    kOk,
+    kInvalidArgument,    // the caller passed something wrong: mend the call
+    kUnsupported,        // this build or this combination cannot do it: choose another
+    kUnavailable,        // not here or not now: try elsewhere or later
+    kPeerLost,           // a peer died, closed or spoke nonsense: shrink or stop
+    kTimeout,            // the deadline passed: the message names who is missing
+    kMismatch,           // two ranks disagree about one operation: mend the program
+    kAborted,            // somebody called abort
+    kResourceExhausted,  // memory, descriptors, slots: free some or raise the bound
+    kInternal,           // our bug
+};
+
+[[nodiscard]] PCCL_API std::string_view to_string(StatusCode code);
+
+class [[nodiscard]] PCCL_API Status {
+   public:
+    Status() = default;
+    Status(StatusCode code, std::string message, Rank peer = kNoRank);
+
+    static Status ok() { return {}; }
+    static Status invalid_argument(std::string message);
+    static Status unsupported(std::string message);
+    static Status unavailable(std::string message);
+    static Status peer_lost(Rank peer, std::string message);
+    static Status timeout(std::string message, Rank peer = kNoRank);
+    static Status mismatch(Rank peer, std::string message);
+    static Status aborted(std::string message);
+    static Status resource_exhausted(std::string message);
+    static Status internal(std::string message);
+    /// Code from errno, message "<what>: <strerror>".
+    static Status from_errno(int error, std::string_view what);
+
+    [[nodiscard]] bool is_ok() const { return detail_ == nullptr; }
+    [[nodiscard]] StatusCode code() const { return detail_ ? detail_->code : StatusCode::kOk; }
+    /// Empty when ok.
+    [[nodiscard]] const std::string& message() const;
+    /// The rank to blame, or kNoRank.
+    [[nodiscard]] Rank peer() const { return detail_ ? detail_->peer : kNoRank; }
+
+    /// The same status with "<context>: " before its message; ok stays ok.
+    [[nodiscard]] Status with_context(std::string_view context) const;
+    /// "peer_lost: rank 3 closed its connection"; "ok" when ok.
+    [[nodiscard]] std::string to_string() const;
+
+   private:
+    struct Detail {
+        StatusCode code;
+        std::string message;
+        Rank peer;
+    };
+    std::shared_ptr<const Detail> detail_;
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+   public:
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}          // NOLINT: implicit by design
+    Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT: implicit by design
+
+    [[nodiscard]] bool is_ok() const { return state_.index() == 0; }
+    [[nodiscard]] T& value() & { return std::get<0>(state_); }
+    [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+    [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+    [[nodiscard]] T& operator*() & { return value(); }
+    [[nodiscard]] T* operator->() { return &value(); }
+    [[nodiscard]] const T* operator->() const { return &value(); }
+
+    [[nodiscard]] Status status() const { return is_ok() ? Status::ok() : std::get<1>(state_); }
+
+   private:
+    std::variant<T, Status> state_;
+};
+
+/// Prints the message with its origin and aborts: only for our own broken invariants.
+[[noreturn]] PCCL_API void assertion_failed(const char* what, const char* file, int line);
+
+}  // namespace pccl
+
+#define PCCL_CONCAT_INNER(a, b) a##b
+#define PCCL_CONCAT(a, b) PCCL_CONCAT_INNER(a, b)
+
+/// Returns the Status from the enclosing function unless it is ok.
+#define PCCL_TRY(expression)                                               \
+    do {                                                                   \
+        if (::pccl::Status pccl_try_status = (expression); !pccl_try_status.is_ok()) \
+            return pccl_try_status;                                        \
+    } while (false)
+
+/// Declares or assigns `target` from a Result, or returns its Status from the enclosing function.
+#define PCCL_ASSIGN_OR_RETURN(target, expression) \
+    PCCL_ASSIGN_OR_RETURN_INNER(PCCL_CONCAT(pccl_result_, __LINE__), target, expression)
+#define PCCL_ASSIGN_OR_RETURN_INNER(result, target, expression) \
+    auto result = (expression);                                 \
+    if (!result.is_ok()) return result.status();                \
+    target = std::move(result).value()
+
+#define PCCL_ASSERT(condition) \
+    ((condition) ? (void)0 : ::pccl::assertion_failed(#condition, __FILE__, __LINE__))

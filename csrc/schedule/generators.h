@@ -1,0 +1,41 @@
+// The built-in algorithms. Each makes one rank's program on demand, so that large n costs no n x n memory.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/schedule/schedule.h"
+
+namespace pccl::schedule {
+
+enum class Algorithm : std::uint8_t {
+    kRing,               // all_reduce, all_gather, reduce_scatter, broadcast, reduce
+    kDoubleBinaryTree,   // all_reduce, broadcast, reduce
+    kRecursiveDoubling,  // all_reduce (whole vector), all_gather; any n
+    kRecursiveHalving,   // reduce_scatter, all_reduce (halving, then doubling); any n
+    kBruck,              // all_gather, all_to_all
+    kOneShot,            // all-pairs in one round: all_reduce, all_gather, reduce_scatter, broadcast, gather, ...
+    kTwoShot,            // all-pairs reduce_scatter, then all-pairs all_gather: all_reduce
+    kBinomial,           // broadcast, reduce, gather, scatter
+    kPairwise,           // all_to_all
+};
+
+[[nodiscard]] PCCL_API std::string_view to_string(Algorithm algorithm);
+
+/// Every algorithm that can make `kind`.
+[[nodiscard]] PCCL_API std::span<const Algorithm> algorithms_for(CollectiveKind kind);
+
+/// Errors: kInvalidArgument for a shape out of range (1 <= ranks <= 65536, 0 <= root < ranks, chunks >= 1,
+/// slots >= 1, or a chunk count that the algorithm cannot use), kUnsupported where the algorithm does not
+/// make this collective.
+[[nodiscard]] PCCL_API Result<Program> generate_program(Algorithm algorithm, const Shape& shape, Rank rank);
+
+/// The programs of all ranks.
+[[nodiscard]] PCCL_API Result<Schedule> generate(Algorithm algorithm, const Shape& shape);
+
+/// The chunk count an algorithm needs at least for `shape.ranks` (ring and two-shot all_reduce: n; else 1);
+/// it accepts any multiple.
+[[nodiscard]] PCCL_API int chunk_granularity(Algorithm algorithm, CollectiveKind kind, int ranks);
+
+}  // namespace pccl::schedule

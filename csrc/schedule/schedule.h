@@ -1,0 +1,140 @@
+// The program of a collective as a plain value.
+//
+// A Schedule says, for one collective over n ranks, what each rank does. Buffers are made of blocks (one
+// for each rank, or just one, see `blocks`), each block is cut into `chunks` chunks, and chunk i of a
+// buffer is chunk i % chunks of block i / chunks. A rank's Program is a set of lanes: the steps of a lane
+// run in order, lanes run side by side, and a step may wait for steps of other lanes of the same rank.
+//
+// A (sender, receiver, channel) triple is a FIFO of messages; one send step fills one slot, one receive
+// step empties one. It holds `slots` messages at the sender's expense: a send blocks while all are full.
+// Each end of a FIFO is used by one lane only, so the order of messages is the order of its steps.
+//
+// Reduction is dst = dst (+) incoming, or dst = src (+) incoming where a step names both. The operator is
+// commutative and, up to rounding, associative.
+//
+// The step set is a superset of MSCCL's (github.com/microsoft/msccl), so that its XML imports one to one.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/export.h"
+#include "csrc/base/ids.h"
+
+namespace pccl::schedule {
+
+enum class CollectiveKind : std::uint8_t {
+    kAllReduce,
+    kAllGather,
+    kReduceScatter,
+    kBroadcast,
+    kReduce,
+    kGather,
+    kScatter,
+    kAllToAll,
+};
+
+[[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
+
+enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
+
+/// Blocks in `buffer` (kInput or kOutput) of one rank: n where the collective has one block for each rank,
+/// else 1. A root-only buffer (gather's output, scatter's input) counts as if every rank had it.
+[[nodiscard]] PCCL_API int blocks(CollectiveKind kind, Buffer buffer, int ranks);
+
+/// `count` chunks from chunk `offset` on.
+struct Slice {
+    Buffer buffer = Buffer::kInput;
+    int offset = 0;
+    int count = 0;
+    auto operator<=>(const Slice&) const = default;
+};
+
+/// One end of a FIFO, seen from the rank that runs the step.
+struct Port {
+    Rank peer = kNoRank;
+    ChannelId channel = 0;
+    [[nodiscard]] bool is_used() const { return peer != kNoRank; }
+    auto operator<=>(const Port&) const = default;
+};
+
+/// Steps [0, step] of `lane` must be done first.
+struct Dependency {
+    int lane = 0;
+    int step = 0;
+    auto operator<=>(const Dependency&) const = default;
+};
+
+// Which operands each action uses:
+//
+//   action                 from   src         dst     to
+//   kNop                                                      (only waits)
+//   kCopy                         read        write
+//   kReduce                       read        read+write      dst = dst (+) src
+//   kSend                         read                 send
+//   kRecv                  recv               write
+//   kRecvCopySend          recv               write    send
+//   kRecvReduce            recv   read or -   write           dst = src (+) incoming; no src: dst (+)= incoming
+//   kRecvReduceSend        recv   read                 send   sends src (+) incoming, stores nothing
+//   kRecvReduceCopySend    recv   read or -   write    send   kRecvReduce, and sends the result
+//   kSwitchPhase                                              moves to the next phase of the network
+//
+// "-" is a slice with count 0. All slices of a step have the same count.
+enum class Action : std::uint8_t {
+    kNop,
+    kCopy,
+    kReduce,
+    kSend,
+    kRecv,
+    kRecvCopySend,
+    kRecvReduce,
+    kRecvReduceSend,
+    kRecvReduceCopySend,
+    kSwitchPhase,
+};
+
+[[nodiscard]] PCCL_API std::string_view to_string(Action action);
+
+struct Step {
+    Action action = Action::kNop;
+    Slice src;
+    Slice dst;
+    Port from;
+    Port to;
+    std::vector<Dependency> after;
+    auto operator<=>(const Step&) const = default;
+};
+
+using Lane = std::vector<Step>;
+
+/// What one rank does. Scratch holds `scratch_chunks` chunks, each as large as the largest chunk.
+struct Program {
+    std::vector<Lane> lanes;
+    int scratch_chunks = 0;
+    auto operator<=>(const Program&) const = default;
+};
+
+/// What all ranks must agree on for a schedule to fit together.
+struct Shape {
+    CollectiveKind kind = CollectiveKind::kAllReduce;
+    int ranks = 1;
+    Rank root = 0;   // only for rooted collectives; otherwise 0
+    int chunks = 1;  // in each block
+    int slots = 2;   // messages that a FIFO holds
+    auto operator<=>(const Shape&) const = default;
+};
+
+struct Schedule {
+    std::string name;
+    Shape shape;
+    std::vector<Program> programs;  // one for each rank
+    auto operator<=>(const Schedule&) const = default;
+};
+
+/// Many lines, one a step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".
+[[nodiscard]] PCCL_API std::string to_string(const Schedule& schedule);
+
+}  // namespace pccl::schedule

@@ -1,0 +1,70 @@
+// A transport: one way of moving bytes between processes, one object of each kind in a process.
+//
+// A transport publishes an opaque address. Peers carry it through the rendezvous and hand it to connect()
+// of their transport of the same kind; transports know neither the rendezvous nor the topology. Every
+// connection proves the group's secret both ways (handshake.h) before anything else from it is parsed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "csrc/base/clock.h"
+#include "csrc/transport/link.h"
+
+namespace pccl::transport {
+
+/// Names a group in a handshake; random, not secret.
+using GroupId = std::array<std::uint8_t, 16>;
+/// Shared by the ranks of a group; never sent.
+using Secret = std::array<std::uint8_t, 32>;
+
+/// Channels of every link.
+inline constexpr ChannelId kCollectiveChannel = 0;
+inline constexpr ChannelId kMessageChannel = 1;
+inline constexpr int kChannels = 2;
+
+/// What a connection is for; the acceptor believes it only once the secret is proven.
+struct LinkRequest {
+    GroupId group{};
+    Rank source = 0;       // connects and sends
+    Rank destination = 0;  // accepts and receives
+    int group_size = 1;    // scales the buffers
+};
+
+/// What a transport asks of, and tells, its process about incoming connections. Called on the thread that
+/// runs Transport::accept().
+class Acceptor {
+   public:
+    virtual ~Acceptor() = default;
+    /// nullopt for a group that this process is not in.
+    virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
+    virtual void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) = 0;
+    /// A connection that failed its handshake: logged once by the implementation.
+    virtual void refused(TransportKind kind, const Status& why) = 0;
+};
+
+class Transport {
+   public:
+    virtual ~Transport() = default;
+
+    [[nodiscard]] virtual TransportKind kind() const = 0;
+    /// For peers' connect(). At most 1 KiB.
+    [[nodiscard]] virtual std::string address() const = 0;
+    /// Whether a connection to `address` could work from here (shm: same host and namespaces). The reason
+    /// when not goes to the log.
+    [[nodiscard]] virtual Status reaches(const std::string& address) const = 0;
+    /// Opens a link to the process at `address`; waits at most until `deadline`. The far process accepts on
+    /// its own background thread, so this never waits for what that process's user does.
+    virtual Result<std::unique_ptr<SendLink>> connect(const std::string& address, const LinkRequest& request,
+                                                      const Secret& secret, Deadline deadline) = 0;
+    /// Readable when accept() has something to do; -1 where nothing needs accepting.
+    [[nodiscard]] virtual int accept_fd() const = 0;
+    /// Advances incoming connections without blocking: handshakes that are complete become RecvLinks.
+    virtual void accept(Acceptor& acceptor) = 0;
+};
+
+}  // namespace pccl::transport
