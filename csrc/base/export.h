@@ -2,4 +2,4 @@
 // Everything is compiled with hidden visibility; a type or function without the mark is private.
 #pragma once
 
-#define PCCL_API __attribute__((visibility("default")))
+#define PCCL_API [[gnu::visibility("default")]]
