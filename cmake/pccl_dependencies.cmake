@@ -1,0 +1,42 @@
+# Third-party code, each behind one target of ours. None of it is visible outside libpccl.so.
+
+find_package(Threads REQUIRED)
+
+if(PCCL_DEPS_DIR)
+  # The machine that runs this build may have no libcrypto.so.3 of its own.
+  list(PREPEND CMAKE_PREFIX_PATH ${PCCL_DEPS_DIR})
+  set(OPENSSL_ROOT_DIR ${PCCL_DEPS_DIR})
+  set(OPENSSL_USE_STATIC_LIBS ON)
+endif()
+
+function(pccl_header_library TARGET HEADER PACKAGE)
+  find_path(${TARGET}_INCLUDE_DIR ${HEADER})
+  if(NOT ${TARGET}_INCLUDE_DIR)
+    message(FATAL_ERROR " ${HEADER} not found: apt-get install ${PACKAGE}, or set PCCL_DEPS_DIR")
+  endif()
+  add_library(${TARGET} INTERFACE)
+  target_include_directories(${TARGET} SYSTEM INTERFACE ${${TARGET}_INCLUDE_DIR})
+endfunction()
+
+pccl_header_library(pccl_fmt fmt/format.h libfmt-dev)
+target_compile_definitions(pccl_fmt INTERFACE FMT_HEADER_ONLY)
+pccl_header_library(pccl_spdlog spdlog/spdlog.h libspdlog-dev)
+target_compile_definitions(pccl_spdlog INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+target_link_libraries(pccl_spdlog INTERFACE pccl_fmt)
+pccl_header_library(pccl_json nlohmann/json.hpp nlohmann-json3-dev)
+
+find_package(OpenSSL COMPONENTS Crypto)
+if(NOT TARGET OpenSSL::Crypto)
+  message(FATAL_ERROR " OpenSSL not found: apt-get install libssl-dev, or set PCCL_DEPS_DIR")
+endif()
+add_library(pccl_crypto INTERFACE)
+target_link_libraries(pccl_crypto INTERFACE OpenSSL::Crypto)
+
+if(PCCL_WITH_CUDA)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(STATUS "no nvcc: building without CUDA")
+    set(PCCL_WITH_CUDA OFF)
+  endif()
+endif()

@@ -1,0 +1,23 @@
+# libpccl.so: all rooms, no torch. Only what PCCL_API marks is visible.
+
+set(PCCL_PACKAGE_DIR ${PROJECT_BINARY_DIR}/python/pccl)
+
+get_property(objects GLOBAL PROPERTY PCCL_ROOM_OBJECTS)
+get_property(libraries GLOBAL PROPERTY PCCL_ROOM_LIBRARIES)
+add_library(pccl SHARED ${objects})
+target_link_libraries(pccl PRIVATE pccl_flags ${libraries})
+target_link_options(
+  pccl
+  PRIVATE
+    # A static libcrypto (PCCL_DEPS_DIR) stays inside.
+    -Wl,--exclude-libs,libcrypto.a
+    # A missing definition is an error here, not at import; sanitizer runtimes are resolved later.
+    $<$<STREQUAL:${PCCL_SANITIZE},>:-Wl,--no-undefined>
+)
+set_target_properties(
+  pccl
+  PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
+             BUILD_RPATH_USE_ORIGIN ON
+             INSTALL_RPATH "$ORIGIN"
+)
+install(TARGETS pccl LIBRARY DESTINATION pccl COMPONENT python)

@@ -1,0 +1,62 @@
+# pccl._core (pybind11, no libtorch) and pccl._torch (the c10d backend), plus a package tree in the
+# build folder: PYTHONPATH=<build>/python gives the sources of python/pccl with the modules built here.
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+include(pccl_torch_sdk)
+
+file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/bindings/*.cc)
+file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/torch/*.cc)
+
+# pccl_extension(NAME <module> SOURCES <files...> LIBRARIES <targets...> RPATH <dirs...>)
+function(pccl_extension)
+  cmake_parse_arguments(MODULE "" "NAME" "SOURCES;LIBRARIES;RPATH" ${ARGN})
+  Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES})
+  target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
+  set_target_properties(
+    ${MODULE_NAME}
+    PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
+               BUILD_RPATH_USE_ORIGIN ON
+               INSTALL_RPATH "${MODULE_RPATH}"
+  )
+  install(TARGETS ${MODULE_NAME} LIBRARY DESTINATION pccl COMPONENT python)
+endfunction()
+
+# What a module needs to compile against headers of the rooms, without linking the rooms again.
+add_library(pccl_room_headers INTERFACE)
+target_link_libraries(pccl_room_headers INTERFACE pccl_flags Threads::Threads)
+
+set(PCCL_MODULES "")
+if(core_sources)
+  pccl_extension(NAME _core SOURCES ${core_sources} LIBRARIES pccl_pybind11 RPATH $ORIGIN)
+  list(APPEND PCCL_MODULES _core)
+endif()
+if(torch_sources)
+  pccl_extension(
+    NAME _torch
+    SOURCES ${torch_sources}
+    LIBRARIES pccl_torch_sdk pccl_pybind11
+    RPATH $ORIGIN $ORIGIN/../torch/lib
+  )
+  target_compile_definitions(
+    _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
+  )
+  list(APPEND PCCL_MODULES _torch)
+endif()
+
+list(JOIN PCCL_MODULES "\", \"" PCCL_MODULES_QUOTED)
+set(PCCL_CUDA_BUILT False)
+if(PCCL_WITH_CUDA AND CMAKE_CUDA_COMPILER_LOADED)
+  set(PCCL_CUDA_BUILT True)
+endif()
+configure_file(cmake/build_info.py.in ${PCCL_PACKAGE_DIR}/_build_info.py @ONLY)
+install(FILES ${PCCL_PACKAGE_DIR}/_build_info.py DESTINATION pccl COMPONENT python)
+
+# The wheel takes python/pccl by itself; the tree in the build folder points at it, file by file.
+if(NOT SKBUILD)
+  file(GLOB package_entries CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/pccl/*)
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py
+            ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/python
+    COMMAND_ERROR_IS_FATAL ANY
+  )
+endif()

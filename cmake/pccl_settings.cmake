@@ -1,0 +1,62 @@
+# Language, warnings, visibility and sanitizers for everything of ours: the interface target pccl_flags.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(PCCL_CCACHE ccache)
+if(PCCL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # NOHASHDIR: debug builds in different folders (dev tree, wheel) share their objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${PCCL_CCACHE})
+endif()
+
+add_library(pccl_flags INTERFACE)
+target_include_directories(pccl_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(
+  pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>
+)
+if(PCCL_DEVELOPER)
+  target_compile_options(pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  target_compile_definitions(pccl_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
+if(PCCL_SANITIZE)
+  target_compile_options(
+    pccl_flags INTERFACE -fsanitize=${PCCL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+  )
+  target_link_options(pccl_flags INTERFACE -fsanitize=${PCCL_SANITIZE})
+endif()
+
+# A wheel runs on every x86-64-v2 machine. Faster instruction sets live in files of their own, named
+# for them, which the code enters only after asking the CPU: reduce_avx2.cc, reduce_avx512.cc.
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" PCCL_ARCH)
+if(PCCL_ARCH MATCHES "^(x86_64|amd64)$")
+  set(PCCL_IS_X86 ON)
+  target_compile_options(
+    pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${PCCL_X86_BASELINE}>
+  )
+endif()
+set(PCCL_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(PCCL_FLAGS_avx512 ${PCCL_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+
+# Gives each *_avx2.cc and *_avx512.cc in the list named by SOURCES its flags, or, on another
+# architecture, takes it off the list.
+function(pccl_instruction_set_files SOURCES)
+  set(kept ${${SOURCES}})
+  foreach(isa avx2 avx512)
+    set(files ${kept})
+    list(FILTER files INCLUDE REGEX "_${isa}\\.cc$")
+    if(PCCL_IS_X86 AND files)
+      set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${PCCL_FLAGS_${isa}}")
+    elseif(files)
+      list(REMOVE_ITEM kept ${files})
+    endif()
+  endforeach()
+  set(${SOURCES} ${kept} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,54 @@
+# One GoogleTest executable per folder of tests/cpp, named pccl_<folder>_test and linked to that room;
+# pccl_contract_test runs tests/contract against every transport. tests/fakes serves all of them.
+
+find_package(GTest REQUIRED)
+
+file(GLOB_RECURSE fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
+if(fakes)
+  add_library(pccl_fakes STATIC ${fakes})
+  target_link_libraries(pccl_fakes PUBLIC pccl_comm)
+else()
+  add_library(pccl_fakes INTERFACE)
+endif()
+
+# pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...>)
+function(pccl_test)
+  cmake_parse_arguments(TEST "" "NAME;FOLDER" "LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TEST_FOLDER}/*.cc)
+  if(NOT sources)
+    return()
+  endif()
+  set(target pccl_${TEST_NAME}_test)
+  add_executable(${target} ${sources})
+  target_link_libraries(
+    ${target} PRIVATE ${TEST_LIBRARIES} pccl_fakes GTest::gmock GTest::gtest_main
+  )
+  target_compile_definitions(${target} PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  add_test(NAME ${TEST_NAME} COMMAND ${target})
+  set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 600 LABELS cpu)
+endfunction()
+
+foreach(room base abi sys topo schedule transport netconf capsule kernels cluster comm p2p)
+  pccl_test(
+    NAME ${room} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${room} LIBRARIES pccl_${room}
+  )
+endforeach()
+pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
+
+# A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
+# it is included first); the others are compiled here, each alone.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)
+set(header_checks "")
+foreach(header IN LISTS headers)
+  string(REGEX REPLACE "\\.h$" ".cc" twin ${header})
+  file(RELATIVE_PATH spelling ${PROJECT_SOURCE_DIR} ${header})
+  if(EXISTS ${twin} OR spelling MATCHES "^csrc/(torch|bindings|kernels)/")
+    continue()
+  endif()
+  string(REPLACE "/" "_" name ${spelling})
+  set(check ${PROJECT_BINARY_DIR}/header_checks/${name}.cc)
+  file(CONFIGURE OUTPUT ${check} CONTENT "#include \"${spelling}\"\n")
+  list(APPEND header_checks ${check})
+endforeach()
+add_library(pccl_header_checks OBJECT ${header_checks})
+target_link_libraries(pccl_header_checks PRIVATE pccl_flags pccl_json)
