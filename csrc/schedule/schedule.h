@@ -110,7 +110,9 @@ struct Step {
 
 using Lane = std::vector<Step>;
 
-/// What one rank does. Scratch holds `scratch_chunks` chunks, each as large as the largest chunk.
+/// What one rank does. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in length (the
+/// last ones are shorter), so scratch chunk i has the length of chunk i % shape.chunks of a block, and
+/// chunks that a step or a message moves from one place to another have equal index modulo shape.chunks.
 struct Program {
     std::vector<Lane> lanes;
     int scratch_chunks = 0;

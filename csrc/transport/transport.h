@@ -32,6 +32,7 @@ struct LinkRequest {
     GroupId group{};
     Rank source = 0;       // connects and sends
     Rank destination = 0;  // accepts and receives
+    ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
     int group_size = 1;    // scales the buffers
 };
 
