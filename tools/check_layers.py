@@ -1,0 +1,201 @@
+"""Check csrc/ against layers.toml: who includes whom, and which calls live in one room only.
+
+    check_layers.py [repository]
+
+Prints one line per violation (file:line: rule: what would be right); exits with 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = {".h", ".cc", ".cuh", ".cu"}
+HEADERS = {".h", ".cuh"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*)"', re.MULTILINE)
+# Strings come first, so that a // inside a string does not start a comment.
+LITERAL_OR_COMMENT = re.compile(
+    r'(?P<literal>R"(?P<tag>\w*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*")'
+    r"|(?P<comment>//[^\n]*|/\*.*?\*/)",
+    re.DOTALL,
+)
+CMAKE_ROOM = re.compile(r"^pccl_room\(NAME (\w+) DEPS([^)]*)\)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule, with its place and the way out."""
+
+    path: Path
+    line: int
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of csrc/, its comments blanked out (lines keep their numbers)."""
+
+    path: Path  # from the repository root
+    text: str
+
+    @property
+    def inside(self) -> str:
+        """The path below csrc/."""
+        return self.path.relative_to("csrc").as_posix()
+
+    def line_of(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+
+def blanked(match: re.Match[str], groups: tuple[str, ...]) -> str:
+    hit = any(match.group(group) is not None for group in groups)
+    return re.sub(r"[^\n]", " ", match.group()) if hit else match.group()
+
+
+def read_source(root: Path, path: Path) -> Source:
+    text = (root / path).read_text(encoding="utf-8")
+    text = LITERAL_OR_COMMENT.sub(lambda match: blanked(match, ("comment",)), text)
+    return Source(path, text)
+
+
+def code_of(source: Source) -> str:
+    """Give the text with string literals blanked out too."""
+    return LITERAL_OR_COMMENT.sub(lambda match: blanked(match, ("literal",)), source.text)
+
+
+def covers(place: str, path: str) -> bool:
+    """Tell whether ``place``, a room, folder or file, is or holds ``path``."""
+    return path == place or path.startswith(f"{place}/")
+
+
+def room_of(inside: str, rooms: dict[str, list[str]]) -> str | None:
+    """Name the room that ``inside`` (a path below csrc/) lies in: the longest one that holds it."""
+    return max((room for room in rooms if covers(room, inside)), key=len, default=None)
+
+
+def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
+    """Name the implementation folder, such as transport/tcp, that ``inside`` lies in."""
+    parts = inside.split("/")
+    is_implementation = len(parts) > 2 and parts[0] in table["siblings"]["rooms"]
+    return "/".join(parts[:2]) if is_implementation else None
+
+
+def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[str, str] | None:
+    """Judge one #include "target"; give the broken rule and its text, if any."""
+    if not target.startswith("csrc/"):
+        return "spelling", f'write "{target}" from the repository root, as in "csrc/base/status.h"'
+    room = room_of(source.inside, table["rooms"])
+    if room is None:
+        return "room", f"{source.path.parent} is not in layers.toml: add it or move the file"
+    inside = target.removeprefix("csrc/")
+    allowed = [room, *table["rooms"][room]]
+    if not any(covers(place, inside) for place in allowed):
+        names = ", ".join(allowed)
+        return "layer", f"{room} may not include {target}; it may include {names}"
+    ours, theirs = sibling_of(source.inside, table), sibling_of(inside, table)
+    if ours and theirs and ours != theirs:
+        parent = ours.split("/")[0]
+        return "sibling", f"{ours} may not know {theirs}; share through a file of csrc/{parent}"
+    return None
+
+
+def check_includes(source: Source, table: dict[str, Any]) -> Iterator[Violation]:
+    for match in INCLUDE.finditer(source.text):
+        broken = check_include(source, match.group(1), table)
+        if broken:
+            yield Violation(source.path, source.line_of(match.start(1)), *broken)
+
+
+def check_own_header(root: Path, source: Source) -> Iterator[Violation]:
+    """An x.cc includes its x.h before anything else: that proves the header self-contained."""
+    own = source.path.with_suffix(".h")
+    if source.path.suffix != ".cc" or not (root / own).exists():
+        return
+    first = re.search(r"^[ \t]*#[ \t]*include[ \t]*(.*?)[ \t]*$", source.text, re.MULTILINE)
+    if first is None or first.group(1) != f'"{own.as_posix()}"':
+        line = source.line_of(first.start(1)) if first else 1
+        yield Violation(source.path, line, "own-header", f'include "{own.as_posix()}" first')
+
+
+def check_guard(source: Source) -> Iterator[Violation]:
+    if source.path.suffix in HEADERS and "#pragma once" not in source.text:
+        yield Violation(source.path, 1, "guard", "start the header with #pragma once")
+
+
+def check_bans(source: Source, table: dict[str, Any]) -> Iterator[Violation]:
+    code = code_of(source)
+    for ban in table["bans"]:
+        if any(covers(place, source.path.as_posix()) for place in ban["allowed"]):
+            continue
+        for match in re.finditer(ban["pattern"], code):
+            homes = ", ".join(ban["allowed"])
+            text = f"'{match.group().strip()}' belongs to {homes}; {ban['instead']}"
+            yield Violation(source.path, source.line_of(match.start()), ban["name"], text)
+
+
+def check_table(table: dict[str, Any]) -> Iterator[Violation]:
+    """The rooms form floors: no cycle, and no dependency on a room that does not exist."""
+    path = Path("layers.toml")
+    floors = {
+        room: [place.split("/")[0] for place in uses] for room, uses in table["rooms"].items()
+    }
+    for room, uses in floors.items():
+        for unknown in set(uses) - floors.keys():
+            yield Violation(path, 1, "table", f"{room} uses {unknown}, which is no room")
+    try:
+        TopologicalSorter(floors).prepare()
+    except CycleError as error:
+        yield Violation(path, 1, "table", f"the rooms form a cycle: {' -> '.join(error.args[1])}")
+
+
+def check_cmake(root: Path, table: dict[str, Any]) -> Iterator[Violation]:
+    """CMakeLists.txt links every room to exactly the rooms that it may include."""
+    path = root / "CMakeLists.txt"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for match in CMAKE_ROOM.finditer(text):
+        room, linked = match.group(1), set(match.group(2).split(" LIBRARIES")[0].split())
+        wanted = {place.split("/")[0] for place in table["rooms"].get(room, [])}
+        if linked != wanted:
+            line = text.count("\n", 0, match.start()) + 1
+            names = " ".join(sorted(wanted))
+            yield Violation(path.relative_to(root), line, "cmake", f"{room} needs DEPS {names}")
+
+
+def check(root: Path) -> list[Violation]:
+    """Give every violation in the repository at ``root``, in the order of the files."""
+    table = tomllib.loads((root / "layers.toml").read_text(encoding="utf-8"))
+    violations = [*check_table(table), *check_cmake(root, table)]
+    for file in sorted((root / "csrc").rglob("*")):
+        if file.suffix in SOURCES:
+            source = read_source(root, file.relative_to(root))
+            violations += check_includes(source, table)
+            violations += check_own_header(root, source)
+            violations += check_guard(source)
+            violations += check_bans(source, table)
+    return violations
+
+
+def main() -> int:
+    """Run with the repository as the only argument; the default is the one this file is in."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    violations = check(root)
+    for violation in violations:
+        print(violation)
+    print(f"check_layers: {len(violations)} violation(s)" if violations else "check_layers: ok")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
