@@ -1,0 +1,32 @@
+#include "csrc/base/background_thread.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <new>
+#include <utility>
+
+namespace pccl {
+
+BackgroundThread::BackgroundThread(const std::string& name, std::function<void()> body)
+    : owner_pid_(::getpid()) {
+    // A new thread inherits the mask: signals stay with the application's threads.
+    sigset_t every;
+    sigset_t before;
+    sigfillset(&every);
+    ::pthread_sigmask(SIG_SETMASK, &every, &before);
+    thread_ = std::thread(std::move(body));
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+BackgroundThread::~BackgroundThread() {
+    if (::getpid() == owner_pid_) {
+        thread_.join();
+    } else {
+        new (&thread_) std::thread;  // the handle names a thread of the parent
+    }
+}
+
+}  // namespace pccl

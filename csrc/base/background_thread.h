@@ -1,0 +1,26 @@
+// The one owner of threads in the library.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "csrc/base/export.h"
+
+namespace pccl {
+
+/// Runs `body` on a thread that is named, takes no signals, and is joined by the destructor; whoever owns
+/// it makes `body` return first. Left alone in a child of fork(), where the thread does not exist.
+class PCCL_API BackgroundThread {
+   public:
+    BackgroundThread(const std::string& name, std::function<void()> body);
+    ~BackgroundThread();
+    BackgroundThread(const BackgroundThread&) = delete;
+    BackgroundThread& operator=(const BackgroundThread&) = delete;
+
+   private:
+    int owner_pid_;
+    std::thread thread_;
+};
+
+}  // namespace pccl
