@@ -1,4 +1,4 @@
-"""tools/check_layers.py: the real tree is clean, and each rule catches a small tree that breaks it."""
+"""tools/check_layers.py: this tree is clean, and each rule catches a small tree that breaks it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,76 @@
+# Two commands do everything from a clean clone: make demo, make test. CONTRIBUTING.md has the rest.
+
+SHELL := /bin/bash -euo pipefail
+VENV := .venv/bin
+STAMPS := build/stamps
+JOBS ?= 2
+# The package as built in build/dev; torch finds its entry points there too.
+DEV := PYTHONPATH=build/dev/python
+
+NATIVE_SOURCES := $(shell find csrc cmake CMakeLists.txt -type f)
+PACKAGE_SOURCES := $(shell find python -type f -not -path '*/__pycache__/*')
+
+.PHONY: help
+help:
+	@echo "make demo           train on the digits data set with pccl, then with gloo, and compare"
+	@echo "make demo-netns     the same training between two network namespaces (root)"
+	@echo "make test           build, lint, C++ tests, Python tests, multi-process tests"
+	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
+	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy"
+	@echo "make format         formats C++ and Python files"
+	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
+	@echo "make asan, tsan     C++ tests under the sanitizers"
+	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
+	@echo "make venv           .venv with torch and all tools"
+
+$(STAMPS)/venv: tools/setup.sh pyproject.toml
+	tools/setup.sh
+	mkdir -p $(STAMPS) && touch $@
+
+.PHONY: venv
+venv: $(STAMPS)/venv
+
+.PHONY: dev
+dev: venv
+	cmake --preset dev $(if $(VERBOSE),,>build/stamps/configure.log || { cat build/stamps/configure.log; exit 1; })
+	cmake --build --preset dev --parallel $(JOBS)
+
+$(STAMPS)/wheel: $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | venv
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/pip install . --no-build-isolation --no-deps --force-reinstall
+	touch $@
+
+.PHONY: demo
+demo: $(STAMPS)/wheel
+	tools/demo.sh
+
+.PHONY: demo-netns
+demo-netns: $(STAMPS)/wheel
+	tools/demo_netns.sh
+
+.PHONY: lint
+lint: dev
+	tools/lint.sh
+
+.PHONY: format
+format: venv
+	tools/lint.sh format
+
+.PHONY: test
+test: dev
+	tools/lint.sh
+	ctest --preset dev --parallel $(JOBS)
+	$(DEV) $(VENV)/pytest
+
+.PHONY: test-upstream
+test-upstream: dev
+	$(DEV) $(VENV)/pytest tests/upstream -m upstream
+
+.PHONY: bench
+bench: $(STAMPS)/wheel
+	$(VENV)/python benchmarks/collectives.py
+
+.PHONY: asan tsan
+asan tsan: venv
+	cmake --preset $@
+	cmake --build --preset $@ --parallel $(JOBS)
+	ctest --preset $@ --parallel $(JOBS)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Every check that needs no test run: layers, formatting, clang-tidy, ruff, mypy.
+#
+#   tools/lint.sh           all of them; build/dev must be configured
+#   tools/lint.sh quick     without clang-tidy, as before a commit
+#   tools/lint.sh format    formats all files instead of checking them
+set -uo pipefail
+cd "$(dirname "$0")/.."
+failed=()
+
+step() {
+    local name=$1
+    shift
+    echo "== $name"
+    "$@" || failed+=("$name")
+}
+
+cxx_format() {
+    find csrc tests benchmarks examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' |
+        xargs .venv/bin/clang-format "$@"
+}
+
+# One line a file; `make format` repairs them.
+clang_format() {
+    local files
+    files=$(cxx_format --dry-run 2>&1 | grep -o '^[^: ]*:' | sort -u)
+    [ -z "$files" ] || { printf '%s not as .clang-format says: make format\n' $files; return 1; }
+}
+
+if [ "${1:-}" = format ]; then
+    cxx_format -i
+    exec .venv/bin/ruff format .
+fi
+
+step layers .venv/bin/python tools/check_layers.py
+step clang-format clang_format
+step ruff .venv/bin/ruff check --quiet .
+step ruff-format .venv/bin/ruff format --quiet --check .
+step mypy .venv/bin/mypy
+if [ "${1:-}" != quick ]; then
+    step clang-tidy .venv/bin/python tools/run_clang_tidy.py build/dev
+fi
+
+if [ ${#failed[@]} -ne 0 ]; then
+    echo "lint: failed: ${failed[*]}"
+    exit 1
+fi
+echo "lint: ok"

@@ -1,0 +1,100 @@
+"""Run clang-tidy over csrc/, skipping each file that passed before and has not changed since.
+
+    run_clang_tidy.py <build folder with compile_commands.json> [files...]
+
+A file has changed when it, a header of csrc/ it reaches, its compile command, .clang-tidy or the
+version of clang-tidy has. What passed is noted in .cache/clang-tidy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTES = ROOT / ".cache" / "clang-tidy"
+TIDY = Path(sys.executable).parent / "clang-tidy"
+INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"(csrc/[^"]+)"', re.MULTILINE)
+
+
+def reached_by(file: Path) -> set[Path]:
+    """Give ``file`` and every file of csrc/ that it includes, directly or not."""
+    seen: set[Path] = set()
+    todo = [file]
+    while todo:
+        current = todo.pop()
+        if current not in seen and current.exists():
+            seen.add(current)
+            todo += [ROOT / name.decode() for name in INCLUDE.findall(current.read_bytes())]
+    return seen
+
+
+@cache
+def digest(file: Path) -> bytes:
+    return hashlib.sha256(file.read_bytes()).digest()
+
+
+@cache
+def settings_digest() -> bytes:
+    version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
+    return hashlib.sha256(version + (ROOT / ".clang-tidy").read_bytes()).digest()
+
+
+def fingerprint(file: Path, command: str) -> str:
+    state = hashlib.sha256(settings_digest() + command.encode())
+    for part in sorted(reached_by(file)):
+        state.update(str(part.relative_to(ROOT)).encode() + digest(part))
+    return state.hexdigest()
+
+
+def note_of(file: Path) -> Path:
+    return NOTES / str(file.relative_to(ROOT)).replace("/", "__")
+
+
+def tidy(file: Path, command: str, build: Path) -> bool:
+    """Check one file; print what is wrong; tell whether it is clean."""
+    wanted = fingerprint(file, command)
+    note = note_of(file)
+    if note.exists() and note.read_text() == wanted:
+        return True
+    done = subprocess.run(
+        [TIDY, "--quiet", f"-p={build}", file], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        print(done.stdout or done.stderr, flush=True)
+        return False
+    note.write_text(wanted)
+    return True
+
+
+def commands_of(build: Path) -> dict[Path, str]:
+    """Give the compile command of every file of csrc/."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    found = {Path(entry["file"]): entry["command"] for entry in entries}
+    return {file: command for file, command in found.items() if file.is_relative_to(ROOT / "csrc")}
+
+
+def main() -> int:
+    """Run with the build folder and, if not all files are wanted, the files."""
+    build = Path(sys.argv[1]).resolve()
+    NOTES.mkdir(parents=True, exist_ok=True)
+    commands = commands_of(build)
+    wanted = {Path(name).resolve() for name in sys.argv[2:]} or set(commands)
+    files = sorted(wanted & commands.keys())
+    # The largest first: a slow file must not be the one that runs alone at the end.
+    files.sort(key=lambda file: len(reached_by(file)), reverse=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        clean = list(pool.map(lambda file: tidy(file, commands[file], build), files))
+    print(f"clang-tidy: {clean.count(False)} of {len(files)} files have findings")
+    return 0 if all(clean) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

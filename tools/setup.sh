@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Sets up everything that PCCL needs on Debian 12: packages, .venv, torch and the pinned tools.
+#
+#   tools/setup.sh            all of it; what is there already is left alone
+#   PYTHON=python3.12         the interpreter for .venv (default python3; 3.11 or newer)
+#   PCCL_TORCH_SPEC=torch==…  another torch than 2.13.0
+#
+# Debian packages need root or a sudo that asks no password; otherwise the line to run is printed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+torch_spec=${PCCL_TORCH_SPEC:-torch==2.13.0}
+packages=(
+    ca-certificates ccache cmake g++ iproute2 libbenchmark-dev libfmt-dev libgmock-dev libgtest-dev
+    libspdlog-dev libssl-dev make ninja-build nlohmann-json3-dev
+)
+
+say() { printf 'setup: %s\n' "$*"; }
+
+is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# A python3 from elsewhere than Debian brings venv and headers itself.
+python_needs() {
+    command -v "$python" >/dev/null || { echo python3 python3-venv python3-dev; return; }
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    "$python" -c 'import pathlib, sys, sysconfig
+sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' || echo python3-dev
+}
+
+install_packages() {
+    local missing=() name
+    for name in "${packages[@]}" $(python_needs); do
+        is_installed "$name" || missing+=("$name")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    local line="apt-get install -y --no-install-recommends ${missing[*]}"
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! sudo -n true 2>/dev/null; then
+            say "Debian packages are missing. Run this, then the same command again:"
+            echo "    sudo $line"
+            exit 1
+        fi
+        as_root=(sudo -n)
+    fi
+    say "$line"
+    "${as_root[@]}" apt-get update -qq
+    # shellcheck disable=SC2086  # the line is a list of words
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $line
+}
+
+make_venv() {
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+        say "$python is older than 3.11: set PYTHON to a newer one"
+        exit 1
+    }
+    [ -x .venv/bin/python ] || { say "making .venv"; "$python" -m venv .venv; }
+}
+
+install_torch() {
+    local wanted=${torch_spec#torch==}
+    .venv/bin/python -c "import sys; from importlib.metadata import version
+sys.exit(version('torch').split('+')[0] != '$wanted')" 2>/dev/null && return
+    say "pip install $torch_spec"
+    .venv/bin/python -m pip install "$torch_spec"
+}
+
+# The pins are those of the extra "dev" in pyproject.toml, with what the package itself needs.
+install_tools() {
+    .venv/bin/python - <<'PYTHON' >.venv/requirements.txt
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")
+PYTHON
+    say "pip install the tools pinned in pyproject.toml"
+    .venv/bin/python -m pip install --quiet -r .venv/requirements.txt
+}
+
+install_packages
+make_venv
+install_torch
+install_tools
+say "done"
