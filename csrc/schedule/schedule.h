@@ -1,18 +1,21 @@
 // The program of a collective as a plain value.
 //
-// A Schedule says, for one collective over n ranks, what each rank does. Buffers are made of blocks (one
-// for each rank, or just one, see `blocks`), each block is cut into `chunks` chunks, and chunk i of a
-// buffer is chunk i % chunks of block i / chunks. A rank's Program is a set of lanes: the steps of a lane
-// run in order, lanes run side by side, and a step may wait for steps of other lanes of the same rank.
+// A Schedule says, for one collective over n ranks, what each rank does. Buffers are made of blocks
+// (one for each rank, or just one, see `blocks`), each block is cut into `chunks` chunks, and chunk
+// i of a buffer is chunk i % chunks of block i / chunks. A rank's Program is a set of lanes: the
+// steps of a lane run in order, lanes run side by side, and a step may wait for steps of other
+// lanes of the same rank.
 //
-// A (sender, receiver, channel) triple is a FIFO of messages; one send step fills one slot, one receive
-// step empties one. It holds `slots` messages at the sender's expense: a send blocks while all are full.
-// Each end of a FIFO is used by one lane only, so the order of messages is the order of its steps.
+// A (sender, receiver, channel) triple is a FIFO of messages; one send step fills one slot, one
+// receive step empties one. It holds `slots` messages at the sender's expense: a send blocks while
+// all are full. Each end of a FIFO is used by one lane only, so the order of messages is the order
+// of its steps.
 //
-// Reduction is dst = dst (+) incoming, or dst = src (+) incoming where a step names both. The operator is
-// commutative and, up to rounding, associative.
+// Reduction is dst = dst (+) incoming, or dst = src (+) incoming where a step names both. The
+// operator is commutative and, up to rounding, associative.
 //
-// The step set is a superset of MSCCL's (github.com/microsoft/msccl), so that its XML imports one to one.
+// The step set is a superset of MSCCL's (github.com/microsoft/msccl), so that its XML imports one
+// to one.
 #pragma once
 
 #include <compare>
@@ -39,10 +42,16 @@ enum class CollectiveKind : std::uint8_t {
 
 [[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
 
+/// broadcast, reduce, gather and scatter: those for which Shape::root counts.
+[[nodiscard]] PCCL_API bool is_rooted(CollectiveKind kind);
+
 enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
 
-/// Blocks in `buffer` (kInput or kOutput) of one rank: n where the collective has one block for each rank,
-/// else 1. A root-only buffer (gather's output, scatter's input) counts as if every rank had it.
+[[nodiscard]] PCCL_API std::string_view to_string(Buffer buffer);
+
+/// Blocks in `buffer` (kInput or kOutput) of one rank: n where the collective has one block for
+/// each rank, else 1. A root-only buffer (gather's output, scatter's input) counts as if every rank
+/// had it.
 [[nodiscard]] PCCL_API int blocks(CollectiveKind kind, Buffer buffer, int ranks);
 
 /// `count` chunks from chunk `offset` on.
@@ -70,17 +79,17 @@ struct Dependency {
 
 // Which operands each action uses:
 //
-//   action                 from   src         dst     to
-//   kNop                                                      (only waits)
-//   kCopy                         read        write
-//   kReduce                       read        read+write      dst = dst (+) src
-//   kSend                         read                 send
-//   kRecv                  recv               write
-//   kRecvCopySend          recv               write    send
-//   kRecvReduce            recv   read or -   write           dst = src (+) incoming; no src: dst (+)= incoming
-//   kRecvReduceSend        recv   read                 send   sends src (+) incoming, stores nothing
-//   kRecvReduceCopySend    recv   read or -   write    send   kRecvReduce, and sends the result
-//   kSwitchPhase                                              moves to the next phase of the network
+//   action               from  src        dst    to
+//   kNop                                                (only waits)
+//   kCopy                      read       write
+//   kReduce                    read       both          dst = dst (+) src
+//   kSend                      read              send
+//   kRecv                recv             write
+//   kRecvCopySend        recv             write  send
+//   kRecvReduce          recv  read or -  write         src (+) incoming; no src: dst (+) incoming
+//   kRecvReduceSend      recv  read              send   sends src (+) incoming, stores nothing
+//   kRecvReduceCopySend  recv  read or -  write  send   kRecvReduce, and sends the result
+//   kSwitchPhase                                        moves to the next phase of the network
 //
 // "-" is a slice with count 0. All slices of a step have the same count.
 enum class Action : std::uint8_t {
@@ -100,19 +109,20 @@ enum class Action : std::uint8_t {
 
 struct Step {
     Action action = Action::kNop;
-    Slice src;
-    Slice dst;
-    Port from;
-    Port to;
-    std::vector<Dependency> after;
+    Slice src{};
+    Slice dst{};
+    Port from{};
+    Port to{};
+    std::vector<Dependency> after{};
     auto operator<=>(const Step&) const = default;
 };
 
 using Lane = std::vector<Step>;
 
-/// What one rank does. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in length (the
-/// last ones are shorter), so scratch chunk i has the length of chunk i % shape.chunks of a block, and
-/// chunks that a step or a message moves from one place to another have equal index modulo shape.chunks.
+/// What one rank does. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in
+/// length (the last ones are shorter), so scratch chunk i has the length of chunk i % shape.chunks
+/// of a block, and chunks that a step or a message moves from one place to another have equal index
+/// modulo shape.chunks.
 struct Program {
     std::vector<Lane> lanes;
     int scratch_chunks = 0;
@@ -135,6 +145,10 @@ struct Schedule {
     std::vector<Program> programs;  // one for each rank
     auto operator<=>(const Schedule&) const = default;
 };
+
+/// "recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4": slices as offset+count, ports as
+/// peer/channel, dependencies as lane:step.
+[[nodiscard]] PCCL_API std::string to_string(const Step& step);
 
 /// Many lines, one a step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".
 [[nodiscard]] PCCL_API std::string to_string(const Schedule& schedule);

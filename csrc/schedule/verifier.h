@@ -1,10 +1,11 @@
 // Proves that a schedule does what its collective promises, before it runs.
 //
-// The verifier runs all ranks symbolically: a chunk's value is the expression of contributions it holds.
-// It refuses a schedule in which a contribution is missing or counted twice, a step reads what was never
-// written, a slice leaves its buffer, a FIFO has two lanes at one end, the ranks deadlock at the stated
-// slots, or two steps touch one chunk without an order between them (happens-before over lanes,
-// dependencies, messages and slot reuse). The error names rank, lane, step and chunk.
+// The verifier runs all ranks symbolically: a chunk's value is the expression of contributions it
+// holds. It refuses a schedule in which a contribution is missing or counted twice, a step reads
+// what was never written, a slice leaves its buffer, a FIFO has two lanes at one end, the ranks
+// deadlock at the stated slots, or two steps touch one chunk without an order between them
+// (happens-before over lanes, dependencies, messages and slot reuse). The error names rank, lane,
+// step and chunk.
 #pragma once
 
 #include "csrc/base/status.h"
@@ -12,14 +13,17 @@
 
 namespace pccl::schedule {
 
-/// Whether input and output are one memory: all_reduce, broadcast and reduce: the same chunks; all_gather
-/// and gather: input is block `rank` of the output; reduce_scatter and scatter: output is block `rank` of
-/// the input. all_to_all has no in-place form.
+/// Whether input and output are one memory: all_reduce, broadcast and reduce: the same chunks;
+/// all_gather and gather: input is block `rank` of the output; reduce_scatter and scatter: output
+/// is block `rank` of the input. all_to_all has no in-place form.
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
 struct Verdict {
-    int rounds = 0;            // longest chain of dependent messages
-    bool bit_identical = true;  // every rank reduces in the same order, up to commutation of two operands
+    /// The longest chain of messages each of which is sent after the one before it has arrived.
+    int rounds = 0;
+    /// Every rank that gets a reduced chunk gets it by the same sums, but for the order of the two
+    /// operands of each.
+    bool bit_identical = true;
 };
 
 /// kInvalidArgument with the place of the fault, or what was learnt on the way.

@@ -1,0 +1,165 @@
+// All-pairs exchange: everybody sends to everybody at once.
+//
+// One shot: one round. all_reduce sends n-1 whole vectors a rank and reduces n-1 times its size;
+// all_gather, reduce_scatter and all_to_all send n-1 blocks a rank, reduce_scatter reduces n-1
+// blocks. Broadcast and scatter: the root sends n-1 times; reduce and gather: every other rank
+// sends once. Two shots (all_reduce): a reduce_scatter, then an all_gather. Two rounds, 2(n-1)/n of
+// the vector sent and (n-1)/n of it reduced a rank: the least bytes that any all_reduce can send
+// (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// 2009), at 2(n-1) messages a rank.
+//
+// Who reduces does so in rank order x0 (+) x1 (+) ..., so that every rank gets the same bits. All
+// operands but the last meet in scratch, on every rank alike: an executor that keeps scratch in a
+// wider type then rounds once, and again alike on every rank.
+#include "csrc/schedule/generators/catalogue.h"
+
+namespace pccl::schedule {
+namespace {
+
+/// Starts with the next rank, so that not all hit the same receiver at once.
+template <typename SliceFor>
+void send_to_all(LaneBuilder& lane, const Member& me, SliceFor slice_for) {
+    for (int i = 1; i < me.n(); ++i) lane.send(slice_for(me.at(i)), me.at(i));
+}
+
+/// In the order in which the peers send to this rank.
+template <typename SliceFor>
+void recv_from_all(LaneBuilder& lane, const Member& me, SliceFor slice_for) {
+    for (int i = 1; i < me.n(); ++i) lane.recv(me.at(-i), slice_for(me.at(-i)));
+}
+
+/// result = x0 (+) x1 (+) ... (+) x(n-1), where x(rank) is `own` and the others arrive.
+void reduce_in_rank_order(Program& program, LaneBuilder& lane, const Member& me, Slice own,
+                          Slice result) {
+    const Rank last = me.n() - 1;
+    if (me.n() == 2) {
+        lane.recv_reduce(1 - me.rank, own, result);
+        return;
+    }
+    const Slice sum = add_scratch_like(program, result);
+    Rank next = 2;
+    if (me.rank < 2) {
+        lane.recv_reduce(1 - me.rank, own, sum);
+    } else {
+        if (me.rank == last) lane.copy(own, result);
+        lane.recv(0, sum);
+        next = 1;
+    }
+    for (; next < last; ++next) {
+        if (next == me.rank) {
+            lane.reduce(own, sum);
+        } else {
+            lane.recv_accumulate(next, sum);
+        }
+    }
+    if (me.rank == last) {
+        lane.reduce(sum, result);
+    } else {
+        lane.recv_reduce(last, sum, result);
+    }
+}
+
+}  // namespace
+
+Program one_shot_all_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    send_to_all(lane, me, [&](Rank) { return input; });
+    reduce_in_rank_order(program, lane, me, input, me.block(Buffer::kOutput, 0));
+    return program;
+}
+
+Program two_shot_all_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const auto input_of = [&](Rank owner) { return part(me, Buffer::kInput, owner, me.n()); };
+    const auto output_of = [&](Rank owner) { return part(me, Buffer::kOutput, owner, me.n()); };
+    send_to_all(lane, me, input_of);
+    reduce_in_rank_order(program, lane, me, input_of(me.rank), output_of(me.rank));
+    send_to_all(lane, me, [&](Rank) { return output_of(me.rank); });
+    recv_from_all(lane, me, output_of);
+    return program;
+}
+
+Program one_shot_all_gather(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    send_to_all(lane, me, [&](Rank) { return input; });
+    lane.copy(input, me.block(Buffer::kOutput, me.rank));
+    recv_from_all(lane, me, [&](Rank peer) { return me.block(Buffer::kOutput, peer); });
+    return program;
+}
+
+Program one_shot_reduce_scatter(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    send_to_all(lane, me, [&](Rank peer) { return me.block(Buffer::kInput, peer); });
+    reduce_in_rank_order(program, lane, me, me.block(Buffer::kInput, me.rank),
+                         me.block(Buffer::kOutput, 0));
+    return program;
+}
+
+Program one_shot_all_to_all(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    send_to_all(lane, me, [&](Rank peer) { return me.block(Buffer::kInput, peer); });
+    lane.copy(me.block(Buffer::kInput, me.rank), me.block(Buffer::kOutput, me.rank));
+    recv_from_all(lane, me, [&](Rank peer) { return me.block(Buffer::kOutput, peer); });
+    return program;
+}
+
+Program one_shot_broadcast(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    const Slice output = me.block(Buffer::kOutput, 0);
+    if (me.is_root()) {
+        send_to_all(lane, me, [&](Rank) { return input; });
+        lane.copy(input, output);
+    } else {
+        lane.recv(me.shape.root, output);
+    }
+    return program;
+}
+
+Program one_shot_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    if (me.is_root()) {
+        reduce_in_rank_order(program, lane, me, input, me.block(Buffer::kOutput, 0));
+    } else {
+        lane.send(input, me.shape.root);
+    }
+    return program;
+}
+
+Program one_shot_gather(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    if (me.is_root()) {
+        lane.copy(input, me.block(Buffer::kOutput, me.rank));
+        recv_from_all(lane, me, [&](Rank peer) { return me.block(Buffer::kOutput, peer); });
+    } else {
+        lane.send(input, me.shape.root);
+    }
+    return program;
+}
+
+Program one_shot_scatter(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice output = me.block(Buffer::kOutput, 0);
+    if (me.is_root()) {
+        send_to_all(lane, me, [&](Rank peer) { return me.block(Buffer::kInput, peer); });
+        lane.copy(me.block(Buffer::kInput, me.rank), output);
+    } else {
+        lane.recv(me.shape.root, output);
+    }
+    return program;
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,153 @@
+// Binomial trees: the ranks that have the data double with every round.
+//
+// All take at most ceil(log2 n) rounds, for any n. Counted from the root, rank v's parent is v
+// without its lowest set bit, and its subtree is the ranks from v up to that bit away.
+//
+// broadcast: the root sends the vector ceil(log2 n) times, one message a chunk. reduce: every other
+// rank sends it once, the root reduces it ceil(log2 n) times. gather and scatter: n-1 blocks pass
+// the root in ceil(log2 n) messages (one more where the ranks wrap round behind the root), a
+// subtree's blocks together; other ranks hold their subtree's blocks in scratch.
+//
+// (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
+// Int. J. High Performance Computing Applications 19, 2005.)
+#include <algorithm>
+#include <ranges>
+
+#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/tree.h"
+
+namespace pccl::schedule {
+namespace {
+
+/// Positions [first, first + count) after the root.
+struct Span {
+    int first = 0;
+    int count = 0;
+};
+
+int parent_of(int position) { return position & (position - 1); }
+
+/// Positions below which all children of `position` lie.
+int reach(const Member& me, int position) {
+    return position == 0 ? me.n() : std::min(me.n(), position + (position & -position));
+}
+
+Span subtree(const Member& me, int position) { return {position, reach(me, position) - position}; }
+
+/// Nearest first, which is smallest subtree first.
+std::vector<int> children_of(const Member& me, int position) {
+    std::vector<int> children;
+    for (int distance = 1; position + distance < reach(me, position); distance *= 2) {
+        children.push_back(position + distance);
+    }
+    return children;
+}
+
+TreePlace place_in_tree(const Member& me) {
+    TreePlace place;
+    if (!me.is_root()) place.parent = me.of_position(parent_of(me.from_root()));
+    for (const int child : children_of(me, me.from_root())) {
+        place.children.push_back(me.of_position(child));
+    }
+    return place;
+}
+
+/// The parts of a subtree whose blocks lie one after the other in a buffer at the root: two where
+/// it wraps round. Other ranks keep their blocks by position, so that nothing wraps between them.
+std::vector<Span> messages(const Member& me, int subtree_top) {
+    const Span all = subtree(me, subtree_top);
+    const int before_wrap = me.n() - me.shape.root - all.first;
+    if (parent_of(subtree_top) != 0 || before_wrap <= 0 || before_wrap >= all.count) return {all};
+    return {{all.first, before_wrap}, {all.first + before_wrap, all.count - before_wrap}};
+}
+
+Slice at_root(const Member& me, Buffer buffer, Span span) {
+    return me.block(buffer, me.of_position(span.first), span.count);
+}
+
+/// `span` within the scratch of this rank, which holds its subtree.
+Slice in_scratch(const Member& me, Span span) {
+    return me.block(Buffer::kScratch, span.first - me.from_root(), span.count);
+}
+
+}  // namespace
+
+Program binomial_broadcast(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const TreePlace place = place_in_tree(me);
+    for (int chunk = 0; chunk < me.chunks(); ++chunk) {
+        send_down(lane, place, one_chunk(Buffer::kInput, chunk), one_chunk(Buffer::kOutput, chunk));
+    }
+    if (me.is_root()) lane.copy(me.block(Buffer::kInput, 0), me.block(Buffer::kOutput, 0));
+    return program;
+}
+
+Program binomial_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const TreePlace place = place_in_tree(me);
+    for (int chunk = 0; chunk < me.chunks(); ++chunk) {
+        const Slice output = one_chunk(Buffer::kOutput, chunk);
+        const Slice sum = place.children.size() > 1 ? add_scratch_like(program, output) : Slice{};
+        reduce_up(lane, place, one_chunk(Buffer::kInput, chunk), sum, output);
+    }
+    return program;
+}
+
+Program binomial_gather(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const int self = me.from_root();
+    const Slice input = me.block(Buffer::kInput, 0);
+    const std::vector<int> children = children_of(me, self);
+    if (me.is_root()) {
+        lane.copy(input, me.block(Buffer::kOutput, me.rank));
+        for (const int child : children) {
+            for (const Span span : messages(me, child)) {
+                lane.recv(me.of_position(child), at_root(me, Buffer::kOutput, span));
+            }
+        }
+        return program;
+    }
+    if (!children.empty()) {
+        add_scratch_blocks(program, me, subtree(me, self).count);
+        lane.copy(input, in_scratch(me, {self, 1}));
+    }
+    for (const int child : children) {
+        lane.recv(me.of_position(child), in_scratch(me, subtree(me, child)));
+    }
+    for (const Span span : messages(me, self)) {
+        lane.send(children.empty() ? input : in_scratch(me, span), me.of_position(parent_of(self)));
+    }
+    return program;
+}
+
+Program binomial_scatter(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const int self = me.from_root();
+    const Slice output = me.block(Buffer::kOutput, 0);
+    const std::vector<int> children = children_of(me, self);
+    if (me.is_root()) {
+        for (const int child : children | std::views::reverse) {
+            for (const Span span : messages(me, child)) {
+                lane.send(at_root(me, Buffer::kInput, span), me.of_position(child));
+            }
+        }
+        lane.copy(me.block(Buffer::kInput, me.rank), output);
+        return program;
+    }
+    if (!children.empty()) add_scratch_blocks(program, me, subtree(me, self).count);
+    for (const Span span : messages(me, self)) {
+        lane.recv(me.of_position(parent_of(self)),
+                  children.empty() ? output : in_scratch(me, span));
+    }
+    for (const int child : children | std::views::reverse) {
+        lane.send(in_scratch(me, subtree(me, child)), me.of_position(child));
+    }
+    if (!children.empty()) lane.copy(in_scratch(me, {self, 1}), output);
+    return program;
+}
+
+}  // namespace pccl::schedule

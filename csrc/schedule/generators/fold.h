@@ -1,0 +1,44 @@
+// Any number of ranks for algorithms made for powers of two.
+//
+// With h the largest power of two <= n and x = n - h, the first 2x ranks form pairs: the even one
+// hands its data to the odd one, sits out, and gets the result back in the end. h ranks are left,
+// in positions 0..h-1; the blocks of neighbouring positions stay neighbours (Thakur, Rabenseifner,
+// Gropp 2005, section 4.1).
+#pragma once
+
+#include <bit>
+
+#include "csrc/schedule/generators/builder.h"
+
+namespace pccl::schedule {
+
+class Fold {
+   public:
+    explicit Fold(const Member& me)
+        : rank_(me.rank),
+          positions_(static_cast<int>(std::bit_floor(static_cast<unsigned>(me.n())))),
+          pairs_(me.n() - positions_) {}
+
+    [[nodiscard]] int positions() const { return positions_; }
+    [[nodiscard]] bool sits_out() const { return in_pair() && rank_ % 2 == 0; }
+    /// Whether this rank works for the one before it, too.
+    [[nodiscard]] bool stands_for_two() const { return in_pair() && rank_ % 2 == 1; }
+    /// Of a rank that does not sit out.
+    [[nodiscard]] int position() const { return in_pair() ? rank_ / 2 : rank_ - pairs_; }
+    [[nodiscard]] Rank rank_at(int position) const {
+        return position < pairs_ ? 2 * position + 1 : position + pairs_;
+    }
+    /// The blocks of positions [0, position) are blocks [0, first_block(position)).
+    [[nodiscard]] int first_block(int position) const {
+        return position < pairs_ ? 2 * position : position + pairs_;
+    }
+
+   private:
+    [[nodiscard]] bool in_pair() const { return rank_ < 2 * pairs_; }
+
+    Rank rank_;
+    int positions_;
+    int pairs_;
+};
+
+}  // namespace pccl::schedule

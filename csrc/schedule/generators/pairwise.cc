@@ -1,0 +1,26 @@
+// Pairwise all_to_all: n-1 rounds, in round i with the ranks i places away on either side.
+//
+// n-1 rounds, n-1 blocks sent a rank. At any time everybody sends to one rank and receives from
+// one, which keeps large messages from colliding (Thakur, Rabenseifner, Gropp, "Optimization of
+// collective communication operations in MPICH", Int. J. High Performance Computing Applications
+// 19, 2005).
+#include "csrc/schedule/generators/catalogue.h"
+
+namespace pccl::schedule {
+
+Program pairwise_all_to_all(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    for (int round = 1; round < me.n(); ++round) {
+        const Rank to = me.at(round);
+        const Rank from = me.at(-round);
+        lane.send(me.block(Buffer::kInput, to), to);
+        if (round == 1) {
+            lane.copy(me.block(Buffer::kInput, me.rank), me.block(Buffer::kOutput, me.rank));
+        }
+        lane.recv(from, me.block(Buffer::kOutput, from));
+    }
+    return program;
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,97 @@
+// Recursive doubling: in round i, exchange everything with the rank at distance 2^i.
+//
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
+// J. High Performance Computing Applications 19, 2005. With h the largest power of two <= n: log2 h
+// rounds, two more where n > h (see fold.h). all_reduce: a rank sends and reduces the whole vector
+// log2 h times (once more where it stands for two). Both sides of an exchange add the same two
+// sums, so every rank gets the same bits. all_gather: the data a rank holds doubles with every
+// round, n-1 blocks in all for a power of two; where n > h a rank that stands for two sends another
+// n-1 blocks in the end, and Bruck is better.
+#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/fold.h"
+
+namespace pccl::schedule {
+
+Program recursive_doubling_all_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Fold fold(me);
+    const Slice input = me.block(Buffer::kInput, 0);
+    const Slice output = me.block(Buffer::kOutput, 0);
+    if (fold.sits_out()) {
+        lane.send(input, me.rank + 1);
+        lane.recv(me.rank + 1, output);
+        return program;
+    }
+    const auto partner = [&](int distance) { return fold.rank_at(fold.position() ^ distance); };
+    Slice own = input;  // what the next incoming vector is added to; empty: to the output
+    if (fold.stands_for_two()) {
+        lane.recv_reduce_copy_send(me.rank - 1, input, output, partner(1));
+        own = {};
+    } else {
+        lane.send(input, partner(1));
+    }
+    for (int distance = 1; distance < fold.positions(); distance *= 2) {
+        if (2 * distance < fold.positions()) {
+            lane.recv_reduce_copy_send(partner(distance), own, output, partner(2 * distance));
+        } else if (fold.stands_for_two()) {
+            lane.recv_reduce_copy_send(partner(distance), own, output, me.rank - 1);
+        } else {
+            lane.recv_reduce(partner(distance), own, output);
+        }
+        own = {};
+    }
+    return program;
+}
+
+namespace {
+
+Program fold_into_next_rank(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    const int behind = me.n() - 1 - me.rank;
+    lane.send(input, me.rank + 1);
+    lane.copy(input, me.block(Buffer::kOutput, me.rank));
+    if (me.rank > 0) lane.recv(me.rank + 1, me.block(Buffer::kOutput, 0, me.rank));
+    lane.recv(me.rank + 1, me.block(Buffer::kOutput, me.rank + 1, behind));
+    return program;
+}
+
+}  // namespace
+
+Program recursive_doubling_all_gather(const Member& me) {
+    const Fold fold(me);
+    if (fold.sits_out()) return fold_into_next_rank(me);
+
+    Program program;
+    LaneBuilder lane(program);
+    const Slice input = me.block(Buffer::kInput, 0);
+    const Slice own = me.block(Buffer::kOutput, me.rank);
+    const auto blocks_of = [&](int first_position, int positions) {
+        const int first = fold.first_block(first_position);
+        return me.block(Buffer::kOutput, first,
+                        fold.first_block(first_position + positions) - first);
+    };
+    if (fold.stands_for_two()) {
+        lane.copy(input, own);
+        lane.recv(me.rank - 1, me.block(Buffer::kOutput, me.rank - 1));
+    }
+    for (int distance = 1; distance < fold.positions(); distance *= 2) {
+        const int mine = fold.position() & -distance;
+        const int theirs = mine ^ distance;
+        const Rank partner = fold.rank_at(fold.position() ^ distance);
+        const bool only_own = distance == 1 && !fold.stands_for_two();
+        lane.send(only_own ? input : blocks_of(mine, distance), partner);
+        if (only_own) lane.copy(input, own);
+        lane.recv(partner, blocks_of(theirs, distance));
+    }
+    if (fold.stands_for_two()) {
+        const Rank folded = me.rank - 1;
+        if (folded > 0) lane.send(me.block(Buffer::kOutput, 0, folded), folded);
+        lane.send(me.block(Buffer::kOutput, me.rank, me.n() - me.rank), folded);
+    }
+    return program;
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,127 @@
+// Recursive halving: in each round, two ranks split between them what they are responsible for.
+//
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
+// J. High Performance Computing Applications 19, 2005; all_reduce: Rabenseifner, "Optimization of
+// collective reduction operations", ICCS 2004. With h the largest power of two <= n:
+// reduce_scatter: log2 h rounds; a rank sends and reduces n-1 blocks in all. Where n > h two more
+// rounds (see fold.h), and a rank that sits out sends n blocks, one that stands for two reduces n
+// more. Partial sums lie in scratch. all_reduce: halving, then the same exchanges backwards
+// (doubling): 2 log2 h rounds, 2(h-1)/h of the vector sent and (h-1)/h reduced a rank; where n > h
+// two more rounds and a whole vector more. Partial sums lie in the output.
+#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/fold.h"
+
+namespace pccl::schedule {
+namespace {
+
+/// Positions [first, first + count).
+struct Range {
+    int first = 0;
+    int count = 0;
+};
+
+/// What a rank at `position` keeps of `whole`, and what it gives away, when the range is cut in
+/// two.
+struct Halves {
+    Range kept;
+    Range given;
+};
+
+Halves cut(Range whole, int position) {
+    const int half = whole.count / 2;
+    const Range low{whole.first, half};
+    const Range high{whole.first + half, half};
+    return position < high.first ? Halves{low, high} : Halves{high, low};
+}
+
+}  // namespace
+
+Program recursive_halving_all_reduce(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Fold fold(me);
+    const Slice input = me.block(Buffer::kInput, 0);
+    const Slice output = me.block(Buffer::kOutput, 0);
+    if (fold.sits_out()) {
+        lane.send(input, me.rank + 1);
+        lane.recv(me.rank + 1, output);
+        return program;
+    }
+    const auto chunks_of = [&](Buffer buffer, Range range) {
+        const int size = me.chunks() / fold.positions();
+        return Slice{buffer, range.first * size, range.count * size};
+    };
+    Buffer sums = Buffer::kInput;
+    if (fold.stands_for_two()) {
+        lane.recv_reduce(me.rank - 1, input, output);
+        sums = Buffer::kOutput;
+    }
+    Range range{0, fold.positions()};
+    while (range.count > 1) {
+        const auto [kept, given] = cut(range, fold.position());
+        const Rank partner = fold.rank_at(fold.position() ^ kept.count);
+        lane.send(chunks_of(sums, given), partner);
+        const Slice own = sums == Buffer::kInput ? chunks_of(sums, kept) : Slice{};
+        lane.recv_reduce(partner, own, chunks_of(Buffer::kOutput, kept));
+        sums = Buffer::kOutput;
+        range = kept;
+    }
+    for (; range.count < fold.positions(); range.count *= 2) {
+        const int mine = fold.position() & -range.count;
+        const int theirs = mine ^ range.count;
+        const Rank partner = fold.rank_at(fold.position() ^ range.count);
+        lane.send(chunks_of(Buffer::kOutput, {mine, range.count}), partner);
+        lane.recv(partner, chunks_of(Buffer::kOutput, {theirs, range.count}));
+    }
+    if (fold.stands_for_two()) lane.send(output, me.rank - 1);
+    return program;
+}
+
+Program recursive_halving_reduce_scatter(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    const Fold fold(me);
+    const Slice output = me.block(Buffer::kOutput, 0);
+    if (fold.sits_out()) {
+        lane.send(me.block(Buffer::kInput, 0, me.n()), me.rank + 1);
+        lane.recv(me.rank + 1, output);
+        return program;
+    }
+    Buffer sums = Buffer::kInput;
+    int scratch_from = 0;  // the block that scratch begins with
+    const auto blocks_of = [&](Buffer buffer, Range range) {
+        const int first = fold.first_block(range.first);
+        const int count = fold.first_block(range.first + range.count) - first;
+        return me.block(buffer, first - (buffer == Buffer::kScratch ? scratch_from : 0), count);
+    };
+    if (fold.stands_for_two()) {
+        lane.recv_reduce(me.rank - 1, me.block(Buffer::kInput, 0, me.n()),
+                         add_scratch_blocks(program, me, me.n()));
+        sums = Buffer::kScratch;
+    }
+    Range range{0, fold.positions()};
+    while (range.count > 1) {
+        const auto [kept, given] = cut(range, fold.position());
+        const Rank partner = fold.rank_at(fold.position() ^ kept.count);
+        lane.send(blocks_of(sums, given), partner);
+        const Slice own = blocks_of(sums, kept);
+        if (kept.count == 1 && !fold.stands_for_two()) {
+            lane.recv_reduce(partner, own, output);
+        } else if (sums == Buffer::kInput) {
+            scratch_from = fold.first_block(kept.first);
+            const int blocks = own.count / me.chunks();
+            lane.recv_reduce(partner, own, add_scratch_blocks(program, me, blocks));
+            sums = Buffer::kScratch;
+        } else {
+            lane.recv_accumulate(partner, own);
+        }
+        range = kept;
+    }
+    if (fold.stands_for_two()) {
+        lane.send(me.block(Buffer::kScratch, me.rank - 1), me.rank - 1);
+        lane.copy(me.block(Buffer::kScratch, me.rank), output);
+    }
+    return program;
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,99 @@
+// The ring: everybody sends to the next rank and receives from the previous one.
+//
+// reduce_scatter: n-1 rounds, n-1 blocks sent and reduced a rank. all_gather: n-1 rounds, n-1
+// blocks sent. all_reduce is both: 2(n-1) rounds, 2(n-1)/n of the vector sent and (n-1)/n of it
+// reduced a rank, which is the least possible (Patarasu and Yuan, "Bandwidth optimal all-reduce
+// algorithms for clusters of workstations", J. Parallel and Distributed Computing 69, 2009).
+//
+// A block of k chunks travels as k independent rings, one lane and one channel each, so that the
+// messages of one overlap the reductions of another. A step passes on what it receives without
+// storing it where nobody needs it; since it holds an incoming message while it waits for an
+// outgoing slot, two slots are needed.
+#include "csrc/schedule/generators/catalogue.h"
+
+namespace pccl::schedule {
+namespace {
+
+/// One of the parallel rings, at one rank: chunk `index` of every block, each block of `stride`
+/// chunks.
+class Ring {
+   public:
+    Ring(Program& program, const Member& me, int index, int stride)
+        : me_(me), lane_(program, index), index_(index), stride_(stride) {}
+
+    /// Block b starts at rank b+1 and ends, complete but for the last addition, in front of rank b.
+    void reduce_towards_owner() {
+        lane_.send(input(me_.at(-1)), right());
+        for (int round = 1; round <= me_.n() - 2; ++round) {
+            lane_.recv_reduce_send(left(), input(me_.at(-1 - round)), right());
+        }
+    }
+
+    /// Rank b's block b, which it has sent already, travels round to rank b-1.
+    void pass_on_blocks() {
+        for (int round = 1; round <= me_.n() - 2; ++round) {
+            lane_.recv_copy_send(left(), output(me_.at(-round)), right());
+        }
+        lane_.recv(left(), output(me_.at(1)));
+    }
+
+    void finish_own_block() { lane_.recv_reduce(left(), input(me_.rank), output(0)); }
+    void finish_own_block_and_send() {
+        lane_.recv_reduce_copy_send(left(), input(me_.rank), output(me_.rank), right());
+    }
+    void send_own_block() {
+        lane_.send(input(0), right());
+        lane_.copy(input(0), output(me_.rank));
+    }
+
+   private:
+    [[nodiscard]] Rank left() const { return me_.at(-1); }
+    [[nodiscard]] Rank right() const { return me_.at(1); }
+    [[nodiscard]] Slice input(int block) const {
+        return one_chunk(Buffer::kInput, block * stride_ + index_);
+    }
+    [[nodiscard]] Slice output(int block) const {
+        return one_chunk(Buffer::kOutput, block * stride_ + index_);
+    }
+
+    const Member& me_;
+    LaneBuilder lane_;
+    int index_;
+    int stride_;
+};
+
+}  // namespace
+
+Program ring_all_reduce(const Member& me) {
+    Program program;
+    const int rings = me.chunks() / me.n();
+    for (int i = 0; i < rings; ++i) {
+        Ring ring(program, me, i, rings);
+        ring.reduce_towards_owner();
+        ring.finish_own_block_and_send();
+        ring.pass_on_blocks();
+    }
+    return program;
+}
+
+Program ring_all_gather(const Member& me) {
+    Program program;
+    for (int i = 0; i < me.chunks(); ++i) {
+        Ring ring(program, me, i, me.chunks());
+        ring.send_own_block();
+        ring.pass_on_blocks();
+    }
+    return program;
+}
+
+Program ring_reduce_scatter(const Member& me) {
+    Program program;
+    for (int i = 0; i < me.chunks(); ++i) {
+        Ring ring(program, me, i, me.chunks());
+        ring.reduce_towards_owner();
+        ring.finish_own_block();
+    }
+    return program;
+}
+
+}  // namespace pccl::schedule
