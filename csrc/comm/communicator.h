@@ -90,8 +90,14 @@ class PCCL_API Communicator {
     [[nodiscard]] Status health() const;
 
    private:
-    explicit Communicator(std::shared_ptr<Group> group);
+    Communicator(std::shared_ptr<Runtime> runtime, std::shared_ptr<Group> group);
+
+    std::shared_ptr<Runtime> runtime_;
     std::shared_ptr<Group> group_;
 };
+
+/// What Communicator::monitored_barrier() does.
+[[nodiscard]] Status monitored_barrier_on(Communicator& comm, std::chrono::milliseconds timeout,
+                                          bool wait_all);
 
 }  // namespace pccl::comm

@@ -99,11 +99,11 @@ Waiter::~Waiter() {
     if (page_ != nullptr) ::munmap(page_, sizeof(DoorbellPage));
 }
 
-Status Waiter::watch(int fd) {
+Status Waiter::watch(int fd, Watch watch) {
     epoll_event interest{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) != 0)
         return Status::from_errno(errno, "cannot watch a socket");
-    watched_.fetch_add(1, std::memory_order_relaxed);
+    if (watch == Watch::kSocket) watched_.fetch_add(1, std::memory_order_relaxed);
     return Status::ok();
 }
 

@@ -44,6 +44,9 @@ class PCCL_API RemoteDoorbell {
     DoorbellPage* page_;
 };
 
+/// Whether a watched descriptor makes threads sleep in epoll, or ends only the sleeps that are there anyway.
+enum class Watch : bool { kSocket, kAside };
+
 /// This process's doorbell and its epoll set. Safe from every thread.
 class PCCL_API Waiter {
    public:
@@ -57,7 +60,7 @@ class PCCL_API Waiter {
 
     /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread. Closing the
     /// descriptor ends the watch.
-    Status watch(int fd);
+    Status watch(int fd, Watch watch = Watch::kSocket);
     void unwatch(int fd);
 
     [[nodiscard]] std::uint32_t prepare();

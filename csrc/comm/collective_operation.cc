@@ -1,0 +1,138 @@
+#include "csrc/comm/collective_operation.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "csrc/comm/fingerprint.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kAlign = kCacheLine;
+
+std::size_t padded(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+struct Range {
+    std::uintptr_t begin = UINTPTR_MAX;
+    std::uintptr_t end = 0;
+};
+
+Range range_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
+    Range range;
+    for (const Block& block : blocks) {
+        if (block.count == 0) continue;
+        const auto begin = reinterpret_cast<std::uintptr_t>(block.data);
+        range.begin = std::min(range.begin, begin);
+        range.end = std::max(range.end, begin + block.count * element_bytes);
+    }
+    return range;
+}
+
+bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
+    const auto begin_a = reinterpret_cast<std::uintptr_t>(a.data);
+    const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data);
+    return begin_a < begin_b + b.count * element_bytes && begin_b < begin_a + a.count * element_bytes;
+}
+
+/// Whether an input lies on an output other than exactly where a schedule's in-place form has it.
+bool overlaps_badly(schedule::CollectiveKind kind, const Operands& operands) {
+    const Range in = range_of(operands.inputs, operands.element_bytes);
+    const Range out = range_of(operands.outputs, operands.element_bytes);
+    if (in.begin >= out.end || out.begin >= in.end) return false;
+    if (kind == schedule::CollectiveKind::kAllToAll) return true;
+    for (const Block& input : operands.inputs) {
+        for (const Block& output : operands.outputs) {
+            const bool same = input.data == output.data && input.count == output.count;
+            if (!same && overlap(input, output, operands.element_bytes)) return true;
+        }
+    }
+    return false;
+}
+
+/// Points `blocks` at memory in `aside` from `offset` on, and returns where it ends.
+std::size_t place(std::vector<Block>& blocks, std::byte* aside, std::size_t offset,
+                  std::size_t element_bytes) {
+    for (Block& block : blocks) {
+        block.data = aside + offset;
+        offset += padded(block.count * element_bytes);
+    }
+    return offset;
+}
+
+std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
+    std::size_t bytes = 0;
+    for (const Block& block : blocks) bytes += padded(block.count * element_bytes);
+    return bytes;
+}
+
+}  // namespace
+
+bool reduces(schedule::CollectiveKind kind) {
+    return kind == schedule::CollectiveKind::kAllReduce || kind == schedule::CollectiveKind::kReduce ||
+           kind == schedule::CollectiveKind::kReduceScatter;
+}
+
+bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks) {
+    if (!reduces(kind) || !is_half(type) || ranks < 2) return false;
+    if (op == ReduceOp::kAvg) return true;
+    return ranks > 2 && (op == ReduceOp::kSum || op == ReduceOp::kProduct);
+}
+
+void CollectiveOperation::prepare(const Collective& collective, Decision decision,
+                                  abi::CollectiveHeader header, int ranks) {
+    type_ = collective.type;
+    op_ = collective.op;
+    ranks_ = ranks;
+    reduces_ = reduces(collective.kind);
+    widened_ = runs_widened(collective.kind, type_, op_, ranks);
+    decision_ = std::move(decision);
+    header_ = header;
+    inputs_.assign(collective.inputs.begin(), collective.inputs.end());
+    outputs_.assign(collective.outputs.begin(), collective.outputs.end());
+}
+
+std::string CollectiveOperation::describe() const { return comm::describe(header_); }
+
+void CollectiveOperation::start() {
+    started_ = true;
+    mark_started();
+    const DataType executed = widened_ ? DataType::kFloat32 : type_;
+    operands_.inputs = inputs_;
+    operands_.outputs = outputs_;
+    operands_.element_bytes = size_of(executed);
+    operands_.combine = reduces_ ? combine_for(executed, op_).value() : nullptr;
+    const std::size_t element = operands_.element_bytes;
+    if (widened_) {
+        aside_.resize(total(inputs_, element) + total(outputs_, element));
+        place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element), element);
+        for (std::size_t i = 0; i < inputs_.size(); ++i)
+            widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data), inputs_[i].data,
+                  inputs_[i].count);
+    } else if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_)) {
+        aside_.resize(total(inputs_, element));
+        place(operands_.inputs, aside_.data(), 0, element);
+        for (std::size_t i = 0; i < inputs_.size(); ++i)
+            copy_bytes(operands_.inputs[i].data, inputs_[i].data, inputs_[i].count * element);
+    }
+    execution_.start(decision_.plan, decision_.cut, operands_, header_);
+}
+
+Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
+    if (!started_) start();
+    PCCL_ASSIGN_OR_RETURN(const bool done, execution_.advance(links, deadline(), moved));
+    if (done) finish_results();
+    return done;
+}
+
+void CollectiveOperation::finish_results() {
+    if (!reduces_) return;
+    const DataType executed = widened_ ? DataType::kFloat32 : type_;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        const Block& result = operands_.outputs[i];
+        if (op_ == ReduceOp::kAvg) divide(executed, result.data, result.count, ranks_);
+        if (widened_)
+            narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data), result.count);
+    }
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,64 @@
+// A collective in flight: an execution, with what comes before and after it.
+//
+// Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input that
+// overlaps the output in a way no schedule expects is copied aside. After: results are narrowed, averages
+// divided. Reused from call to call, so that a synchronous operation allocates nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "csrc/comm/execution.h"
+#include "csrc/comm/operation.h"
+
+namespace pccl::comm {
+
+/// What a group decided about a collective.
+struct Decision {
+    std::shared_ptr<const Plan> plan;
+    Cut cut;
+};
+
+class CollectiveOperation final : public Operation {
+   public:
+    /// `collective` is copied; its blocks must stay valid until done.
+    void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header, int ranks);
+    void begin(std::shared_ptr<Group> group, Deadline deadline) {
+        Operation::begin(std::move(group), deadline);
+        started_ = false;
+    }
+
+    Result<bool> advance(LinkTable& links, bool& moved) override;
+    [[nodiscard]] bool is_flushed() const override { return started_ && execution_.is_flushed(); }
+    [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] std::string awaited() const override {
+        return started_ ? execution_.awaited() : "operations before it";
+    }
+
+   private:
+    void start();
+    void finish_results();
+
+    DataType type_ = DataType::kFloat32;
+    ReduceOp op_ = ReduceOp::kSum;
+    int ranks_ = 1;
+    bool reduces_ = false;
+    bool widened_ = false;
+    bool started_ = false;
+    Decision decision_;
+    abi::CollectiveHeader header_{};
+    Operands operands_;              // as executed
+    std::vector<Block> inputs_;      // the caller's
+    std::vector<Block> outputs_;
+    std::vector<std::byte> aside_;   // widened or copied blocks
+    Execution execution_;
+};
+
+/// Whether a reduction of this type runs in float32, so that every contribution is added before one
+/// rounding. Two ranks need it for averages only: their sum is rounded once anyway.
+[[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks);
+
+[[nodiscard]] bool reduces(schedule::CollectiveKind kind);
+
+}  // namespace pccl::comm

@@ -1,0 +1,130 @@
+#include "csrc/comm/communicator.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/group.h"
+#include "csrc/comm/roster.h"
+#include "csrc/comm/runtime.h"
+
+namespace pccl::comm {
+namespace {
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
+    return name.data();
+}
+
+Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options) {
+    Endpoint endpoint;
+    endpoint.rank = options.rank;
+    endpoint.host = host_name();
+    endpoint.pid = ::getpid();
+    for (const auto& transport : runtime.transports()) {
+        if (!options.transports.has(transport->kind())) continue;
+        endpoint.transports = endpoint.transports | transport->kind();
+        endpoint.addresses[transport->kind()] = transport->address();
+    }
+    return endpoint;
+}
+
+Status check(const CommunicatorOptions& options) {
+    if (options.size < 1) return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
+    if (options.rank < 0 || options.rank >= options.size)
+        return Status::invalid_argument(concat("rank ", options.rank, " is not in a group of ", options.size));
+    if (options.size > 1 && options.store == nullptr)
+        return Status::invalid_argument("a group of several ranks needs a store to meet at");
+    return Status::ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions options) {
+    PCCL_TRY(check(options));
+    if (options.runtime == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
+    }
+    const Endpoint mine = endpoint_of(*options.runtime, options);
+    Roster roster{.group = {}, .secret = {}, .endpoints = {mine}};
+    if (options.size > 1) {
+        auto agreed = exchange_roster(*options.store, mine, options.size, Deadline::after(options.timeout));
+        if (!agreed.is_ok()) return agreed.status().with_context(concat("group ", options.name));
+        roster = std::move(agreed).value();
+    }
+    const transport::Secret secret = roster.secret;
+    auto group = std::make_shared<Group>(*options.runtime, std::move(roster), options);
+    options.runtime->enroll(group->id(), secret, group);
+    return std::shared_ptr<Communicator>(new Communicator(std::move(options.runtime), std::move(group)));
+}
+
+Communicator::Communicator(std::shared_ptr<Runtime> runtime, std::shared_ptr<Group> group)
+    : runtime_(std::move(runtime)), group_(std::move(group)) {}
+
+Communicator::~Communicator() { shutdown(); }
+
+Rank Communicator::rank() const { return group_->rank(); }
+int Communicator::size() const { return group_->size(); }
+const std::string& Communicator::name() const { return group_->name(); }
+std::chrono::milliseconds Communicator::timeout() const { return group_->timeout(); }
+void Communicator::set_timeout(std::chrono::milliseconds timeout) { group_->set_timeout(timeout); }
+std::uint64_t Communicator::sequence() const { return group_->sequence(); }
+
+Status Communicator::run(const Collective& collective, OptionalTimeout timeout) {
+    return group_->run(collective, timeout);
+}
+
+Result<Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
+    return group_->submit(collective, timeout);
+}
+
+Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
+                                 OptionalTimeout timeout) {
+    return group_->post({.direction = MessageOperation::Direction::kSend,
+                         .self = rank(),
+                         .peer = peer,
+                         .tag = tag,
+                         .data = const_cast<std::byte*>(bytes.data()),
+                         .bytes = bytes.size()},
+                        timeout);
+}
+
+Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
+                                    OptionalTimeout timeout) {
+    return group_->post({.direction = MessageOperation::Direction::kReceive,
+                         .self = rank(),
+                         .peer = peer_or_any,
+                         .tag = tag,
+                         .data = bytes.data(),
+                         .bytes = bytes.size()},
+                        timeout);
+}
+
+Status Communicator::barrier(OptionalTimeout timeout) {
+    std::byte token{1};
+    const Block block{&token, 1};
+    return run({.kind = CollectiveKind::kAllReduce,
+                .type = DataType::kUint8,
+                .op = ReduceOp::kMax,
+                .inputs = {&block, 1},
+                .outputs = {&block, 1}},
+               timeout);
+}
+
+Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
+    return monitored_barrier_on(*this, timeout, wait_all);
+}
+
+void Communicator::abort(const Status& reason) { group_->abort(reason); }
+
+void Communicator::shutdown() {
+    runtime_->dismiss(group_->id());
+    group_->abort(Status::aborted(concat("group ", name(), " was shut down")));
+}
+
+Status Communicator::health() const { return group_->health(); }
+
+}  // namespace pccl::comm

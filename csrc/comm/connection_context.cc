@@ -1,0 +1,115 @@
+#include "csrc/comm/connection_context.h"
+
+#include <algorithm>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+
+namespace pccl::comm {
+
+ConnectionContext::ConnectionContext(Runtime& runtime, Roster roster, Rank rank,
+                                     std::string group_name, transport::TransportFlags allowed)
+    : runtime_(runtime),
+      roster_(std::move(roster)),
+      rank_(rank),
+      name_(std::move(group_name)),
+      allowed_(allowed),
+      first_senders_(size(), nullptr),
+      first_receivers_(size()) {}
+
+Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel,
+                                                          Deadline deadline) {
+    const auto index = static_cast<std::size_t>(peer);
+    if (channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
+    auto found = senders_.find({peer, channel});
+    if (found == senders_.end()) {
+        PCCL_ASSIGN_OR_RETURN(auto link, dial(peer, channel, deadline));
+        found = senders_.emplace(Key{peer, channel}, std::move(link)).first;
+        if (channel == 0) first_senders_[index] = found->second.get();
+    }
+    return found->second.get();
+}
+
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
+                                                                     Deadline deadline) {
+    const Endpoint& endpoint = roster_.endpoints[static_cast<std::size_t>(peer)];
+    const transport::LinkRequest request{.group = roster_.group,
+                                         .source = rank_,
+                                         .destination = peer,
+                                         .channel = channel,
+                                         .group_size = static_cast<int>(size())};
+    const Deadline soon = Deadline::after(process_config().connect_timeout);
+    std::string reasons;
+    for (const auto& transport : runtime_.transports()) {
+        const auto address = endpoint.addresses.find(transport->kind());
+        if (!allowed_.has(transport->kind()) || address == endpoint.addresses.end()) continue;
+        if (const Status reach = transport->reaches(address->second); !reach.is_ok()) {
+            reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
+            continue;
+        }
+        auto link = transport->connect(address->second, request, roster_.secret,
+                                       soon.remaining() < deadline.remaining() ? soon : deadline);
+        if (!link.is_ok()) {
+            return link.status().with_context(concat("group ", name_, ": rank ", rank_,
+                                                     " cannot connect to rank ", peer, " (",
+                                                     endpoint.host, ", pid ", endpoint.pid, ")"));
+        }
+        log(LogLevel::kInfo, "group ", name_, ": rank ", rank_, " sends to rank ", peer, " over ",
+            to_string(transport->kind()), reasons);
+        return link;
+    }
+    return Status::unavailable(concat("group ", name_, ": rank ", rank_, " has no transport to rank ",
+                                      peer, " on ", endpoint.host, reasons));
+}
+
+transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {
+    if (channel == 0)
+        return first_receivers_[static_cast<std::size_t>(peer)].load(std::memory_order_acquire);
+    const std::lock_guard lock(mutex_);
+    const auto found = receivers_.find({peer, channel});
+    return found == receivers_.end() ? nullptr : found->second.get();
+}
+
+void ConnectionContext::accepted(const transport::LinkRequest& request,
+                                 std::unique_ptr<transport::RecvLink> link) {
+    const auto ranks = static_cast<Rank>(size());
+    if (request.destination != rank_ || request.source < 0 || request.source >= ranks) {
+        runtime_.refused(link->kind(), Status::invalid_argument(concat(
+                                           "a link from rank ", request.source, " to rank ",
+                                           request.destination, " does not belong to rank ", rank_,
+                                           " of ", ranks, " in group ", name_)));
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    auto& slot = receivers_[{request.source, request.channel}];
+    if (slot != nullptr) retired_.push_back(std::move(slot));
+    slot = std::move(link);
+    if (request.channel == 0)
+        first_receivers_[static_cast<std::size_t>(request.source)].store(slot.get(),
+                                                                         std::memory_order_release);
+}
+
+Status ConnectionContext::connect(Rank peer, Deadline deadline) {
+    return send_link(peer, 0, deadline).status();
+}
+
+bool ConnectionContext::is_connected(Rank peer) const {
+    return first_senders_[static_cast<std::size_t>(peer)] != nullptr;
+}
+
+void ConnectionContext::disconnect(Rank peer) {
+    const auto of_peer = [peer](const auto& entry) { return entry.first.first == peer; };
+    first_senders_[static_cast<std::size_t>(peer)] = nullptr;
+    std::erase_if(senders_, of_peer);
+    const std::lock_guard lock(mutex_);
+    first_receivers_[static_cast<std::size_t>(peer)].store(nullptr);
+    std::erase_if(receivers_, of_peer);
+}
+
+void ConnectionContext::abort(const Status& reason) {
+    for (const auto& [key, link] : senders_) link->abort(reason);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) link->abort(reason);
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,60 @@
+// A group's pool of links, keyed by peer and channel: connected when first needed, kept until released.
+//
+// This side connects the links on which it sends; those on which it receives turn up when peers connect.
+// Sending members are called under the group's lock; accepted() comes from the background thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/comm/link_table.h"
+#include "csrc/comm/roster.h"
+#include "csrc/comm/runtime.h"
+
+namespace pccl::comm {
+
+class ConnectionContext final : public LinkTable {
+   public:
+    ConnectionContext(Runtime& runtime, Roster roster, Rank rank, std::string group_name,
+                      transport::TransportFlags allowed);
+
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) override;
+    transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
+
+    /// Connects to `peer` now instead of at first use.
+    Status connect(Rank peer, Deadline deadline);
+    /// Whether this rank can send to `peer` at once.
+    [[nodiscard]] bool is_connected(Rank peer) const;
+    /// Releases the links to and from `peer`; the next use connects again.
+    void disconnect(Rank peer);
+    /// Makes all links fail with `reason`; peers see this rank as lost.
+    void abort(const Status& reason);
+
+    void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
+    [[nodiscard]] const Roster& roster() const { return roster_; }
+
+   private:
+    using Key = std::pair<Rank, ChannelId>;
+
+    Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel, Deadline deadline);
+    [[nodiscard]] std::size_t size() const { return roster_.endpoints.size(); }
+
+    Runtime& runtime_;
+    const Roster roster_;
+    const Rank rank_;
+    const std::string name_;
+    const transport::TransportFlags allowed_;
+    std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
+    std::vector<transport::SendLink*> first_senders_;  // of channel 0, by peer: no search on the hot path
+    std::mutex mutex_;                                 // guards receivers_
+    std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
+    std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
+};
+
+}  // namespace pccl::comm

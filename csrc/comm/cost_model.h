@@ -1,0 +1,27 @@
+// What moving bytes costs in a group: a few constants for the slowest kind of link that it uses.
+#pragma once
+
+#include <cstddef>
+
+#include "csrc/comm/roster.h"
+#include "csrc/schedule/cost.h"
+
+namespace pccl::comm {
+
+struct LinkModel {
+    double round_seconds = 0;          // from a send to its receiver's next send, nothing else going on
+    double message_seconds = 0;        // of a rank's time for each message it sends or receives
+    double seconds_per_byte = 0;       // of a rank's time, for sending or receiving
+    double reduce_seconds_per_byte = 0;
+    std::size_t capacity = 0;          // bytes that every channel of every link holds
+};
+
+/// The same on every rank of `roster`.
+[[nodiscard]] LinkModel link_model(const Roster& roster);
+
+[[nodiscard]] double predict(const LinkModel& links, const schedule::Cost& cost);
+
+/// Bytes of a shared-memory ring in a group of `ranks`: all rings of a host together stay near 16 MiB.
+[[nodiscard]] std::size_t shm_ring_bytes(int ranks);
+
+}  // namespace pccl::comm

@@ -1,0 +1,34 @@
+#include "csrc/comm/event.h"
+
+#include <utility>
+
+#include "csrc/comm/group.h"
+#include "csrc/comm/operation.h"
+
+namespace pccl::comm {
+
+Event::Event(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
+
+bool Event::is_done() const { return operation_->is_done(); }
+
+Status Event::flush() const {
+    if (is_done()) return operation_->status();
+    return operation_->group()->help(*operation_, Group::Until::kFlushed, Deadline::never());
+}
+
+Status Event::wait(Deadline deadline) const {
+    if (is_done()) return operation_->status();
+    return operation_->group()->help(*operation_, Group::Until::kDone, deadline);
+}
+
+Status Event::status() const { return operation_->status(); }
+
+Timing Event::record() const { return operation_->timing(); }
+
+Rank Event::source() const { return operation_->source(); }
+
+void Event::on_done(std::function<void(const Status&)> callback) const {
+    operation_->on_done(std::move(callback));
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,89 @@
+// The moving part of a communicator: the order of its operations, and the lock under which they advance.
+//
+// Collectives run one at a time in the order of submission; messages beside them. Whoever waits advances
+// the whole group (a synchronous call therefore runs on its caller's thread, start to end); the runtime's
+// thread does while asynchronous operations are in flight. Threads take turns, one step each.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/comm/connection_context.h"
+#include "csrc/comm/mailbox.h"
+#include "csrc/comm/selector.h"
+
+namespace pccl::comm {
+
+class Group final : public Participant, public std::enable_shared_from_this<Group> {
+   public:
+    using OptionalTimeout = Communicator::OptionalTimeout;
+
+    Group(Runtime& runtime, Roster roster, const CommunicatorOptions& options);
+
+    Status run(const Collective& collective, OptionalTimeout timeout);
+    Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
+    Result<Event> post(MessageOperation::Envelope envelope, OptionalTimeout timeout);
+
+    /// Advances the group on this thread until `operation` is done (or, with kFlushed, has sent all it has).
+    enum class Until : bool { kDone, kFlushed };
+    Status help(Operation& operation, Until until, Deadline deadline);
+
+    void abort(const Status& reason);
+    [[nodiscard]] Status health() const;
+
+    void accept_link(const transport::LinkRequest& request,
+                     std::unique_ptr<transport::RecvLink> link) override;
+    bool advance() override;
+    [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
+
+    [[nodiscard]] Rank rank() const { return rank_; }
+    [[nodiscard]] int size() const { return size_; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] const transport::GroupId& id() const { return connections_.roster().group; }
+    [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
+    void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
+    [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
+
+   private:
+    using OperationPtr = std::shared_ptr<Operation>;
+
+    Result<std::shared_ptr<CollectiveOperation>> enqueue(const Collective& collective,
+                                                         OptionalTimeout timeout);
+    [[nodiscard]] Status check(const Collective& collective) const;
+    [[nodiscard]] Deadline deadline(OptionalTimeout timeout) const;
+    std::shared_ptr<CollectiveOperation> take_spare();
+    void leave_to_background(const OperationPtr& operation);
+
+    // Under mutex_:
+    Status advance_collectives(bool& moved);
+    Status too_late(const Operation& operation) const;
+    void end_collective(Status status);
+    void break_with(const Status& reason);
+    [[nodiscard]] Status explained(const Status& status) const;
+
+    const Rank rank_;
+    const int size_;
+    const std::string name_;
+    Runtime& runtime_;
+    const std::shared_ptr<transport::Waiter> waiter_;  // outlives the links
+    std::atomic<std::chrono::milliseconds> timeout_;
+    std::atomic<std::uint64_t> sequence_{0};
+    std::atomic<int> unattended_{0};  // operations that nobody may be waiting for
+
+    mutable std::mutex mutex_;
+    Status broken_;
+    ConnectionContext connections_;
+    Selector selector_;
+    Mailbox mailbox_;
+    std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
+    std::shared_ptr<CollectiveOperation> spare_;
+    std::vector<OperationPtr> ended_;  // to be notified without the lock
+};
+
+}  // namespace pccl::comm

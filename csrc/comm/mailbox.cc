@@ -1,0 +1,256 @@
+#include "csrc/comm/mailbox.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::comm {
+
+using transport::kMessageChannel;
+
+bool MessageOperation::wants(Rank source, std::int32_t tag) const {
+    return tag == envelope_.tag && (envelope_.peer == kAnySource || envelope_.peer == source);
+}
+
+std::string MessageOperation::describe() const {
+    const bool sends = envelope_.direction == Direction::kSend;
+    const std::string peer =
+        envelope_.peer == kAnySource ? "any rank" : concat("rank ", envelope_.peer);
+    return concat(sends ? "send to " : "receive from ", peer, " (tag ", envelope_.tag, ", ",
+                  envelope_.bytes, " bytes)");
+}
+
+std::string MessageOperation::awaited() const {
+    if (envelope_.peer == kAnySource) return "any rank (to send)";
+    const bool sends = envelope_.direction == Direction::kSend;
+    return concat("rank ", envelope_.peer, sends ? " (to receive)" : " (to send)");
+}
+
+Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
+    PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link(envelope_.peer, 0, deadline()));
+    const abi::MessageHeader header{abi::kMessageMagic, 0, envelope_.tag, envelope_.bytes};
+    const auto head = std::as_bytes(std::span(&header, 1));
+    while (moved_ < sizeof header + envelope_.bytes) {
+        const bool in_header = moved_ < sizeof header;
+        const std::size_t past = moved_ - std::min(moved_, sizeof header);
+        const transport::Bytes rest =
+            in_header ? head.subspan(moved_)
+                      : transport::Bytes(envelope_.data + past, envelope_.bytes - past);
+        const bool more = in_header && envelope_.bytes > 0;
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t bytes,
+            link->send(kMessageChannel, rest, more ? transport::Flush::kLater : transport::Flush::kNow));
+        if (bytes == 0) return false;
+        moved_ += bytes;
+        moved = true;
+    }
+    return link->flush(kMessageChannel);
+}
+
+void Mailbox::Source::reset_front() {
+    header_received = payload_received = 0;
+    into.reset();
+    aside.reset();
+}
+
+void Mailbox::post(MessagePtr message) {
+    ++pending_;
+    const auto& envelope = message->envelope();
+    if (envelope.direction == MessageOperation::Direction::kSend)
+        outgoing_[static_cast<std::size_t>(envelope.peer)].push_back(std::move(message));
+    else
+        receives_.push_back(std::move(message));
+}
+
+void Mailbox::end(const MessagePtr& message, Status status, Rank source, Ended& ended) {
+    --pending_;
+    message->finish(std::move(status), source);
+    ended.push_back(message);
+}
+
+Status Mailbox::length_error(const MessageOperation& receive, Rank source, std::size_t sent) const {
+    return Status::mismatch(source, concat(receive.describe(), ": rank ", source, " sent ", sent,
+                                           " bytes; both sides must name one length"));
+}
+
+Status Mailbox::advance(LinkTable& links, bool& moved, Ended& ended) {
+    if (pending_ == 0) return Status::ok();
+    const std::size_t before = ended.size();
+    std::erase_if(receives_, [&](const MessagePtr& receive) { return take_waiting(receive, ended); });
+    deliver_to_self(ended);
+    PCCL_TRY(advance_sends(links, moved, ended));
+    for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank)
+        if (rank != self_) PCCL_TRY(advance_source(rank, links, moved, ended));
+    if (!moved) PCCL_TRY(expire(ended));
+    moved |= ended.size() > before;
+    return Status::ok();
+}
+
+Status Mailbox::advance_sends(LinkTable& links, bool& moved, Ended& ended) {
+    for (std::size_t peer = 0; peer < outgoing_.size(); ++peer) {
+        auto& queue = outgoing_[peer];
+        while (!queue.empty() && static_cast<Rank>(peer) != self_) {
+            queue.front()->mark_started();
+            PCCL_ASSIGN_OR_RETURN(const bool done, queue.front()->advance(links, moved));
+            if (!done) break;
+            end(queue.front(), Status::ok(), self_, ended);
+            queue.pop_front();
+        }
+    }
+    return Status::ok();
+}
+
+bool Mailbox::is_wanted(Rank rank) const {
+    return std::any_of(receives_.begin(), receives_.end(), [rank](const MessagePtr& receive) {
+        return receive->envelope().peer == rank || receive->envelope().peer == kAnySource;
+    });
+}
+
+Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended) {
+    Source& source = sources_[static_cast<std::size_t>(rank)];
+    while (source.into || source.aside || is_wanted(rank)) {
+        transport::RecvLink* link = links.receive_link(rank, 0);
+        if (link == nullptr) return Status::ok();
+        if (source.header_received < sizeof source.header) {
+            const Status read = read_header(rank, source, *link, moved);
+            // Any source may still send when one of them has left.
+            const bool others = source.header_received == 0 && receives_.front()->envelope().peer == kAnySource;
+            if (!read.is_ok()) return others && sources_.size() > 2 ? Status::ok() : read;
+            if (source.header_received < sizeof source.header) return Status::ok();
+        }
+        if (!source.into && !source.aside) match_front(rank, source, ended);
+        if (!source.into && !source.aside) return Status::ok();
+        PCCL_TRY(read_payload(rank, source, *link, moved, ended));
+        if (source.header_received > 0) return Status::ok();  // the rest has not arrived
+    }
+    return Status::ok();
+}
+
+Status Mailbox::read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved) {
+    const auto header = std::as_writable_bytes(std::span(&source.header, 1));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
+                          link.receive(kMessageChannel, header.subspan(source.header_received)));
+    source.header_received += bytes;
+    moved |= bytes > 0;
+    if (source.header_received == sizeof source.header && source.header.magic != abi::kMessageMagic)
+        return Status::peer_lost(rank, concat("rank ", rank, " sent bytes that are no message"));
+    return Status::ok();
+}
+
+Mailbox::MessagePtr Mailbox::take_receive(Rank source, std::int32_t tag) {
+    const auto found = std::find_if(receives_.begin(), receives_.end(), [&](const MessagePtr& receive) {
+        return receive->wants(source, tag);
+    });
+    if (found == receives_.end()) return nullptr;
+    MessagePtr receive = *found;
+    receives_.erase(found);
+    return receive;
+}
+
+void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
+    const std::size_t bytes = source.header.bytes;
+    source.into = take_receive(rank, source.header.tag);
+    if (source.into && source.into->envelope().bytes != bytes) {
+        end(source.into, length_error(*source.into, rank, bytes), rank, ended);
+        source.into.reset();
+    }
+    if (source.into) {
+        source.into->mark_started();
+        source.into->moved_ = sizeof source.header;
+    } else if (bytes <= kMaxAside && source.waiting_bytes <= kMaxAside - bytes) {
+        source.aside = std::make_unique<Message>(
+            Message{source.header.tag, std::vector<std::byte>(bytes)});
+    }
+}
+
+Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
+                             Ended& ended) {
+    std::byte* data = source.into ? source.into->envelope().data : source.aside->bytes.data();
+    while (source.payload_received < source.header.bytes) {
+        const std::size_t missing = source.header.bytes - source.payload_received;
+        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
+                              link.receive(kMessageChannel, {data + source.payload_received, missing}));
+        if (bytes == 0) return Status::ok();
+        source.payload_received += bytes;
+        moved = true;
+    }
+    if (source.into) {
+        end(source.into, Status::ok(), rank, ended);
+    } else {
+        source.waiting_bytes += source.aside->bytes.size();
+        source.waiting.push_back(std::move(*source.aside));
+    }
+    source.reset_front();
+    return Status::ok();
+}
+
+bool Mailbox::take_waiting(const MessagePtr& receive, Ended& ended) {
+    for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank) {
+        Source& source = sources_[static_cast<std::size_t>(rank)];
+        const auto found = std::find_if(source.waiting.begin(), source.waiting.end(),
+                                        [&](const Message& m) { return receive->wants(rank, m.tag); });
+        if (found == source.waiting.end()) continue;
+        const bool fits = found->bytes.size() == receive->envelope().bytes;
+        if (fits && !found->bytes.empty())
+            std::memcpy(receive->envelope().data, found->bytes.data(), found->bytes.size());
+        end(receive, fits ? Status::ok() : length_error(*receive, rank, found->bytes.size()), rank, ended);
+        source.waiting_bytes -= found->bytes.size();
+        source.waiting.erase(found);
+        return true;
+    }
+    return false;
+}
+
+void Mailbox::deliver_to_self(Ended& ended) {
+    auto& queue = outgoing_[static_cast<std::size_t>(self_)];
+    std::erase_if(queue, [&](const MessagePtr& sent) {
+        const MessagePtr receive = take_receive(self_, sent->envelope().tag);
+        if (receive == nullptr) return false;
+        const auto& from = sent->envelope();
+        const bool fits = from.bytes == receive->envelope().bytes;
+        if (fits && from.bytes > 0) std::memcpy(receive->envelope().data, from.data, from.bytes);
+        end(receive, fits ? Status::ok() : length_error(*receive, self_, from.bytes), self_, ended);
+        end(sent, Status::ok(), self_, ended);
+        return true;
+    });
+}
+
+Status Mailbox::expire(Ended& ended) {
+    const auto late = [](const MessageOperation& message) {
+        return Status::timeout(concat(message.describe(), " timed out: the timeout passed while waiting for ",
+                                      message.awaited()),
+                               message.envelope().peer);
+    };
+    std::erase_if(receives_, [&](const MessagePtr& receive) {
+        if (!receive->deadline().passed()) return false;
+        end(receive, late(*receive), kNoRank, ended);
+        return true;
+    });
+    for (const Source& source : sources_)
+        if (source.into && source.into->deadline().passed()) return late(*source.into);
+    for (auto& queue : outgoing_) {
+        if (queue.empty() || !queue.front()->deadline().passed()) continue;
+        if (queue.front()->is_under_way()) return late(*queue.front());
+        end(queue.front(), late(*queue.front()), kNoRank, ended);
+        queue.pop_front();
+    }
+    return Status::ok();
+}
+
+void Mailbox::fail_all(const Status& reason, Ended& ended) {
+    for (Source& source : sources_) {
+        if (source.into) end(source.into, reason, kNoRank, ended);
+        source.reset_front();
+    }
+    for (auto& queue : outgoing_) {
+        for (const MessagePtr& message : queue) end(message, reason, kNoRank, ended);
+        queue.clear();
+    }
+    for (const MessagePtr& message : receives_) end(message, reason, kNoRank, ended);
+    receives_.clear();
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,111 @@
+// Point-to-point messages of a group: tags, any source, any order.
+//
+// A message is a header and its bytes on the message channel of the link to the receiver. Sends to one
+// peer go out in order. A message that has arrived and that nobody asked for stays in its link, until a
+// receive for a later one is posted: then it is put aside in memory (at most kMaxAside a source), so that
+// tags may be received in any order. Used under the group's lock.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/comm/operation.h"
+
+namespace pccl::comm {
+
+inline constexpr std::size_t kMaxAside = std::size_t{1} << 30;
+
+/// A send or a receive.
+class MessageOperation final : public Operation {
+   public:
+    enum class Direction : bool { kSend, kReceive };
+    struct Envelope {
+        Direction direction = Direction::kSend;
+        Rank self = 0;
+        Rank peer = 0;  // or kAnySource
+        std::int32_t tag = 0;
+        std::byte* data = nullptr;  // not written by a send
+        std::size_t bytes = 0;
+    };
+
+    explicit MessageOperation(Envelope envelope) : envelope_(envelope) {}
+    using Operation::begin;
+    using Operation::mark_started;
+
+    [[nodiscard]] const Envelope& envelope() const { return envelope_; }
+    [[nodiscard]] bool wants(Rank source, std::int32_t tag) const;
+
+    /// Sends; a receive is advanced by the mailbox, which knows what has arrived.
+    Result<bool> advance(LinkTable& links, bool& moved) override;
+    [[nodiscard]] bool is_flushed() const override { return true; }
+    [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] std::string awaited() const override;
+    /// Bytes have moved: giving it up would break the stream.
+    [[nodiscard]] bool is_under_way() const { return moved_ > 0; }
+
+   private:
+    friend class Mailbox;
+    const Envelope envelope_;
+    std::size_t moved_ = 0;  // header and payload
+};
+
+class Mailbox {
+   public:
+    using MessagePtr = std::shared_ptr<MessageOperation>;
+
+    Mailbox(Rank self, int size) : self_(self), sources_(static_cast<std::size_t>(size)),
+                                   outgoing_(static_cast<std::size_t>(size)) {}
+
+    void post(MessagePtr message);
+    [[nodiscard]] bool is_idle() const { return pending_ == 0; }
+    /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks the
+    /// group; a message that is too late without having begun ends alone.
+    Status advance(LinkTable& links, bool& moved, std::vector<std::shared_ptr<Operation>>& ended);
+    /// Ends every message with `reason`.
+    void fail_all(const Status& reason, std::vector<std::shared_ptr<Operation>>& ended);
+
+   private:
+    using Ended = std::vector<std::shared_ptr<Operation>>;
+
+    struct Message {  // arrived, and put aside
+        std::int32_t tag = 0;
+        std::vector<std::byte> bytes;
+    };
+    struct Source {
+        abi::MessageHeader header{};
+        std::size_t header_received = 0;
+        std::size_t payload_received = 0;
+        MessagePtr into;                 // whose memory the message at the front goes to
+        std::unique_ptr<Message> aside;  // or this
+        std::list<Message> waiting;
+        std::size_t waiting_bytes = 0;
+        void reset_front();
+    };
+
+    Status advance_sends(LinkTable& links, bool& moved, Ended& ended);
+    Status advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended);
+    Status read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved);
+    void match_front(Rank rank, Source& source, Ended& ended);
+    Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved, Ended& ended);
+    [[nodiscard]] bool is_wanted(Rank rank) const;
+    MessagePtr take_receive(Rank source, std::int32_t tag);
+    bool take_waiting(const MessagePtr& receive, Ended& ended);
+    void deliver_to_self(Ended& ended);
+    Status expire(Ended& ended);
+    void end(const MessagePtr& message, Status status, Rank source, Ended& ended);
+    [[nodiscard]] Status length_error(const MessageOperation& receive, Rank source, std::size_t sent) const;
+
+    Rank self_;
+    std::vector<Source> sources_;
+    std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
+    std::list<MessagePtr> receives_;                // posted, unmatched
+    std::size_t pending_ = 0;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,53 @@
+#include "csrc/comm/operation.h"
+
+#include <utility>
+
+namespace pccl::comm {
+
+void Operation::begin(std::shared_ptr<Group> group, Deadline deadline) {
+    group_ = std::move(group);
+    deadline_ = deadline;
+    status_ = Status::ok();
+    source_ = kNoRank;
+    timing_ = {system_clock().now(), {}, {}};
+    done_.store(false, std::memory_order_relaxed);
+}
+
+void Operation::mark_started() {
+    if (timing_.started == TimePoint{}) timing_.started = system_clock().now();
+}
+
+void Operation::finish(Status status, Rank source) {
+    status_ = std::move(status);
+    source_ = source;
+    timing_.finished = system_clock().now();
+    const std::lock_guard lock(mutex_);
+    done_.store(true, std::memory_order_release);
+}
+
+void Operation::on_done(std::function<void(const Status&)> callback) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!is_done()) {
+            callbacks_.push_back(std::move(callback));
+            return;
+        }
+    }
+    callback(status_);
+}
+
+bool Operation::has_callbacks() {
+    const std::lock_guard lock(mutex_);
+    return !callbacks_.empty();
+}
+
+void Operation::notify() {
+    std::vector<std::function<void(const Status&)>> callbacks;
+    {
+        const std::lock_guard lock(mutex_);
+        callbacks.swap(callbacks_);
+    }
+    for (const auto& callback : callbacks) callback(status_);
+}
+
+}  // namespace pccl::comm

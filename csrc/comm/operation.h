@@ -1,0 +1,72 @@
+// One operation in flight: its state, its deadline and who wants to hear of its end.
+//
+// A group advances its operations under the group's lock; anybody may ask whether they are done.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/comm/event.h"
+#include "csrc/comm/link_table.h"
+
+namespace pccl::comm {
+
+class Group;
+
+class Operation {
+   public:
+    virtual ~Operation() = default;
+
+    // Under the group's lock:
+
+    /// Moves what can move; true when the operation is complete. An error ends it.
+    virtual Result<bool> advance(LinkTable& links, bool& moved) = 0;
+    /// Everything that this rank has to send is handed to its links.
+    [[nodiscard]] virtual bool is_flushed() const = 0;
+    /// "all_reduce #12 (sum of 1024 float32)".
+    [[nodiscard]] virtual std::string describe() const = 0;
+    /// Whom it waits for: "rank 3 (to send)".
+    [[nodiscard]] virtual std::string awaited() const = 0;
+    [[nodiscard]] Deadline deadline() const { return deadline_; }
+    /// Ends the operation. The caller runs notify() once it holds no lock.
+    void finish(Status status, Rank source = kNoRank);
+
+    // From any thread:
+
+    [[nodiscard]] bool is_done() const { return done_.load(std::memory_order_acquire); }
+    /// How it ended; ok while it runs.
+    [[nodiscard]] Status status() const { return is_done() ? status_ : Status::ok(); }
+    [[nodiscard]] Rank source() const { return is_done() ? source_ : kNoRank; }
+    [[nodiscard]] Timing timing() const { return is_done() ? timing_ : Timing{timing_.issued, {}, {}}; }
+    void on_done(std::function<void(const Status&)> callback);
+    [[nodiscard]] bool has_callbacks();
+    /// Runs the callbacks of an operation that is done.
+    void notify();
+    [[nodiscard]] const std::shared_ptr<Group>& group() const { return group_; }
+
+    /// For an operation that is done and that nobody else holds.
+    void release_group() { group_.reset(); }
+
+   protected:
+    /// Makes the object ready for a new run; `group` may be null for operations that nobody waits for.
+    void begin(std::shared_ptr<Group> group, Deadline deadline);
+    void mark_started();
+
+   private:
+    std::atomic<bool> done_{false};
+    Status status_;
+    Rank source_ = kNoRank;
+    Timing timing_;
+    Deadline deadline_ = Deadline::never();
+    std::shared_ptr<Group> group_;
+    std::mutex mutex_;  // guards callbacks_, and finishing against adding
+    std::vector<std::function<void(const Status&)>> callbacks_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,188 @@
+#include "csrc/comm/runtime.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/comm/transports.h"
+
+namespace pccl::comm {
+namespace {
+
+/// Grows in every child of fork(): cheaper to compare than getpid() on the path of every operation.
+std::atomic<int>& forks_so_far() {
+    static std::atomic<int> forks{0};
+    static const int registered =
+        ::pthread_atfork(nullptr, nullptr, [] { forks_so_far().fetch_add(1); });
+    static_cast<void>(registered);
+    return forks;
+}
+
+Status watch_input(int epoll, int fd) {
+    epoll_event interest{.events = EPOLLIN, .data = {}};
+    if (::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &interest) != 0)
+        return Status::from_errno(errno, "cannot watch for connections");
+    return Status::ok();
+}
+
+Result<transport::TransportFlags> configured_transports() {
+    const std::string& names = process_config().transports;
+    if (names.empty()) return transport::TransportFlags::all();
+    auto flags = transport::TransportFlags::parse(names);
+    if (!flags.is_ok()) return flags.status().with_context("PCCL_TRANSPORTS");
+    return flags;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allowed) {
+    PCCL_ASSIGN_OR_RETURN(auto waiter, transport::Waiter::create());
+    PCCL_ASSIGN_OR_RETURN(auto transports, make_transports(allowed, *waiter));
+    return with(std::move(waiter), std::move(transports));
+}
+
+Result<std::shared_ptr<Runtime>> Runtime::of_process() {
+    static std::mutex mutex;
+    static std::weak_ptr<Runtime> current;
+    const std::lock_guard lock(mutex);
+    if (auto runtime = current.lock()) {
+        if (!runtime->is_forked()) return runtime;
+        return Status::unavailable(
+            "this process was forked from one that uses pccl; start workers with spawn or forkserver, "
+            "or fork before the first group is made");
+    }
+    PCCL_ASSIGN_OR_RETURN(const auto allowed, configured_transports());
+    PCCL_ASSIGN_OR_RETURN(auto runtime, create(allowed));
+    current = runtime;
+    return runtime;
+}
+
+Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter> waiter,
+                                               Transports transports) {
+    std::shared_ptr<Runtime> runtime(new Runtime);
+    runtime->waiter_ = std::move(waiter);
+    runtime->transports_ = std::move(transports);
+    PCCL_TRY(runtime->start());
+    return runtime;
+}
+
+Status Runtime::start() {
+    owner_pid_ = forks_so_far().load();
+    rare_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    if (!rare_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
+    notice_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!notice_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
+    PCCL_TRY(watch_input(rare_.get(), notice_.get()));
+    for (const auto& transport : transports_)
+        if (transport->accept_fd() >= 0) PCCL_TRY(watch_input(rare_.get(), transport->accept_fd()));
+    // While the thread carries operations on, it sleeps on the waiter: connections end that sleep too.
+    PCCL_TRY(waiter_->watch(rare_.get(), transport::Watch::kAside));
+    thread_ = std::make_unique<BackgroundThread>("pccl", [this] { serve(); });
+    return Status::ok();
+}
+
+Runtime::~Runtime() {
+    stopping_.store(true);
+    notify();
+    thread_.reset();
+}
+
+transport::Transport* Runtime::find(transport::TransportKind kind) const {
+    for (const auto& transport : transports_)
+        if (transport->kind() == kind) return transport.get();
+    return nullptr;
+}
+
+bool Runtime::is_forked() const {
+    return forks_so_far().load(std::memory_order_relaxed) != owner_pid_;
+}
+
+void Runtime::enroll(const transport::GroupId& group, const transport::Secret& secret,
+                     std::weak_ptr<Participant> participant) {
+    const std::lock_guard lock(mutex_);
+    members_[group] = {secret, std::move(participant)};
+}
+
+void Runtime::dismiss(const transport::GroupId& group) {
+    const std::lock_guard lock(mutex_);
+    members_.erase(group);
+}
+
+void Runtime::notify() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(notice_.get(), &one, sizeof one);
+}
+
+void Runtime::serve() {
+    transport::Backoff backoff(*waiter_);
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        const std::optional<bool> moved = advance_busy();
+        if (!moved) {
+            backoff.reset();
+            sleep_until_notified();
+            accept_all();
+        } else if (*moved) {
+            backoff.reset();
+        } else {
+            accept_all();
+            backoff.pause();
+        }
+    }
+}
+
+void Runtime::sleep_until_notified() {
+    epoll_event event{};
+    ::epoll_wait(rare_.get(), &event, 1, -1);
+    std::uint64_t drained = 0;
+    [[maybe_unused]] const auto read_bytes = ::read(notice_.get(), &drained, sizeof drained);
+}
+
+void Runtime::accept_all() {
+    for (const auto& transport : transports_) transport->accept(*this);
+}
+
+std::optional<bool> Runtime::advance_busy() {
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [group, member] : members_)
+            if (auto participant = member.participant.lock(); participant && participant->is_busy())
+                round_.push_back(std::move(participant));
+    }
+    if (round_.empty()) return std::nullopt;
+    bool moved = false;
+    for (const auto& participant : round_) moved |= participant->advance();
+    round_.clear();
+    return moved;
+}
+
+std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& group) {
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.find(group);
+    if (found == members_.end()) return std::nullopt;
+    return found->second.secret;
+}
+
+std::shared_ptr<Participant> Runtime::participant_of(const transport::GroupId& group) {
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.find(group);
+    return found == members_.end() ? nullptr : found->second.participant.lock();
+}
+
+void Runtime::accepted(const transport::LinkRequest& request,
+                       std::unique_ptr<transport::RecvLink> link) {
+    if (const auto participant = participant_of(request.group)) {
+        participant->accept_link(request, std::move(link));
+        waiter_->wake();
+    }
+}
+
+void Runtime::refused(transport::TransportKind kind, const Status& why) {
+    log(LogLevel::kWarning, "refused a connection over ", to_string(kind), ": ", why.message());
+}
+
+}  // namespace pccl::comm

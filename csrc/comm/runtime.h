@@ -1,0 +1,98 @@
+// What the groups of one process share: its transports, its sleep, and one background thread.
+//
+// The thread accepts connections whenever peers make them, and carries on asynchronous operations that
+// nobody waits for. It sleeps in the kernel while there is nothing to do.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/doorbell.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::comm {
+
+/// A group as its runtime sees it. Called on the background thread.
+class Participant {
+   public:
+    virtual ~Participant() = default;
+    virtual void accept_link(const transport::LinkRequest& request,
+                             std::unique_ptr<transport::RecvLink> link) = 0;
+    /// Carries operations on; true when something moved.
+    virtual bool advance() = 0;
+    /// Whether operations are in flight that somebody should carry on.
+    [[nodiscard]] virtual bool is_busy() const = 0;
+};
+
+class PCCL_API Runtime final : public transport::Acceptor {
+   public:
+    using Transports = std::vector<std::unique_ptr<transport::Transport>>;
+
+    /// The transports that this machine and `allowed` permit. kUnavailable when none is left.
+    static Result<std::shared_ptr<Runtime>> create(transport::TransportFlags allowed);
+    /// The runtime that all groups of this process share while any of them lives. kUnavailable in a child
+    /// of fork().
+    static Result<std::shared_ptr<Runtime>> of_process();
+    /// With transports of the caller's (a loopback fabric, in tests), which take `waiter` for their own.
+    static Result<std::shared_ptr<Runtime>> with(std::shared_ptr<transport::Waiter> waiter,
+                                                 Transports transports);
+    ~Runtime() override;
+    Runtime(const Runtime&) = delete;
+    Runtime& operator=(const Runtime&) = delete;
+
+    /// Groups keep it alive: a waiter of an operation may outlast the runtime.
+    [[nodiscard]] const std::shared_ptr<transport::Waiter>& waiter() const { return waiter_; }
+    /// In order of preference.
+    [[nodiscard]] std::span<const std::unique_ptr<transport::Transport>> transports() const {
+        return transports_;
+    }
+    [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
+    /// Whether this process is a child of the one that made the runtime: its thread and links are not here.
+    [[nodiscard]] bool is_forked() const;
+
+    void enroll(const transport::GroupId& group, const transport::Secret& secret,
+                std::weak_ptr<Participant> participant);
+    void dismiss(const transport::GroupId& group);
+    /// A participant has work that nobody may be waiting for.
+    void notify();
+
+    std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
+    void accepted(const transport::LinkRequest& request,
+                  std::unique_ptr<transport::RecvLink> link) override;
+    void refused(transport::TransportKind kind, const Status& why) override;
+
+   private:
+    struct Member {
+        transport::Secret secret;
+        std::weak_ptr<Participant> participant;
+    };
+
+    Runtime() = default;
+    Status start();
+    void serve();
+    void accept_all();
+    void sleep_until_notified();
+    /// Advances every busy participant once; nullopt when none is busy.
+    std::optional<bool> advance_busy();
+    std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
+
+    std::shared_ptr<transport::Waiter> waiter_;
+    Transports transports_;
+    UniqueFd rare_;    // epoll set: connections to accept, and `notice_`
+    UniqueFd notice_;  // eventfd: work, or the end
+    int owner_pid_ = 0;
+    std::atomic<bool> stopping_{false};
+    std::mutex mutex_;
+    std::map<transport::GroupId, Member> members_;
+    std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
+    std::unique_ptr<BackgroundThread> thread_;         // last: stops first
+};
+
+}  // namespace pccl::comm

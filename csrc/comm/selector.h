@@ -1,0 +1,71 @@
+// Chooses the algorithm and the cut of a collective, alike on every rank.
+//
+// The choice is a pure function of what all ranks know: the roster, the collective, and the lengths of
+// blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter) it depends
+// on the group alone. Choices are cached: a repeated call costs one comparison.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/comm/collective.h"
+#include "csrc/comm/cost_model.h"
+#include "csrc/comm/plan.h"
+#include "csrc/comm/roster.h"
+
+namespace pccl::comm {
+
+struct Choice {
+    std::shared_ptr<const Plan> plan;
+    Cut cut;
+    abi::CollectiveHeader header{};  // without its sequence number
+};
+
+class Selector {
+   public:
+    Selector(const Roster& roster, Rank rank);
+
+    /// Valid until the next call. kInvalidArgument names a PCCL_ALGORITHM that does not fit.
+    Result<const Choice*> choose(const Collective& collective);
+
+    /// Predicted seconds of every algorithm for `bytes` a block, best first.
+    struct Candidate {
+        schedule::Algorithm algorithm;
+        double seconds = 0;
+    };
+    [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, std::size_t bytes,
+                                                    bool uneven) const;
+
+   private:
+    struct Key {
+        CollectiveKind kind;
+        DataType type;
+        ReduceOp op;
+        Rank root;
+        std::uint64_t count;   // of the longest block
+        std::uint64_t digest;  // of all counts; 0 when even
+        auto operator<=>(const Key&) const = default;
+    };
+    struct Entry {
+        Key key{};
+        Choice choice;
+    };
+
+    [[nodiscard]] static Key key_of(const Collective& collective);
+    Result<Choice> decide(const Key& key);
+    Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind, Rank root);
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key, std::size_t bytes) const;
+
+    const int ranks_;
+    const Rank rank_;
+    const LinkModel links_;
+    std::array<Entry, 32> recent_;
+    std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>> plans_;
+};
+
+}  // namespace pccl::comm

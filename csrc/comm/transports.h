@@ -1,0 +1,16 @@
+// Builds the transports of a process: the only place that knows every implementation.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "csrc/transport/doorbell.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::comm {
+
+/// In order of preference, fastest first. kUnavailable when `allowed` leaves none that this machine has.
+[[nodiscard]] Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
+    transport::TransportFlags allowed, transport::Waiter& waiter);
+
+}  // namespace pccl::comm
