@@ -21,7 +21,4 @@ struct LinkModel {
 
 [[nodiscard]] double predict(const LinkModel& links, const schedule::Cost& cost);
 
-/// Bytes of a shared-memory ring in a group of `ranks`: all rings of a host together stay near 16 MiB.
-[[nodiscard]] std::size_t shm_ring_bytes(int ranks);
-
 }  // namespace pccl::comm

@@ -61,6 +61,7 @@ class Execution {
     struct SendPort {
         transport::SendLink* link = nullptr;
         std::size_t header_sent = 0;
+        abi::CollectiveHeader header{};
     };
     struct ReceivePort {
         transport::RecvLink* link = nullptr;
@@ -88,6 +89,8 @@ class Execution {
     Result<std::size_t> fill_carry(Lane& lane, transport::RecvLink& link);
     void combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming, std::size_t bytes);
     Status send(Lane& lane, const PlanStep& step, bool& moved);
+    /// The header for or from `peer`; where only the two of them know a block's length, with that.
+    [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks, Rank peer) const;
     Result<bool> open_send(SendPort& port, const schedule::Port& where);
     Result<bool> open_receive(ReceivePort& port, const schedule::Port& where, bool& moved);
 

@@ -167,12 +167,23 @@ Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
     return Status::ok();
 }
 
+abi::CollectiveHeader Execution::header_for(const std::vector<Block>& blocks, Rank peer) const {
+    abi::CollectiveHeader header = header_;
+    const auto kind = plan_->shape.kind;
+    const bool per_pair = kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+                          kind == CollectiveKind::kScatter;
+    if (per_pair && !blocks.empty())
+        header.count = blocks[blocks.size() == 1 ? 0 : static_cast<std::size_t>(peer)].count;
+    return header;
+}
+
 Result<bool> Execution::open_send(SendPort& port, const schedule::Port& where) {
     if (port.header_sent == sizeof header_) return true;
     if (port.link == nullptr) {
         PCCL_ASSIGN_OR_RETURN(port.link, links_->send_link(where.peer, where.channel, deadline_));
+        port.header = header_for(operands_->inputs, where.peer);
     }
-    const transport::Bytes header = std::as_bytes(std::span(&header_, 1));
+    const transport::Bytes header = std::as_bytes(std::span(&port.header, 1));
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
                           port.link->send(kCollectiveChannel, header.subspan(port.header_sent),
                                           transport::Flush::kLater));
@@ -190,7 +201,7 @@ Result<bool> Execution::open_receive(ReceivePort& port, const schedule::Port& wh
     port.header_received += bytes;
     moved |= bytes > 0;
     if (port.header_received < sizeof port.header) return false;
-    PCCL_TRY(compare(header_, port.header, where.peer));
+    PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header, where.peer));
     return true;
 }
 

@@ -31,8 +31,7 @@ struct Plan {
     std::vector<schedule::Port> send_ports;
     std::vector<schedule::Port> receive_ports;
     int scratch_chunks = 0;
-    int longest_slice = 1;  // chunks in the largest message
-    bool forwards_unstored = false;  // some step sends a reduction that it does not store
+    int longest_message = 1;  // chunks in the largest message
 };
 
 [[nodiscard]] Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,

@@ -1,6 +1,7 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
+
+/// From the kernel's generator.
+[[nodiscard]] Status fill_random(std::span<std::byte> bytes);
 
 struct Roster {
     transport::GroupId group{};

@@ -107,9 +107,9 @@ Status Waiter::watch(int fd, Watch watch) {
     return Status::ok();
 }
 
-void Waiter::unwatch(int fd) {
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0)
-        watched_.fetch_sub(1, std::memory_order_relaxed);
+void Waiter::unwatch(int fd, Watch watch) {
+    const bool was_watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0;
+    if (was_watched && watch == Watch::kSocket) watched_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::uint32_t Waiter::prepare() {

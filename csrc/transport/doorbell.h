@@ -61,7 +61,7 @@ class PCCL_API Waiter {
     /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread. Closing the
     /// descriptor ends the watch.
     Status watch(int fd, Watch watch = Watch::kSocket);
-    void unwatch(int fd);
+    void unwatch(int fd, Watch watch = Watch::kSocket);
 
     [[nodiscard]] std::uint32_t prepare();
     /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow prepare().

@@ -1,0 +1,164 @@
+#include "csrc/comm/selector.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "csrc/base/config.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/collective_operation.h"
+
+namespace pccl::comm {
+namespace {
+
+using schedule::Algorithm;
+
+/// Ranks see different lengths: the choice may depend on the group only, and every message goes straight
+/// to its receiver.
+bool is_per_pair(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter;
+}
+
+/// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.
+bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
+    if (algorithm == Algorithm::kOneShot) return true;
+    return algorithm == Algorithm::kRing && kind == CollectiveKind::kAllGather;
+}
+
+std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
+    return (digest ^ value) * 0x100000001B3ULL;  // FNV-1a, a word at a time
+}
+
+/// The side whose blocks all ranks know.
+std::span<const Block> known_blocks(const Collective& collective) {
+    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
+               ? collective.inputs
+               : collective.outputs;
+}
+
+/// No message of any rank is longer, in chunks. (The longest of this rank's plan would not do: ranks of a
+/// tree or a butterfly differ, and all must cut alike.)
+int longest_message(Algorithm algorithm, const schedule::Shape& shape) {
+    const bool gathers_blocks = algorithm == Algorithm::kRecursiveDoubling ||
+                                algorithm == Algorithm::kRecursiveHalving || algorithm == Algorithm::kBruck;
+    if (!gathers_blocks) return 1;
+    return shape.chunks * std::max(schedule::blocks(shape.kind, schedule::Buffer::kInput, shape.ranks),
+                                   schedule::blocks(shape.kind, schedule::Buffer::kOutput, shape.ranks));
+}
+
+/// The value for `kind` in "all_reduce=ring,all_gather=bruck", or empty.
+std::string_view override_for(std::string_view setting, CollectiveKind kind) {
+    while (!setting.empty()) {
+        const std::size_t comma = std::min(setting.find(','), setting.size());
+        const std::string_view item = setting.substr(0, comma);
+        const std::size_t equals = item.find('=');
+        if (equals != std::string_view::npos && item.substr(0, equals) == schedule::to_string(kind))
+            return item.substr(equals + 1);
+        setting.remove_prefix(std::min(comma + 1, setting.size()));
+    }
+    return {};
+}
+
+}  // namespace
+
+Selector::Selector(const Roster& roster, Rank rank)
+    : ranks_(static_cast<int>(roster.endpoints.size())), rank_(rank), links_(link_model(roster)) {}
+
+Selector::Key Selector::key_of(const Collective& collective) {
+    Key key{collective.kind, collective.type, collective.op, collective.root, 0, 0};
+    if (is_per_pair(collective.kind)) return key;
+    const std::span<const Block> blocks = known_blocks(collective);
+    std::uint64_t digest = 0xCBF29CE484222325ULL;
+    bool even = true;
+    for (const Block& block : blocks) {
+        key.count = std::max<std::uint64_t>(key.count, block.count);
+        even &= block.count == blocks.front().count;
+        digest = mixed(digest, block.count);
+    }
+    if (!even) key.digest = digest;
+    return key;
+}
+
+Result<const Choice*> Selector::choose(const Collective& collective) {
+    const Key key = key_of(collective);
+    const std::uint64_t slot = mixed(mixed(key.count, key.digest), static_cast<std::uint64_t>(key.kind) * 64 +
+                                                                       static_cast<std::uint64_t>(key.type));
+    Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
+    if (entry.choice.plan == nullptr || entry.key != key) {
+        PCCL_ASSIGN_OR_RETURN(entry.choice, decide(key));
+        entry.key = key;
+    }
+    return &entry.choice;
+}
+
+std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::size_t bytes,
+                                                      bool uneven) const {
+    std::vector<Candidate> found;
+    for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
+        if (is_per_pair(kind) && algorithm != Algorithm::kOneShot) continue;
+        if (uneven && !takes_uneven(algorithm, kind)) continue;
+        schedule::Shape shape{.kind = kind, .ranks = ranks_};
+        shape.chunks = schedule::chunk_granularity(algorithm, kind, ranks_);
+        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape, bytes))});
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    return found;
+}
+
+Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) const {
+    const std::vector<Candidate> usable = candidates(key.kind, bytes, key.digest != 0);
+    const std::string_view wanted = override_for(process_config().algorithm, key.kind);
+    if (wanted.empty() || ranks_ == 1) return usable.front().algorithm;
+    std::string names;
+    for (const Candidate& candidate : usable) {
+        if (schedule::to_string(candidate.algorithm) == wanted) return candidate.algorithm;
+        names += concat(names.empty() ? "" : ", ", schedule::to_string(candidate.algorithm));
+    }
+    return Status::invalid_argument(concat("PCCL_ALGORITHM: ", wanted, " cannot make this ",
+                                           schedule::to_string(key.kind), "; these can: ", names));
+}
+
+Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind, Rank root) {
+    auto& plan = plans_[{algorithm, kind, root}];
+    if (plan == nullptr) {
+        const schedule::Shape shape{.kind = kind,
+                                    .ranks = ranks_,
+                                    .root = root,
+                                    .chunks = schedule::chunk_granularity(algorithm, kind, ranks_),
+                                    .slots = schedule::slots_needed(algorithm, kind)};
+        PCCL_ASSIGN_OR_RETURN(plan, make_plan(algorithm, shape, rank_));
+    }
+    return plan;
+}
+
+Result<Choice> Selector::decide(const Key& key) {
+    const bool widened = runs_widened(key.kind, key.type, key.op, ranks_);
+    const std::size_t element = size_of(widened ? DataType::kFloat32 : key.type);
+    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm, algorithm_for(key, key.count * element));
+    Choice choice;
+    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, key.kind, key.root));
+    const schedule::Shape& shape = choice.plan->shape;
+    // A FIFO of the schedule holds `slots` messages, so that many must fit into a channel.
+    const std::size_t message = links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof choice.header;
+    const int longest = longest_message(algorithm, shape);
+    PCCL_ASSERT(choice.plan->longest_message <= longest);
+    const std::size_t chunk = message / static_cast<std::size_t>(longest);
+    choice.cut.grain = std::max<std::size_t>(kCacheLine / element, 1);
+    choice.cut.chunks = shape.chunks;
+    const std::size_t elements = std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
+    choice.cut.window = elements * static_cast<std::size_t>(shape.chunks);
+    choice.header = {.magic = abi::kCollectiveMagic,
+                     .kind = static_cast<std::uint8_t>(key.kind),
+                     .data_type = static_cast<std::uint8_t>(key.type),
+                     .reduce_op = static_cast<std::uint8_t>(key.op),
+                     .algorithm = static_cast<std::uint8_t>(algorithm),
+                     .root = static_cast<std::uint16_t>(key.root),
+                     .sequence = 0,
+                     .window = static_cast<std::uint32_t>(choice.cut.window),
+                     .count = key.digest != 0 ? key.digest : key.count,
+                     .reserved = 0};
+    return choice;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,122 @@
+#include "csrc/transport/shm/link.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/text.h"
+
+namespace pccl::transport::shm {
+
+Status StickyStatus::get() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+}
+
+Status StickyStatus::set(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (status_.is_ok()) status_ = status;
+    set_.store(true, std::memory_order_release);
+    return status_;
+}
+
+namespace {
+
+Status nonsense(Rank peer) {
+    return Status::peer_lost(peer, concat("rank ", peer, " wrote impossible counters to its ring"));
+}
+
+}  // namespace
+
+Result<std::size_t> ShmSendLink::room(ChannelId channel, Cursor& cursor, std::size_t wanted) {
+    std::size_t used = cursor.written - cursor.freed;
+    if (rings_->bytes() - used < wanted) {
+        cursor.freed = rings_->counters(channel).head.load(std::memory_order_acquire);
+        used = cursor.written - cursor.freed;
+        if (used > rings_->bytes()) return status_.set(nonsense(wire_->peer()));
+    }
+    return rings_->bytes() - used;
+}
+
+void ShmSendLink::publish(ChannelId channel, Cursor& cursor) {
+    if (cursor.published == cursor.written) return;
+    cursor.published = cursor.written;
+    rings_->counters(channel).tail.store(cursor.written, std::memory_order_release);
+    wire_->ring();
+}
+
+Result<std::size_t> ShmSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
+    if (status_.is_set()) return status_.get();
+    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    PCCL_ASSIGN_OR_RETURN(const std::size_t free, room(channel, cursor, bytes.size()));
+    const std::size_t taken = std::min(free, bytes.size());
+    if (taken > 0) {
+        std::byte* to = rings_->data(channel) + cursor.written % rings_->bytes();
+        std::memcpy(to, bytes.data(), taken);
+        cursor.written += taken;
+        wire_->reset_idle();
+    }
+    if (flush == Flush::kNow || taken < bytes.size()) publish(channel, cursor);
+    if (taken == 0 && !bytes.empty()) {
+        if (const Status status = wire_->look_idle(); !status.is_ok()) return status_.set(status);
+    }
+    return taken;
+}
+
+Result<bool> ShmSendLink::flush(ChannelId channel) {
+    if (status_.is_set()) return status_.get();
+    publish(channel, cursors_[static_cast<std::size_t>(channel)]);
+    return true;
+}
+
+void ShmSendLink::abort(const Status& reason) {
+    static_cast<void>(status_.set(reason));
+    wire_->close();
+}
+
+Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
+    if (status_.is_set()) return status_.get();
+    if (cursor.filled == cursor.consumed) {
+        const auto& tail = rings_->counters(channel).tail;
+        cursor.filled = tail.load(std::memory_order_acquire);
+        if (cursor.filled == cursor.consumed) {
+            const Status status = wire_->look_idle();
+            if (status.is_ok()) return std::size_t{0};
+            // What it wrote before it left still counts.
+            cursor.filled = tail.load(std::memory_order_acquire);
+            if (cursor.filled == cursor.consumed) return status_.set(status);
+        }
+        wire_->reset_idle();
+    }
+    const std::size_t bytes = cursor.filled - cursor.consumed;
+    if (bytes > rings_->bytes()) return status_.set(nonsense(wire_->peer()));
+    return bytes;
+}
+
+Result<Bytes> ShmRecvLink::peek(ChannelId channel) {
+    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, available(channel, cursor));
+    return Bytes(rings_->data(channel) + cursor.consumed % rings_->bytes(), bytes);
+}
+
+void ShmRecvLink::consume(ChannelId channel, std::size_t count) {
+    Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
+    cursor.consumed += count;
+    rings_->counters(channel).head.store(cursor.consumed, std::memory_order_release);
+    wire_->ring();
+}
+
+Result<std::size_t> ShmRecvLink::receive(ChannelId channel, MutableBytes into) {
+    PCCL_ASSIGN_OR_RETURN(const Bytes here, peek(channel));
+    const std::size_t taken = std::min(here.size(), into.size());
+    if (taken == 0) return taken;
+    std::memcpy(into.data(), here.data(), taken);
+    consume(channel, taken);
+    return taken;
+}
+
+void ShmRecvLink::abort(const Status& reason) {
+    static_cast<void>(status_.set(reason));
+    wire_->close();
+}
+
+}  // namespace pccl::transport::shm

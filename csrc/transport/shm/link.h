@@ -1,0 +1,79 @@
+// The two ends of a shared-memory link.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "csrc/transport/link.h"
+#include "csrc/transport/shm/ring.h"
+#include "csrc/transport/shm/wire.h"
+
+namespace pccl::transport::shm {
+
+/// An error that sticks, set from any thread, read on every call at the price of one relaxed load.
+class StickyStatus {
+   public:
+    [[nodiscard]] bool is_set() const { return set_.load(std::memory_order_acquire); }
+    [[nodiscard]] Status get() const;
+    /// The first one stays.
+    Status set(const Status& status);
+
+   private:
+    std::atomic<bool> set_{false};
+    mutable std::mutex mutex_;
+    Status status_;
+};
+
+class ShmSendLink final : public SendLink {
+   public:
+    ShmSendLink(std::unique_ptr<RingFile> rings, std::unique_ptr<PeerWire> wire)
+        : rings_(std::move(rings)), wire_(std::move(wire)) {}
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
+    [[nodiscard]] std::size_t capacity(ChannelId) const override { return rings_->bytes(); }
+    Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
+    Result<bool> flush(ChannelId channel) override;
+    void abort(const Status& reason) override;
+
+   private:
+    struct Cursor {
+        std::uint64_t written = 0;    // bytes copied into the ring
+        std::uint64_t published = 0;  // of these, shown to the peer
+        std::uint64_t freed = 0;      // the peer's head when last read
+    };
+    Result<std::size_t> room(ChannelId channel, Cursor& cursor, std::size_t wanted);
+    void publish(ChannelId channel, Cursor& cursor);
+
+    std::unique_ptr<RingFile> rings_;
+    std::unique_ptr<PeerWire> wire_;
+    std::array<Cursor, kChannels> cursors_{};
+    StickyStatus status_;
+};
+
+class ShmRecvLink final : public RecvLink {
+   public:
+    ShmRecvLink(std::unique_ptr<RingFile> rings, std::unique_ptr<PeerWire> wire)
+        : rings_(std::move(rings)), wire_(std::move(wire)) {}
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
+    Result<Bytes> peek(ChannelId channel) override;
+    void consume(ChannelId channel, std::size_t count) override;
+    Result<std::size_t> receive(ChannelId channel, MutableBytes into) override;
+    void abort(const Status& reason) override;
+
+   private:
+    struct Cursor {
+        std::uint64_t consumed = 0;
+        std::uint64_t filled = 0;  // the peer's tail when last read
+    };
+    Result<std::size_t> available(ChannelId channel, Cursor& cursor);
+
+    std::unique_ptr<RingFile> rings_;
+    std::unique_ptr<PeerWire> wire_;
+    std::array<Cursor, kChannels> cursors_{};
+    StickyStatus status_;
+};
+
+}  // namespace pccl::transport::shm

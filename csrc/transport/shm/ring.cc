@@ -1,0 +1,97 @@
+#include "csrc/transport/shm/ring.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "csrc/base/config.h"
+#include "csrc/base/text.h"
+
+namespace pccl::transport::shm {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kSmallest = 16 * kKiB;
+constexpr std::size_t kLargest = 1 * kMiB;
+constexpr std::size_t kHostBudget = 16 * kMiB;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+static_assert(sizeof(RingCounters) * kChannels <= kHeaderBytes);
+
+std::size_t file_bytes(std::size_t ring) { return kHeaderBytes + kChannels * ring; }
+
+Result<void*> map_at(void* where, int fd, std::size_t offset, std::size_t bytes) {
+    const int flags = MAP_SHARED | (where == nullptr ? 0 : MAP_FIXED);
+    void* memory = ::mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+    if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a shared-memory ring");
+    return memory;
+}
+
+Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
+    void* area = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED) return Status::from_errno(errno, "cannot reserve address space for a ring");
+    auto* first = static_cast<std::byte*>(area);
+    for (std::byte* half : {first, first + bytes}) {
+        const auto mapped = map_at(half, fd, offset, bytes);
+        if (mapped.is_ok()) continue;
+        ::munmap(area, 2 * bytes);
+        return mapped.status();
+    }
+    return first;
+}
+
+}  // namespace
+
+std::size_t ring_bytes(int ranks) {
+    const std::size_t configured = process_config().shm_ring_bytes;
+    const auto pairs = static_cast<std::size_t>(std::max(1, ranks * (ranks - 1)));
+    const std::size_t wanted = configured != 0 ? configured : std::min(kHostBudget / pairs, kLargest);
+    return std::bit_floor(std::max(wanted, kSmallest));
+}
+
+Result<std::unique_ptr<RingFile>> RingFile::create(std::size_t bytes) {
+    UniqueFd memfd(::memfd_create("pccl-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!memfd.is_open()) return Status::from_errno(errno, "cannot create a memfd");
+    if (::ftruncate(memfd.get(), static_cast<off_t>(file_bytes(bytes))) != 0)
+        return Status::from_errno(errno, "cannot size a shared-memory ring");
+    if (::fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0)
+        return Status::from_errno(errno, "cannot seal a shared-memory ring");
+    std::unique_ptr<RingFile> file(new RingFile(std::move(memfd), bytes));
+    PCCL_TRY(file->map_all());
+    return file;
+}
+
+Result<std::unique_ptr<RingFile>> RingFile::map(UniqueFd memfd, std::size_t bytes) {
+    struct stat info {};
+    if (::fstat(memfd.get(), &info) != 0) return Status::from_errno(errno, "cannot examine a ring");
+    const bool sealed = (::fcntl(memfd.get(), F_GET_SEALS) & kSeals) == kSeals;
+    if (!std::has_single_bit(bytes) || !sealed ||
+        info.st_size != static_cast<off_t>(file_bytes(bytes)))
+        return Status::invalid_argument(concat("a peer offered a ring file of ", info.st_size,
+                                               " bytes, sealed ", sealed, "; expected a sealed one of ",
+                                               file_bytes(bytes)));
+    std::unique_ptr<RingFile> file(new RingFile(std::move(memfd), bytes));
+    PCCL_TRY(file->map_all());
+    return file;
+}
+
+Status RingFile::map_all() {
+    PCCL_ASSIGN_OR_RETURN(void* header, map_at(nullptr, memfd_.get(), 0, kHeaderBytes));
+    counters_ = static_cast<RingCounters*>(header);
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+        PCCL_ASSIGN_OR_RETURN(data_[i], map_twice(memfd_.get(), kHeaderBytes + i * bytes_, bytes_));
+    }
+    return Status::ok();
+}
+
+RingFile::~RingFile() {
+    if (counters_ != nullptr) ::munmap(counters_, kHeaderBytes);
+    for (std::byte* data : data_)
+        if (data != nullptr) ::munmap(data, 2 * bytes_);
+}
+
+}  // namespace pccl::transport::shm
