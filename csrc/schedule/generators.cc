@@ -153,7 +153,7 @@ std::span<const Algorithm> algorithms_for(CollectiveKind kind) {
 }
 
 int chunk_granularity(Algorithm algorithm, CollectiveKind kind, int ranks) {
-    if (ranks == 1) return 1;
+    if (ranks <= 1) return 1;
     if (algorithm == kDoubleBinaryTree) return 2;
     if (kind != kAllReduce) return 1;
     if (algorithm == kRing || algorithm == kTwoShot) return ranks;

@@ -113,7 +113,7 @@ struct Step {
     Slice dst{};
     Port from{};
     Port to{};
-    std::vector<Dependency> after{};
+    std::vector<Dependency> after = {};
     auto operator<=>(const Step&) const = default;
 };
 

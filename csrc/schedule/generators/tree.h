@@ -10,8 +10,8 @@ namespace pccl::schedule {
 /// A rank's neighbours in a tree.
 struct TreePlace {
     Rank parent = kNoRank;  // kNoRank at the top
-    std::vector<Rank>
-        children{};  // in the order in which a reduction takes them; a broadcast reverses it
+    /// In the order in which a reduction takes them; a broadcast goes the other way.
+    std::vector<Rank> children = {};
     [[nodiscard]] bool is_top() const { return parent == kNoRank; }
 };
 

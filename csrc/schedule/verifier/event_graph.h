@@ -1,0 +1,98 @@
+// All steps of all ranks, and what each must wait for.
+//
+// A step waits for the step before it in its lane, for the steps it names, for the message it
+// receives to be sent, and for a slot of the FIFO it sends into: the n-th message needs the (n -
+// slots)-th to have been received. Both ends of a FIFO belong to one lane each, so all of this is
+// known before anything runs, whatever the timing: the schedule is a fixed partial order, its
+// happens-before.
+#pragma once
+
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/schedule/schedule.h"
+#include "csrc/schedule/verifier/fault.h"
+
+namespace pccl::schedule {
+
+using EventId = int;
+inline constexpr EventId kNoEvent = -1;
+
+/// One step of one rank.
+struct Event {
+    const Step* step = nullptr;
+    int lane = 0;               // counted over all ranks
+    EventId sender = kNoEvent;  // sends what this step receives
+    EventId freer = kNoEvent;   // receives what lies in the slot that this step fills
+};
+
+struct LaneSpan {
+    Rank rank = 0;
+    int index = 0;  // within the rank
+    EventId first = 0;
+    EventId end = 0;
+};
+
+class EventGraph {
+   public:
+    /// Errors: a FIFO with two lanes at one end, with more messages sent than received or the other
+    /// way round, or with a message that its receiver takes for a slice of another size.
+    /// `schedule`, whose structure has been checked, must outlive the graph.
+    [[nodiscard]] static Result<EventGraph> build(const Schedule& schedule);
+
+    [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
+    [[nodiscard]] const Event& event(EventId id) const {
+        return events_[static_cast<std::size_t>(id)];
+    }
+    [[nodiscard]] const std::vector<LaneSpan>& lanes() const { return lanes_; }
+    [[nodiscard]] const LaneSpan& lane_of(EventId id) const {
+        return lanes_[static_cast<std::size_t>(event(id).lane)];
+    }
+    [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
+    /// The event of the last step that `after`, a dependency of a step of `rank`, waits for.
+    [[nodiscard]] EventId target_of(Rank rank, const Dependency& after) const {
+        const int lane = first_lane_[static_cast<std::size_t>(rank)] + after.lane;
+        return lanes_[static_cast<std::size_t>(lane)].first + after.step;
+    }
+
+    [[nodiscard]] StepPlace place_of(EventId id) const {
+        const LaneSpan& lane = lane_of(id);
+        return {lane.rank, lane.index, id - lane.first};
+    }
+    [[nodiscard]] std::string describe(EventId id) const {
+        return schedule::describe(place_of(id), *event(id).step);
+    }
+
+    /// Calls visit(event) for each event that must be done before `id`, until it returns false.
+    template <typename Visit>
+    bool for_each_predecessor(EventId id, Visit visit) const {
+        const Event& e = event(id);
+        const LaneSpan& lane = lanes_[static_cast<std::size_t>(e.lane)];
+        if (id > lane.first && !visit(id - 1)) return false;
+        for (const Dependency& after : e.step->after) {
+            if (!visit(target_of(lane.rank, after))) return false;
+        }
+        if (e.sender != kNoEvent && !visit(e.sender)) return false;
+        return e.freer == kNoEvent || visit(e.freer);
+    }
+
+   private:
+    explicit EventGraph(const Schedule& schedule) : schedule_(&schedule) {}
+
+    void add_events();
+    [[nodiscard]] Status match_messages();
+
+    const Schedule* schedule_;
+    std::vector<Event> events_;
+    std::vector<LaneSpan> lanes_;
+    std::vector<int> first_lane_;  // of each rank
+};
+
+/// The events in an order in which they can happen. Errors: a deadlock, with the circle of steps
+/// that wait for each other.
+[[nodiscard]] Result<std::vector<EventId>> order_of(const EventGraph& graph);
+
+/// Verdict::rounds.
+[[nodiscard]] int longest_message_chain(const EventGraph& graph, const std::vector<EventId>& order);
+
+}  // namespace pccl::schedule

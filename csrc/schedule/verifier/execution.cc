@@ -1,0 +1,102 @@
+#include "csrc/schedule/verifier/execution.h"
+
+#include "csrc/schedule/verifier/expressions.h"
+#include "csrc/schedule/verifier/operands.h"
+#include "csrc/schedule/verifier/postcondition.h"
+
+namespace pccl::schedule {
+namespace {
+
+class Execution {
+   public:
+    Execution(const EventGraph& graph, const MemoryMap& memory)
+        : graph_(graph),
+          memory_(memory),
+          state_{.expressions =
+                     Expressions(graph.schedule().shape.ranks, memory.chunks(0, Buffer::kInput)),
+                 .held = std::vector(static_cast<std::size_t>(memory.places()), kUnwritten),
+                 .writer = std::vector(static_cast<std::size_t>(memory.places()), kNoEvent)} {
+        fill_inputs();
+        lay_out_messages();
+    }
+
+    Result<bool> run(const std::vector<EventId>& order) {
+        for (const EventId id : order) PCCL_TRY(perform(id));
+        return check_postcondition(graph_, memory_, state_);
+    }
+
+   private:
+    void fill_inputs() {
+        for (Rank rank = 0; rank < graph_.schedule().shape.ranks; ++rank) {
+            if (!memory_.exists(rank, Buffer::kInput)) continue;
+            for (int i = 0; i < memory_.chunks(rank, Buffer::kInput); ++i) {
+                held(rank, Buffer::kInput, i) = state_.expressions.input({rank, i});
+            }
+        }
+    }
+
+    void lay_out_messages() {
+        int end = 0;
+        for (EventId id = 0; id < graph_.size(); ++id) {
+            message_at_.push_back(end);
+            const Step& step = *graph_.event(id).step;
+            if (step.to.is_used()) end += count_of(step);
+        }
+        messages_.resize(static_cast<std::size_t>(end));
+    }
+
+    Expression& held(Rank rank, Buffer buffer, int i) {
+        return state_.held[static_cast<std::size_t>(memory_.place(rank, {buffer, i, 1}))];
+    }
+    Expression& message(EventId sender, int i) {
+        return messages_[static_cast<std::size_t>(message_at_[static_cast<std::size_t>(sender)] +
+                                                  i)];
+    }
+
+    Status perform(EventId id) {
+        const Event& event = graph_.event(id);
+        const Step& step = *event.step;
+        const Rank rank = graph_.lane_of(id).rank;
+        for (int i = 0; i < count_of(step); ++i) {
+            PCCL_ASSIGN_OR_RETURN(const Expression result, result_of(id, step, rank, i));
+            if (step.dst.count > 0) {
+                held(rank, step.dst.buffer, step.dst.offset + i) = result;
+                state_.writer[static_cast<std::size_t>(memory_.place(rank, step.dst) + i)] = id;
+            }
+            if (step.to.is_used()) message(id, i) = result;
+        }
+        return Status::ok();
+    }
+
+    /// What the step makes of the i-th chunk: its operands, incoming or in memory, added up.
+    Result<Expression> result_of(EventId id, const Step& step, Rank rank, int i) {
+        const Accesses accesses = accesses_of(step);
+        Expression result = kUnwritten;
+        if (step.from.is_used()) result = message(graph_.event(id).sender, i);
+        for (const Slice& slice : {accesses.update, accesses.read}) {
+            if (slice.count == 0) continue;
+            const Expression operand = held(rank, slice.buffer, slice.offset + i);
+            if (operand == kUnwritten) {
+                return fault(graph_.place_of(id), step, "reads ", to_string(slice.buffer), "[",
+                             slice.offset + i, "], which no earlier step writes");
+            }
+            result = result == kUnwritten ? operand : state_.expressions.sum(operand, result, id);
+        }
+        return result;
+    }
+
+    const EventGraph& graph_;
+    const MemoryMap& memory_;
+    Holdings state_;
+    std::vector<int> message_at_;  // by sending event
+    std::vector<Expression> messages_;
+};
+
+}  // namespace
+
+Result<bool> check_results(const EventGraph& graph, const std::vector<EventId>& order,
+                           const MemoryMap& memory) {
+    return Execution(graph, memory).run(order);
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,63 @@
+#include "csrc/schedule/verifier/expressions.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace pccl::schedule {
+
+std::string to_string(const Contribution& contribution) {
+    return concat("input[", contribution.chunk, "] of rank ", contribution.rank);
+}
+
+Expression Expressions::sum(Expression a, Expression b, EventId maker) {
+    const auto [left, right] = std::minmax(a, b);
+    const std::uint64_t key =
+        static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
+    const auto [found, is_new] =
+        known_.try_emplace(key, first_sum_ + static_cast<Expression>(sums_.size()));
+    if (is_new) sums_.push_back({left, right, maker});
+    return found->second;
+}
+
+std::vector<Contribution> Expressions::contributions(Expression expression, int limit) const {
+    std::vector<Contribution> found;
+    std::vector<Expression> left{expression};
+    while (!left.empty() && std::cmp_less(found.size(), limit)) {
+        const Expression next = left.back();
+        left.pop_back();
+        if (is_input(next)) {
+            found.push_back({(next - 1) / input_chunks_, (next - 1) % input_chunks_});
+        } else {
+            left.push_back(sum_at(next).left);
+            left.push_back(sum_at(next).right);
+        }
+    }
+    return found;
+}
+
+bool Expressions::contains(Expression expression, Expression input) const {
+    std::unordered_set<Expression> seen;
+    std::vector<Expression> left{expression};
+    while (!left.empty()) {
+        const Expression next = left.back();
+        left.pop_back();
+        if (next == input) return true;
+        if (is_input(next) || !seen.insert(next).second) continue;
+        left.push_back(sum_at(next).left);
+        left.push_back(sum_at(next).right);
+    }
+    return false;
+}
+
+EventId Expressions::who_added_again(Expression expression, Contribution twice) const {
+    const Expression wanted = input(twice);
+    while (!is_input(expression)) {
+        const Sum& sum = sum_at(expression);
+        const bool in_left = contains(sum.left, wanted);
+        if (in_left && contains(sum.right, wanted)) return sum.maker;
+        expression = in_left ? sum.left : sum.right;
+    }
+    return kNoEvent;
+}
+
+}  // namespace pccl::schedule

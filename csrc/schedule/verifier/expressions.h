@@ -1,0 +1,69 @@
+// What a chunk holds: an expression over the chunks of all inputs, each distinct expression one
+// number.
+//
+// The two operands of a sum are kept in a fixed order, so that a (+) b and b (+) a are one
+// expression: they have the same bits. (a (+) b) (+) c and a (+) (b (+) c) are two.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "csrc/base/ids.h"
+#include "csrc/schedule/verifier/event_graph.h"
+
+namespace pccl::schedule {
+
+using Expression = int;
+
+/// What a chunk holds that nothing has written.
+inline constexpr Expression kUnwritten = 0;
+
+/// Chunk `chunk` of the input of `rank`.
+struct Contribution {
+    Rank rank = 0;
+    int chunk = 0;
+    auto operator<=>(const Contribution&) const = default;
+};
+
+[[nodiscard]] std::string to_string(const Contribution& contribution);
+
+class Expressions {
+   public:
+    Expressions(int ranks, int input_chunks)
+        : input_chunks_(input_chunks), first_sum_(1 + ranks * input_chunks) {}
+
+    [[nodiscard]] Expression input(Contribution what) const {
+        return 1 + what.rank * input_chunks_ + what.chunk;
+    }
+    /// `maker` is the step to blame for it; only the first one to make a sum is remembered.
+    [[nodiscard]] Expression sum(Expression a, Expression b, EventId maker);
+
+    /// The contributions in `expression`, each as often as it is in it, but for those that follow
+    /// when `limit` have been found.
+    [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
+    /// The step that added `twice`, which is in `expression` twice or more, once too often.
+    [[nodiscard]] EventId who_added_again(Expression expression, Contribution twice) const;
+
+   private:
+    struct Sum {
+        Expression left = kUnwritten;
+        Expression right = kUnwritten;
+        EventId maker = kNoEvent;
+    };
+
+    [[nodiscard]] bool is_input(Expression expression) const { return expression < first_sum_; }
+    [[nodiscard]] const Sum& sum_at(Expression expression) const {
+        return sums_[static_cast<std::size_t>(expression - first_sum_)];
+    }
+    [[nodiscard]] bool contains(Expression expression, Expression input) const;
+
+    int input_chunks_;
+    Expression first_sum_;
+    std::vector<Sum> sums_;
+    std::unordered_map<std::uint64_t, Expression> known_;  // by operands
+};
+
+}  // namespace pccl::schedule

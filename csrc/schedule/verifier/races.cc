@@ -1,0 +1,159 @@
+// Happens-before by vector clocks: the clock of an event counts, for each lane, the steps that
+// happen before.
+//
+// A lane is ordered in itself, so only ranks with two lanes and more have a race to lose and a
+// column in the clocks; if there is none, nothing is done. A clock lives until the last event that
+// builds on it has come.
+#include "csrc/schedule/verifier/races.h"
+
+#include <algorithm>
+
+#include "csrc/schedule/verifier/operands.h"
+
+namespace pccl::schedule {
+namespace {
+
+constexpr int kNoColumn = -1;
+
+using Clock = std::vector<int>;
+
+class Clocks {
+   public:
+    explicit Clocks(const EventGraph& graph)
+        : graph_(graph), users_(static_cast<std::size_t>(graph.size())), clocks_(users_.size()) {
+        const auto& programs = graph.schedule().programs;
+        for (const LaneSpan& lane : graph.lanes()) {
+            const bool alone = programs[static_cast<std::size_t>(lane.rank)].lanes.size() == 1;
+            columns_.push_back(alone ? kNoColumn : width_++);
+        }
+        for (EventId id = 0; id < graph.size(); ++id) {
+            graph.for_each_predecessor(id, [&](EventId before) {
+                ++users_[static_cast<std::size_t>(before)];
+                return true;
+            });
+        }
+    }
+
+    [[nodiscard]] bool has_columns() const { return width_ > 0; }
+    [[nodiscard]] bool has_column(EventId id) const { return column_of(id) != kNoColumn; }
+
+    /// The clock of `id`, whose predecessors have all been given to this function before.
+    const Clock& enter(EventId id) {
+        Clock own;
+        graph_.for_each_predecessor(id, [&](EventId before) {
+            absorb(own, before);
+            return true;
+        });
+        own.resize(static_cast<std::size_t>(width_));
+        if (has_column(id)) {
+            own[static_cast<std::size_t>(column_of(id))] = id - graph_.lane_of(id).first + 1;
+        }
+        return clocks_[static_cast<std::size_t>(id)] = std::move(own);
+    }
+
+    /// Whether `before` happens before the event of `clock`. Both belong to ranks with columns.
+    [[nodiscard]] bool knows(const Clock& clock, EventId before) const {
+        const int steps = clock[static_cast<std::size_t>(column_of(before))];
+        return before < graph_.lane_of(before).first + steps;
+    }
+
+   private:
+    [[nodiscard]] int column_of(EventId id) const {
+        return columns_[static_cast<std::size_t>(graph_.event(id).lane)];
+    }
+
+    void absorb(Clock& own, EventId before) {
+        const auto index = static_cast<std::size_t>(before);
+        Clock& other = clocks_[index];
+        const bool last_user = --users_[index] == 0;
+        if (own.empty() && last_user) {
+            own = std::move(other);
+        } else if (own.empty()) {
+            own = other;
+        } else {
+            std::ranges::transform(own, other, own.begin(),
+                                   [](int a, int b) { return std::max(a, b); });
+        }
+        if (last_user) Clock{}.swap(other);
+    }
+
+    const EventGraph& graph_;
+    int width_ = 0;
+    std::vector<int> columns_;  // by lane
+    std::vector<int> users_;    // by event: events that still build on its clock
+    std::vector<Clock> clocks_;
+};
+
+/// Who touched a chunk since it was last written, the writer included.
+struct Touched {
+    EventId writer = kNoEvent;
+    std::vector<EventId> readers;
+};
+
+class RaceCheck {
+   public:
+    RaceCheck(const EventGraph& graph, const MemoryMap& memory)
+        : graph_(graph),
+          memory_(memory),
+          clocks_(graph),
+          touched_(clocks_.has_columns() ? static_cast<std::size_t>(memory.places()) : 0) {}
+
+    Status run(const std::vector<EventId>& order) {
+        if (!clocks_.has_columns()) return Status::ok();
+        for (const EventId id : order) {
+            const Clock& clock = clocks_.enter(id);
+            if (!clocks_.has_column(id)) continue;
+            const Accesses accesses = accesses_of(*graph_.event(id).step);
+            PCCL_TRY(read(id, clock, accesses.read));
+            PCCL_TRY(write(id, clock, accesses.overwrite));
+            PCCL_TRY(write(id, clock, accesses.update));
+        }
+        return Status::ok();
+    }
+
+   private:
+    Status read(EventId id, const Clock& clock, const Slice& slice) {
+        const int begin = memory_.place(graph_.lane_of(id).rank, slice);
+        for (int i = 0; i < slice.count; ++i) {
+            Touched& chunk = touched_[static_cast<std::size_t>(begin + i)];
+            PCCL_TRY(check(id, clock, chunk.writer, slice, i));
+            chunk.readers.push_back(id);
+        }
+        return Status::ok();
+    }
+
+    Status write(EventId id, const Clock& clock, const Slice& slice) {
+        const int begin = memory_.place(graph_.lane_of(id).rank, slice);
+        for (int i = 0; i < slice.count; ++i) {
+            Touched& chunk = touched_[static_cast<std::size_t>(begin + i)];
+            PCCL_TRY(check(id, clock, chunk.writer, slice, i));
+            for (const EventId reader : chunk.readers) PCCL_TRY(check(id, clock, reader, slice, i));
+            chunk.readers.clear();
+            chunk.writer = id;
+        }
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status check(EventId id, const Clock& clock, EventId before, const Slice& slice,
+                               int i) const {
+        if (before == kNoEvent || before == id || clocks_.knows(clock, before)) return Status::ok();
+        return fault(graph_.place_of(id), *graph_.event(id).step, "touches ",
+                     to_string(slice.buffer), "[", slice.offset + i, "] in no order with ",
+                     graph_.describe(before),
+                     ", and one of the two writes it; one must wait for the other");
+    }
+
+    const EventGraph& graph_;
+    const MemoryMap& memory_;
+    Clocks clocks_;
+    std::vector<Touched> touched_;  // by place
+};
+
+}  // namespace
+
+Status check_races(const EventGraph& graph, const std::vector<EventId>& order,
+                   const MemoryMap& memory) {
+    return RaceCheck(graph, memory).run(order);
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,180 @@
+#include "csrc/schedule/verifier/structure.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "csrc/schedule/verifier/fault.h"
+#include "csrc/schedule/verifier/operands.h"
+
+namespace pccl::schedule {
+namespace {
+
+constexpr long long kMaxPlaces = 1LL << 28;
+
+template <typename... Parts>
+Status refuse(const Parts&... what) {
+    return Status::invalid_argument(concat(what...));
+}
+
+class StepCheck {
+   public:
+    StepCheck(const Schedule& schedule, const MemoryMap& memory, const StepPlace& place,
+              const Step& step)
+        : schedule_(schedule), memory_(memory), place_(place), step_(step) {}
+
+    [[nodiscard]] Status run() const {
+        const auto operands = operands_of(step_.action);
+        if (!operands) return wrong("this action does not exist");
+        if (step_.action == Action::kSwitchPhase) {
+            return Status::unsupported(
+                concat(describe(place_, step_), ": phase switches cannot be verified yet"));
+        }
+        PCCL_TRY(check_port("from", step_.from, operands->receives));
+        PCCL_TRY(check_port("to", step_.to, operands->sends));
+        PCCL_TRY(check_slice("src", step_.src, operands->src));
+        PCCL_TRY(check_slice("dst", step_.dst, operands->dst ? Use::kRequired : Use::kNone));
+        PCCL_TRY(check_destination());
+        PCCL_TRY(check_slices_together());
+        return check_dependencies();
+    }
+
+   private:
+    template <typename... Parts>
+    [[nodiscard]] Status wrong(const Parts&... what) const {
+        return fault(place_, step_, what...);
+    }
+
+    [[nodiscard]] Status check_port(const char* name, const Port& port, bool wanted) const {
+        if (port.is_used() != wanted) {
+            return wrong("this action ", wanted ? "needs" : "has no", " peer '", name, "'");
+        }
+        if (!wanted) return Status::ok();
+        if (port.peer < 0 || port.peer >= schedule_.shape.ranks) {
+            return wrong("peer ", port.peer, " is no rank; ranks are 0 to ",
+                         schedule_.shape.ranks - 1);
+        }
+        if (port.peer == place_.rank) return wrong("a rank cannot be its own peer; use copy");
+        if (port.channel < 0) return wrong("channel ", port.channel, " is negative");
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status check_slice(const char* name, const Slice& slice, Use use) const {
+        if (slice.count == 0) {
+            return use == Use::kRequired ? wrong("this action needs slice '", name, "'")
+                                         : Status::ok();
+        }
+        if (use == Use::kNone) return wrong("this action has no slice '", name, "'");
+        if (slice.buffer > Buffer::kScratch) return wrong("'", name, "' names no buffer");
+        if (!memory_.exists(place_.rank, slice.buffer)) {
+            return wrong(to_string(slice.buffer), " exists only on root ", schedule_.shape.root);
+        }
+        const int chunks = memory_.chunks(place_.rank, slice.buffer);
+        if (slice.offset < 0 || slice.count < 0 || slice.count > chunks - slice.offset) {
+            return wrong("'", name, "' leaves ", to_string(slice.buffer), ", which has ", chunks,
+                         " chunks");
+        }
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status check_destination() const {
+        if (step_.dst.count == 0 || memory_.may_write(place_.rank, step_.dst)) return Status::ok();
+        return wrong("writes input[", step_.dst.offset,
+                     "], which belongs to the caller; it must stay as it is");
+    }
+
+    [[nodiscard]] Status check_slices_together() const {
+        const Slice& src = step_.src;
+        const Slice& dst = step_.dst;
+        if (src.count == 0 || dst.count == 0) return Status::ok();
+        if (src.count != dst.count) {
+            return wrong("src has ", src.count, " chunks and dst ", dst.count,
+                         "; they must be equal");
+        }
+        if ((src.offset - dst.offset) % schedule_.shape.chunks != 0) {
+            return wrong("src and dst begin at different chunks of a block, which may differ in ",
+                         "length; offsets must agree modulo ", schedule_.shape.chunks);
+        }
+        const int distance =
+            std::abs(memory_.place(place_.rank, src) - memory_.place(place_.rank, dst));
+        if (distance > 0 && distance < src.count) {
+            return wrong("src and dst overlap; they must be the same chunks or disjoint");
+        }
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status check_dependencies() const {
+        const auto& lanes = schedule_.programs[static_cast<std::size_t>(place_.rank)].lanes;
+        for (const Dependency& after : step_.after) {
+            const bool is_lane = after.lane >= 0 && std::cmp_less(after.lane, lanes.size());
+            if (!is_lane || after.step < 0 ||
+                std::cmp_greater_equal(after.step,
+                                       lanes[static_cast<std::size_t>(after.lane)].size())) {
+                return wrong("waits for lane ", after.lane, " step ", after.step,
+                             ", which does not exist");
+            }
+        }
+        return Status::ok();
+    }
+
+    const Schedule& schedule_;
+    const MemoryMap& memory_;
+    const StepPlace& place_;
+    const Step& step_;
+};
+
+Status check_memory(const Schedule& schedule) {
+    const Shape& shape = schedule.shape;
+    const long long blocks_of_rank = blocks(shape.kind, Buffer::kInput, shape.ranks) +
+                                     blocks(shape.kind, Buffer::kOutput, shape.ranks);
+    // Capped before the product with the ranks, which could overflow.
+    long long places = std::min(blocks_of_rank * shape.chunks, kMaxPlaces) * shape.ranks;
+    for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
+        const int scratch = schedule.programs[rank].scratch_chunks;
+        if (scratch < 0) {
+            return refuse("rank ", rank, " has ", scratch,
+                          " chunks of scratch, must be at least 0");
+        }
+        places += scratch;
+    }
+    if (places > kMaxPlaces) {
+        return refuse("the buffers of all ranks have more than ", kMaxPlaces,
+                      " chunks, too many to be verified");
+    }
+    return Status::ok();
+}
+
+}  // namespace
+
+Status check_shape(const Schedule& schedule) {
+    const Shape& shape = schedule.shape;
+    if (shape.kind > CollectiveKind::kAllToAll) return refuse("the collective does not exist");
+    if (shape.ranks < 1 || shape.ranks > (1 << 20)) {
+        return refuse("ranks is ", shape.ranks, ", must be 1 to ", 1 << 20);
+    }
+    if (std::cmp_not_equal(schedule.programs.size(), shape.ranks)) {
+        return refuse("there are ", schedule.programs.size(), " programs for ", shape.ranks,
+                      " ranks");
+    }
+    const int roots = is_rooted(shape.kind) ? shape.ranks : 1;
+    if (shape.root < 0 || shape.root >= roots) {
+        return refuse("root is ", shape.root, ", must be 0 to ", roots - 1);
+    }
+    if (shape.chunks < 1) return refuse("chunks is ", shape.chunks, ", must be at least 1");
+    if (shape.slots < 1) return refuse("slots is ", shape.slots, ", must be at least 1");
+    return check_memory(schedule);
+}
+
+Status check_steps(const Schedule& schedule, const MemoryMap& memory) {
+    for (Rank rank = 0; rank < schedule.shape.ranks; ++rank) {
+        const auto& lanes = schedule.programs[static_cast<std::size_t>(rank)].lanes;
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+            for (std::size_t step = 0; step < lanes[lane].size(); ++step) {
+                const StepPlace place{rank, static_cast<int>(lane), static_cast<int>(step)};
+                PCCL_TRY(StepCheck(schedule, memory, place, lanes[lane][step]).run());
+            }
+        }
+    }
+    return Status::ok();
+}
+
+}  // namespace pccl::schedule
