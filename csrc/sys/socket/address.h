@@ -1,0 +1,57 @@
+// The address of a socket: IPv4, IPv6 (with the scope of link-local ones) or an abstract unix name.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/status.h"
+
+namespace pccl::sys {
+
+/// A value: copyable, comparable, printable. The default one is no address.
+class PCCL_API Address {
+   public:
+    Address() = default;
+    /// "10.0.0.1:4567", "[fd00::1]:4567", "[fe80::1%eth0]:4567" or "unix:@name". At most 128
+    /// characters.
+    static Result<Address> parse(std::string_view text);
+    /// An IP address without brackets, "10.0.0.1" or "fe80::1%eth0", and a port.
+    static Result<Address> from_ip(std::string_view ip, std::uint16_t port);
+    /// In the abstract namespace, where names vanish with their sockets: 1 to 100 of A-Z a-z 0-9 .
+    /// _ - /
+    static Result<Address> from_unix_name(std::string_view name);
+    /// As the kernel gives it; kUnsupported for other families and unnamed unix sockets.
+    static Result<Address> from_raw(const sockaddr* raw, std::size_t bytes);
+
+    /// AF_INET, AF_INET6, AF_UNIX, or AF_UNSPEC for no address.
+    [[nodiscard]] int family() const { return storage_.ss_family; }
+    [[nodiscard]] bool is_ip() const { return family() == AF_INET || family() == AF_INET6; }
+    [[nodiscard]] bool is_loopback() const;
+    [[nodiscard]] bool is_link_local() const;
+    /// Network order; empty unless is_ip().
+    [[nodiscard]] std::span<const std::uint8_t> ip_bytes() const;
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] Address with_port(std::uint16_t port) const;
+    /// A scope holds on one host only: a link-local address of a peer needs the index of our own
+    /// interface.
+    [[nodiscard]] Address with_scope(unsigned interface_index) const;
+    /// What parse() takes; "none" for no address.
+    [[nodiscard]] std::string to_string() const;
+
+    [[nodiscard]] const sockaddr* raw() const {
+        return reinterpret_cast<const sockaddr*>(&storage_);
+    }
+    [[nodiscard]] socklen_t raw_bytes() const { return bytes_; }
+
+    friend bool operator==(const Address& a, const Address& b);
+
+   private:
+    sockaddr_storage storage_{};
+    socklen_t bytes_ = 0;
+};
+
+}  // namespace pccl::sys

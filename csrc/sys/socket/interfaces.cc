@@ -1,0 +1,167 @@
+#include "csrc/sys/socket/interfaces.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+namespace {
+
+struct Subnet {
+    Address base;
+    std::size_t prefix_bits = 0;
+
+    [[nodiscard]] bool contains(const Address& address) const {
+        const auto wanted = base.ip_bytes();
+        const auto actual = address.ip_bytes();
+        if (wanted.size() != actual.size()) return false;
+        const std::size_t whole = prefix_bits / 8;
+        if (!std::equal(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(whole),
+                        actual.begin()))
+            return false;
+        const unsigned rest = prefix_bits % 8;
+        return rest == 0 || ((wanted[whole] ^ actual[whole]) >> (8 - rest)) == 0;
+    }
+};
+
+std::vector<std::string_view> split(std::string_view text) {
+    std::vector<std::string_view> words;
+    while (!text.empty()) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        if (comma > 0) words.push_back(text.substr(0, comma));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return words;
+}
+
+Result<Subnet> parse_subnet(std::string_view text) {
+    const std::size_t slash = text.find('/');
+    const std::string_view bits = text.substr(slash + 1);
+    Subnet subnet;
+    const auto [end, error] =
+        std::from_chars(bits.data(), bits.data() + bits.size(), subnet.prefix_bits);
+    auto base = Address::from_ip(text.substr(0, slash), 0);
+    if (!base.is_ok() || bits.empty() || error != std::errc() || end != bits.data() + bits.size() ||
+        subnet.prefix_bits > base->ip_bytes().size() * 8) {
+        return Status::invalid_argument(
+            concat("\"", text, "\" is no subnet such as 10.0.0.0/8 or fd00::/8"));
+    }
+    subnet.base = *base;
+    return subnet;
+}
+
+/// Less is better.
+int address_cost(const Address& address) {
+    return (address.is_link_local() ? 2 : 0) + (address.family() == AF_INET ? 0 : 1);
+}
+
+template <typename Predicate>
+std::optional<Interface> first_where(std::span<const Interface> interfaces, Predicate fits) {
+    const auto first = std::find_if(interfaces.begin(), interfaces.end(),
+                                    [&](const Interface& i) { return i.running && fits(i); });
+    if (first == interfaces.end()) return std::nullopt;
+    Interface best = *first;
+    for (const Interface& other : interfaces)
+        if (other.running && other.name == first->name && fits(other) &&
+            address_cost(other.address) < address_cost(best.address))
+            best = other;
+    return best;
+}
+
+std::optional<Interface> by_default(std::span<const Interface> interfaces) {
+    auto chosen = first_where(interfaces, [](const Interface& i) { return !i.loopback; });
+    return chosen ? chosen : first_where(interfaces, [](const Interface&) { return true; });
+}
+
+Result<std::optional<Interface>> by_subnet(std::span<const Interface> interfaces,
+                                           std::string_view spec) {
+    for (const std::string_view word : split(spec)) {
+        PCCL_ASSIGN_OR_RETURN(const Subnet subnet, parse_subnet(word));
+        auto chosen =
+            first_where(interfaces, [&](const Interface& i) { return subnet.contains(i.address); });
+        if (chosen) return chosen;
+    }
+    return std::optional<Interface>();
+}
+
+Result<std::optional<Interface>> by_name(std::span<const Interface> interfaces,
+                                         std::string_view spec) {
+    const std::string_view whole = spec;
+    const bool excludes = spec.starts_with('^');
+    spec.remove_prefix(excludes ? 1 : 0);
+    const bool exact = spec.starts_with('=');
+    spec.remove_prefix(exact ? 1 : 0);
+    const auto words = split(spec);
+    if (words.empty())
+        return Status::invalid_argument(concat("\"", whole, "\" names no interface"));
+    const auto matches = [exact](const Interface& i, std::string_view word) {
+        return exact ? i.name == word : i.name.starts_with(word);
+    };
+    if (excludes) {
+        return first_where(interfaces, [&](const Interface& i) {
+            return std::none_of(words.begin(), words.end(),
+                                [&](auto word) { return matches(i, word); });
+        });
+    }
+    for (const std::string_view word : words)
+        if (auto chosen =
+                first_where(interfaces, [&](const Interface& i) { return matches(i, word); }))
+            return chosen;
+    return std::optional<Interface>();
+}
+
+std::string describe(std::span<const Interface> interfaces) {
+    std::string text;
+    for (const Interface& i : interfaces)
+        text += concat(text.empty() ? "" : ", ", i.name, " ", i.address.to_string(),
+                       i.running ? "" : " (down)");
+    return text;
+}
+
+}  // namespace
+
+Result<std::vector<Interface>> list_interfaces() {
+    ifaddrs* found = nullptr;
+    if (::getifaddrs(&found) != 0)
+        return Status::from_errno(errno, "cannot list network interfaces");
+    const ScopeExit release([found] { ::freeifaddrs(found); });
+    std::vector<Interface> interfaces;
+    for (const ifaddrs* entry = found; entry != nullptr; entry = entry->ifa_next) {
+        if (entry->ifa_addr == nullptr) continue;
+        const int family = entry->ifa_addr->sa_family;
+        const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        if (family != AF_INET && family != AF_INET6) continue;
+        PCCL_ASSIGN_OR_RETURN(const Address address, Address::from_raw(entry->ifa_addr, bytes));
+        constexpr unsigned kUsable = IFF_UP | IFF_RUNNING;
+        interfaces.push_back({.name = entry->ifa_name,
+                              .index = ::if_nametoindex(entry->ifa_name),
+                              .address = address,
+                              .running = (entry->ifa_flags & kUsable) == kUsable,
+                              .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
+    }
+    return interfaces;
+}
+
+Result<Interface> choose_interface(std::span<const Interface> interfaces, std::string_view spec) {
+    std::optional<Interface> chosen;
+    if (spec.empty()) {
+        chosen = by_default(interfaces);
+    } else if (spec.find('/') != std::string_view::npos) {
+        PCCL_ASSIGN_OR_RETURN(chosen, by_subnet(interfaces, spec));
+    } else {
+        PCCL_ASSIGN_OR_RETURN(chosen, by_name(interfaces, spec));
+    }
+    if (chosen) return *chosen;
+    return Status::unavailable(concat("no running network interface fits \"", spec,
+                                      "\"; there are: ", describe(interfaces)));
+}
+
+}  // namespace pccl::sys

@@ -1,0 +1,75 @@
+// Stream sockets as the library needs them: non-blocking, closed on exec, never a SIGPIPE, EINTR
+// handled.
+//
+// Calls that move data return 0 when they would have to wait, and kPeerLost (without a rank, which
+// only the caller knows) when the connection is gone, whichever way it went. Those that take a
+// Deadline wait.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/address.h"
+
+namespace pccl::sys {
+
+/// For TCP sockets, which all get TCP_NODELAY; unix sockets heed buffer_bytes only.
+struct StreamOptions {
+    /// Wished for in each direction; 0 leaves the system's own tuning. The system may grant less.
+    std::size_t buffer_bytes = 0;
+    /// A connection whose peer host vanished is given up after this long, idle or not.
+    std::chrono::milliseconds give_up{30'000};
+};
+
+/// Listens at `address` (port 0: any free one); `buffer_bytes` holds for the accepted sockets too.
+[[nodiscard]] PCCL_API Result<UniqueFd> listen_on(const Address& address,
+                                                  const StreamOptions& options = {});
+/// The next waiting connection, if there is one. kResourceExhausted when descriptors ran out.
+[[nodiscard]] PCCL_API Result<std::optional<UniqueFd>> accept_next(
+    int listener, const StreamOptions& options = {});
+/// A socket that can connect to `address`; goes with connect_step().
+[[nodiscard]] PCCL_API Result<UniqueFd> make_socket(const Address& address,
+                                                    const StreamOptions& options = {});
+/// Starts or carries on connecting; true once connected. kUnavailable when nobody listens there.
+[[nodiscard]] PCCL_API Result<bool> connect_step(int fd, const Address& address);
+[[nodiscard]] PCCL_API Result<UniqueFd> connect_to(const Address& address, Deadline deadline,
+                                                   const StreamOptions& options = {});
+/// All addresses of a host name or literal, in the resolver's order. May block on the network.
+[[nodiscard]] PCCL_API Result<std::vector<Address>> resolve(const std::string& host,
+                                                            std::uint16_t port);
+
+[[nodiscard]] PCCL_API Result<Address> local_address(int fd);
+[[nodiscard]] PCCL_API Result<Address> peer_address(int fd);
+/// Payload that the send buffer takes without the peer reading: the system counts its own overhead
+/// too.
+[[nodiscard]] PCCL_API std::size_t granted_send_buffer(int fd);
+
+/// Sends from up to IOV_MAX pieces what fits now.
+[[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const iovec> pieces);
+[[nodiscard]] PCCL_API Result<std::size_t> send_some(int fd, std::span<const std::byte> bytes);
+[[nodiscard]] PCCL_API Result<std::size_t> receive_some(int fd, std::span<std::byte> into);
+[[nodiscard]] PCCL_API Status send_all(int fd, std::span<const std::byte> bytes, Deadline deadline);
+[[nodiscard]] PCCL_API Status receive_all(int fd, std::span<std::byte> into, Deadline deadline);
+/// Whether the peer has closed its end; takes nothing from the stream.
+[[nodiscard]] PCCL_API bool peer_has_closed(int fd);
+/// Ends both directions; the descriptor stays open, so that other threads may still hold it.
+PCCL_API void shut_down(int fd);
+
+struct Interest {
+    int fd = -1;  // -1 is skipped
+    bool input = false;
+    bool output = false;
+};
+/// Waits until one is ready or broken, at most `longest`; false when the time passed.
+PCCL_API bool wait_for_any(std::span<const Interest> interests, Duration longest);
+
+}  // namespace pccl::sys

@@ -1,0 +1,160 @@
+#include "csrc/transport/handshake.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/handshake_messages.h"
+
+namespace pccl::transport {
+namespace {
+
+using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabulary of this file
+
+// A unix listener with a full queue makes no socket readable when it has room again.
+constexpr Duration kRetryPause = std::chrono::milliseconds(2);
+constexpr Duration kLongestWait = std::chrono::milliseconds(100);
+
+class ClientHandshake {
+   public:
+    ClientHandshake(const DialArgs& args, const Introduction& introduction)
+        : args_(args), request_(introduction.request) {
+        transcript_.hello = {kMagic, kVersion, request_.group, {}};
+        outgoing_ = {request_.source, request_.destination, request_.channel, request_.group_size,
+                     introduction.purpose};
+    }
+
+    Status start() {
+        PCCL_TRY(sys::fill_random(transcript_.hello.nonce));
+        PCCL_ASSIGN_OR_RETURN(fd_, sys::make_socket(args_.address, args_.stream));
+        return Status::ok();
+    }
+
+    /// Moves on as far as possible.
+    Status advance() {
+        State before = state_;
+        do {
+            before = state_;
+            if (const Status fault = step(); !fault.is_ok()) return blame(fault);
+        } while (state_ != before);
+        return Status::ok();
+    }
+
+    [[nodiscard]] bool is_done() const { return state_ == State::kDone; }
+    [[nodiscard]] bool must_retry() const {
+        return state_ == State::kConnecting && args_.address.family() == AF_UNIX;
+    }
+    [[nodiscard]] sys::Interest interest() const {
+        if (is_done() || must_retry()) return {};
+        const bool connecting = state_ == State::kConnecting;
+        return {.fd = fd_.get(), .input = !connecting, .output = connecting};
+    }
+    [[nodiscard]] Status timeout() const {
+        const auto* what =
+            state_ == State::kConnecting
+                ? " did not answer in time"
+                : " took the connection but did not go through its handshake in time";
+        return Status::timeout(concat(peer_name(), what), request_.destination);
+    }
+    [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
+
+   private:
+    enum class State { kConnecting, kServerProof, kVerdict, kDone };
+
+    Status step() {
+        switch (state_) {
+            case State::kConnecting:
+                return connect();
+            case State::kServerProof:
+                return answer();
+            case State::kVerdict:
+                return conclude();
+            case State::kDone:
+                break;
+        }
+        return Status::ok();
+    }
+
+    Status connect() {
+        PCCL_ASSIGN_OR_RETURN(const bool connected, sys::connect_step(fd_.get(), args_.address));
+        if (!connected) return Status::ok();
+        state_ = State::kServerProof;
+        return send_whole(fd_.get(), transcript_.hello);
+    }
+
+    Status answer() {
+        PCCL_ASSIGN_OR_RETURN(const bool whole, server_proof_.receive_from(fd_.get()));
+        if (!whole) return Status::ok();
+        transcript_.server_nonce = server_proof_.message().nonce;
+        if (!sys::equal_in_constant_time(server_proof_.message().proof,
+                                         prove(args_.secret, kServerLabel, transcript_))) {
+            return Status::peer_lost(kNoRank, "it does not prove the secret of the group");
+        }
+        transcript_.request = outgoing_;
+        state_ = State::kVerdict;
+        return send_whole(fd_.get(),
+                          ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
+    }
+
+    Status conclude() {
+        PCCL_ASSIGN_OR_RETURN(const bool whole, verdict_.receive_from(fd_.get()));
+        if (!whole) return Status::ok();
+        if (verdict_.message() != Verdict::kAccepted)
+            return Status::peer_lost(kNoRank, "it refused the connection");
+        state_ = State::kDone;
+        return Status::ok();
+    }
+
+    [[nodiscard]] std::string peer_name() const {
+        return concat("rank ", request_.destination, " at ", args_.address.to_string());
+    }
+    /// A peer publishes its address once it listens there: nobody there means that it is gone.
+    [[nodiscard]] Status blame(const Status& fault) const {
+        if (fault.code() != StatusCode::kPeerLost && fault.code() != StatusCode::kUnavailable)
+            return fault.with_context(peer_name());
+        return Status::peer_lost(request_.destination, concat(peer_name(), ": ", fault.message()));
+    }
+
+    const DialArgs& args_;
+    LinkRequest request_;
+    WireRequest outgoing_{};
+    Transcript transcript_;
+    State state_ = State::kConnecting;
+    Incoming<ServerProof> server_proof_;
+    Incoming<Verdict> verdict_;
+    UniqueFd fd_;
+};
+
+void wait_for_news(std::span<const ClientHandshake> handshakes, Deadline deadline) {
+    std::vector<sys::Interest> interests;
+    Duration longest = std::min(kLongestWait, deadline.remaining());
+    for (const ClientHandshake& handshake : handshakes) {
+        interests.push_back(handshake.interest());
+        if (handshake.must_retry()) longest = std::min(longest, kRetryPause);
+    }
+    sys::wait_for_any(interests, longest);
+}
+
+}  // namespace
+
+Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
+                                                    std::span<const Introduction> introductions,
+                                                    Deadline deadline) {
+    std::vector<ClientHandshake> handshakes;
+    handshakes.reserve(introductions.size());
+    for (const Introduction& introduction : introductions)
+        PCCL_TRY(handshakes.emplace_back(args, introduction).start());
+    while (true) {
+        for (ClientHandshake& handshake : handshakes) PCCL_TRY(handshake.advance());
+        const auto waiting =
+            std::find_if(handshakes.begin(), handshakes.end(),
+                         [](const auto& handshake) { return !handshake.is_done(); });
+        if (waiting == handshakes.end()) break;
+        if (deadline.passed()) return waiting->timeout();
+        wait_for_news(handshakes, deadline);
+    }
+    std::vector<UniqueFd> sockets;
+    for (ClientHandshake& handshake : handshakes) sockets.push_back(handshake.take_socket());
+    return sockets;
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,48 @@
+// How two processes prove to each other that they belong to the same group, before a connection
+// carries anything else. Used by every transport that connects through sockets.
+//
+//     client                                              server
+//       | -- magic, version, group, client nonce ----------> |
+//       | <- server nonce, HMAC(secret, server, nonces) ---- |   the client verifies, or leaves
+//       | -- request, HMAC(secret, client, nonces, request)> |   the server verifies, or refuses
+//       | <- one byte: accepted or refused ----------------- |
+//
+// Every message has a fixed size, and the request is read only once its proof holds. Nonces are
+// fresh on both sides, so that a recorded exchange proves nothing. For a group that it does not
+// know a server answers with a proof under a key of its own: nobody can ask which groups it is in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/socket.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::transport {
+
+/// Bytes of the transport's own that travel with a request, proven like it (which socket of which
+/// link).
+using Purpose = std::array<std::uint8_t, 64>;
+
+struct Introduction {
+    LinkRequest request;
+    Purpose purpose{};
+};
+
+struct DialArgs {
+    sys::Address address;
+    Secret secret{};
+    sys::StreamOptions stream;
+};
+
+/// Opens one connection for each introduction, all at the same time, and returns the accepted
+/// sockets in order. They belong together: the first failure closes all. kPeerLost and kTimeout
+/// carry the rank of the request's destination. Blocks; safe from every thread.
+[[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
+    const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
+
+}  // namespace pccl::transport

@@ -1,0 +1,196 @@
+#include "csrc/transport/handshake_server.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/handshake_messages.h"
+
+namespace pccl::transport {
+
+using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabulary of this file
+
+namespace {
+
+constexpr Duration kStarvedPause = std::chrono::milliseconds(200);
+
+}  // namespace
+
+class ServerHandshake {
+   public:
+    ServerHandshake(UniqueFd fd, TimePoint begun) : fd_(std::move(fd)), begun_(begun) {}
+
+    /// True when the client has proven itself and was told so.
+    Result<bool> advance(Acceptor& acceptor, const Secret& no_secret) {
+        if (!greeted_) {
+            PCCL_ASSIGN_OR_RETURN(greeted_, hello_.receive_from(fd_.get()));
+            if (!greeted_) return false;
+            PCCL_TRY(answer(acceptor, no_secret));
+        }
+        PCCL_ASSIGN_OR_RETURN(const bool whole, client_proof_.receive_from(fd_.get()));
+        if (!whole) return false;
+        PCCL_TRY(judge());
+        return true;
+    }
+
+    [[nodiscard]] Introduction introduction() const {
+        const WireRequest& wire = client_proof_.message().request;
+        return {.request = {.group = hello_.message().group,
+                            .source = wire.source,
+                            .destination = wire.destination,
+                            .channel = wire.channel,
+                            .group_size = wire.group_size},
+                .purpose = wire.purpose};
+    }
+    [[nodiscard]] std::string client_name() const {
+        const auto address = sys::peer_address(fd_.get());
+        return address.is_ok() && address->is_ip() ? address->to_string()
+                                                   : "a process of this host";
+    }
+    [[nodiscard]] TimePoint begun() const { return begun_; }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
+
+   private:
+    Status answer(Acceptor& acceptor, const Secret& no_secret) {
+        const ClientHello& hello = hello_.message();
+        if (hello.magic != kMagic)
+            return Status::invalid_argument("it does not speak PCCL's protocol");
+        if (hello.version != kVersion)
+            return Status::invalid_argument(
+                concat("it speaks version ", hello.version, " of the protocol, not ", kVersion));
+        const auto known = acceptor.secret_of(hello.group);
+        is_known_ = known.has_value();
+        secret_ = known.value_or(no_secret);
+        transcript_.hello = hello;
+        PCCL_TRY(sys::fill_random(transcript_.server_nonce));
+        return send_whole(fd_.get(), ServerProof{transcript_.server_nonce,
+                                                 prove(secret_, kServerLabel, transcript_)});
+    }
+
+    Status judge() {
+        transcript_.request = client_proof_.message().request;
+        const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
+                                                        prove(secret_, kClientLabel, transcript_));
+        if (proven && is_known_) return send_whole(fd_.get(), Verdict::kAccepted);
+        static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
+        return Status::invalid_argument("it does not prove the secret of the group");
+    }
+
+    UniqueFd fd_;
+    TimePoint begun_;
+    bool greeted_ = false;
+    bool is_known_ = false;
+    Secret secret_{};
+    Transcript transcript_;
+    Incoming<ClientHello> hello_;
+    Incoming<ClientProof> client_proof_;
+};
+
+Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Address& address,
+                                                                 const Options& options) {
+    std::unique_ptr<HandshakeServer> server(new HandshakeServer(options));
+    PCCL_ASSIGN_OR_RETURN(server->listener_, sys::listen_on(address, options.stream));
+    PCCL_ASSIGN_OR_RETURN(server->address_, sys::local_address(server->listener_.get()));
+    PCCL_TRY(server->start());
+    return server;
+}
+
+HandshakeServer::HandshakeServer(const Options& options) : options_(options) {}
+HandshakeServer::~HandshakeServer() = default;
+
+Status HandshakeServer::start() {
+    PCCL_TRY(sys::fill_random(no_secret_));
+    epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
+    alarm_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    if (!alarm_.is_open()) return Status::from_errno(errno, "cannot create a timer");
+    PCCL_TRY(watch(alarm_.get()));
+    return watch(listener_.get());
+}
+
+Status HandshakeServer::watch(int fd) {
+    epoll_event interest{.events = EPOLLIN, .data = {}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) == 0) return Status::ok();
+    return Status::from_errno(errno, "cannot watch a connection");
+}
+
+void HandshakeServer::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void HandshakeServer::advance(Acceptor& acceptor, const Welcome& welcome) {
+    starved_ = false;
+    step_all(acceptor, welcome);
+    const std::size_t before = pending_.size();
+    admit(acceptor);
+    if (pending_.size() > before) step_all(acceptor, welcome);  // most have said hello by now
+    expire(acceptor);
+    pause_listening(is_full() || starved_);
+}
+
+void HandshakeServer::step_all(Acceptor& acceptor, const Welcome& welcome) {
+    std::erase_if(pending_, [&](auto& handshake) { return !step(*handshake, acceptor, welcome); });
+}
+
+bool HandshakeServer::step(ServerHandshake& handshake, Acceptor& acceptor, const Welcome& welcome) {
+    const auto done = handshake.advance(acceptor, no_secret_);
+    if (!done.is_ok()) {
+        acceptor.refused(options_.kind, done.status().with_context(handshake.client_name()));
+        return false;
+    }
+    if (!done.value()) return true;
+    unwatch(handshake.fd());
+    welcome(handshake.take_socket(), handshake.introduction());
+    return false;
+}
+
+void HandshakeServer::admit(Acceptor& acceptor) {
+    while (!is_full()) {
+        auto next = sys::accept_next(listener_.get(), options_.stream);
+        Status fault = next.status();
+        if (next.is_ok() && !next->has_value()) return;
+        if (next.is_ok()) fault = watch((*next)->get());
+        if (!fault.is_ok()) {
+            starved_ = true;
+            return acceptor.refused(options_.kind, fault);
+        }
+        pending_.push_back(
+            std::make_unique<ServerHandshake>(std::move(**next), options_.clock->now()));
+    }
+}
+
+void HandshakeServer::expire(Acceptor& acceptor) {
+    const TimePoint now = options_.clock->now();
+    const Duration patience = is_full() ? options_.patience_when_crowded : options_.patience;
+    const auto kept = std::find_if(pending_.begin(), pending_.end(), [&](const auto& handshake) {
+        return now - handshake->begun() < patience;
+    });
+    for (auto late = pending_.begin(); late != kept; ++late)
+        acceptor.refused(options_.kind, Status::timeout("it did not finish its handshake in time")
+                                            .with_context((*late)->client_name()));
+    pending_.erase(pending_.begin(), kept);
+    if (!pending_.empty())
+        set_alarm(pending_.front()->begun() + patience - now);
+    else
+        set_alarm(starved_ ? kStarvedPause : Duration::zero());
+}
+
+void HandshakeServer::pause_listening(bool pause) {
+    if (pause == paused_) return;
+    epoll_event interest{.events = pause ? 0U : static_cast<unsigned>(EPOLLIN), .data = {}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &interest);
+    paused_ = pause;
+}
+
+/// Zero turns the alarm off. Setting it also ends an alarm that rings.
+void HandshakeServer::set_alarm(Duration until) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(until);
+    itimerspec timer{};
+    timer.it_value = {static_cast<time_t>(seconds.count()),
+                      static_cast<long>((until - seconds).count())};
+    ::timerfd_settime(alarm_.get(), 0, &timer, nullptr);
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,76 @@
+// The accepting side of the handshake: a listening socket and the handshakes under way on it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/socket.h"
+#include "csrc/transport/handshake.h"
+
+namespace pccl::transport {
+
+class ServerHandshake;
+
+/// One thread at a time.
+class PCCL_API HandshakeServer {
+   public:
+    struct Options {
+        TransportKind kind = TransportKind::kTcp;
+        sys::StreamOptions stream;
+        /// At most this many handshakes run; further connections wait in the kernel's queue.
+        std::size_t most_pending = 128;
+        /// A handshake that takes longer is refused ...
+        Duration patience = std::chrono::seconds(5);
+        /// ... and while most_pending run, already one that takes this long.
+        Duration patience_when_crowded = std::chrono::milliseconds(500);
+        const Clock* clock = &system_clock();
+    };
+    /// Takes over a socket whose peer has proven itself and was told that it is accepted.
+    using Welcome = std::function<void(UniqueFd, const Introduction&)>;
+
+    static Result<std::unique_ptr<HandshakeServer>> listen(const sys::Address& address,
+                                                           const Options& options);
+    ~HandshakeServer();
+    HandshakeServer(const HandshakeServer&) = delete;
+    HandshakeServer& operator=(const HandshakeServer&) = delete;
+
+    [[nodiscard]] const sys::Address& address() const { return address_; }
+    /// Readable when advance() has something to do.
+    [[nodiscard]] int poll_fd() const { return epoll_.get(); }
+    /// Makes poll_fd() readable when `fd` is: for what a transport exchanges after the handshake.
+    /// Ends when `fd` is closed everywhere, or by unwatch().
+    Status watch(int fd);
+    void unwatch(int fd);
+
+    /// Goes on with all handshakes without blocking. Failed ones go to acceptor.refused().
+    void advance(Acceptor& acceptor, const Welcome& welcome);
+    [[nodiscard]] std::size_t pending() const { return pending_.size(); }
+
+   private:
+    explicit HandshakeServer(const Options& options);
+    Status start();
+    [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
+    void step_all(Acceptor& acceptor, const Welcome& welcome);
+    /// False when the handshake is over, one way or the other.
+    bool step(ServerHandshake& handshake, Acceptor& acceptor, const Welcome& welcome);
+    void admit(Acceptor& acceptor);
+    void expire(Acceptor& acceptor);
+    void pause_listening(bool pause);
+    void set_alarm(Duration until);
+
+    const Options options_;
+    sys::Address address_;
+    Secret no_secret_{};  // stands in for the secret of unknown groups
+    UniqueFd listener_;
+    UniqueFd epoll_;
+    UniqueFd alarm_;  // timerfd: the next handshake to give up on
+    bool paused_ = false;
+    bool starved_ = false;  // out of descriptors: no accepting until the alarm
+    std::vector<std::unique_ptr<ServerHandshake>> pending_;  // oldest first
+};
+
+}  // namespace pccl::transport
