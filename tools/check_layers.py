@@ -105,8 +105,8 @@ def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[s
         names = ", ".join(allowed)
         return "layer", f"{room} may not include {target}; it may include {names}"
     ours, theirs = sibling_of(source.inside, table), sibling_of(inside, table)
-    if ours and theirs and ours != theirs:
-        parent = ours.split("/")[0]
+    parent = ours.split("/")[0] if ours else room
+    if ours and theirs and ours != theirs and theirs.startswith(f"{parent}/"):
         return "sibling", f"{ours} may not know {theirs}; share through a file of csrc/{parent}"
     return None
 

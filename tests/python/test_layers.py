@@ -50,6 +50,7 @@ GOOD_FILES = [
     ("csrc/comm/a.cc", 'log("::connect(fd) failed; // std::thread");\nclock.sleep_for(pause);\n'),
     ("csrc/comm/a.cc", "auto f = std::bind(run, 1);\nTcp::connect(peer);\nlink->connect(x);\n"),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/link.h"\n'),
+    ("csrc/transport/tcp/link.cc", '#include "csrc/sys/socket/socket.h"\n'),
     ("csrc/p2p/session.cc", '#include "csrc/comm/memory_context.h"\n'),
     ("csrc/kernels/all_reduce.cu", '#include "csrc/kernels/device/copy.cuh"\n'),
 ]
