@@ -1,11 +1,14 @@
-// Settings from the environment: the only place that reads it. docs/configuration.md lists every key.
+// Settings from the environment: the only place that reads it. docs/configuration.md lists every
+// key.
 //
 // Read once, at the first use in a process; later changes of the environment have no effect.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "csrc/base/export.h"
 #include "csrc/base/log.h"
@@ -15,13 +18,24 @@ namespace pccl {
 struct Config {
     LogLevel log_level = LogLevel::kWarning;  // PCCL_LOG_LEVEL
     std::string transports;                   // PCCL_TRANSPORTS: "shm,tcp"; empty = all
-    std::string socket_ifname;                // PCCL_SOCKET_IFNAME: "eth", "=eth0", "^lo", or a subnet "10.0.0.0/8"
-    std::string secret_file;                  // PCCL_SECRET_FILE: the job secret; empty = from the rendezvous store
-    int tcp_sockets = 2;                      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
-    std::size_t shm_ring_bytes = 0;           // PCCL_SHM_RING_BYTES: 0 = by the number of ranks
+    std::string
+        socket_ifname;        // PCCL_SOCKET_IFNAME: "eth", "=eth0", "^lo", or a subnet "10.0.0.0/8"
+    std::string secret_file;  // PCCL_SECRET_FILE: the job secret; empty = from the rendezvous store
+    int tcp_sockets = 2;      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
+    std::size_t shm_ring_bytes = 0;  // PCCL_SHM_RING_BYTES: 0 = by the number of ranks
     std::chrono::milliseconds connect_timeout{30'000};  // PCCL_CONNECT_TIMEOUT_MS
-    std::string algorithm;                    // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the selector's choice
+    std::string algorithm;  // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
+                            // selector's choice
 };
+
+/// The environment: the value of a key, or null.
+using Lookup = std::function<const char*(const char* key)>;
+
+/// Reads every key through `lookup`. A value that cannot be used leaves its default and adds one
+/// line to `warnings` that names the key, the value and what would be right. Empty values count as
+/// unset. Names of transports, interfaces and algorithms are checked for form here and for
+/// existence by those who own them.
+[[nodiscard]] Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings);
 
 /// What the environment says; a value that cannot be used is named in a warning and ignored.
 [[nodiscard]] PCCL_API const Config& process_config();

@@ -1,0 +1,154 @@
+#include "csrc/base/config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "csrc/base/ids.h"
+#include "csrc/base/text.h"
+
+namespace pccl {
+namespace {
+
+constexpr std::size_t kLongestName = 256;
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kLongestShown = 64;
+constexpr std::array<std::string_view, 6> kLevels = {"trace",   "debug", "info",
+                                                     "warning", "error", "off"};
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+/// A value as a warning may show it: cut short, and nothing that could disturb a terminal.
+std::string shown(std::string_view value) {
+    std::string text(value.substr(0, kLongestShown));
+    std::replace_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return value.size() > kLongestShown ? text + "..." : text;
+}
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return result;
+}
+
+class Parser {
+   public:
+    Parser(const Lookup& lookup, std::vector<std::string>& warnings)
+        : lookup_(lookup), warnings_(warnings) {}
+
+    void level(const char* key, LogLevel& target) {
+        const auto value = find(key);
+        if (!value) return;
+        const auto found = std::find(kLevels.begin(), kLevels.end(), lower(*value));
+        if (found == kLevels.end())
+            return refuse(key, *value, "use trace, debug, info, warning, error or off");
+        target = static_cast<LogLevel>(found - kLevels.begin());
+    }
+
+    /// A whole number in [low, high], or 0 where `zero` stands for "choose for me".
+    std::optional<std::int64_t> number(const char* key, std::int64_t low, std::int64_t high,
+                                       bool zero = false) {
+        const auto value = find(key);
+        if (!value) return std::nullopt;
+        std::int64_t parsed = 0;
+        const char* const end = value->data() + value->size();
+        const auto [stop, error] = std::from_chars(value->data(), end, parsed);
+        const bool in_range = (parsed >= low && parsed <= high) || (zero && parsed == 0);
+        if (error == std::errc{} && stop == end && in_range) return parsed;
+        refuse(key, *value,
+               concat("use a whole number from ", low, " to ", high, zero ? ", or 0" : ""));
+        return std::nullopt;
+    }
+
+    void text(const char* key, std::string_view alphabet, const char* right, std::string& target) {
+        const auto value = find(key);
+        if (!value) return;
+        const bool fits = value->size() <= kLongestName &&
+                          std::all_of(value->begin(), value->end(), [alphabet](char c) {
+                              return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                     (c >= '0' && c <= '9') ||
+                                     alphabet.find(c) != std::string_view::npos;
+                          });
+        if (!fits) return refuse(key, *value, right);
+        target = *value;
+    }
+
+    void path(const char* key, std::string& target) {
+        const auto value = find(key);
+        if (!value) return;
+        if (value->size() > kLongestPath)
+            return refuse(key, *value, concat("use a path of at most ", kLongestPath, " bytes"));
+        target = *value;
+    }
+
+   private:
+    std::optional<std::string_view> find(const char* key) {
+        const char* const value = lookup_(key);
+        if (value == nullptr) return std::nullopt;
+        const std::string_view text = trimmed(value);
+        return text.empty() ? std::nullopt : std::optional(text);
+    }
+
+    void refuse(const char* key, std::string_view value, std::string_view right) {
+        warnings_.push_back(
+            concat(key, "=\"", shown(value), "\" is not usable and is ignored: ", right));
+    }
+
+    const Lookup& lookup_;
+    std::vector<std::string>& warnings_;
+};
+
+Config read_environment() {
+    std::vector<std::string> warnings;
+    Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
+    // Not through the logger: it is made while this runs, since it takes its level from here.
+    if (config.log_level <= LogLevel::kWarning)
+        for (const std::string& warning : warnings)
+            std::fprintf(stderr, "[pccl warning] %s\n", warning.c_str());
+    return config;
+}
+
+}  // namespace
+
+Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
+    constexpr std::int64_t kMostSockets = 16;
+    constexpr auto kLeastRing = static_cast<std::int64_t>(4 * kKiB);
+    constexpr auto kMostRing = static_cast<std::int64_t>(1024 * kMiB);
+    constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
+
+    Config config;
+    Parser parser(lookup, warnings);
+    parser.level("PCCL_LOG_LEVEL", config.log_level);
+    parser.text("PCCL_TRANSPORTS", "_,", "use a list such as shm,tcp", config.transports);
+    parser.text("PCCL_SOCKET_IFNAME", "=^,.:/_-@",
+                "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
+                config.socket_ifname);
+    parser.path("PCCL_SECRET_FILE", config.secret_file);
+    if (const auto sockets = parser.number("PCCL_TCP_SOCKETS", 1, kMostSockets))
+        config.tcp_sockets = static_cast<int>(*sockets);
+    if (const auto bytes = parser.number("PCCL_SHM_RING_BYTES", kLeastRing, kMostRing, true))
+        config.shm_ring_bytes = static_cast<std::size_t>(*bytes);
+    if (const auto ms = parser.number("PCCL_CONNECT_TIMEOUT_MS", 1, kDayMs))
+        config.connect_timeout = std::chrono::milliseconds(*ms);
+    parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
+                config.algorithm);
+    return config;
+}
+
+const Config& process_config() {
+    static const Config config = read_environment();
+    return config;
+}
+
+}  // namespace pccl

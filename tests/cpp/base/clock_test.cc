@@ -1,0 +1,41 @@
+#include "csrc/base/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace pccl {
+namespace {
+
+class HandClock final : public Clock {
+   public:
+    [[nodiscard]] TimePoint now() const override { return now_; }
+    void sleep_for(Duration duration) const override { now_ += duration; }
+
+   private:
+    mutable TimePoint now_{std::chrono::hours(1)};
+};
+
+TEST(DeadlineTest, PassesWhenItsTimeHasCome) {
+    const HandClock clock;
+    const Deadline deadline = Deadline::after(std::chrono::seconds(2), clock);
+    EXPECT_FALSE(deadline.passed(clock));
+    EXPECT_EQ(deadline.remaining(clock), std::chrono::seconds(2));
+    clock.sleep_for(std::chrono::seconds(2));
+    EXPECT_TRUE(deadline.passed(clock));
+    EXPECT_EQ(deadline.remaining(clock), Duration::zero());
+}
+
+TEST(DeadlineTest, NegativeAndHugeTimeoutsMeanNever) {
+    const HandClock clock;
+    EXPECT_TRUE(Deadline::after(Duration(-1), clock).is_never());
+    EXPECT_TRUE(Deadline::after(Duration::max(), clock).is_never());
+    EXPECT_FALSE(Deadline::after(Duration::zero(), clock).is_never());
+    EXPECT_TRUE(Deadline::after(Duration::zero(), clock).passed(clock));
+}
+
+TEST(DeadlineTest, NeverNeverPasses) {
+    EXPECT_FALSE(Deadline::never().passed());
+    EXPECT_EQ(Deadline::never().remaining(), Duration::max());
+}
+
+}  // namespace
+}  // namespace pccl

@@ -1,0 +1,115 @@
+#include "csrc/base/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace pccl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+struct Parsed {
+    Config config;
+    std::vector<std::string> warnings;
+};
+
+Parsed parse(const std::map<std::string, std::string>& environment) {
+    Parsed parsed;
+    parsed.config = parse_config(
+        [&](const char* key) {
+            const auto found = environment.find(key);
+            return found == environment.end() ? nullptr : found->second.c_str();
+        },
+        parsed.warnings);
+    return parsed;
+}
+
+TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
+    const Parsed parsed = parse({});
+    EXPECT_EQ(parsed.config.log_level, LogLevel::kWarning);
+    EXPECT_EQ(parsed.config.tcp_sockets, 2);
+    EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
+    EXPECT_TRUE(parsed.config.transports.empty());
+    EXPECT_THAT(parsed.warnings, IsEmpty());
+}
+
+TEST(ConfigTest, ReadsEveryKey) {
+    const Parsed parsed = parse({{"PCCL_LOG_LEVEL", "Debug"},
+                                 {"PCCL_TRANSPORTS", "shm,tcp"},
+                                 {"PCCL_SOCKET_IFNAME", "=eth0,10.0.0.0/8,fe80::/10"},
+                                 {"PCCL_SECRET_FILE", "/etc/pccl secret"},
+                                 {"PCCL_TCP_SOCKETS", "16"},
+                                 {"PCCL_SHM_RING_BYTES", "65536"},
+                                 {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
+                                 {"PCCL_ALGORITHM", "all_reduce=ring,all_gather=bruck"}});
+    EXPECT_THAT(parsed.warnings, IsEmpty());
+    EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
+    EXPECT_EQ(parsed.config.transports, "shm,tcp");
+    EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
+    EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
+    EXPECT_EQ(parsed.config.tcp_sockets, 16);
+    EXPECT_EQ(parsed.config.shm_ring_bytes, 65536U);
+    EXPECT_EQ(parsed.config.connect_timeout, std::chrono::milliseconds(1500));
+    EXPECT_EQ(parsed.config.algorithm, "all_reduce=ring,all_gather=bruck");
+}
+
+TEST(ConfigTest, EmptyValuesCountAsUnset) {
+    const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", ""}, {"PCCL_LOG_LEVEL", "  "}});
+    EXPECT_EQ(parsed.config.tcp_sockets, 2);
+    EXPECT_THAT(parsed.warnings, IsEmpty());
+}
+
+TEST(ConfigTest, ABadValueIsNamedWithItsRemedyAndIgnored) {
+    const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", "17"}, {"PCCL_LOG_LEVEL", "loud"}});
+    EXPECT_EQ(parsed.config.tcp_sockets, 2);
+    EXPECT_EQ(parsed.config.log_level, LogLevel::kWarning);
+    EXPECT_THAT(
+        parsed.warnings,
+        ElementsAre(AllOf(HasSubstr("PCCL_LOG_LEVEL"), HasSubstr("loud"), HasSubstr("trace")),
+                    AllOf(HasSubstr("PCCL_TCP_SOCKETS"), HasSubstr("17"), HasSubstr("1 to 16"))));
+}
+
+class BadNumberTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(BadNumberTest, LeavesTheDefault) {
+    const Parsed parsed = parse({{"PCCL_CONNECT_TIMEOUT_MS", GetParam()}});
+    EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
+    EXPECT_THAT(parsed.warnings, SizeIs(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, BadNumberTest,
+                         testing::Values("0", "-1", "10s", "1e3", "0x10", "1 2",
+                                         "99999999999999999999", "nan", "+5", "\xff"));
+
+TEST(ConfigTest, ZeroRingBytesMeansAutomaticButTinyRingsAreRefused) {
+    EXPECT_THAT(parse({{"PCCL_SHM_RING_BYTES", "0"}}).warnings, IsEmpty());
+    EXPECT_THAT(parse({{"PCCL_SHM_RING_BYTES", "100"}}).warnings, SizeIs(1));
+}
+
+TEST(ConfigTest, WarningsAreOneShortPrintableLine) {
+    const Parsed parsed =
+        parse({{"PCCL_TRANSPORTS", "shm\n\x1b[2Jtcp" + std::string(10'000, 'x')}});
+    ASSERT_THAT(parsed.warnings, SizeIs(1));
+    EXPECT_LT(parsed.warnings[0].size(), 300U);
+    for (const char c : parsed.warnings[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
+    EXPECT_TRUE(parsed.config.transports.empty());
+}
+
+TEST(ConfigTest, TheLoggerAndTheProcessConfigNeedEachOtherWithoutDeadlock) {
+    EXPECT_EXIT(
+        {
+            ::setenv("PCCL_TCP_SOCKETS", "many", 1);
+            log(LogLevel::kError, "first use");
+            std::exit(process_config().tcp_sockets == 2 ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "PCCL_TCP_SOCKETS=\"many\".*1 to 16(.|\n)*first use");
+}
+
+}  // namespace
+}  // namespace pccl
