@@ -1,0 +1,7 @@
+"""Facts of the build; the module is written by CMake (cmake/build_info.py.in)."""
+
+TORCH_VERSION: str
+MODULES: tuple[str, ...]
+CUDA: bool
+COMPILER: str
+BUILD_TYPE: str

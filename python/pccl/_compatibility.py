@@ -1,0 +1,27 @@
+"""Tell early, and in words, when the installed torch is not the one that pccl was built for."""
+
+from pccl import _build_info
+
+
+def _release(version: str) -> str:
+    """Shorten "2.13.0+cpu" to "2.13": what the C++ interfaces of torch depend on."""
+    return ".".join(version.split("+")[0].split(".")[:2])
+
+
+def require_matching_torch() -> None:
+    """Check the installed torch before ``pccl._torch`` is imported.
+
+    Raises
+    ------
+    ImportError
+        torch is of another release than the one that the extension was built against: its C++
+        interfaces differ, and loading would fail with an undefined symbol, or later.
+    """
+    import torch
+
+    built, found = _release(_build_info.TORCH_VERSION), _release(torch.__version__)
+    if built != found:
+        raise ImportError(
+            f"pccl was built against torch {built}, but torch {found} is installed; rebuild it: "
+            "pip install --force-reinstall --no-deps --no-build-isolation <path or URL of pccl>"
+        )
