@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from support.launch import BACKEND, run_ranks
+from torch import Tensor, nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.distributed.algorithms.join import Join
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.functional import mse_loss
+from torch.nn.parallel import DistributedDataParallel
+
+from support.launch import not_on_gloo, run_ranks
 from support.models import (
     FEATURES,
     assert_same_parameters,
@@ -15,15 +22,8 @@ from support.models import (
     slice_of,
     train,
 )
-from torch import Tensor, nn
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
-from torch.distributed.algorithms.join import Join
-from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.nn.functional import mse_loss
-from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 4
-NO_FUTURE = pytest.mark.skipif(BACKEND == "gloo", reason="Gloo's reduce_scatter has no future")
 pytestmark = pytest.mark.multiproc
 
 
@@ -203,7 +203,7 @@ CHECKS = [
     join_with_uneven_inputs,
     all_reduce_hook,
     half_precision_hook,
-    pytest.param(custom_hook, marks=NO_FUTURE),
+    pytest.param(custom_hook, marks=not_on_gloo("has no future for reduce_scatter")),
     power_sgd_hook,
     sharded_optimizer,
 ]

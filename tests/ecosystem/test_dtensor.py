@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.distributed as dist
-from support.launch import run_ranks
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import (
@@ -23,6 +22,8 @@ from torch.distributed.tensor.parallel import (
     SequenceParallel,
     parallelize_module,
 )
+
+from support.launch import run_ranks
 
 pytestmark = pytest.mark.multiproc
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.distributed as dist
-from support.launch import run_ranks
-from support.models import assert_same_parameters, seeded_batch, seeded_mlp, slice_of, train
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import (
@@ -16,6 +14,9 @@ from torch.distributed.fsdp import (
     fully_shard,
 )
 from torch.nn.functional import mse_loss
+
+from support.launch import run_ranks
+from support.models import assert_same_parameters, seeded_batch, seeded_mlp, slice_of, train
 
 STEPS = 4
 pytestmark = pytest.mark.multiproc

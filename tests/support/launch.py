@@ -55,6 +55,13 @@ PRELOADED = [
 ]
 
 
+def not_on_gloo(reason: str) -> Any:
+    """Return a mark for what Gloo cannot do, so that the tests can be tried on Gloo."""
+    import pytest
+
+    return pytest.mark.skipif(BACKEND == "gloo", reason=f"Gloo {reason}")
+
+
 class RankError(AssertionError):
     """One or more ranks failed; the message has a section for each."""
 

@@ -1,0 +1,44 @@
+"""Programs that leave a job in the ways users do; test_processes.py runs them under torchrun."""
+
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+
+def ends_without_destroying() -> None:
+    """Return from main with a live process group."""
+
+
+def ends_with_work_in_flight() -> None:
+    """Leave collectives that nobody waits for."""
+    for _ in range(10):
+        dist.all_reduce(torch.ones(1000), async_op=True)
+
+
+def ends_with_a_live_thread_of_groups() -> None:
+    """Leave several groups, one of them destroyed, one whose last reference is a global."""
+    groups = [dist.new_group() for _ in range(3)]
+    dist.destroy_process_group(groups[1])
+    dist.all_reduce(torch.ones(3), group=groups[2])
+    globals()["kept"] = groups[2]
+
+
+def fails_between_collectives() -> None:
+    """Raise on rank 1 while the others wait in a collective."""
+    if dist.get_rank() == 1:
+        raise ValueError("rank 1 gives up")
+    dist.all_reduce(torch.ones(1000))
+    dist.all_reduce(torch.ones(1000))
+
+
+def main() -> None:
+    dist.init_process_group(os.environ["PCCL_TEST_BACKEND"])
+    dist.all_reduce(torch.ones(10))
+    globals()[sys.argv[1]]()
+    print("main returns")
+
+
+if __name__ == "__main__":
+    main()

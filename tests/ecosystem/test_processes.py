@@ -1,0 +1,104 @@
+"""How processes start and end: spawn, fork, torchrun, and exits that forget to clean up."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+from support.launch import BACKEND, not_on_gloo, run_ranks
+
+SCRIPTS = Path(__file__).with_name("scripts_for_exit.py")
+pytestmark = pytest.mark.multiproc
+
+
+def all_reduce_from_file(rank: int, world_size: int, path: str, backend: str) -> None:
+    dist.init_process_group(backend, init_method=f"file://{path}", rank=rank, world_size=world_size)
+    value = torch.tensor([2.0**rank])
+    dist.all_reduce(value)
+    assert value.item() == 2.0**world_size - 1
+    dist.destroy_process_group()
+
+
+def start_and_join(method: str, world_size: int) -> list[int | None]:
+    context = multiprocessing.get_context(method)
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = (world_size, f"{scratch}/store", BACKEND)
+        processes = [
+            context.Process(target=all_reduce_from_file, args=(rank, *arguments))
+            for rank in range(world_size)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+    return [process.exitcode for process in processes]
+
+
+def forks_ranks(rank: int, world_size: int) -> None:
+    """Fork from a process that has torch, and the backend's library, loaded."""
+    assert start_and_join("fork", 2) == [0, 0]
+
+
+def forks_after_use(rank: int, world_size: int) -> None:
+    """A child that never touches the parent's group must neither hang nor disturb it."""
+    dist.all_reduce(torch.ones(10))
+    child = multiprocessing.get_context("fork").Process(target=torch.ones, args=(3,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    value = torch.ones(10)
+    dist.all_reduce(value)
+    assert value[0].item() == world_size
+
+
+def torchrun(script: str, world_size: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += [f"--nproc-per-node={world_size}", str(SCRIPTS), script]
+    environment = os.environ | {"PCCL_TEST_BACKEND": BACKEND}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_fork() -> None:
+    run_ranks(forks_ranks, 1, backend=None)
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_fork_after_use(world_size: int) -> None:
+    run_ranks(forks_after_use, world_size)
+
+
+def test_spawn(tmp_path: Path) -> None:
+    arguments = (2, str(tmp_path / "store"), BACKEND)
+    torch.multiprocessing.spawn(all_reduce_from_file, arguments, nprocs=2)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ends_without_destroying",
+        pytest.param(
+            "ends_with_work_in_flight", marks=not_on_gloo("aborts when a peer is gone first")
+        ),
+        "ends_with_a_live_thread_of_groups",
+    ],
+)
+def test_exit_without_clean_up_succeeds(script: str) -> None:
+    done = torchrun(script, 2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("main returns") == 2
+
+
+def test_a_failing_rank_ends_the_job() -> None:
+    done = torchrun("fails_between_collectives", 2)
+    assert done.returncode == 1
+    assert "rank 1 gives up" in done.stderr
+    assert "main returns" not in done.stdout
