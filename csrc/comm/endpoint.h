@@ -1,0 +1,35 @@
+// What a rank tells the others about how to reach it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+#include "csrc/transport/transport_flags.h"
+
+namespace pccl::comm {
+
+/// A plain value, comparable. Its serialised form stays below 8 KiB, so that it fits a value of any
+/// Store.
+struct PCCL_API Endpoint {
+    Rank rank = 0;
+    std::string host;      // name of the machine (management plane), for messages
+    std::int64_t pid = 0;  // in its own pid namespace
+    transport::TransportFlags transports;
+    std::map<transport::TransportKind, std::string> addresses;  // data plane: Transport::address()
+    int queue_depth = 64;  // operations that the rank takes in flight from one peer
+
+    bool operator==(const Endpoint&) const = default;
+
+    /// Addresses and host must keep the bounds that deserialise() checks.
+    [[nodiscard]] std::string serialise() const;
+    /// From bytes of any origin. kInvalidArgument names the field and the place.
+    static Result<Endpoint> deserialise(std::string_view bytes);
+    /// "rank 3 on node7 (pid 812, shm,tcp)"
+    [[nodiscard]] std::string to_string() const;
+};
+
+}  // namespace pccl::comm
