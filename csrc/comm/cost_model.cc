@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "csrc/transport/shm/ring.h"
+#include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::comm {
 namespace {

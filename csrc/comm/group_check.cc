@@ -16,10 +16,6 @@ bool is_root_only(CollectiveKind kind, Buffer buffer) {
     return kind == CollectiveKind::kGather || kind == CollectiveKind::kReduce;
 }
 
-bool is_rooted(CollectiveKind kind) {
-    return is_root_only(kind, Buffer::kInput) || is_root_only(kind, Buffer::kOutput);
-}
-
 Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int ranks) {
     const bool is_input = buffer == Buffer::kInput;
     const auto& given = is_input ? collective.inputs : collective.outputs;
@@ -53,7 +49,7 @@ Status check_own_block(const Collective& collective, Rank rank) {
 }  // namespace
 
 Status Group::check(const Collective& collective) const {
-    if (is_rooted(collective.kind) && (collective.root < 0 || collective.root >= size_))
+    if (schedule::is_rooted(collective.kind) && (collective.root < 0 || collective.root >= size_))
         return Status::invalid_argument(concat("root ", collective.root, " is not in group ", name_, " of ", size_));
     PCCL_TRY(check_blocks(collective, Buffer::kInput, rank_, size_));
     PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank_, size_));

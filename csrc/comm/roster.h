@@ -1,7 +1,6 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +9,6 @@
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
-
-/// From the kernel's generator.
-[[nodiscard]] Status fill_random(std::span<std::byte> bytes);
 
 struct Roster {
     transport::GroupId group{};

@@ -1,0 +1,23 @@
+#include "csrc/sys/host.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+
+Result<std::string> host_identity() {
+    std::string boot;
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    if (!std::getline(file, boot) || boot.empty())
+        return Status::unavailable("cannot read /proc/sys/kernel/random/boot_id");
+    struct stat network {};
+    if (::stat("/proc/self/ns/net", &network) != 0)
+        return Status::from_errno(errno, "cannot examine /proc/self/ns/net");
+    return concat(boot, ".", network.st_ino);
+}
+
+}  // namespace pccl::sys
