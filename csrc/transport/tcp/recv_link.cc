@@ -1,0 +1,111 @@
+#include "csrc/transport/tcp/recv_link.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/text.h"
+#include "csrc/sys/socket/socket.h"
+
+namespace pccl::transport::tcp {
+namespace {
+
+constexpr std::size_t kMemory = 256 * kKiB;
+
+}  // namespace
+
+Result<Bytes> StripedReader::peek() {
+    if (held() == 0 || shown_) fill(window_);
+    if (held() == 0 && !fault_.is_ok()) return fault_;
+    shown_ = true;
+    return Bytes(memory_.get() + begin_, held());
+}
+
+void StripedReader::consume(std::size_t count) {
+    PCCL_ASSERT(count <= held());
+    begin_ += count;
+    shown_ = false;
+}
+
+Result<std::size_t> StripedReader::receive(MutableBytes into) {
+    std::size_t received = take_held(into);
+    if (into.size() - received >= kShortRead) {
+        window_ = kShortRead;
+        received += read(into.subspan(received));
+    } else if (received < into.size()) {
+        fill(kShortRead);
+        received += take_held(into.subspan(received));
+    }
+    if (received == 0 && !into.empty() && !fault_.is_ok()) return fault_;
+    return received;
+}
+
+std::size_t StripedReader::take_held(MutableBytes into) {
+    const std::size_t count = std::min(held(), into.size());
+    if (count > 0) std::memcpy(into.data(), memory_.get() + begin_, count);
+    begin_ += count;
+    shown_ = false;
+    return count;
+}
+
+void StripedReader::fill(std::size_t wanted) {
+    if (memory_ == nullptr) memory_ = std::make_unique_for_overwrite<std::byte[]>(kMemory);
+    if (kMemory - end_ < wanted || held() == 0) {
+        if (held() > 0) std::memmove(memory_.get(), memory_.get() + begin_, held());
+        end_ = held();
+        begin_ = 0;
+    }
+    const std::size_t room = std::min(wanted, kMemory - end_);
+    const std::size_t got = read({memory_.get() + end_, room});
+    end_ += got;
+    if (got == room) window_ = std::min(2 * window_, kMemory);
+}
+
+std::size_t StripedReader::read(MutableBytes into) {
+    std::size_t total = 0;
+    while (total < into.size() && fault_.is_ok()) {
+        const std::size_t room = std::min(into.size() - total, stripes_.left());
+        const auto got = sys::receive_some(stripes_.current(), into.subspan(total, room));
+        if (!got.is_ok()) {
+            fault_ = got.status();
+            break;
+        }
+        stripes_.advance(got.value());
+        total += got.value();
+        if (got.value() < room) break;
+    }
+    return total;
+}
+
+TcpRecvLink::TcpRecvLink(LinkParts parts)
+    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)) {
+    for (Stripes& stripes : parts.channels) readers_.emplace_back(std::move(stripes));
+}
+
+Result<Bytes> TcpRecvLink::peek(ChannelId channel) {
+    if (status_.is_set()) return status_.get();
+    auto here = readers_[static_cast<std::size_t>(channel)].peek();
+    return here.is_ok() ? here : fail(here.status());
+}
+
+void TcpRecvLink::consume(ChannelId channel, std::size_t count) {
+    readers_[static_cast<std::size_t>(channel)].consume(count);
+}
+
+Result<std::size_t> TcpRecvLink::receive(ChannelId channel, MutableBytes into) {
+    if (status_.is_set()) return status_.get();
+    auto received = readers_[static_cast<std::size_t>(channel)].receive(into);
+    return received.is_ok() ? received : fail(received.status());
+}
+
+Status TcpRecvLink::fail(const Status& fault) {
+    // Sticks to the channel, not to the link: the other channel may still hold bytes that arrived.
+    return Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message()));
+}
+
+void TcpRecvLink::abort(const Status& reason) {
+    static_cast<void>(status_.set(reason));
+    for (const StripedReader& reader : readers_)
+        for (const WatchedSocket& socket : reader.stripes().sockets()) sys::shut_down(socket.fd());
+}
+
+}  // namespace pccl::transport::tcp

@@ -1,0 +1,42 @@
+// The sending end of a TCP link.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "csrc/transport/link.h"
+#include "csrc/transport/sticky_status.h"
+#include "csrc/transport/tcp/stripes.h"
+
+namespace pccl::transport::tcp {
+
+class TcpSendLink final : public SendLink {
+   public:
+    explicit TcpSendLink(LinkParts parts);
+    ~TcpSendLink() override = default;
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
+    /// What the kernel's send buffers take though the receiver reads nothing at all.
+    [[nodiscard]] std::size_t capacity(ChannelId channel) const override;
+    Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
+    Result<bool> flush(ChannelId channel) override;
+    void abort(const Status& reason) override;
+
+   private:
+    /// A channel and the few bytes that wait to leave together with those that follow them.
+    struct Outlet {
+        Stripes stripes;
+        std::vector<std::byte> held;
+    };
+    Result<std::size_t> push(Outlet& outlet, Bytes bytes);
+    /// The kernel took nothing: because it is full, or because the peer has left.
+    Status check_peer(int fd);
+    Status fail(const Status& fault);
+
+    const Rank peer_;
+    const std::string peer_name_;
+    std::vector<Outlet> outlets_;
+    StickyStatus status_;
+};
+
+}  // namespace pccl::transport::tcp

@@ -1,0 +1,70 @@
+// One byte stream over several sockets: byte b travels on socket (b / block) % sockets.
+//
+// Both ends compute the same, so the sockets carry nothing but the bytes. A message that is shorter
+// than a block costs one system call; a long one uses all sockets, and so several connections'
+// windows, queues and cores of the kernel.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/doorbell.h"
+
+namespace pccl::transport::tcp {
+
+/// An open socket that ends this process's sleeps.
+class WatchedSocket {
+   public:
+    WatchedSocket(UniqueFd fd, Waiter& waiter) : fd_(std::move(fd)), waiter_(&waiter) {}
+    WatchedSocket(WatchedSocket&&) noexcept = default;
+    WatchedSocket& operator=(WatchedSocket&&) = delete;
+    WatchedSocket(const WatchedSocket&) = delete;
+    WatchedSocket& operator=(const WatchedSocket&) = delete;
+    ~WatchedSocket() {
+        if (fd_.is_open()) waiter_->unwatch(fd_.get());
+    }
+    /// Once, and before the first use.
+    Status watch() { return waiter_->watch(fd_.get()); }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+   private:
+    UniqueFd fd_;
+    Waiter* waiter_;
+};
+
+/// The sockets of one channel, and how far its stream has come on them.
+class Stripes {
+   public:
+    Stripes(std::vector<WatchedSocket> sockets, std::size_t block_bytes)
+        : sockets_(std::move(sockets)), block_(block_bytes), left_(block_bytes) {}
+
+    /// Carries the next left() bytes of the stream.
+    [[nodiscard]] int current() const { return sockets_[index_].fd(); }
+    [[nodiscard]] std::size_t left() const { return left_; }
+    /// At most left().
+    void advance(std::size_t bytes) {
+        left_ -= bytes;
+        if (left_ > 0) return;
+        left_ = block_;
+        index_ = index_ + 1 < sockets_.size() ? index_ + 1 : 0;
+    }
+    [[nodiscard]] const std::vector<WatchedSocket>& sockets() const { return sockets_; }
+    [[nodiscard]] std::size_t block_bytes() const { return block_; }
+
+   private:
+    std::vector<WatchedSocket> sockets_;
+    std::size_t block_;
+    std::size_t index_ = 0;
+    std::size_t left_;
+};
+
+/// What both ends of a link are made of.
+struct LinkParts {
+    Rank peer = kNoRank;
+    std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
+    std::vector<Stripes> channels;
+};
+
+}  // namespace pccl::transport::tcp

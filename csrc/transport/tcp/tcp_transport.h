@@ -1,0 +1,73 @@
+// Sockets between hosts.
+//
+// A link is one connection for the message channel and several for the collective channel, over
+// which its stream is striped (stripes.h). The kernel's buffers are the link's buffers: nothing of
+// ours must run for the promised capacity to be taken. Peers that vanish are noticed by keep-alive
+// and TCP_USER_TIMEOUT.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/transport/handshake_server.h"
+#include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/wire.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::transport::tcp {
+
+struct TcpOptions {
+    /// Which interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
+    std::string interface;
+    /// Of the collective channel of links that this side connects; 1 to 16.
+    int data_sockets = 2;
+    std::size_t block_bytes = 64 * kKiB;
+    sys::StreamOptions stream{.buffer_bytes = 1 * kMiB};
+};
+
+/// connect() may be called from several threads at once; accept() from one.
+class PCCL_API TcpTransport final : public Transport {
+   public:
+    /// `waiter` outlives the transport and its links. kUnavailable when no interface fits.
+    static Result<std::unique_ptr<TcpTransport>> create(Waiter& waiter, const TcpOptions& options);
+
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
+    [[nodiscard]] std::string address() const override { return own_.to_string(); }
+    [[nodiscard]] Status reaches(const std::string& address) const override;
+    Result<std::unique_ptr<SendLink>> connect(const std::string& address,
+                                              const LinkRequest& request, const Secret& secret,
+                                              Deadline deadline) override;
+    [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
+    void accept(Acceptor& acceptor) override;
+
+   private:
+    using LinkKey = std::pair<GroupId, SocketPurpose::LinkNonce>;
+    /// A link of which some sockets are still missing.
+    struct Assembly {
+        LinkRequest request;
+        SocketPurpose purpose;
+        Deadline deadline;
+        std::vector<UniqueFd> sockets;  // by SocketPurpose::index
+        std::size_t missing = 0;
+    };
+
+    TcpTransport(Waiter& waiter, TcpOptions options)
+        : waiter_(waiter), options_(std::move(options)) {}
+    Status start();
+    Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
+    Result<LinkParts> make_parts(std::vector<UniqueFd> sockets, Rank peer, std::size_t block) const;
+    Status arrived(UniqueFd socket, const Introduction& introduction, Acceptor& acceptor);
+    void give_up_incomplete(Acceptor& acceptor);
+
+    Waiter& waiter_;
+    const TcpOptions options_;
+    PublishedAddress own_;
+    unsigned interface_index_ = 0;
+    std::unique_ptr<HandshakeServer> server_;
+    std::map<LinkKey, Assembly> assemblies_;
+};
+
+}  // namespace pccl::transport::tcp

@@ -1,0 +1,40 @@
+// What TCP transports tell each other besides bytes: the published address, and the purpose of a
+// socket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csrc/sys/socket/address.h"
+#include "csrc/transport/handshake.h"
+
+namespace pccl::transport::tcp {
+
+/// "v1;host=<identity>;addr=10.0.0.1:4567".
+struct PublishedAddress {
+    std::string host;  // sys::host_identity()
+    sys::Address address;
+
+    static Result<PublishedAddress> parse(const std::string& text);
+    [[nodiscard]] std::string to_string() const;
+};
+
+/// Tells the sockets of one link apart, and from those of others.
+struct SocketPurpose {
+    using LinkNonce = std::array<std::uint8_t, 16>;
+    LinkNonce link{};
+    std::uint32_t index = 0;  // 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel
+    std::uint32_t data_sockets = 1;  // 1 to kMostDataSockets
+    std::uint32_t block_bytes = 0;   // kLeastBlock to kMostBlock
+
+    static constexpr std::uint32_t kMostDataSockets = 16;
+    static constexpr std::uint32_t kLeastBlock = 1 << 10;
+    static constexpr std::uint32_t kMostBlock = 1 << 24;
+
+    /// kInvalidArgument when a number is out of its range.
+    static Result<SocketPurpose> decode(const Purpose& bytes);
+    [[nodiscard]] Purpose encode() const;
+};
+
+}  // namespace pccl::transport::tcp
