@@ -9,8 +9,8 @@ target_link_libraries(pccl PRIVATE pccl_flags ${libraries})
 target_link_options(
   pccl
   PRIVATE
-    # A static libcrypto (PCCL_DEPS_DIR) stays inside.
-    -Wl,--exclude-libs,libcrypto.a
+    # With this a static libcrypto (PCCL_DEPS_DIR) stays inside, too.
+    -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libpccl.map
     # A missing definition is an error here, not at import; sanitizer runtimes are resolved later.
     $<$<STREQUAL:${PCCL_SANITIZE},>:-Wl,--no-undefined>
 )
@@ -20,4 +20,5 @@ set_target_properties(
              BUILD_RPATH_USE_ORIGIN ON
              INSTALL_RPATH "$ORIGIN"
 )
+set_property(TARGET pccl APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libpccl.map)
 install(TARGETS pccl LIBRARY DESTINATION pccl COMPONENT python)

@@ -1,9 +1,6 @@
 # pccl._core (pybind11, no libtorch) and pccl._torch (the c10d backend), plus a package tree in the
 # build folder: PYTHONPATH=<build>/python gives the sources of python/pccl with the modules built here.
 
-find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
-include(pccl_torch_sdk)
-
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/bindings/*.cc)
 file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/torch/*.cc)
 

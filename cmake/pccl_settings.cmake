@@ -34,7 +34,8 @@ if(PCCL_SANITIZE)
 endif()
 
 # A wheel runs on every x86-64-v2 machine. Faster instruction sets live in files of their own, named
-# for them, which the code enters only after asking the CPU: reduce_avx2.cc, reduce_avx512.cc.
+# for them, which the code enters only after asking the CPU: kernels_avx2.cc, kernels_avx512.cc, with
+# kernels_baseline.cc for the rest. All levels round alike, hence no contraction into fused operations.
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" PCCL_ARCH)
 if(PCCL_ARCH MATCHES "^(x86_64|amd64)$")
   set(PCCL_IS_X86 ON)
@@ -42,17 +43,18 @@ if(PCCL_ARCH MATCHES "^(x86_64|amd64)$")
     pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${PCCL_X86_BASELINE}>
   )
 endif()
-set(PCCL_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(PCCL_FLAGS_baseline -O3 -ffp-contract=off -fno-trapping-math)
+set(PCCL_FLAGS_avx2 ${PCCL_FLAGS_baseline} -mavx2 -mfma -mf16c)
 set(PCCL_FLAGS_avx512 ${PCCL_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 
-# Gives each *_avx2.cc and *_avx512.cc in the list named by SOURCES its flags, or, on another
-# architecture, takes it off the list.
+# Gives each *_baseline.cc, *_avx2.cc and *_avx512.cc in the list named by SOURCES its flags. On another
+# architecture than x86-64, takes the latter two off the list.
 function(pccl_instruction_set_files SOURCES)
   set(kept ${${SOURCES}})
-  foreach(isa avx2 avx512)
+  foreach(isa baseline avx2 avx512)
     set(files ${kept})
     list(FILTER files INCLUDE REGEX "_${isa}\\.cc$")
-    if(PCCL_IS_X86 AND files)
+    if((PCCL_IS_X86 OR isa STREQUAL "baseline") AND files)
       set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${PCCL_FLAGS_${isa}}")
     elseif(files)
       list(REMOVE_ITEM kept ${files})
