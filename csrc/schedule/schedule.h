@@ -113,7 +113,8 @@ struct Step {
     Slice dst{};
     Port from{};
     Port to{};
-    std::vector<Dependency> after = {};
+    // Initialised, so that designated initialisers may leave it out without a warning.
+    std::vector<Dependency> after = {};  // NOLINT(readability-redundant-member-init)
     auto operator<=>(const Step&) const = default;
 };
 

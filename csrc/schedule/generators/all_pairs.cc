@@ -1,12 +1,13 @@
 // All-pairs exchange: everybody sends to everybody at once.
 //
-// One shot: one round. all_reduce sends n-1 whole vectors a rank and reduces n-1 times its size;
-// all_gather, reduce_scatter and all_to_all send n-1 blocks a rank, reduce_scatter reduces n-1
-// blocks. Broadcast and scatter: the root sends n-1 times; reduce and gather: every other rank
-// sends once. Two shots (all_reduce): a reduce_scatter, then an all_gather. Two rounds, 2(n-1)/n of
-// the vector sent and (n-1)/n of it reduced a rank: the least bytes that any all_reduce can send
-// (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
-// 2009), at 2(n-1) messages a rank.
+// One shot, one round. all_reduce sends n-1 whole vectors a rank and reduces n-1 times its size;
+// all_gather, reduce_scatter and all_to_all send n-1 blocks a rank, reduce_scatter reduces as many.
+// In broadcast and scatter the root sends n-1 times, in reduce and gather every other rank once.
+//
+// Two shots, for all_reduce: a reduce_scatter, then an all_gather. Two rounds; a rank sends
+// 2(n-1)/n of the vector in 2(n-1) messages and reduces (n-1)/n of it, the fewest bytes that any
+// all_reduce can send (Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+// workstations", J. Parallel and Distributed Computing 69, 2009).
 //
 // Who reduces does so in rank order x0 (+) x1 (+) ..., so that every rank gets the same bits. All
 // operands but the last meet in scratch, on every rank alike: an executor that keeps scratch in a

@@ -1,13 +1,16 @@
-// Bruck: ceil(log2 n) rounds for any n, at the price of messages that grow or travel more than
-// once.
+// Bruck: ceil(log2 n) rounds for any n, with messages that grow or travel more than once.
 //
 // Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in
 // multiport message-passing systems", IEEE Trans. Parallel and Distributed Systems 8, 1997.
-// all_gather: in round i a rank sends the (at most) 2^i blocks it has to the rank 2^i before it;
+//
+// all_gather: in round i a rank sends (at most) 2^i blocks that it has to the rank 2^i before it;
 // n-1 blocks sent a rank, the least possible. Blocks go to their place at once, so a round is two
-// messages where they wrap round the end of the buffer. all_to_all: a block that must travel j
-// places does so in steps of the powers of two that make up j: at most n/2 blocks sent a rank and
-// round, n/2 log2 n in all, packed into one message. For small blocks only.
+// messages where they wrap round the end of the buffer, and two slots are needed.
+//
+// all_to_all: a block that must travel j places does so in steps of the powers of two that make up
+// j. At most n/2 blocks sent a rank and round, n/2 log2 n in all, packed into one message a round:
+// for small blocks only.
+#include <algorithm>
 #include <vector>
 
 #include "csrc/schedule/generators/catalogue.h"
@@ -55,13 +58,9 @@ Program bruck_all_gather(const Member& me) {
         const Rank from = me.at(have);
         const std::vector<Slice> outgoing =
             have == 1 ? std::vector{input} : around(me, me.rank, count);
-        const std::vector<Slice> incoming = around(me, from, count);
-        // In turns, so that one slot will do.
-        for (std::size_t i = 0; i < 2; ++i) {
-            if (i < outgoing.size()) lane.send(outgoing[i], to);
-            if (have == 1 && i == 0) lane.copy(input, me.block(Buffer::kOutput, me.rank));
-            if (i < incoming.size()) lane.recv(from, incoming[i]);
-        }
+        for (const Slice& slice : outgoing) lane.send(slice, to);
+        if (have == 1) lane.copy(input, me.block(Buffer::kOutput, me.rank));
+        for (const Slice& slice : around(me, from, count)) lane.recv(from, slice);
     }
     return program;
 }
@@ -69,8 +68,9 @@ Program bruck_all_gather(const Member& me) {
 Program bruck_all_to_all(const Member& me) {
     Program program;
     LaneBuilder lane(program);
-    std::vector<Slice>
-        homes;  // by distance still counted from its source: where this rank holds the block
+    // Where this rank holds the block that travels so far, by distance.
+    std::vector<Slice> homes;
+    homes.reserve(static_cast<std::size_t>(me.n()));
     for (int distance = 0; distance < me.n(); ++distance) {
         homes.push_back(me.block(Buffer::kInput, me.at(distance)));
     }

@@ -2,9 +2,9 @@
 //
 // Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
 // Parallel Computing 35, 2009. A leaf of one tree is inside the other, so every rank sends,
-// receives and reduces about one vector, as in a chain, but over a depth of log2 n: broadcast and
+// receives and reduces about one vector, as in a chain, but over a depth of log2 n. broadcast and
 // reduce take 1 + floor(log2(n-1)) rounds for the first chunk, all_reduce (up, then down) 2
-// floor(log2 n). all_reduce sends and receives at most two vectors a rank and reduces one.
+// floor(log2 n), in which a rank sends and receives two vectors at most and reduces one.
 //
 // The first tree is the in-order binary tree over labels 1..m: label x with lowest set bit b has
 // its children in (x-b, x) and (x, x+b), odd labels are leaves. The second tree gives every member
@@ -12,7 +12,8 @@
 // end) where m is odd. all_reduce labels all ranks; broadcast and reduce label all but the root,
 // which stands above both trees.
 //
-// One lane up and one down for each tree, channel = tree. Slots: one.
+// One lane up and one down for each tree; the channel is the tree.
+#include <algorithm>
 #include <bit>
 
 #include "csrc/schedule/generators/catalogue.h"

@@ -3,7 +3,7 @@
 // With h the largest power of two <= n and x = n - h, the first 2x ranks form pairs: the even one
 // hands its data to the odd one, sits out, and gets the result back in the end. h ranks are left,
 // in positions 0..h-1; the blocks of neighbouring positions stay neighbours (Thakur, Rabenseifner,
-// Gropp 2005, section 4.1).
+// Gropp, "Optimization of collective communication operations in MPICH", 2005).
 #pragma once
 
 #include <bit>

@@ -1,12 +1,14 @@
 // Recursive doubling: in round i, exchange everything with the rank at distance 2^i.
 //
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
-// J. High Performance Computing Applications 19, 2005. With h the largest power of two <= n: log2 h
-// rounds, two more where n > h (see fold.h). all_reduce: a rank sends and reduces the whole vector
-// log2 h times (once more where it stands for two). Both sides of an exchange add the same two
-// sums, so every rank gets the same bits. all_gather: the data a rank holds doubles with every
-// round, n-1 blocks in all for a power of two; where n > h a rank that stands for two sends another
-// n-1 blocks in the end, and Bruck is better.
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
+// Int. J. High Performance Computing Applications 19, 2005. With h the largest power of two <= n:
+// log2 h rounds, up to two more where n > h (see fold.h).
+//
+// all_reduce: a rank sends and reduces the whole vector log2 h times, once more where it stands for
+// two. Both sides of an exchange add the same two sums, so every rank gets the same bits.
+//
+// all_gather: what a rank holds doubles with every round, n-1 blocks sent in all for a power of
+// two. Where n > h a rank that stands for two sends another n-1 blocks in the end: Bruck is better.
 #include "csrc/schedule/generators/catalogue.h"
 #include "csrc/schedule/generators/fold.h"
 

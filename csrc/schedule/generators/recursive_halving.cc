@@ -1,13 +1,16 @@
 // Recursive halving: in each round, two ranks split between them what they are responsible for.
 //
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", Int.
-// J. High Performance Computing Applications 19, 2005; all_reduce: Rabenseifner, "Optimization of
-// collective reduction operations", ICCS 2004. With h the largest power of two <= n:
-// reduce_scatter: log2 h rounds; a rank sends and reduces n-1 blocks in all. Where n > h two more
-// rounds (see fold.h), and a rank that sits out sends n blocks, one that stands for two reduces n
-// more. Partial sums lie in scratch. all_reduce: halving, then the same exchanges backwards
-// (doubling): 2 log2 h rounds, 2(h-1)/h of the vector sent and (h-1)/h reduced a rank; where n > h
-// two more rounds and a whole vector more. Partial sums lie in the output.
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
+// Int. J. High Performance Computing Applications 19, 2005; all_reduce: Rabenseifner, "Optimization
+// of collective reduction operations", ICCS 2004. With h the largest power of two <= n:
+//
+// reduce_scatter: log2 h rounds; a rank sends and reduces n-1 blocks in all. Where n > h up to two
+// more rounds (see fold.h), and a rank that sits out sends n blocks, one that stands for two
+// reduces n more. Partial sums lie in scratch.
+//
+// all_reduce: halving, then the same exchanges backwards (doubling). 2 log2 h rounds; a rank sends
+// 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more rounds and a whole vector
+// more. Partial sums lie in the output.
 #include "csrc/schedule/generators/catalogue.h"
 #include "csrc/schedule/generators/fold.h"
 

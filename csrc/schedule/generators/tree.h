@@ -11,7 +11,7 @@ namespace pccl::schedule {
 struct TreePlace {
     Rank parent = kNoRank;  // kNoRank at the top
     /// In the order in which a reduction takes them; a broadcast goes the other way.
-    std::vector<Rank> children = {};
+    std::vector<Rank> children;
     [[nodiscard]] bool is_top() const { return parent == kNoRank; }
 };
 

@@ -36,21 +36,24 @@ class Execution {
     }
 
     void lay_out_messages() {
-        int end = 0;
+        std::size_t end = 0;
         for (EventId id = 0; id < graph_.size(); ++id) {
             message_at_.push_back(end);
             const Step& step = *graph_.event(id).step;
-            if (step.to.is_used()) end += count_of(step);
+            if (step.to.is_used()) end += static_cast<std::size_t>(count_of(step));
         }
-        messages_.resize(static_cast<std::size_t>(end));
+        messages_.resize(end);
     }
 
+    [[nodiscard]] std::size_t place(Rank rank, Buffer buffer, int i) const {
+        return static_cast<std::size_t>(memory_.place(rank, {buffer, i, 1}));
+    }
     Expression& held(Rank rank, Buffer buffer, int i) {
-        return state_.held[static_cast<std::size_t>(memory_.place(rank, {buffer, i, 1}))];
+        return state_.held[place(rank, buffer, i)];
     }
     Expression& message(EventId sender, int i) {
-        return messages_[static_cast<std::size_t>(message_at_[static_cast<std::size_t>(sender)] +
-                                                  i)];
+        return messages_[message_at_[static_cast<std::size_t>(sender)] +
+                         static_cast<std::size_t>(i)];
     }
 
     Status perform(EventId id) {
@@ -60,8 +63,9 @@ class Execution {
         for (int i = 0; i < count_of(step); ++i) {
             PCCL_ASSIGN_OR_RETURN(const Expression result, result_of(id, step, rank, i));
             if (step.dst.count > 0) {
-                held(rank, step.dst.buffer, step.dst.offset + i) = result;
-                state_.writer[static_cast<std::size_t>(memory_.place(rank, step.dst) + i)] = id;
+                const std::size_t where = place(rank, step.dst.buffer, step.dst.offset + i);
+                state_.held[where] = result;
+                state_.writer[where] = id;
             }
             if (step.to.is_used()) message(id, i) = result;
         }
@@ -88,7 +92,7 @@ class Execution {
     const EventGraph& graph_;
     const MemoryMap& memory_;
     Holdings state_;
-    std::vector<int> message_at_;  // by sending event
+    std::vector<std::size_t> message_at_;  // by sending event
     std::vector<Expression> messages_;
 };
 

@@ -7,6 +7,7 @@
 #include "csrc/schedule/verifier/races.h"
 
 #include <algorithm>
+#include <span>
 
 #include "csrc/schedule/verifier/operands.h"
 
@@ -112,33 +113,38 @@ class RaceCheck {
     }
 
    private:
-    Status read(EventId id, const Clock& clock, const Slice& slice) {
+    std::span<Touched> chunks_of(EventId id, const Slice& slice) {
         const int begin = memory_.place(graph_.lane_of(id).rank, slice);
-        for (int i = 0; i < slice.count; ++i) {
-            Touched& chunk = touched_[static_cast<std::size_t>(begin + i)];
-            PCCL_TRY(check(id, clock, chunk.writer, slice, i));
+        return std::span(touched_).subspan(static_cast<std::size_t>(begin),
+                                           static_cast<std::size_t>(slice.count));
+    }
+
+    Status read(EventId id, const Clock& clock, const Slice& slice) {
+        int offset = slice.offset;
+        for (Touched& chunk : chunks_of(id, slice)) {
+            PCCL_TRY(check(id, clock, chunk.writer, {slice.buffer, offset++, 1}));
             chunk.readers.push_back(id);
         }
         return Status::ok();
     }
 
     Status write(EventId id, const Clock& clock, const Slice& slice) {
-        const int begin = memory_.place(graph_.lane_of(id).rank, slice);
-        for (int i = 0; i < slice.count; ++i) {
-            Touched& chunk = touched_[static_cast<std::size_t>(begin + i)];
-            PCCL_TRY(check(id, clock, chunk.writer, slice, i));
-            for (const EventId reader : chunk.readers) PCCL_TRY(check(id, clock, reader, slice, i));
+        int offset = slice.offset;
+        for (Touched& chunk : chunks_of(id, slice)) {
+            const Slice where{slice.buffer, offset++, 1};
+            PCCL_TRY(check(id, clock, chunk.writer, where));
+            for (const EventId reader : chunk.readers) PCCL_TRY(check(id, clock, reader, where));
             chunk.readers.clear();
             chunk.writer = id;
         }
         return Status::ok();
     }
 
-    [[nodiscard]] Status check(EventId id, const Clock& clock, EventId before, const Slice& slice,
-                               int i) const {
+    [[nodiscard]] Status check(EventId id, const Clock& clock, EventId before,
+                               const Slice& where) const {
         if (before == kNoEvent || before == id || clocks_.knows(clock, before)) return Status::ok();
         return fault(graph_.place_of(id), *graph_.event(id).step, "touches ",
-                     to_string(slice.buffer), "[", slice.offset + i, "] in no order with ",
+                     to_string(where.buffer), "[", where.offset, "] in no order with ",
                      graph_.describe(before),
                      ", and one of the two writes it; one must wait for the other");
     }

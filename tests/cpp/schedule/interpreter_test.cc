@@ -8,6 +8,8 @@
 namespace pccl::schedule::testing {
 namespace {
 
+constexpr int kOrders = 10;
+
 class GeneratedNumbersTest : public ::testing::TestWithParam<Maker> {};
 
 TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
@@ -19,10 +21,11 @@ TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
                 const auto schedule = generate(GetParam().algorithm, shape);
                 ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
                 for (const Placement placement : placements(shape.kind)) {
-                    EXPECT_EQ(interpret(schedule.value(), placement, random), "")
-                        << (placement == Placement::kInPlace ? "in place\n" : "out of place\n")
-                        << to_string(schedule.value());
-                    if (HasFailure()) return;
+                    for (int order = 0; order < kOrders; ++order) {
+                        ASSERT_EQ(interpret(schedule.value(), placement, random), "")
+                            << (placement == Placement::kInPlace ? "in place\n" : "out of place\n")
+                            << to_string(schedule.value());
+                    }
                 }
             }
         }
