@@ -80,7 +80,7 @@ class [[nodiscard]] PCCL_API Status {
 template <typename T>
 class [[nodiscard]] Result {
    public:
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}          // NOLINT: implicit by design
+    Result(T content) : state_(std::in_place_index<0>, std::move(content)) {}      // NOLINT: implicit by design
     Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT: implicit by design
 
     [[nodiscard]] bool is_ok() const { return state_.index() == 0; }

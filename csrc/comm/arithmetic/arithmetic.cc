@@ -1,0 +1,96 @@
+#include "csrc/comm/arithmetic.h"
+
+#include <cstring>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/arithmetic/kernels.h"
+
+namespace pccl::comm {
+namespace {
+
+using arithmetic::Kernels;
+
+const Kernels& kernels() {
+    static const Kernels& fastest = *arithmetic::levels().back().kernels;
+    return fastest;
+}
+
+std::size_t index(DataType type) { return static_cast<std::size_t>(type); }
+
+}  // namespace
+
+namespace arithmetic {
+
+std::span<const Level> levels() {
+#if defined(__x86_64__)
+    static constexpr std::array<Level, 3> kLevels = {
+        {{"baseline", &kBaselineKernels}, {"avx2", &kAvx2Kernels}, {"avx512", &kAvx512Kernels}}};
+    static const std::size_t usable = [] {
+        __builtin_cpu_init();
+        const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("f16c");
+        const bool avx512 =
+            __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        return std::size_t{1} + (avx2 ? 1 : 0) + (avx2 && avx512 ? 1 : 0);
+    }();
+    return std::span(kLevels).first(usable);
+#else
+    static constexpr std::array<Level, 1> kLevels = {{{"baseline", &kBaselineKernels}}};
+    return kLevels;
+#endif
+}
+
+}  // namespace arithmetic
+
+Result<Combine> combine_for(DataType type, ReduceOp op) {
+    if (const Combine combine = kernels().combine[index(type)][static_cast<std::size_t>(op)])
+        return combine;
+    return Status::unsupported(concat("no reduction ", to_string(op), " of ", to_string(type)));
+}
+
+void widen(DataType type, float* dst, const std::byte* src, std::size_t count) {
+    PCCL_ASSERT(is_half(type));
+    kernels().widen[index(type)](dst, src, count);
+}
+
+void narrow(DataType type, std::byte* dst, const float* src, std::size_t count) {
+    PCCL_ASSERT(is_half(type));
+    kernels().narrow[index(type)](dst, src, count);
+}
+
+void divide(DataType type, std::byte* data, std::size_t count, int divisor) {
+    const arithmetic::Divide kernel = kernels().divide[index(type)];
+    PCCL_ASSERT(kernel != nullptr && divisor > 0);
+    kernel(data, count, divisor);
+}
+
+Status premultiply(DataType type, std::byte* dst, const std::byte* src, std::size_t count,
+                   double factor) {
+    const arithmetic::Scale kernel = kernels().scale[index(type)];
+    if (kernel == nullptr)
+        return Status::unsupported(
+            concat("no multiplication of ", to_string(type), " by a factor"));
+    kernel(dst, src, count, factor);
+    return Status::ok();
+}
+
+void copy_bytes(std::byte* dst, const std::byte* src, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(dst, src, bytes);
+}
+
+std::string_view to_string(DataType type) {
+    static constexpr std::array<std::string_view, kDataTypes> kNames = {
+        "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",      "uint64", "int64",
+        "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool",   "bytes"};
+    return index(type) < kNames.size() ? kNames[index(type)] : "unknown";
+}
+
+std::string_view to_string(ReduceOp op) {
+    static constexpr std::array<std::string_view, kReduceOps> kNames = {
+        "sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
+    const auto position = static_cast<std::size_t>(op);
+    return position < kNames.size() ? kNames[position] : "unknown";
+}
+
+}  // namespace pccl::comm

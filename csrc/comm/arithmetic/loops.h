@@ -1,0 +1,121 @@
+// The loops of the kernels, written so that GCC vectorises them. See elements.h for the rules of
+// this file.
+//
+// `ivdep` is what the contract of Combine allows: dst may be exactly a or b, which is no dependence
+// between rounds of a loop, and may not overlap them otherwise.
+#pragma once
+
+#include "csrc/comm/arithmetic/elements.h"
+
+namespace pccl::comm::arithmetic {
+namespace {
+
+template <typename T>
+Loose<T>* loose(std::byte* bytes) {
+    return reinterpret_cast<Loose<T>*>(bytes);
+}
+template <typename T>
+const Loose<T>* loose(const std::byte* bytes) {
+    return reinterpret_cast<const Loose<T>*>(bytes);
+}
+
+template <typename Element, typename Op>
+void combine(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
+    using Stored = typename Element::Stored;
+    auto* const out = loose<Stored>(dst);
+    const auto* const left = loose<Stored>(a);
+    const auto* const right = loose<Stored>(b);
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].value =
+            Element::store(Op::apply(Element::load(left[i].value), Element::load(right[i].value)));
+}
+
+constexpr std::size_t kComplexBlock = 64;
+
+/// Sums of complex numbers are sums of twice as many reals.
+template <typename Real>
+void combine_pairs(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
+    combine<Plain<Real>, Sum>(dst, a, b, 2 * count);
+}
+
+template <typename Real>
+void multiply_complex_block(Loose<Real>* out, const Loose<Real>* a, const Loose<Real>* b,
+                            std::size_t count) {
+    Real re[kComplexBlock];
+    Real im[kComplexBlock];
+    for (std::size_t i = 0; i < count; ++i) {
+        re[i] = a[2 * i].value * b[2 * i].value - a[2 * i + 1].value * b[2 * i + 1].value;
+        im[i] = a[2 * i].value * b[2 * i + 1].value + a[2 * i + 1].value * b[2 * i].value;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        out[2 * i].value = re[i];
+        out[2 * i + 1].value = im[i];
+    }
+}
+
+/// In blocks, with the parts kept apart: where they alternate, GCC 12 fuses multiplications and
+/// additions in spite of -ffp-contract=off, and the levels no longer round alike.
+template <typename Real>
+void multiply_complex(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
+    auto* const out = loose<Real>(dst);
+    const auto* const left = loose<Real>(a);
+    const auto* const right = loose<Real>(b);
+    for (std::size_t i = 0; i < count; i += kComplexBlock) {
+        const std::size_t rest = count - i;
+        multiply_complex_block(out + 2 * i, left + 2 * i, right + 2 * i,
+                               rest < kComplexBlock ? rest : kComplexBlock);
+    }
+}
+
+template <typename Element>
+void widen(float* dst, const std::byte* src, std::size_t count) {
+    const auto* const in = loose<typename Element::Stored>(src);
+    for (std::size_t i = 0; i < count; ++i) dst[i] = Element::load(in[i].value);
+}
+
+template <typename Element>
+void narrow(std::byte* dst, const float* src, std::size_t count) {
+    auto* const out = loose<typename Element::Stored>(dst);
+    for (std::size_t i = 0; i < count; ++i) out[i].value = Element::store(src[i]);
+}
+
+template <typename Element>
+void divide_real(std::byte* data, std::size_t count, int divisor) {
+    auto* const out = loose<typename Element::Stored>(data);
+    const auto by = static_cast<typename Element::Value>(divisor);
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].value = Element::store(Element::load(out[i].value) / by);
+}
+
+template <typename Real>
+void divide_pairs(std::byte* data, std::size_t count, int divisor) {
+    divide_real<Plain<Real>>(data, 2 * count, divisor);
+}
+
+template <typename Integer>
+void divide_integer(std::byte* data, std::size_t count, int divisor) {
+    auto* const out = loose<Integer>(data);
+    using Wide = decltype(Integer{} / Integer{});  // holds every positive int, too
+    const auto by = static_cast<Wide>(divisor);
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].value = static_cast<Integer>(static_cast<Wide>(out[i].value) / by);
+}
+
+template <typename Element>
+void scale(std::byte* dst, const std::byte* src, std::size_t count, double factor) {
+    auto* const out = loose<typename Element::Stored>(dst);
+    const auto* const in = loose<typename Element::Stored>(src);
+    const auto by = static_cast<typename Element::Value>(factor);
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].value = Element::store(Element::load(in[i].value) * by);
+}
+
+template <typename Real>
+void scale_pairs(std::byte* dst, const std::byte* src, std::size_t count, double factor) {
+    scale<Plain<Real>>(dst, src, 2 * count, factor);
+}
+
+}  // namespace
+}  // namespace pccl::comm::arithmetic
