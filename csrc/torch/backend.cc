@@ -1,0 +1,231 @@
+#include "csrc/torch/backend.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/torch/errors.h"
+#include "csrc/torch/store_adaptor.h"
+
+namespace pccl::backend {
+
+namespace {
+
+transport::TransportFlags transports_of(const PcclOptions& options) {
+    if (options.transports.empty()) return transport::TransportFlags::all();
+    auto flags = transport::TransportFlags::parse(options.transports);
+    throw_unless_ok("pccl.Options.transports", flags.status());
+    return *flags;
+}
+
+std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, Rank rank, int size,
+                                            const PcclOptions& options) {
+    auto communicator = comm::Communicator::create(
+        {.rank = rank,
+         .size = size,
+         .store = adapt_store(store),
+         .name = options.group_name.empty() ? "default" : options.group_name,
+         .timeout = options.timeout,
+         .transports = transports_of(options),
+         .runtime = nullptr});
+    throw_unless_ok("pccl:init", communicator.status());
+    return std::move(*communicator);
+}
+
+// Joining threads with the GIL held would wait for ever for a callback that wants it.
+auto without_gil() {
+    PyThreadState* state =
+        Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
+    return ScopeExit([state] {
+        if (state != nullptr) PyEval_RestoreThread(state);
+    });
+}
+
+}  // namespace
+
+struct PcclBackend::Split {
+    Split(std::vector<int> of, std::string named, const c10::intrusive_ptr<PcclBackend>& child)
+        : ranks(std::move(of)), name(std::move(named)), backend(child) {}
+
+    std::vector<int> ranks;
+    std::string name;
+    c10::weak_intrusive_ptr<PcclBackend> backend;
+};
+
+PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
+                         c10::intrusive_ptr<PcclOptions> options)
+    : Backend(rank, size),
+      options_(std::move(options)),
+      communicator_(connect(store, rank, size, *options_)) {
+    init();
+}
+
+PcclBackend::~PcclBackend() {
+    const auto released = without_gil();
+    communicator_->shutdown();
+    communicator_.reset();
+}
+
+auto PcclBackend::getBackendOptions() -> c10::intrusive_ptr<Options> {
+    // split_group writes into what it gets: the parent's options are not for it.
+    return c10::make_intrusive<PcclOptions>(*options_);
+}
+
+auto PcclBackend::timeout_of(std::chrono::milliseconds timeout) -> OptionalTimeout {
+    if (timeout == c10d::kUnsetTimeout) return std::nullopt;
+    return timeout;
+}
+
+auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
+    return perform_all(std::move(request), {&call, 1});
+}
+
+auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
+    ++sequence_;
+    const auto work = make_work(request);
+    if (!request.async) {
+        run_all(*work, calls, request);
+        return work;
+    }
+    submit_all(*work, calls, request);
+    return issued(work);
+}
+
+void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
+    Status status;
+    for (const Call& call : calls) {
+        status = communicator_->run(call.collective(), timeout_of(request.timeout));
+        if (!status.is_ok()) break;
+    }
+    if (status.is_ok()) {
+        for (Call& call : calls) call.staging().finish();
+    }
+    work.finish_now(status);
+    throw_unless_ok(request.title, status);
+}
+
+void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
+    std::vector<comm::Event> events;
+    std::vector<Staging> stages;
+    events.reserve(calls.size());
+    stages.reserve(calls.size());
+    Status status;
+    for (Call& call : calls) {
+        auto event = communicator_->submit(call.collective(), timeout_of(request.timeout));
+        status = event.status();
+        if (!status.is_ok()) break;
+        events.push_back(std::move(*event));
+        stages.push_back(std::move(call.staging()));
+    }
+    // Also after a failure: what was submitted needs its memory until it is done.
+    work.finish_after(std::move(events), std::move(stages));
+    throw_unless_ok(request.title, status);
+}
+
+c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
+    return c10::make_intrusive<PcclWork>(Issue{.type = request.type,
+                                               .title = request.title,
+                                               .rank = rank_,
+                                               .sequence = sequence_.load(),
+                                               .observer = observer_,
+                                               .communicator = communicator_},
+                                         request.inputs, std::move(request.outputs));
+}
+
+auto PcclBackend::issued(c10::intrusive_ptr<PcclWork> work) -> WorkPtr {
+    const std::lock_guard lock(mutex_);
+    if (window_) window_->push_back(work);
+    return work;
+}
+
+void PcclBackend::startCoalescing() {
+    const std::lock_guard lock(mutex_);
+    window_.emplace();
+}
+
+auto PcclBackend::endCoalescing() -> WorkPtr {
+    std::vector<WorkPtr> works;
+    {
+        const std::lock_guard lock(mutex_);
+        TORCH_CHECK(window_.has_value(), "endCoalescing without startCoalescing");
+        works = std::move(*window_);
+        window_.reset();
+    }
+    return c10::make_intrusive<BatchWork>(rank_, std::move(works));
+}
+
+void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+    ++sequence_;
+    const auto timeout = timeout_of(options.timeout).value_or(communicator_->timeout());
+    throw_unless_ok("pccl:monitored_barrier",
+                    communicator_->monitored_barrier(timeout, wait_all_ranks));
+}
+
+std::uint64_t PcclBackend::getSequenceNumberForGroup() { return sequence_; }
+
+void PcclBackend::registerOnCompletionHook(Observer::Hook&& hook) {
+    TORCH_CHECK(onCompletionHook_ == nullptr, "a completion hook is registered already");
+    onCompletionHook_ = hook;
+    observer_->set_hook(std::move(hook));
+}
+
+auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
+                        const c10::intrusive_ptr<Options>& options) -> c10::intrusive_ptr<Backend> {
+    const auto mine = std::ranges::find(ranks, rank_);
+    if (mine == ranks.end()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    if (last_split_ && last_split_->ranks == ranks && last_split_->name == options->group_name) {
+        if (auto child = last_split_->backend.lock()) return child;
+    }
+    auto child = c10::make_intrusive<PcclBackend>(store, static_cast<Rank>(mine - ranks.begin()),
+                                                  static_cast<int>(ranks.size()),
+                                                  child_options(ranks, *options));
+    last_split_ = std::make_unique<Split>(ranks, options->group_name, child);
+    return child;
+}
+
+c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int>& ranks,
+                                                           const Options& wanted) const {
+    auto options = c10::make_intrusive<PcclOptions>(*options_);
+    options->timeout = wanted.timeout;
+    options->group_name = wanted.group_name;
+    options->group_desc = wanted.group_desc;
+    options->global_ranks_in_group.clear();
+    for (const int rank : ranks) {
+        options->global_ranks_in_group.push_back(
+            options_->global_ranks_in_group.at(static_cast<std::size_t>(rank)));
+    }
+    return options;
+}
+
+void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {
+    options_->timeout = timeout;
+    communicator_->set_timeout(timeout);
+}
+
+c10d::ErrorType PcclBackend::getError() {
+    switch (communicator_->health().code()) {
+        case StatusCode::kOk:
+            return c10d::ErrorType::SUCCESS;
+        case StatusCode::kTimeout:
+            return c10d::ErrorType::TIMEOUT;
+        case StatusCode::kPeerLost:
+            return c10d::ErrorType::REMOTE_ERROR;
+        default:
+            return c10d::ErrorType::COMM_ERROR;
+    }
+}
+
+void PcclBackend::abort() {
+    const auto released = without_gil();
+    communicator_->abort(Status::aborted("abort was called on this process group"));
+}
+
+void PcclBackend::shutdown() {
+    const auto released = without_gil();
+    communicator_->shutdown();
+}
+
+}  // namespace pccl::backend

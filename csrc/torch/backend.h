@@ -1,0 +1,147 @@
+// The c10d backend "pccl": turns torch's collectives into the communicator's.
+//
+// A synchronous operation (async_op=False) runs from start to end on the caller's thread and
+// returns a finished work. An asynchronous one is submitted, and its work waits for the event.
+// Operations of one group must be issued in the same order on all ranks; tensors must not be
+// touched until their work is done. Strided tensors take part through contiguous copies (see
+// staging.h).
+//
+// One backend serves tensors of all devices that this build knows.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+#include "csrc/comm/communicator.h"
+#include "csrc/torch/call.h"
+#include "csrc/torch/observer.h"
+#include "csrc/torch/options.h"
+#include "csrc/torch/work.h"
+
+namespace pccl::backend {
+
+class PcclBackend final : public c10d::Backend {
+   public:
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+    using Tensors = std::vector<at::Tensor>;
+    using TensorLists = std::vector<Tensors>;
+    using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+    /// Meets the other ranks through `store`, which is of this group alone; returns when all are
+    /// there.
+    PcclBackend(const StorePtr& store, Rank rank, int size,
+                c10::intrusive_ptr<PcclOptions> options);
+    ~PcclBackend() override;
+
+    const std::string getBackendName() const override { return kBackendName; }
+    c10::intrusive_ptr<Options> getBackendOptions() override;
+    bool supportsSplitting() const override { return true; }
+    bool supportsCoalescing() const override { return true; }
+
+    WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+    WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+    WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+    WorkPtr allreduce_coalesced(Tensors& tensors,
+                                const c10d::AllreduceCoalescedOptions& options) override;
+    WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+    WorkPtr allgather(TensorLists& outputs, Tensors& inputs,
+                      const c10d::AllgatherOptions& options) override;
+    WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input,
+                            const c10d::AllgatherOptions& options) override;
+    WorkPtr allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                const c10d::AllgatherOptions& options) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::AllgatherOptions& options) override;
+    WorkPtr gather(TensorLists& outputs, Tensors& inputs,
+                   const c10d::GatherOptions& options) override;
+    WorkPtr scatter(Tensors& outputs, TensorLists& inputs,
+                    const c10d::ScatterOptions& options) override;
+    WorkPtr reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                           const c10d::ReduceScatterOptions& options) override;
+    WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                 const c10d::ReduceScatterOptions& options) override;
+    WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::ReduceScatterOptions& options) override;
+    WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input,
+                          std::vector<std::int64_t>& output_splits,
+                          std::vector<std::int64_t>& input_splits,
+                          const c10d::AllToAllOptions& options) override;
+    WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
+                     const c10d::AllToAllOptions& options) override;
+    WorkPtr barrier(const c10d::BarrierOptions& options) override;
+    void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
+
+    WorkPtr send(Tensors& tensors, int destination, int tag) override;
+    WorkPtr recv(Tensors& tensors, int source, int tag) override;
+    WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+
+    /// Between the two, asynchronous operations of any kind are started at once and gathered; the
+    /// end returns one work for all of them, finished if there were none.
+    void startCoalescing() override;
+    WorkPtr endCoalescing() override;
+
+    /// Collectives count from 0; messages do not count.
+    void setSequenceNumberForGroup() override {}
+    std::uint64_t getSequenceNumberForGroup() override;
+
+    void registerOnCompletionHook(Observer::Hook&& hook) override;
+    void waitForPendingWorks() override { observer_->wait_for_works(); }
+    void enableCollectivesTiming() override { observer_->enable_timing(); }
+
+    /// A backend for `ranks` of this one, or null where this rank is not among them. Asking again
+    /// for a group that still lives returns it: torch asks once for every device.
+    c10::intrusive_ptr<Backend> split(const StorePtr& store, const std::vector<int>& ranks,
+                                      const c10::intrusive_ptr<Options>& options) override;
+    void setTimeout(std::chrono::milliseconds timeout) override;
+    c10d::ErrorType getError() override;
+    void abort() override;
+    void shutdown() override;
+
+   private:
+    /// What every operation says of itself. The tensors are borrowed for the call.
+    struct Request {
+        c10d::OpType type;
+        const char* title;
+        const Tensors& inputs;  // for profiles
+        Tensors outputs;        // the result
+        std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
+        bool async = true;
+    };
+
+    struct Split;
+    using OptionalTimeout = comm::Communicator::OptionalTimeout;
+
+    [[nodiscard]] static OptionalTimeout timeout_of(std::chrono::milliseconds timeout);
+    WorkPtr perform(Request request, Call call);
+    WorkPtr perform_all(Request request, std::span<Call> calls);
+    void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
+    void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
+    WorkPtr receive(Request request, Rank source_or_any, int tag);
+    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
+                  Staging staging);
+    [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
+    /// Gathers the work where a window is open.
+    WorkPtr issued(c10::intrusive_ptr<PcclWork> work);
+
+    [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input) const;
+    [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input) const;
+    [[nodiscard]] Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
+                                           const Reduction& reduction) const;
+    [[nodiscard]] c10::intrusive_ptr<PcclOptions> child_options(const std::vector<int>& ranks,
+                                                                const Options& wanted) const;
+    void check_list(const Tensors& tensors, const char* what) const;
+
+    const c10::intrusive_ptr<PcclOptions> options_;
+    const std::shared_ptr<Observer> observer_ = std::make_shared<Observer>();
+    std::shared_ptr<comm::Communicator> communicator_;
+    std::atomic<std::uint64_t> sequence_{0};
+
+    std::mutex mutex_;  // guards what follows
+    std::optional<std::vector<WorkPtr>> window_;
+    std::unique_ptr<Split> last_split_;
+};
+
+}  // namespace pccl::backend

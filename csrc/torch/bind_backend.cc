@@ -1,0 +1,78 @@
+#include "csrc/torch/bind_backend.h"
+
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <string>
+#include <vector>
+
+#include "csrc/torch/backend.h"
+
+namespace pccl::backend {
+
+namespace py = pybind11;
+
+namespace {
+
+using OptionsPtr = c10::intrusive_ptr<PcclOptions>;
+using BackendPtr = c10::intrusive_ptr<PcclBackend>;
+
+// What init_process_group and new_group know of a group, next to the user's options.
+struct GroupArgs {
+    c10::intrusive_ptr<c10d::Store> store;
+    Rank rank;
+    int size;
+    std::chrono::milliseconds timeout;
+    std::string name;
+    std::vector<std::uint64_t> global_ranks;
+};
+
+BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
+    const auto own =
+        options ? c10::make_intrusive<PcclOptions>(*options) : c10::make_intrusive<PcclOptions>();
+    own->timeout = group.timeout;
+    own->group_name = group.name;
+    own->global_ranks_in_group = group.global_ranks;
+    return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
+}
+
+}  // namespace
+
+void bind_options(py::module_& module) {
+    py::class_<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
+        .def(py::init([](const std::string& transports) {
+                 auto options = c10::make_intrusive<PcclOptions>();
+                 options->transports = transports;
+                 return options;
+             }),
+             py::kw_only(), py::arg("transports") = "")
+        .def_readwrite("transports", &PcclOptions::transports)
+        .def("__copy__",
+             [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
+        .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {
+            return c10::make_intrusive<PcclOptions>(self);
+        });
+}
+
+void bind_backend(py::module_& module) {
+    py::class_<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
+        .def(py::init([](c10::intrusive_ptr<c10d::Store> store, Rank rank, int size,
+                         std::chrono::milliseconds timeout, std::string name,
+                         std::vector<std::uint64_t> global_ranks, const OptionsPtr& options) {
+                 const py::gil_scoped_release released;
+                 return create({std::move(store), rank, size, timeout, std::move(name),
+                                std::move(global_ranks)},
+                               options);
+             }),
+             py::arg("store"), py::arg("rank"), py::arg("size"), py::kw_only(), py::arg("timeout"),
+             py::arg("name"), py::arg("global_ranks"), py::arg("options") = OptionsPtr())
+        .def_property_readonly("options", &PcclBackend::getBackendOptions)
+        .def("get_error", &PcclBackend::getError)
+        .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
+        // new_group calls it on ranks outside the group, for any backend that can split.
+        .def(
+            "perform_nocolor_split", [](const PcclBackend&, const py::object&) {},
+            py::arg("device"));
+}
+
+}  // namespace pccl::backend

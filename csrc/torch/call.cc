@@ -1,0 +1,100 @@
+#include "csrc/torch/call.h"
+
+#include "csrc/comm/arithmetic.h"
+#include "csrc/torch/errors.h"
+
+namespace pccl::backend {
+
+Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root)
+    : kind_(kind),
+      scalar_type_(sample.scalar_type()),
+      encoding_(encoding_for_moves(scalar_type_)),
+      root_(root) {}
+
+Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
+           Rank root)
+    : kind_(kind),
+      scalar_type_(sample.scalar_type()),
+      reduction_(reduction),
+      encoding_(encoding_for_reductions(scalar_type_, reduction.op)),
+      root_(root) {}
+
+void Call::read(const at::Tensor& tensor) {
+    inputs_.push_back(block_to_read(readable(tensor), encoding_));
+}
+
+void Call::write(const at::Tensor& tensor) {
+    outputs_.push_back(block_to_write(writable(tensor), encoding_));
+}
+
+void Call::update(const at::Tensor& tensor) {
+    if (reduction_.factor) {
+        read(tensor);
+        write(tensor);
+        return;
+    }
+    const at::Tensor memory = writable(tensor);
+    if (!memory.is_same(tensor)) copy_elements(memory, tensor);
+    outputs_.push_back(block_to_write(memory, encoding_));
+    inputs_.push_back(outputs_.back());
+}
+
+void Call::read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths) {
+    append_parts(inputs_, block_to_read(readable(whole), encoding_), lengths);
+}
+
+void Call::write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths) {
+    append_parts(outputs_, block_to_write(writable(whole), encoding_), lengths);
+}
+
+comm::Collective Call::collective() const {
+    return {.kind = kind_,
+            .type = encoding_.type,
+            .op = reduction_.op,
+            .root = root_,
+            .inputs = {inputs_.data(), inputs_.size()},
+            .outputs = {outputs_.data(), outputs_.size()}};
+}
+
+at::Tensor Call::readable(const at::Tensor& tensor) {
+    check(tensor);
+    at::Tensor memory = staging_.readable(tensor);
+    if (!reduction_.factor) return memory;
+    memory = premultiplied(memory);
+    staging_.hold(memory);
+    return memory;
+}
+
+at::Tensor Call::writable(const at::Tensor& tensor) {
+    check(tensor);
+    return staging_.writable(tensor);
+}
+
+void Call::append_parts(Blocks& blocks, comm::Block whole,
+                        std::span<const std::size_t> lengths) const {
+    std::byte* at = whole.data;
+    for (const std::size_t length : lengths) {
+        const std::size_t count = length * encoding_.units;
+        blocks.push_back({at, count});
+        if (count > 0) at += count * size_of(encoding_.type);
+    }
+}
+
+void Call::check(const at::Tensor& tensor) const {
+    check_tensor(tensor);
+    TORCH_CHECK_VALUE(tensor.scalar_type() == scalar_type_,
+                      "PCCL expects tensors of one type, got ", scalar_type_, " and ",
+                      tensor.scalar_type());
+}
+
+at::Tensor Call::premultiplied(const at::Tensor& tensor) const {
+    at::Tensor product = stage_for(tensor);
+    const comm::Block from = block_to_read(tensor, encoding_);
+    const comm::Block to = block_to_write(product, encoding_);
+    const Status status =
+        comm::premultiply(encoding_.type, to.data, from.data, from.count, *reduction_.factor);
+    throw_unless_ok("premul_sum", status);
+    return product;
+}
+
+}  // namespace pccl::backend

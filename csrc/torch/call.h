@@ -1,0 +1,56 @@
+// A collective over tensors, made ready for the communicator.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <span>
+
+#include "csrc/comm/collective.h"
+#include "csrc/torch/staging.h"
+#include "csrc/torch/tensors.h"
+
+namespace pccl::backend {
+
+class Call {
+   public:
+    /// `sample` gives the element type that all tensors of the call must have.
+    Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root = 0);
+    Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
+         Rank root = 0);
+
+    /// One input block: all of `tensor`.
+    void read(const at::Tensor& tensor);
+    /// One output block.
+    void write(const at::Tensor& tensor);
+    /// One input and one output block, the same memory where possible.
+    void update(const at::Tensor& tensor);
+    /// Consecutive parts of `whole`, one block each; `lengths` are elements.
+    void read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
+    void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
+
+    /// Valid as long as this Call is neither moved nor changed.
+    [[nodiscard]] comm::Collective collective() const;
+    [[nodiscard]] Staging& staging() { return staging_; }
+
+   private:
+    using Blocks = c10::SmallVector<comm::Block, 4>;
+
+    [[nodiscard]] at::Tensor readable(const at::Tensor& tensor);
+    [[nodiscard]] at::Tensor writable(const at::Tensor& tensor);
+    void append_parts(Blocks& blocks, comm::Block whole,
+                      std::span<const std::size_t> lengths) const;
+    void check(const at::Tensor& tensor) const;
+    [[nodiscard]] at::Tensor premultiplied(const at::Tensor& tensor) const;
+
+    comm::CollectiveKind kind_;
+    at::ScalarType scalar_type_;
+    Reduction reduction_;
+    Encoding encoding_;
+    Rank root_;
+    Blocks inputs_;
+    Blocks outputs_;
+    Staging staging_;  // whose memory the blocks are
+};
+
+}  // namespace pccl::backend

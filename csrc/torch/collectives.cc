@@ -1,0 +1,310 @@
+// torch's collectives, each as one call of the communicator.
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "csrc/torch/backend.h"
+
+namespace pccl::backend {
+
+using c10d::OpType;
+using comm::CollectiveKind;
+
+namespace {
+
+// Only one tensor (or list) for each process: lists of several were for several devices a process.
+template <typename Item>
+const Item& only(const std::vector<Item>& items, const char* what) {
+    TORCH_CHECK_VALUE(items.size() == 1, "PCCL expects one ", what, ", got ", items.size());
+    return items.front();
+}
+
+void check_root(std::int64_t root, int size) {
+    TORCH_CHECK_VALUE(root >= 0 && root < size, "root ", root, " is not a rank of this group of ",
+                      size);
+}
+
+c10::SmallVector<std::size_t, 8> equal_parts(const at::Tensor& whole, int parts) {
+    const auto count = static_cast<std::size_t>(whole.numel());
+    const auto number = static_cast<std::size_t>(parts);
+    TORCH_CHECK_VALUE(count % number == 0, "a tensor of ", count, " elements cannot be cut into ",
+                      parts, " equal parts");
+    return c10::SmallVector<std::size_t, 8>(number, count / number);
+}
+
+// Splits count rows of dimension 0; none given means equal ones.
+c10::SmallVector<std::size_t, 8> parts_of(const at::Tensor& whole,
+                                          const std::vector<std::int64_t>& splits, int size) {
+    c10d::checkSplitSizes(splits, whole, size);
+    if (splits.empty()) return equal_parts(whole, size);
+    const std::int64_t rows = whole.size(0);
+    const std::int64_t row = rows == 0 ? 0 : whole.numel() / rows;
+    c10::SmallVector<std::size_t, 8> parts;
+    for (const std::int64_t split : splits) {
+        TORCH_CHECK_VALUE(split >= 0, "a split of ", split, " rows");
+        parts.push_back(static_cast<std::size_t>(split * row));
+    }
+    return parts;
+}
+
+}  // namespace
+
+auto PcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) -> WorkPtr {
+    const at::Tensor& tensor = only(tensors, "tensor");
+    check_root(options.rootRank, size_);
+    Call call(CollectiveKind::kBroadcast, tensor, static_cast<Rank>(options.rootRank));
+    if (rank_ == options.rootRank) {
+        call.update(tensor);
+    } else {
+        call.write(tensor);
+    }
+    return perform(
+        {OpType::BROADCAST, "pccl:broadcast", tensors, tensors, options.timeout, is_async(options)},
+        std::move(call));
+}
+
+auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) -> WorkPtr {
+    const at::Tensor& tensor = only(tensors, "tensor");
+    if (tensor.is_sparse()) return allreduce_sparse(tensors, options);
+    Call call(CollectiveKind::kAllReduce, tensor, reduction_of(options.reduceOp));
+    call.update(tensor);
+    return perform({OpType::ALLREDUCE, "pccl:all_reduce", tensors, tensors, options.timeout,
+                    is_async(options)},
+                   std::move(call));
+}
+
+auto PcclBackend::allreduce_coalesced(Tensors& tensors,
+                                      const c10d::AllreduceCoalescedOptions& options) -> WorkPtr {
+    const Reduction reduction = reduction_of(options.reduceOp);
+    std::vector<Call> calls;
+    calls.reserve(tensors.size());
+    for (const at::Tensor& tensor : tensors) {
+        calls.emplace_back(CollectiveKind::kAllReduce, tensor, reduction).update(tensor);
+    }
+    return perform_all({OpType::ALLREDUCE_COALESCED, "pccl:all_reduce_coalesced", tensors, tensors,
+                        options.timeout, is_async(options)},
+                       calls);
+}
+
+auto PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) -> WorkPtr {
+    const at::Tensor& tensor = only(tensors, "tensor");
+    check_root(options.rootRank, size_);
+    const auto root = static_cast<Rank>(options.rootRank);
+    Call call(CollectiveKind::kReduce, tensor, reduction_of(options.reduceOp), root);
+    if (rank_ == root) {
+        call.update(tensor);
+    } else {
+        call.read(tensor);
+    }
+    return perform(
+        {OpType::REDUCE, "pccl:reduce", tensors, tensors, options.timeout, is_async(options)},
+        std::move(call));
+}
+
+Call PcclBackend::all_gather_call(const Tensors& outputs, const at::Tensor& input) const {
+    check_list(outputs, "output");
+    const at::Tensor& mine = outputs[static_cast<std::size_t>(rank_)];
+    TORCH_CHECK_VALUE(mine.numel() == input.numel(), "output ", rank_, " has ", mine.numel(),
+                      " elements for an input of ", input.numel());
+    Call call(CollectiveKind::kAllGather, input);
+    call.read(input);
+    for (const at::Tensor& output : outputs) call.write(output);
+    return call;
+}
+
+Call PcclBackend::all_gather_call(const at::Tensor& output, const at::Tensor& input) const {
+    TORCH_CHECK_VALUE(output.numel() == input.numel() * size_, "an output of ", output.numel(),
+                      " elements for ", size_, " inputs of ", input.numel());
+    Call call(CollectiveKind::kAllGather, input);
+    call.read(input);
+    call.write_parts(output, equal_parts(output, size_));
+    return call;
+}
+
+auto PcclBackend::allgather(TensorLists& outputs, Tensors& inputs,
+                            const c10d::AllgatherOptions& options) -> WorkPtr {
+    const Tensors& list = only(outputs, "list of outputs");
+    return perform(
+        {OpType::ALLGATHER, "pccl:all_gather", inputs, list, options.timeout, is_async(options)},
+        all_gather_call(list, only(inputs, "input")));
+}
+
+auto PcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                  const c10d::AllgatherOptions& options) -> WorkPtr {
+    const Tensors inputs{input};
+    return perform({OpType::_ALLGATHER_BASE,
+                    "pccl:_all_gather_base",
+                    inputs,
+                    {output},
+                    options.timeout,
+                    is_async(options)},
+                   all_gather_call(output, input));
+}
+
+auto PcclBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                      const c10d::AllgatherOptions& options) -> WorkPtr {
+    TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_),
+                      "all_gather_coalesced needs a list of outputs for each of ", size_, " ranks");
+    std::vector<Call> calls;
+    Tensors all;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        Tensors row;
+        for (const Tensors& of_rank : outputs) {
+            TORCH_CHECK_VALUE(of_rank.size() == inputs.size(), "expected ", inputs.size(),
+                              " outputs for each rank, got ", of_rank.size());
+            row.push_back(of_rank[i]);
+        }
+        calls.push_back(all_gather_call(row, inputs[i]));
+        all.insert(all.end(), row.begin(), row.end());
+    }
+    return perform_all({OpType::ALLGATHER_COALESCED, "pccl:all_gather_coalesced", inputs,
+                        std::move(all), options.timeout, is_async(options)},
+                       calls);
+}
+
+auto PcclBackend::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) -> WorkPtr {
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
+                      inputs.size(), " inputs");
+    std::vector<Call> calls;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        calls.push_back(all_gather_call(outputs[i], inputs[i]));
+    }
+    return perform_all({OpType::COALESCED, "pccl:all_gather_into_tensor_coalesced", inputs, outputs,
+                        options.timeout, is_async(options)},
+                       calls);
+}
+
+auto PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
+                         const c10d::GatherOptions& options) -> WorkPtr {
+    const at::Tensor& input = only(inputs, "input");
+    check_root(options.rootRank, size_);
+    Call call(CollectiveKind::kGather, input, static_cast<Rank>(options.rootRank));
+    call.read(input);
+    Tensors results;
+    if (rank_ == options.rootRank) {
+        results = only(outputs, "list of outputs on the root");
+        check_list(results, "output");
+        for (const at::Tensor& output : results) call.write(output);
+    } else {
+        TORCH_CHECK_VALUE(outputs.empty(), "only the root of a gather has outputs");
+    }
+    return perform({OpType::GATHER, "pccl:gather", inputs, std::move(results), options.timeout,
+                    is_async(options)},
+                   std::move(call));
+}
+
+auto PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
+                          const c10d::ScatterOptions& options) -> WorkPtr {
+    const at::Tensor& output = only(outputs, "output");
+    check_root(options.rootRank, size_);
+    Call call(CollectiveKind::kScatter, output, static_cast<Rank>(options.rootRank));
+    Tensors parts;
+    if (rank_ == options.rootRank) {
+        parts = only(inputs, "list of inputs on the root");
+        check_list(parts, "input");
+        for (const at::Tensor& part : parts) call.read(part);
+    } else {
+        TORCH_CHECK_VALUE(inputs.empty(), "only the root of a scatter has inputs");
+    }
+    call.write(output);
+    return perform(
+        {OpType::SCATTER, "pccl:scatter", parts, outputs, options.timeout, is_async(options)},
+        std::move(call));
+}
+
+Call PcclBackend::reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
+                                      const Reduction& reduction) const {
+    TORCH_CHECK_VALUE(input.numel() == output.numel() * size_, "an input of ", input.numel(),
+                      " elements for ", size_, " outputs of ", output.numel());
+    Call call(CollectiveKind::kReduceScatter, output, reduction);
+    call.read_parts(input, equal_parts(input, size_));
+    call.write(output);
+    return call;
+}
+
+auto PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                 const c10d::ReduceScatterOptions& options) -> WorkPtr {
+    const at::Tensor& output = only(outputs, "output");
+    const Tensors& parts = only(inputs, "list of inputs");
+    check_list(parts, "input");
+    Call call(CollectiveKind::kReduceScatter, output, reduction_of(options.reduceOp));
+    for (const at::Tensor& part : parts) call.read(part);
+    call.write(output);
+    return perform({OpType::REDUCE_SCATTER, "pccl:reduce_scatter", parts, outputs, options.timeout,
+                    is_async(options)},
+                   std::move(call));
+}
+
+auto PcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                       const c10d::ReduceScatterOptions& options) -> WorkPtr {
+    const Tensors inputs{input};
+    return perform({OpType::_REDUCE_SCATTER_BASE,
+                    "pccl:_reduce_scatter_base",
+                    inputs,
+                    {output},
+                    options.timeout,
+                    is_async(options)},
+                   reduce_scatter_call(output, input, reduction_of(options.reduceOp)));
+}
+
+auto PcclBackend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) -> WorkPtr {
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
+                      inputs.size(), " inputs");
+    const Reduction reduction = reduction_of(options.reduceOp);
+    std::vector<Call> calls;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        calls.push_back(reduce_scatter_call(outputs[i], inputs[i], reduction));
+    }
+    return perform_all(
+        {OpType::REDUCE_SCATTER_TENSOR_COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs,
+         outputs, options.timeout, is_async(options)},
+        calls);
+}
+
+auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                std::vector<std::int64_t>& output_splits,
+                                std::vector<std::int64_t>& input_splits,
+                                const c10d::AllToAllOptions& options) -> WorkPtr {
+    Call call(CollectiveKind::kAllToAll, input);
+    call.read_parts(input, parts_of(input, input_splits, size_));
+    call.write_parts(output, parts_of(output, output_splits, size_));
+    const Tensors inputs{input};
+    return perform({OpType::ALLTOALL_BASE,
+                    "pccl:all_to_all",
+                    inputs,
+                    {output},
+                    options.timeout,
+                    is_async(options)},
+                   std::move(call));
+}
+
+auto PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                           const c10d::AllToAllOptions& options) -> WorkPtr {
+    check_list(outputs, "output");
+    check_list(inputs, "input");
+    Call call(CollectiveKind::kAllToAll, inputs.front());
+    for (const at::Tensor& input : inputs) call.read(input);
+    for (const at::Tensor& output : outputs) call.write(output);
+    return perform(
+        {OpType::ALLTOALL, "pccl:all_to_all", inputs, outputs, options.timeout, is_async(options)},
+        std::move(call));
+}
+
+auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
+    const Tensors none;
+    const at::Tensor token = at::zeros({1}, at::kByte);
+    Call call(CollectiveKind::kAllReduce, token, {ReduceOp::kMax, {}});
+    call.update(token);
+    return perform({OpType::BARRIER, "pccl:barrier", none, {}, options.timeout, is_async(options)},
+                   std::move(call));
+}
+
+void PcclBackend::check_list(const Tensors& tensors, const char* what) const {
+    TORCH_CHECK_VALUE(tensors.size() == static_cast<std::size_t>(size_), "expected one ", what,
+                      " for each of ", size_, " ranks, got ", tensors.size());
+}
+
+}  // namespace pccl::backend

@@ -1,0 +1,12 @@
+// pccl._torch: import torch first.
+
+#include <pybind11/pybind11.h>
+
+#include "csrc/torch/bind_backend.h"
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+    // The base classes are torch's.
+    pybind11::module_::import("torch._C._distributed_c10d");
+    pccl::backend::bind_options(module);
+    pccl::backend::bind_backend(module);
+}

@@ -1,0 +1,38 @@
+// What the works of one backend report to: completion hook, timing, works in flight. Works share
+// it, so that they may outlive their backend.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+namespace pccl::backend {
+
+class Observer {
+   public:
+    using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
+
+    /// For works that start from now on.
+    void set_hook(Hook hook);
+    void enable_timing() { timing_ = true; }
+    /// Whether works should note their times.
+    [[nodiscard]] bool wants_times() const { return timing_.load(std::memory_order_relaxed); }
+
+    void work_started();
+    /// Runs the hook, on the thread that finished the work and with no lock held.
+    void work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>()>& info);
+    /// Returns when the hook has run for every work that started before.
+    void wait_for_works();
+
+   private:
+    std::atomic<bool> timing_{false};
+    std::mutex mutex_;
+    std::condition_variable idle_;
+    int in_flight_ = 0;
+    Hook hook_;
+};
+
+}  // namespace pccl::backend

@@ -1,0 +1,17 @@
+// torch's rendezvous store as the communicator's.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <memory>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "csrc/comm/store.h"
+
+namespace pccl::backend {
+
+/// What torch's store throws becomes a Status. A blocking get waits inside torch's client, which
+/// other users of the same store object then wait for.
+[[nodiscard]] std::shared_ptr<comm::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store);
+
+}  // namespace pccl::backend

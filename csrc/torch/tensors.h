@@ -1,0 +1,51 @@
+// Tensors as the communicator sees them: element types, reductions, contiguous memory.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <optional>
+
+#include "csrc/abi/datatype.h"
+#include "csrc/base/ids.h"
+#include "csrc/comm/collective.h"
+#include "csrc/torch/compat.h"
+
+namespace pccl::backend {
+
+/// How one element of a tensor travels: as `units` elements of `type`.
+struct Encoding {
+    DataType type = DataType::kBytes;
+    std::size_t units = 1;
+};
+
+/// A reduction; with a factor, inputs are multiplied by it first (torch's PREMUL_SUM).
+struct Reduction {
+    ReduceOp op = ReduceOp::kSum;
+    std::optional<double> factor;
+};
+
+/// Every type can be moved: those that cannot be reduced (float8, quantised) go as bytes.
+[[nodiscard]] Encoding encoding_for_moves(at::ScalarType type);
+/// Throws NotImplementedError for types that cannot be reduced.
+[[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op);
+/// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
+[[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
+
+/// Throws unless `tensor` is a dense CPU tensor.
+void check_tensor(const at::Tensor& tensor);
+
+/// Whether the tensor's memory, read from front to back, is not its elements in order.
+[[nodiscard]] bool needs_staging(const at::Tensor& tensor);
+/// Uninitialised contiguous memory of the same shape and type.
+[[nodiscard]] at::Tensor stage_for(const at::Tensor& tensor);
+/// A contiguous copy.
+[[nodiscard]] at::Tensor staged_copy(const at::Tensor& tensor);
+/// to = from, without autograd taking note.
+void copy_elements(const at::Tensor& to, const at::Tensor& from);
+
+/// The memory of a contiguous tensor. Reading does not unshare copy-on-write memory.
+[[nodiscard]] comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding);
+[[nodiscard]] comm::Block block_to_write(const at::Tensor& tensor, Encoding encoding);
+
+}  // namespace pccl::backend

@@ -1,0 +1,197 @@
+#include "csrc/torch/work.h"
+
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/torch/errors.h"
+
+namespace pccl::backend {
+
+namespace {
+
+using Future = c10::ivalue::Future;
+
+c10::intrusive_ptr<Future> make_future() {
+    return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
+}
+
+// The base class allocates for a title even while nobody profiles.
+bool is_profiling() {
+    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
+}
+
+std::optional<std::vector<at::Tensor>> inputs_if_profiling(const std::vector<at::Tensor>& inputs) {
+    if (!is_profiling()) return std::nullopt;
+    return inputs;
+}
+
+Deadline deadline_of(std::chrono::milliseconds timeout) {
+    return timeout <= kNoTimeout ? Deadline::never() : Deadline::after(timeout);
+}
+
+}  // namespace
+
+PcclWork::PcclWork(Issue issue, const std::vector<at::Tensor>& inputs,
+                   std::vector<at::Tensor> outputs)
+    : Work(issue.rank, issue.type, is_profiling() ? issue.title : nullptr,
+           inputs_if_profiling(inputs)),
+      issue_(std::move(issue)),
+      outputs_(std::move(outputs)),
+      timed_(issue_.observer->wants_times()) {
+    if (!timed_) return;
+    started_ = system_clock().now();
+    issue_.observer->work_started();
+}
+
+void PcclWork::finish_now(const Status& status) { complete(status); }
+
+void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging> stages) {
+    events_ = std::move(events);
+    stages_ = std::move(stages);
+    running_ = events_.size();
+    if (events_.empty()) return complete(Status::ok());
+    const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
+    for (const comm::Event& event : events_) {
+        event.on_done([self](const Status&) {
+            if (--self->running_ == 0) self->complete(self->outcome());
+        });
+    }
+}
+
+bool PcclWork::wait(std::chrono::milliseconds timeout) {
+    if (!isCompleted()) {
+        const Deadline deadline = deadline_of(timeout);
+        for (const comm::Event& event : events_) {
+            const Status status = event.wait(deadline);
+            if (!event.is_done()) throw_status(issue_.title, status);
+        }
+    }
+    // Another thread may have ended the operation and still be completing this work.
+    return Work::wait(kNoTimeout);
+}
+
+std::vector<at::Tensor> PcclWork::result() { return outputs_; }
+
+int PcclWork::sourceRank() const {
+    TORCH_CHECK(!events_.empty(), issue_.title, " has no source rank");
+    return events_.front().source();
+}
+
+void PcclWork::abort() {
+    if (const auto communicator = issue_.communicator.lock()) {
+        communicator->abort(Status::aborted("Work.abort was called"));
+    }
+}
+
+c10::intrusive_ptr<Future> PcclWork::getFuture() {
+    c10::intrusive_ptr<Future> future;
+    {
+        const std::lock_guard lock(mutex_);
+        if (future_) return future_;
+        future = future_ = make_future();
+        if (!completed_) return future;
+    }
+    resolve_future();
+    return future;
+}
+
+float PcclWork::getDuration() const {
+    TORCH_CHECK(timed_, issue_.title, " was not timed: enable the timing of collectives first");
+    const std::chrono::duration<float, std::milli> elapsed = finished_ - started_;
+    return elapsed.count();
+}
+
+std::uint64_t PcclWork::getSequencenumber() const { return issue_.sequence; }
+
+Status PcclWork::outcome() const {
+    for (const comm::Event& event : events_) {
+        if (Status status = event.status(); !status.is_ok()) return status;
+    }
+    return Status::ok();
+}
+
+void PcclWork::complete(const Status& status) {
+    std::exception_ptr error = to_exception(issue_.title, status);
+    try {
+        if (!error) std::ranges::for_each(stages_, &Staging::finish);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    stages_.clear();
+    if (timed_) finished_ = system_clock().now();
+    bool has_future = false;
+    finish(error);
+    {
+        const std::lock_guard lock(mutex_);
+        has_future = future_ != nullptr;
+    }
+    if (has_future) resolve_future();
+    if (timed_) report();
+}
+
+void PcclWork::resolve_future() {
+    c10::intrusive_ptr<Future> future;
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(resolved_, true)) return;
+        future = future_;
+    }
+    if (exception_) {
+        future->setError(exception_);
+    } else {
+        future->markCompleted(at::IValue(outputs_));
+    }
+}
+
+void PcclWork::report() {
+    issue_.observer->work_finished([this] {
+        return std::make_shared<c10d::WorkInfo>(opType_, issue_.sequence, started_, finished_,
+                                                finished_ - started_);
+    });
+}
+
+BatchWork::BatchWork(Rank rank, std::vector<c10::intrusive_ptr<c10d::Work>> works)
+    : Work(rank, c10d::OpType::COALESCED), works_(std::move(works)) {}
+
+bool BatchWork::isCompleted() {
+    return std::ranges::all_of(works_, [](const auto& work) { return work->isCompleted(); });
+}
+
+bool BatchWork::isSuccess() const { return exception() == nullptr; }
+
+std::exception_ptr BatchWork::exception() const {
+    for (const auto& work : works_) {
+        if (std::exception_ptr error = work->exception()) return error;
+    }
+    return nullptr;
+}
+
+bool BatchWork::wait(std::chrono::milliseconds timeout) {
+    for (const auto& work : works_) work->wait(timeout);
+    return true;
+}
+
+std::vector<at::Tensor> BatchWork::result() {
+    std::vector<at::Tensor> all;
+    for (const auto& work : works_) {
+        const std::vector<at::Tensor> some = work->result();
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+c10::intrusive_ptr<Future> BatchWork::getFuture() {
+    c10::List<c10::intrusive_ptr<Future>> futures(
+        c10::FutureType::create(c10::ListType::create(c10::TensorType::get())));
+    for (const auto& work : works_) futures.push_back(work->getFuture());
+    return c10::collectAll(futures)->then(
+        [outputs = result()](Future& all) {
+            all.value();  // throws the first error
+            return at::IValue(outputs);
+        },
+        c10::ListType::create(c10::TensorType::get()));
+}
+
+}  // namespace pccl::backend

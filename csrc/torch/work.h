@@ -1,0 +1,86 @@
+// The handles that the backend's operations return.
+//
+// A work holds all it needs (events, tensors, the observer), never its backend: torch keeps works
+// that nobody waited for until the process ends. Completion runs on whichever thread finishes the
+// operation, with no lock held, because a future's callback may take the GIL.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/torch/observer.h"
+#include "csrc/torch/staging.h"
+
+namespace pccl::backend {
+
+/// What a work knows of its operation from the start.
+struct Issue {
+    c10d::OpType type = c10d::OpType::UNKNOWN;
+    const char* title = "";  // "pccl:all_reduce", for profiles and errors; static
+    Rank rank = 0;
+    std::uint64_t sequence = 0;
+    std::shared_ptr<Observer> observer;
+    std::weak_ptr<comm::Communicator> communicator;
+};
+
+class PcclWork final : public c10d::Work {
+   public:
+    /// Opens the profiler's event, with the shapes of `inputs`. `outputs` are the result.
+    PcclWork(Issue issue, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
+
+    [[nodiscard]] const char* title() const { return issue_.title; }
+
+    /// Ends an operation that ran on the caller's thread.
+    void finish_now(const Status& status);
+    /// Ends when all `events` have, and finishes the `stages` then. Until then it keeps them and
+    /// itself alive.
+    void finish_after(std::vector<comm::Event> events, std::vector<Staging> stages);
+
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::vector<at::Tensor> result() override;
+    int sourceRank() const override;
+    void abort() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    float getDuration() const override;
+    std::uint64_t getSequencenumber() const override;
+
+   private:
+    void complete(const Status& status);
+    void resolve_future();
+    void report();
+    [[nodiscard]] Status outcome() const;
+
+    const Issue issue_;
+    std::vector<at::Tensor> outputs_;
+    std::vector<comm::Event> events_;
+    std::vector<Staging> stages_;
+    std::atomic<std::size_t> running_{0};
+    c10::intrusive_ptr<c10::ivalue::Future>
+        future_;             // made when first asked for; guarded by mutex_
+    bool resolved_ = false;  // guarded by mutex_
+    const bool timed_;
+    TimePoint started_{};
+    TimePoint finished_{};
+};
+
+/// The operations of a coalescing window as one.
+class BatchWork final : public c10d::Work {
+   public:
+    BatchWork(Rank rank, std::vector<c10::intrusive_ptr<c10d::Work>> works);
+
+    bool isCompleted() override;
+    bool isSuccess() const override;
+    std::exception_ptr exception() const override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    std::vector<at::Tensor> result() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+   private:
+    std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+};
+
+}  // namespace pccl::backend
