@@ -29,14 +29,14 @@ namespace pccl::transport {
 using Purpose = std::array<std::uint8_t, 64>;
 
 struct Introduction {
-    LinkRequest request;
+    LinkRequest request = {};
     Purpose purpose{};
 };
 
 struct DialArgs {
     sys::Address address;
     Secret secret{};
-    sys::StreamOptions stream;
+    sys::StreamOptions stream = {};
 };
 
 /// Opens one connection for each introduction, all at the same time, and returns the accepted

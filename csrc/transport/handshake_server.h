@@ -20,7 +20,7 @@ class PCCL_API HandshakeServer {
    public:
     struct Options {
         TransportKind kind = TransportKind::kTcp;
-        sys::StreamOptions stream;
+        sys::StreamOptions stream = {};
         /// At most this many handshakes run; further connections wait in the kernel's queue.
         std::size_t most_pending = 128;
         /// A handshake that takes longer is refused ...
