@@ -1,0 +1,262 @@
+"""What goes wrong must end in an error that says what and who, never in a hang."""
+
+import gc
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from support.launch import new_store, not_on_gloo, run_ranks
+
+SHORT = timedelta(milliseconds=300)
+pytestmark = [pytest.mark.multiproc, not_on_gloo("hangs, dies or passes here")]
+
+
+def backend() -> dist.Backend:
+    return dist.group.WORLD._get_backend(torch.device("cpu"))
+
+
+def all_reduce_within(timeout: timedelta) -> dist.Work:
+    options = dist.AllreduceOptions()
+    options.timeout = timeout
+    return dist.group.WORLD.allreduce([torch.ones(3)], options)
+
+
+def wait_for_all(key: str) -> None:
+    """Meet the other ranks in the store, when the group can no longer be used."""
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"{key}/{dist.get_rank()}", "")
+    store.wait([f"{key}/{rank}" for rank in range(dist.get_world_size())])
+
+
+def an_operation_times_out(rank: int, world_size: int) -> None:
+    """The timeout is the operation's own; rank 0 waits for nobody else, so it must name one."""
+    if rank == 0:
+        with pytest.raises(RuntimeError, match=r"pccl:all_reduce Timed out .*rank \d"):
+            all_reduce_within(SHORT).wait()
+    wait_for_all("timed out")
+
+
+def an_asynchronous_operation_times_out(rank: int, world_size: int) -> None:
+    """Nobody waits: the error is there all the same, in every form."""
+    if rank == 0:
+        options = dist.AllreduceOptions()
+        options.timeout, options.asyncOp = SHORT, True
+        work = dist.group.WORLD.allreduce([torch.ones(3)], options)
+        future = work.get_future()
+        while not work.is_completed():
+            threading.Event().wait(0.01)
+        assert not work.is_success()
+        assert "Timed out" in str(work.exception())
+        with pytest.raises(RuntimeError, match="Timed out"):
+            future.wait()
+        with pytest.raises(RuntimeError, match="Timed out"):
+            work.wait()
+    wait_for_all("timed out")
+
+
+def a_groups_timeout_holds(rank: int, world_size: int) -> None:
+    group = dist.new_group(timeout=SHORT)
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="Timed out"):
+            dist.recv(torch.ones(1), src=1, group=group)
+    wait_for_all("timed out")
+
+
+def a_barrier_times_out(rank: int, world_size: int) -> None:
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="Timed out"):
+            dist.barrier(timeout=SHORT)
+    wait_for_all("timed out")
+
+
+def monitored_barrier_names_the_missing(rank: int, world_size: int) -> None:
+    import pccl
+
+    pccl.monitored_barrier()
+    pccl.monitored_barrier(timeout=timedelta(seconds=20), wait_all_ranks=True)
+    missing = world_size - 1
+    group = dist.new_group()
+    if rank == 0:
+        with pytest.raises(RuntimeError, match=rf"Rank {missing} failed to pass monitoredBarrier"):
+            pccl.monitored_barrier(group, SHORT)
+    elif rank != missing:
+        with pytest.raises(RuntimeError, match="monitoredBarrier"):
+            pccl.monitored_barrier(group, SHORT)
+    wait_for_all("first")
+    group = dist.new_group()
+    if rank == 0:
+        everyone = ", ".join(str(other) for other in range(1, world_size))
+        with pytest.raises(RuntimeError, match=rf"Ranks {everyone} failed to pass"):
+            pccl.monitored_barrier(group, SHORT, wait_all_ranks=True)
+    wait_for_all("second")
+
+
+def abort_wakes_those_who_wait(rank: int, world_size: int) -> None:
+    if rank == 0:
+        errors: list[BaseException] = []
+        started = threading.Event()
+
+        def wait() -> None:
+            started.set()
+            try:
+                dist.all_reduce(torch.ones(3))
+            except RuntimeError as error:
+                errors.append(error)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        started.wait()
+        threading.Event().wait(0.1)
+        backend().abort()
+        waiter.join()
+        assert "abort" in str(errors[0])
+        with pytest.raises(RuntimeError, match="abort"):
+            dist.all_reduce(torch.ones(3))
+    wait_for_all("aborted")
+
+
+def ends_as_often_as_you_like(rank: int, world_size: int) -> None:
+    ended = backend()
+    dist.all_reduce(torch.ones(3))
+    wait_for_all("reduced")
+    for _ in range(2):
+        ended.abort()
+        ended.shutdown()
+    dist.destroy_process_group()
+    ended.shutdown()
+    ended.abort()
+
+
+def counts_that_differ_are_named(rank: int, world_size: int) -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)mismatch.*(3|4).*(3|4)"):
+        dist.all_reduce(torch.ones(3 + (rank == 0)))
+    wait_for_all("mismatch")
+
+
+def operators_that_differ_are_named(rank: int, world_size: int) -> None:
+    with pytest.raises(RuntimeError, match=r"(?si)mismatch.*(sum|max).*(sum|max)"):
+        dist.all_reduce(torch.ones(3), dist.ReduceOp.SUM if rank == 0 else dist.ReduceOp.MAX)
+    wait_for_all("mismatch")
+
+
+def collectives_that_differ_are_named(rank: int, world_size: int) -> None:
+    """A broadcast's root waits for nobody and may hear of it in its next collective only."""
+
+    def broadcast_and_meet() -> None:
+        dist.broadcast(torch.ones(3), 0)
+        dist.barrier()
+
+    with pytest.raises(RuntimeError, match="mismatch"):
+        broadcast_and_meet() if rank == 0 else dist.all_reduce(torch.ones(3))
+    wait_for_all("mismatch")
+
+
+def messages_of_the_wrong_length_are_refused(rank: int, world_size: int) -> None:
+    if rank == 0:
+        dist.isend(torch.ones(5), 1)
+    if rank == 1:
+        with pytest.raises(RuntimeError, match=r"(20|8) bytes"):
+            dist.recv(torch.ones(2), 0)
+    wait_for_all("refused")
+
+
+def groups_end_with_callbacks_in_flight(rank: int, world_size: int) -> None:
+    """A callback wants the GIL while destroying the group joins what would run it."""
+    for _ in range(20):
+        group = dist.new_group()
+        ran: list[int] = []
+        futures = [
+            dist.all_reduce(torch.ones(1000), group=group, async_op=True)
+            .get_future()
+            .then(lambda _, ran=ran: ran.append(sum(range(1000))))
+            for _ in range(5)
+        ]
+        for future in futures:
+            future.wait()
+        dist.destroy_process_group(group)
+        assert len(ran) == 5
+        del group
+        gc.collect()
+
+
+def groups_end_with_work_in_flight(rank: int, world_size: int) -> None:
+    """Rank 0's collectives never meet their peers; the other ranks go without them."""
+    group = dist.new_group()
+    if rank == 0:
+        works = [dist.all_reduce(torch.ones(10), group=group, async_op=True) for _ in range(5)]
+        dist.destroy_process_group(group)
+        for work in works:
+            with pytest.raises(RuntimeError):
+                work.wait()
+    else:
+        dist.destroy_process_group(group)
+    wait_for_all("ended")
+
+
+def in_a_doomed_job(rank: int, world_size: int, port: int, results: object) -> None:
+    """Run as a process of its own: the last rank dies, the others must learn who it was."""
+    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    dist.init_process_group("pccl", store=store, rank=rank, world_size=world_size)
+    dist.all_reduce(torch.ones(10))
+    if rank == world_size - 1:
+        os._exit(7)
+    try:
+        for _ in range(2):  # the first may have got all it needed before the end
+            dist.all_reduce(torch.ones(100_000))
+        results.put((rank, "no error"))
+    except RuntimeError as error:
+        results.put((rank, str(error)))
+    dist.destroy_process_group()
+
+
+def survivors_name_the_lost_rank(rank: int, world_size: int, ranks: int) -> None:
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    port = new_store().port
+    processes = [
+        context.Process(target=in_a_doomed_job, args=(number, ranks, port, results))
+        for number in range(ranks)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * (ranks - 1) + [7]
+    messages = dict(results.get() for _ in range(ranks - 1))
+    assert sorted(messages) == list(range(ranks - 1))
+    for message in messages.values():
+        assert f"rank {ranks - 1}" in message
+
+
+CHECKS = [
+    an_operation_times_out,
+    an_asynchronous_operation_times_out,
+    a_groups_timeout_holds,
+    a_barrier_times_out,
+    monitored_barrier_names_the_missing,
+    abort_wakes_those_who_wait,
+    ends_as_often_as_you_like,
+    counts_that_differ_are_named,
+    operators_that_differ_are_named,
+    collectives_that_differ_are_named,
+    messages_of_the_wrong_length_are_refused,
+    groups_end_with_callbacks_in_flight,
+    groups_end_with_work_in_flight,
+]
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("check", CHECKS)
+def test_failures(check: Callable[[int, int], None], world_size: int) -> None:
+    run_ranks(check, world_size, timeout_s=30)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_survivors_name_the_lost_rank(ranks: int) -> None:
+    run_ranks(survivors_name_the_lost_rank, 1, backend=None, arguments=(ranks,), timeout_s=30)

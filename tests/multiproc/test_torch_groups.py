@@ -1,0 +1,172 @@
+"""The backend as torch sees it: its name, its options, groups split from groups, windows."""
+
+import copy
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from support.launch import new_store, not_on_gloo, run_ranks
+
+pytestmark = [pytest.mark.multiproc, not_on_gloo("has another name and fewer features")]
+
+
+def backend(group: dist.ProcessGroup | None = None) -> dist.Backend:
+    return (group or dist.group.WORLD)._get_backend(torch.device("cpu"))
+
+
+def has_its_name(rank: int, world_size: int) -> None:
+    assert dist.get_backend() == "pccl"
+    assert backend().name() == "pccl"
+    assert backend().rank() == rank
+    assert backend().size() == world_size
+    assert backend().supports_splitting
+    assert backend().supports_coalescing
+
+
+def options_are_copies(rank: int, world_size: int) -> None:
+    options = backend().options
+    options._timeout = timedelta(seconds=1)
+    options.group_name = "changed"
+    fresh = backend().options
+    assert fresh._timeout == timedelta(seconds=60)
+    assert fresh.group_name != "changed"
+    assert list(fresh.global_ranks_in_group) == list(range(world_size))
+    assert copy.deepcopy(fresh)._timeout == fresh._timeout
+
+
+def splits(rank: int, world_size: int) -> None:
+    """Halves, then single ranks: those outside get None, the parent goes on as it was."""
+    half = world_size // 2
+    timeout_before = backend().options._timeout
+    for members in (list(range(half)), list(range(half, world_size))):
+        child = dist.group.WORLD.split_group(members, timedelta(seconds=20))
+        if rank in members:
+            value = torch.tensor([2.0**rank])
+            child.allreduce([value]).wait()
+            assert value.item() == sum(2.0**member for member in members)
+            assert child.rank() == members.index(rank)
+            assert backend(child).options._timeout == timedelta(seconds=20)
+            assert list(backend(child).options.global_ranks_in_group) == members
+        else:
+            assert child is None
+    assert backend().options._timeout == timeout_before
+    value = torch.ones(1)
+    dist.all_reduce(value)
+    assert value.item() == world_size
+
+
+def windows_take_any_operation(rank: int, world_size: int) -> None:
+    following, previous = (rank + 1) % world_size, (rank - 1) % world_size
+    shared, received = torch.full((4,), float(rank)), torch.empty(4)
+    with dist._coalescing_manager(device=torch.device("cpu"), async_ops=True) as window:
+        dist.isend(torch.full((4,), float(rank)), following)
+        dist.broadcast(shared, 0, async_op=True)
+        dist.irecv(received, previous)
+    window.wait()
+    assert torch.equal(shared, torch.zeros(4))
+    assert torch.equal(received, torch.full((4,), float(previous)))
+
+
+def empty_windows_complete(rank: int, world_size: int) -> None:
+    backend()._start_coalescing()
+    work = backend()._end_coalescing()
+    assert work.wait()
+    assert work.is_completed()
+
+
+def works_can_be_timed(rank: int, world_size: int) -> None:
+    backend()._enable_collectives_timing()
+    work = dist.all_reduce(torch.ones(100_000), async_op=True)
+    work.wait()
+    assert work._get_duration() > 0
+
+
+def groups_are_counted_apart(rank: int, world_size: int) -> None:
+    group = dist.new_group()
+    dist.all_reduce(torch.ones(1))
+    dist.all_reduce(torch.ones(1))
+    dist.all_reduce(torch.ones(1), group=group)
+    assert backend()._get_sequence_number_for_group() == 2
+    assert backend(group)._get_sequence_number_for_group() == 1
+
+
+def groups_of_one(rank: int, world_size: int) -> None:
+    groups = [dist.new_group([member]) for member in range(world_size)]
+    value = torch.ones(3)
+    dist.all_reduce(value, group=groups[rank])
+    assert value.tolist() == [1, 1, 1]
+
+
+def one_transport(rank: int, world_size: int, transports: str) -> None:
+    """Restrict the job to one transport; enough traffic for every path through it."""
+    import pccl
+
+    dist.init_process_group(
+        "pccl",
+        store=new_store(),
+        rank=rank,
+        world_size=world_size,
+        pg_options=pccl.Options(transports=transports),
+    )
+    for count in (1, 1000, 1_000_003):
+        value = torch.full((count,), float(rank))
+        dist.all_reduce(value)
+        assert torch.equal(value, torch.full((count,), float(sum(range(world_size)))))
+        received = torch.empty(count)
+        work = dist.isend(torch.full((count,), float(rank)), (rank + 1) % world_size)
+        dist.recv(received, (rank - 1) % world_size)
+        work.wait()
+        assert received[-1].item() == (rank - 1) % world_size
+    dist.destroy_process_group()
+
+
+CHECKS = [
+    has_its_name,
+    options_are_copies,
+    splits,
+    windows_take_any_operation,
+    empty_windows_complete,
+    works_can_be_timed,
+    groups_are_counted_apart,
+    groups_of_one,
+]
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("check", CHECKS)
+def test_groups(check: Callable[[int, int], None], world_size: int) -> None:
+    run_ranks(check, world_size)
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("transports", ["shm", "tcp"])
+def test_each_transport(transports: str, world_size: int) -> None:
+    run_ranks(one_transport, world_size, backend=None, arguments=(transports,))
+
+
+FIRST_USE = """
+{imports}
+import torch.distributed as dist
+dist.init_process_group("pccl", store=dist.HashStore(), rank=0, world_size=1)
+value = torch.ones(2)
+dist.all_reduce(value)
+assert value.tolist() == [1, 1]
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import torch", "import torch, pccl", "import pccl, torch", "import pccl; import torch"],
+)
+def test_works_however_it_is_imported(imports: str) -> None:
+    script = FIRST_USE.format(imports=imports)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
