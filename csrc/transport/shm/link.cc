@@ -7,18 +7,6 @@
 
 namespace pccl::transport::shm {
 
-Status StickyStatus::get() const {
-    const std::lock_guard lock(mutex_);
-    return status_;
-}
-
-Status StickyStatus::set(const Status& status) {
-    const std::lock_guard lock(mutex_);
-    if (status_.is_ok()) status_ = status;
-    set_.store(true, std::memory_order_release);
-    return status_;
-}
-
 namespace {
 
 Status nonsense(Rank peer) {
@@ -75,15 +63,15 @@ void ShmSendLink::abort(const Status& reason) {
 
 Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
     if (status_.is_set()) return status_.get();
-    if (cursor.filled == cursor.consumed) {
+    if (cursor.filled == cursor.consumed || cursor.shown) {
         const auto& tail = rings_->counters(channel).tail;
         cursor.filled = tail.load(std::memory_order_acquire);
         if (cursor.filled == cursor.consumed) {
-            const Status status = wire_->look_idle();
-            if (status.is_ok()) return std::size_t{0};
+            if (lost_.is_ok()) lost_ = wire_->look_idle();
+            if (lost_.is_ok()) return std::size_t{0};
             // What it wrote before it left still counts.
             cursor.filled = tail.load(std::memory_order_acquire);
-            if (cursor.filled == cursor.consumed) return status_.set(status);
+            if (cursor.filled == cursor.consumed) return lost_;
         }
         wire_->reset_idle();
     }
@@ -95,12 +83,14 @@ Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
 Result<Bytes> ShmRecvLink::peek(ChannelId channel) {
     Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, available(channel, cursor));
+    cursor.shown = true;
     return Bytes(rings_->data(channel) + cursor.consumed % rings_->bytes(), bytes);
 }
 
 void ShmRecvLink::consume(ChannelId channel, std::size_t count) {
     Cursor& cursor = cursors_[static_cast<std::size_t>(channel)];
     cursor.consumed += count;
+    cursor.shown = false;
     rings_->counters(channel).head.store(cursor.consumed, std::memory_order_release);
     wire_->ring();
 }

@@ -2,29 +2,14 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "csrc/transport/link.h"
 #include "csrc/transport/shm/ring.h"
 #include "csrc/transport/shm/wire.h"
+#include "csrc/transport/sticky_status.h"
 
 namespace pccl::transport::shm {
-
-/// An error that sticks, set from any thread, read on every call at the price of one relaxed load.
-class StickyStatus {
-   public:
-    [[nodiscard]] bool is_set() const { return set_.load(std::memory_order_acquire); }
-    [[nodiscard]] Status get() const;
-    /// The first one stays.
-    Status set(const Status& status);
-
-   private:
-    std::atomic<bool> set_{false};
-    mutable std::mutex mutex_;
-    Status status_;
-};
 
 class ShmSendLink final : public SendLink {
    public:
@@ -67,12 +52,14 @@ class ShmRecvLink final : public RecvLink {
     struct Cursor {
         std::uint64_t consumed = 0;
         std::uint64_t filled = 0;  // the peer's tail when last read
+        bool shown = false;        // by a peek() that nothing was consumed after
     };
     Result<std::size_t> available(ChannelId channel, Cursor& cursor);
 
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
     std::array<Cursor, kChannels> cursors_{};
+    Status lost_;  // told on each channel once its bytes are handed out
     StickyStatus status_;
 };
 
