@@ -17,6 +17,11 @@ def ends_with_work_in_flight() -> None:
         dist.all_reduce(torch.ones(1000), async_op=True)
 
 
+def ends_with_an_unwaited_functional_collective() -> None:
+    """Leave it to torch's own registry, which outlives the backend."""
+    torch.ops._c10d_functional.all_reduce(torch.ones(10), "sum", dist.group.WORLD.group_name)
+
+
 def ends_with_a_live_thread_of_groups() -> None:
     """Leave several groups, one of them destroyed, one whose last reference is a global."""
     groups = [dist.new_group() for _ in range(3)]

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
+import torch.distributed.nn.functional as distributed_nn
 from torch.nn.parallel import DistributedDataParallel
 
 from support.launch import run_ranks
@@ -86,6 +87,30 @@ def gradients_flow_through(rank: int, world_size: int) -> None:
     torch.testing.assert_close(source.grad, torch.full_like(source, float(factor)))
 
 
+def autograd_of_distributed_nn(rank: int, world_size: int) -> None:
+    """The older differentiable collectives, whose backward passes are collectives too."""
+    weight = float(rank + 1)  # so that gradients tell the ranks apart
+    total = float(sum(range(1, world_size + 1)))
+
+    def gradient_of(function: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        x = torch.ones(world_size).requires_grad_()
+        (function(x).sum() * weight).backward()
+        return x.grad
+
+    ones = torch.ones(world_size)
+    assert torch.equal(gradient_of(distributed_nn.all_reduce), total * ones)
+    gathered = gradient_of(lambda x: torch.stack(distributed_nn.all_gather(x)))
+    assert torch.equal(gathered, total * ones)
+    scattered = gradient_of(
+        lambda x: distributed_nn.reduce_scatter(torch.empty(1), list(x.split(1)))
+    )
+    assert torch.equal(scattered, torch.arange(1.0, world_size + 1))
+    exchanged = gradient_of(lambda x: distributed_nn.all_to_all_single(torch.empty(world_size), x))
+    assert torch.equal(exchanged, torch.arange(1.0, world_size + 1))
+    from_root = gradient_of(lambda x: distributed_nn.broadcast(x, 0))
+    assert torch.equal(from_root, (total if rank == 0 else 0) * ones)
+
+
 def mixed_collectives(x: torch.Tensor) -> torch.Tensor:
     """Compute something that no pass may reorder, drop or run twice."""
     group = dist.group.WORLD
@@ -128,6 +153,7 @@ CHECKS = [
     exchanges_uneven_parts,
     broadcasts_and_permutes,
     gradients_flow_through,
+    autograd_of_distributed_nn,
 ]
 COMPILED = [compiled_function, compiled_in_place_collective, compiled_ddp]
 

@@ -119,6 +119,12 @@ def debug_mode_finds_a_mismatch(rank: int, world_size: int) -> None:
     dist.barrier()
 
 
+def monitored_barrier_reaches_through_the_wrapper(rank: int, world_size: int) -> None:
+    import pccl
+
+    pccl.monitored_barrier()
+
+
 CHECKS = [
     gathers_objects,
     broadcasts_and_scatters_objects,
@@ -140,6 +146,9 @@ def test_groups(check: Callable[[int, int], None], world_size: int) -> None:
     "check",
     [
         pytest.param(trains_in_debug_mode, marks=not_on_gloo("crashes DDP in debug mode")),
+        pytest.param(
+            monitored_barrier_reaches_through_the_wrapper, marks=not_on_gloo("needs no wrapper")
+        ),
         debug_mode_finds_a_mismatch,
     ],
 )

@@ -88,6 +88,7 @@ def test_spawn(tmp_path: Path) -> None:
         pytest.param(
             "ends_with_work_in_flight", marks=not_on_gloo("aborts when a peer is gone first")
         ),
+        "ends_with_an_unwaited_functional_collective",
         "ends_with_a_live_thread_of_groups",
     ],
 )

@@ -86,6 +86,27 @@ def works_can_be_timed(rank: int, world_size: int) -> None:
     assert work._get_duration() > 0
 
 
+def works_report_to_a_hook(rank: int, world_size: int) -> None:
+    group, reports = dist.group.WORLD, []
+    group._register_on_completion_hook(reports.append)
+    for _ in range(3):
+        dist.all_reduce(torch.ones(10), async_op=True).wait()
+    group._wait_for_pending_works()
+    assert [report.seq for report in reports] == [1, 2, 3]
+    assert all(report.active_duration >= timedelta(0) for report in reports)
+
+
+def ranks_outside_a_new_group_can_be_told(rank: int, world_size: int) -> None:
+    """new_group calls this, after an init with device_id, on any backend that can split."""
+    backend().perform_nocolor_split(torch.device("cpu"))
+
+
+def the_default_timeout_is_torchs(rank: int, world_size: int) -> None:
+    dist.destroy_process_group()
+    dist.init_process_group("pccl", store=dist.HashStore(), rank=0, world_size=1)
+    assert backend().options._timeout == timedelta(minutes=30)
+
+
 def groups_are_counted_apart(rank: int, world_size: int) -> None:
     group = dist.new_group()
     dist.all_reduce(torch.ones(1))
@@ -132,6 +153,9 @@ CHECKS = [
     windows_take_any_operation,
     empty_windows_complete,
     works_can_be_timed,
+    works_report_to_a_hook,
+    ranks_outside_a_new_group_can_be_told,
+    the_default_timeout_is_torchs,
     groups_are_counted_apart,
     groups_of_one,
 ]
