@@ -164,9 +164,7 @@ int chunk_granularity(Algorithm algorithm, CollectiveKind kind, int ranks) {
 }
 
 int slots_needed(Algorithm algorithm, CollectiveKind kind) {
-    const bool is_circle = algorithm == kRing && !is_rooted(kind);
-    const bool sends_two_at_once = algorithm == kBruck && kind == kAllGather;
-    return is_circle || sends_two_at_once ? 2 : 1;
+    return algorithm == kRing && !is_rooted(kind) ? 2 : 1;
 }
 
 Result<Program> generate_program(Algorithm algorithm, const Shape& shape, Rank rank) {

@@ -5,7 +5,8 @@
 //
 // all_gather: in round i a rank sends (at most) 2^i blocks that it has to the rank 2^i before it;
 // n-1 blocks sent a rank, the least possible. Blocks go to their place at once, so a round is two
-// messages where they wrap round the end of the buffer, and two slots are needed.
+// messages where they wrap round the end of the buffer. One slot is enough even so: the receiver of
+// two messages never sends two itself.
 //
 // all_to_all: a block that must travel j places does so in steps of the powers of two that make up
 // j. At most n/2 blocks sent a rank and round, n/2 log2 n in all, packed into one message a round:

@@ -1,8 +1,7 @@
 // Every generator: one function for each algorithm and collective, for 2 ranks and more.
 //
 // None writes the input of its caller, and each is right whether input and output are one memory or
-// two (Placement in verifier.h), all_to_all only for two. They need one slot, the rings and Bruck's
-// all_gather two.
+// two (Placement in verifier.h), all_to_all only for two. They need one slot, the rings two.
 #pragma once
 
 #include "csrc/schedule/generators/builder.h"

@@ -1,6 +1,7 @@
 #include "csrc/schedule/verifier/postcondition.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "csrc/schedule/verifier/fault.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "csrc/schedule/verifier/fault.h"
 #include "csrc/schedule/verifier/operands.h"

@@ -1,0 +1,57 @@
+// The verifier finds every small fault. The schedule_mutants tool does the same at length.
+#include "tests/cpp/schedule/mutation.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cpp/schedule/catalogue.h"
+#include "tests/cpp/schedule/mutation_report.h"
+#include "tests/cpp/schedule/samples.h"
+
+namespace pccl::schedule::testing {
+namespace {
+
+void expect_no_survivors(const Report& report) {
+    for (const std::string& survivor : report.survivors) ADD_FAILURE() << survivor;
+}
+
+class MutationTest : public ::testing::TestWithParam<Maker> {};
+
+TEST_P(MutationTest, EveryFaultIsFound) {
+    Report report;
+    for (const int ranks : {2, 3, 5}) {
+        const Rank root = roots(GetParam(), ranks) - 1;
+        const Shape shape = shape_of(GetParam(), ranks, root, 2);
+        mutate_and_verify(generate(GetParam().algorithm, shape).value(), report);
+    }
+    expect_no_survivors(report);
+    int killed = 0;
+    for (const Tally& tally : report.tallies) killed += tally.killed;
+    EXPECT_GT(killed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MutationTest, ::testing::ValuesIn(all_makers()),
+                         [](const auto& maker) { return name_of(maker.param); });
+
+TEST(MutationOfDependenciesTest, EveryOneIsMissed) {
+    Report report;
+    mutate_and_verify(two_lane_ring_all_reduce(4), report);
+    expect_no_survivors(report);
+    const auto kind = static_cast<std::size_t>(MutationKind::kMissingDependency);
+    EXPECT_GT(report.tallies[kind].killed, 0);
+    EXPECT_EQ(report.tallies[kind].equivalent, 0);
+}
+
+TEST(MutationOfDependenciesTest, AnImpliedOneIsEquivalent) {
+    Schedule schedule = two_lane_ring_all_reduce(3);
+    // The lane's order implies it: an earlier step waits for the same.
+    Lane& sends = schedule.programs[0].lanes[1];
+    sends[2].after.push_back(sends[1].after[0]);
+    Report report;
+    mutate_and_verify(schedule, report);
+    expect_no_survivors(report);
+    EXPECT_EQ(report.tallies[static_cast<std::size_t>(MutationKind::kMissingDependency)].equivalent,
+              2);  // in place and out of place
+}
+
+}  // namespace
+}  // namespace pccl::schedule::testing

@@ -1,0 +1,71 @@
+// Reports how many small faults the schedule verifier finds: schedule_mutants [--equivalents]
+//
+// Puts every mutant of tests/cpp/schedule/mutation.h into every algorithm for 2 to 8 ranks and
+// shows it to the verifier, in place and out of place. Prints a table with the kill rate of each
+// kind of fault and the mutants that survive; with --equivalents also those that are right
+// schedules in their own way, as an independent judge decides. Exit status 1 if a mutant survives
+// that is not.
+#include <iomanip>
+#include <iostream>
+#include <string_view>
+
+#include "tests/cpp/schedule/catalogue.h"
+#include "tests/cpp/schedule/mutation_report.h"
+#include "tests/cpp/schedule/samples.h"
+
+namespace {
+
+using namespace pccl::schedule;
+using namespace pccl::schedule::testing;
+
+Report report_on_everything() {
+    Report report;
+    for (const int ranks : {2, 3, 4, 5, 6, 8}) {
+        mutate_and_verify(two_lane_ring_all_reduce(ranks), report);
+        for (const Maker& maker : all_makers()) {
+            for (const pccl::Rank root : {0, ranks - 1}) {
+                if (root >= roots(maker, ranks)) continue;
+                for (const int multiple : {1, 2}) {
+                    const Shape shape = shape_of(maker, ranks, root, multiple);
+                    mutate_and_verify(generate(maker.algorithm, shape).value(), report);
+                }
+            }
+        }
+    }
+    return report;
+}
+
+void print_row(std::string_view name, const Tally& tally) {
+    const int faulty = tally.killed + tally.survived;
+    std::cout << std::left << std::setw(20) << name << std::right << std::setw(10)
+              << faulty + tally.equivalent << std::setw(12) << tally.equivalent << std::setw(10)
+              << tally.killed << std::setw(10) << tally.survived << std::setw(10) << std::fixed
+              << std::setprecision(2) << (faulty == 0 ? 100.0 : 100.0 * tally.killed / faulty)
+              << "%\n";
+}
+
+void print_list(std::string_view title, const std::vector<std::string>& lines) {
+    std::cout << '\n' << title << '\n';
+    for (const std::string& line : lines) std::cout << "  " << line << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool list_equivalents = argc > 1 && std::string_view(argv[1]) == "--equivalents";
+    const Report report = report_on_everything();
+
+    std::cout << "fault                  mutants  equivalent    killed  survived  kill rate\n";
+    Tally all;
+    for (std::size_t i = 0; i < report.tallies.size(); ++i) {
+        const Tally& tally = report.tallies[i];
+        print_row(to_string(static_cast<MutationKind>(i)), tally);
+        all.killed += tally.killed;
+        all.equivalent += tally.equivalent;
+        all.survived += tally.survived;
+    }
+    print_row("all", all);
+    if (list_equivalents) print_list("equivalent:", report.equivalents);
+    if (!report.survivors.empty()) print_list("survived:", report.survivors);
+    return report.survivors.empty() ? 0 : 1;
+}
