@@ -1,5 +1,80 @@
-"""PCCL: a programmable collective communication library and ``torch.distributed`` backend."""
+"""PCCL: a programmable collective communication library and ``torch.distributed`` backend.
+
+Importing this package is cheap: neither torch nor the extension modules are loaded before they are
+used, and nothing here needs a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import typing
 
 from pccl._version import __version__
+from pccl.errors import (
+    AbortedError,
+    CollectiveTimeoutError,
+    Error,
+    InternalError,
+    InvalidArgumentError,
+    MismatchError,
+    PeerLostError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnsupportedError,
+)
 
-__all__ = ["__version__"]
+if typing.TYPE_CHECKING:
+    from pccl._core import Communicator, Event, schedule
+    from pccl._torch import Options
+    from pccl.torch_backend import monitored_barrier
+
+__all__ = [
+    "AbortedError",
+    "CollectiveTimeoutError",
+    "Communicator",
+    "Error",
+    "Event",
+    "InternalError",
+    "InvalidArgumentError",
+    "MismatchError",
+    "Options",
+    "PeerLostError",
+    "ResourceExhaustedError",
+    "UnavailableError",
+    "UnsupportedError",
+    "__version__",
+    "monitored_barrier",
+    "schedule",
+]
+
+# Where the names live that are loaded when first used.
+_LAZY = {
+    "Communicator": "pccl._core",
+    "Event": "pccl._core",
+    "schedule": "pccl._core",
+    "Options": "pccl._torch",
+    "monitored_barrier": "pccl.torch_backend",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _LAZY[name] == "pccl._torch":
+        importlib.import_module("pccl._compatibility").require_matching_torch()
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+# torch registers the backend itself where it runs entry points; where it was told not to, or found
+# no installed package, this does.
+if "torch.distributed" in sys.modules:
+    from pccl import _autoload
+
+    _autoload.register()

@@ -1,0 +1,145 @@
+// Communicator: collectives and messages over numpy arrays and other buffers.
+
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <utility>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/py_communicator.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using py::arg;
+
+namespace {
+
+constexpr double kDefaultTimeout = std::chrono::duration<double>(comm::kDefaultTimeout).count();
+using Seconds = std::optional<double>;
+using Object = const py::object&;
+using Op = const py::str&;
+
+// Defines a method whose last keywords are async_op and timeout.
+template <typename Class, typename Method, typename... Args>
+void def_call(Class& cls, const char* name, Method method, const Args&... args) {
+    cls.def(name, method, args..., py::kw_only(), arg("async_op") = false,
+            arg("timeout") = py::none());
+}
+
+void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks) {
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        const auto limit = std::chrono::duration<double>(timeout);
+        status = (*self).monitored_barrier(
+            std::chrono::duration_cast<std::chrono::milliseconds>(limit), wait_all_ranks);
+    }
+    throw_unless_ok(status);
+}
+
+void bind_collectives(py::class_<PyCommunicator>& cls) {
+    using Self = PyCommunicator;
+    def_call(
+        cls, "all_reduce",
+        [](Self& self, Object x, Op op, bool async_op, Seconds timeout) {
+            return self.all_reduce(x, op, {async_op, timeout});
+        },
+        arg("x"), arg("op") = "sum");
+    def_call(
+        cls, "broadcast",
+        [](Self& self, Object x, Rank root, bool async_op, Seconds timeout) {
+            return self.broadcast(x, root, {async_op, timeout});
+        },
+        arg("x"), arg("root") = 0);
+    def_call(
+        cls, "reduce",
+        [](Self& self, Object x, Rank root, Op op, bool async_op, Seconds timeout) {
+            return self.reduce(x, root, op, {async_op, timeout});
+        },
+        arg("x"), arg("root") = 0, arg("op") = "sum");
+    def_call(
+        cls, "all_gather",
+        [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {
+            return self.all_gather(out, x, {async_op, timeout});
+        },
+        arg("out"), arg("x"));
+    def_call(
+        cls, "reduce_scatter",
+        [](Self& self, Object out, Object x, Op op, bool async_op, Seconds timeout) {
+            return self.reduce_scatter(out, x, op, {async_op, timeout});
+        },
+        arg("out"), arg("x"), arg("op") = "sum");
+    def_call(
+        cls, "gather",
+        [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
+            return self.gather(out, x, root, {async_op, timeout});
+        },
+        arg("out"), arg("x"), arg("root") = 0);
+    def_call(
+        cls, "scatter",
+        [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
+            return self.scatter(out, x, root, {async_op, timeout});
+        },
+        arg("out"), arg("x"), arg("root") = 0);
+    def_call(
+        cls, "all_to_all",
+        [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {
+            return self.all_to_all(out, x, {async_op, timeout});
+        },
+        arg("out"), arg("x"));
+}
+
+void bind_messages(py::class_<PyCommunicator>& cls) {
+    using Self = PyCommunicator;
+    def_call(
+        cls, "send",
+        [](Self& self, Object x, Rank peer, int tag, bool async_op, Seconds timeout) {
+            return self.send(x, peer, tag, {async_op, timeout});
+        },
+        arg("x"), arg("peer"), arg("tag") = 0);
+    def_call(
+        cls, "recv",
+        [](Self& self, Object x, std::optional<Rank> peer, int tag, bool async_op,
+           Seconds timeout) {
+            return self.receive(x, peer.value_or(comm::kAnySource), tag, {async_op, timeout});
+        },
+        arg("x"), arg("peer") = py::none(), arg("tag") = 0);
+}
+
+}  // namespace
+
+void bind_communicator(py::module_& module) {
+    py::class_<PyCommunicator> cls(module, "Communicator");
+    cls.def(py::init([](Rank rank, int world_size, py::object rendezvous, double timeout,
+                        std::string name, std::string transports) {
+                return std::make_unique<PyCommunicator>(
+                    GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
+                                 std::move(transports)});
+            }),
+            py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
+            arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "");
+    cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
+    cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
+    cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
+    cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
+    bind_collectives(cls);
+    bind_messages(cls);
+    cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
+    cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
+            arg("wait_all_ranks") = false);
+    cls.def(
+        "abort",
+        [](PyCommunicator& self, const std::string& reason) {
+            const py::gil_scoped_release released;
+            (*self).abort(Status::aborted(reason));
+        },
+        arg("reason") = "abort was called");
+    cls.def("shutdown", [](PyCommunicator& self) {
+        const py::gil_scoped_release released;
+        (*self).shutdown();
+    });
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,88 @@
+// pccl.schedule: generates, verifies and prints the programs of collectives.
+
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/schedule/generators.h"
+#include "csrc/schedule/verifier.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using py::arg;
+using schedule::Algorithm;
+using schedule::CollectiveKind;
+using schedule::Placement;
+using schedule::Schedule;
+
+namespace {
+
+template <typename Enum>
+Enum named(const std::string& name, Enum last, const char* what) {
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+        if (schedule::to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+    }
+    throw_status(Status::invalid_argument(concat("'", name, "' is no ", what)));
+}
+
+CollectiveKind kind_of(const std::string& name) {
+    return named(name, CollectiveKind::kAllToAll, "collective");
+}
+
+std::vector<std::string> algorithms(const std::string& collective) {
+    std::vector<std::string> names;
+    for (const Algorithm algorithm : schedule::algorithms_for(kind_of(collective))) {
+        names.emplace_back(schedule::to_string(algorithm));
+    }
+    return names;
+}
+
+Schedule generate(const std::string& algorithm, const std::string& collective, int ranks, Rank root,
+                  std::optional<int> chunks, std::optional<int> slots) {
+    const auto chosen = named(algorithm, Algorithm::kPairwise, "algorithm");
+    const CollectiveKind kind = kind_of(collective);
+    const schedule::Shape shape{
+        .kind = kind,
+        .ranks = ranks,
+        .root = root,
+        .chunks = chunks ? *chunks : schedule::chunk_granularity(chosen, kind, ranks),
+        .slots = slots ? *slots : schedule::slots_needed(chosen, kind)};
+    return value_or_throw(schedule::generate(chosen, shape));
+}
+
+py::dict verify(const Schedule& schedule, bool in_place) {
+    const Placement placement = in_place ? Placement::kInPlace : Placement::kOutOfPlace;
+    const auto verdict = value_or_throw(schedule::verify(schedule, placement));
+    py::dict facts;
+    facts["rounds"] = verdict.rounds;
+    facts["bit_identical"] = verdict.bit_identical;
+    return facts;
+}
+
+}  // namespace
+
+void bind_schedule(py::module_& module) {
+    py::module_ room = module.def_submodule("schedule");
+    py::class_<Schedule>(room, "Schedule")
+        .def_readonly("name", &Schedule::name)
+        .def_property_readonly("collective",
+                               [](const Schedule& self) { return to_string(self.shape.kind); })
+        .def_property_readonly("ranks", [](const Schedule& self) { return self.shape.ranks; })
+        .def_property_readonly("root", [](const Schedule& self) { return self.shape.root; })
+        .def_property_readonly("chunks", [](const Schedule& self) { return self.shape.chunks; })
+        .def_property_readonly("slots", [](const Schedule& self) { return self.shape.slots; })
+        .def("verify", &verify, py::kw_only(), arg("in_place") = false)
+        .def("__str__", [](const Schedule& self) { return schedule::to_string(self); })
+        .def("__eq__", [](const Schedule& a, const Schedule& b) { return a == b; });
+    room.def("algorithms", &algorithms, arg("collective"));
+    room.def("generate", &generate, arg("algorithm"), arg("collective"), arg("ranks"),
+             py::kw_only(), arg("root") = 0, arg("chunks") = py::none(), arg("slots") = py::none());
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,35 @@
+// Python objects that expose memory (numpy arrays, bytearrays, memoryviews) as blocks.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "csrc/comm/collective.h"
+
+namespace pccl::bindings {
+
+enum class Access { kRead, kWrite };
+
+/// The memory of Python objects, held until the end. add() needs the GIL; the end takes it.
+class Buffers {
+   public:
+    Buffers() = default;
+    Buffers(Buffers&&) = default;
+    Buffers& operator=(Buffers&&) = delete;
+    ~Buffers();
+
+    /// The whole of a C-contiguous object. All objects must have one element type. Throws
+    /// InvalidArgumentError.
+    comm::Block add(PyObject* object, Access access);
+    [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
+
+   private:
+    // On the heap each: what owns the memory may point into its Py_buffer.
+    std::vector<std::unique_ptr<Py_buffer>> views_;
+    std::optional<DataType> type_;
+};
+
+}  // namespace pccl::bindings

@@ -1,0 +1,12 @@
+// pccl._core: PCCL without torch.
+
+#include <pybind11/pybind11.h>
+
+#include "csrc/bindings/bind.h"
+
+PYBIND11_MODULE(_core, module) {
+    pccl::bindings::bind_base(module);
+    pccl::bindings::bind_event(module);
+    pccl::bindings::bind_communicator(module);
+    pccl::bindings::bind_schedule(module);
+}

@@ -1,0 +1,263 @@
+#include "csrc/bindings/py_communicator.h"
+
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/store_adaptor.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using comm::CollectiveKind;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
+    {"sum", ReduceOp::kSum},
+    {"avg", ReduceOp::kAvg},
+    {"max", ReduceOp::kMax},
+    {"min", ReduceOp::kMin},
+    {"product", ReduceOp::kProduct},
+    {"prod", ReduceOp::kProduct},
+    {"band", ReduceOp::kBand},
+    {"bor", ReduceOp::kBor},
+    {"bxor", ReduceOp::kBxor},
+}};
+
+ReduceOp op_of(const py::str& name) {
+    Py_ssize_t length = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
+    if (text == nullptr) throw py::error_already_set();
+    const std::string_view wanted(text, static_cast<std::size_t>(length));
+    for (const auto& [known, op] : kOps) {
+        if (known == wanted) return op;
+    }
+    throw_status(Status::invalid_argument(
+        concat("'", wanted, "' is no reduction: sum, avg, product, min, max, band, bor, bxor")));
+}
+
+milliseconds milliseconds_of(double seconds) {
+    return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
+    if (!seconds) return std::nullopt;
+    return milliseconds_of(*seconds);
+}
+
+std::shared_ptr<comm::Store> store_of(const GroupOptions& options) {
+    if (options.rendezvous.is_none()) return nullptr;
+    if (!py::isinstance<py::str>(options.rendezvous)) return adapt_store(options.rendezvous);
+    const auto url = options.rendezvous.cast<std::string>();
+    const py::gil_scoped_release released;
+    auto store = comm::open_store(url, options.rank, options.world_size,
+                                  Deadline::after(milliseconds_of(options.timeout)));
+    const py::gil_scoped_acquire gil;
+    return value_or_throw(std::move(store));
+}
+
+transport::TransportFlags transports_of(const std::string& text) {
+    if (text.empty()) return transport::TransportFlags::all();
+    return value_or_throw(transport::TransportFlags::parse(text));
+}
+
+std::span<std::byte> bytes_of(comm::Block block, DataType type) {
+    return {block.data, block.count * size_of(type)};
+}
+
+}  // namespace
+
+// One collective while its arguments are read.
+struct PyCommunicator::Call {
+    CollectiveKind kind;
+    int size;
+    Rank root = 0;
+    ReduceOp op = ReduceOp::kSum;
+    Buffers buffers{};
+    std::vector<comm::Block> inputs{};
+    std::vector<comm::Block> outputs{};
+
+    void read(const py::object& object) {
+        inputs.push_back(buffers.add(object.ptr(), Access::kRead));
+    }
+    void write(const py::object& object) {
+        outputs.push_back(buffers.add(object.ptr(), Access::kWrite));
+    }
+    void read_blocks(const py::object& object) { add_blocks(inputs, object, Access::kRead); }
+    void write_blocks(const py::object& object) { add_blocks(outputs, object, Access::kWrite); }
+
+    void add_blocks(std::vector<comm::Block>& blocks, const py::object& object, Access access) {
+        if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+            for (const py::handle item : object) blocks.push_back(buffers.add(item.ptr(), access));
+            return;
+        }
+        cut(blocks, buffers.add(object.ptr(), access));
+    }
+
+    void cut(std::vector<comm::Block>& blocks, comm::Block whole) const {
+        const auto parts = static_cast<std::size_t>(size);
+        if (whole.count % parts != 0) {
+            throw_status(Status::invalid_argument(concat("a buffer of ", whole.count,
+                                                         " elements cannot hold equal blocks for ",
+                                                         size, " ranks")));
+        }
+        const std::size_t count = whole.count / parts;
+        for (std::size_t i = 0; i < parts; ++i) {
+            blocks.push_back({whole.data + i * count * size_of(buffers.type()), count});
+        }
+    }
+
+    [[nodiscard]] comm::Collective collective() const {
+        return {kind, buffers.type(), op, root, inputs, outputs};
+    }
+};
+
+PyCommunicator::PyCommunicator(const GroupOptions& options) {
+    comm::CommunicatorOptions wanted{.rank = options.rank,
+                                     .size = options.world_size,
+                                     .store = store_of(options),
+                                     .name = options.name,
+                                     .timeout = milliseconds_of(options.timeout),
+                                     .transports = transports_of(options.transports),
+                                     .runtime = nullptr};
+    auto communicator = [&] {
+        const py::gil_scoped_release released;
+        return comm::Communicator::create(std::move(wanted));
+    }();
+    communicator_ = value_or_throw(std::move(communicator));
+}
+
+PyCommunicator::~PyCommunicator() {
+    const py::gil_scoped_release released;
+    communicator_.reset();
+}
+
+auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome {
+    discarded_->clear();
+    if (options.async_op) {
+        auto event = communicator_->submit(call.collective(), timeout_of(options.timeout));
+        throw_unless_ok(event.status());
+        return hand_out(std::move(event), std::move(call.buffers), options);
+    }
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = communicator_->run(call.collective(), timeout_of(options.timeout));
+    }
+    throw_unless_ok(status);
+    return py::none();
+}
+
+auto PyCommunicator::hand_out(Result<comm::Event> event, Buffers buffers,
+                              const CallOptions& options) -> Outcome {
+    throw_unless_ok(event.status());
+    hold_until_done(*event, std::move(buffers), discarded_);
+    if (options.async_op) return py::cast(*event);
+    wait_for(*event, std::nullopt);
+    return py::none();
+}
+
+auto PyCommunicator::all_reduce(const py::object& x, const py::str& op,
+                                const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kAllReduce, .size = communicator_->size(), .op = op_of(op)};
+    call.write(x);
+    call.inputs = call.outputs;
+    return perform(call, options);
+}
+
+auto PyCommunicator::broadcast(const py::object& x, Rank root,
+                               const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kBroadcast, .size = communicator_->size(), .root = root};
+    call.write(x);
+    if (communicator_->rank() == root) call.inputs = call.outputs;
+    return perform(call, options);
+}
+
+auto PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
+                            const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kReduce,
+              .size = communicator_->size(),
+              .root = root,
+              .op = op_of(op)};
+    if (communicator_->rank() == root) {
+        call.write(x);
+        call.inputs = call.outputs;
+    } else {
+        call.read(x);
+    }
+    return perform(call, options);
+}
+
+auto PyCommunicator::all_gather(const py::object& out, const py::object& x,
+                                const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kAllGather, .size = communicator_->size()};
+    call.read(x);
+    call.write_blocks(out);
+    return perform(call, options);
+}
+
+auto PyCommunicator::reduce_scatter(const py::object& out, const py::object& x, const py::str& op,
+                                    const CallOptions& options) -> Outcome {
+    Call call{
+        .kind = CollectiveKind::kReduceScatter, .size = communicator_->size(), .op = op_of(op)};
+    call.read_blocks(x);
+    call.write(out);
+    return perform(call, options);
+}
+
+auto PyCommunicator::gather(const py::object& out, const py::object& x, Rank root,
+                            const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kGather, .size = communicator_->size(), .root = root};
+    call.read(x);
+    if (communicator_->rank() == root) call.write_blocks(out);
+    return perform(call, options);
+}
+
+auto PyCommunicator::scatter(const py::object& out, const py::object& x, Rank root,
+                             const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kScatter, .size = communicator_->size(), .root = root};
+    if (communicator_->rank() == root) call.read_blocks(x);
+    call.write(out);
+    return perform(call, options);
+}
+
+auto PyCommunicator::all_to_all(const py::object& out, const py::object& x,
+                                const CallOptions& options) -> Outcome {
+    Call call{.kind = CollectiveKind::kAllToAll, .size = communicator_->size()};
+    call.read_blocks(x);
+    call.write_blocks(out);
+    return perform(call, options);
+}
+
+auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
+                          const CallOptions& options) -> Outcome {
+    Buffers buffers;
+    const auto bytes = bytes_of(buffers.add(x.ptr(), Access::kRead), buffers.type());
+    return hand_out(communicator_->send(peer, tag, bytes, timeout_of(options.timeout)),
+                    std::move(buffers), options);
+}
+
+auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
+                             const CallOptions& options) -> Outcome {
+    Buffers buffers;
+    const auto bytes = bytes_of(buffers.add(x.ptr(), Access::kWrite), buffers.type());
+    return hand_out(communicator_->receive(peer, tag, bytes, timeout_of(options.timeout)),
+                    std::move(buffers), options);
+}
+
+void PyCommunicator::barrier(std::optional<double> timeout) {
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = communicator_->barrier(timeout_of(timeout));
+    }
+    throw_unless_ok(status);
+}
+
+}  // namespace pccl::bindings

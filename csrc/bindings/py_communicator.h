@@ -1,0 +1,74 @@
+// Communicator over Python buffers. Synchronous calls run on the caller's thread with the GIL
+// released.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/bindings/event.h"
+#include "csrc/comm/communicator.h"
+
+namespace pccl::bindings {
+
+struct GroupOptions {
+    Rank rank = 0;
+    int world_size = 1;
+    pybind11::object rendezvous;  // a URL, a store, or None when alone
+    double timeout = 0;           // seconds
+    std::string name;
+    std::string transports;
+};
+
+/// What every collective takes besides its buffers.
+struct CallOptions {
+    bool async_op = false;
+    std::optional<double> timeout;  // seconds
+};
+
+class PyCommunicator {
+   public:
+    explicit PyCommunicator(const GroupOptions& options);
+    ~PyCommunicator();
+
+    /// None, or an Event when asynchronous.
+    using Outcome = pybind11::object;
+
+    Outcome all_reduce(const pybind11::object& x, const pybind11::str& op,
+                       const CallOptions& options);
+    Outcome broadcast(const pybind11::object& x, Rank root, const CallOptions& options);
+    Outcome reduce(const pybind11::object& x, Rank root, const pybind11::str& op,
+                   const CallOptions& options);
+    /// `out` and `x` of the collectives below: one buffer that holds equal blocks, or a list of n
+    /// buffers.
+    Outcome all_gather(const pybind11::object& out, const pybind11::object& x,
+                       const CallOptions& options);
+    Outcome reduce_scatter(const pybind11::object& out, const pybind11::object& x,
+                           const pybind11::str& op, const CallOptions& options);
+    Outcome gather(const pybind11::object& out, const pybind11::object& x, Rank root,
+                   const CallOptions& options);
+    Outcome scatter(const pybind11::object& out, const pybind11::object& x, Rank root,
+                    const CallOptions& options);
+    Outcome all_to_all(const pybind11::object& out, const pybind11::object& x,
+                       const CallOptions& options);
+    Outcome send(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
+    /// From any rank where `peer` is negative.
+    Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
+    void barrier(std::optional<double> timeout);
+
+    comm::Communicator& operator*() { return *communicator_; }
+
+   private:
+    struct Call;
+
+    Outcome perform(Call& call, const CallOptions& options);
+    Outcome hand_out(Result<comm::Event> event, Buffers buffers, const CallOptions& options);
+
+    std::shared_ptr<comm::Communicator> communicator_;
+    std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
+};
+
+}  // namespace pccl::bindings

@@ -1,0 +1,18 @@
+// A Python object as the communicator's rendezvous store.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "csrc/comm/store.h"
+
+namespace pccl::bindings {
+
+/// Any object with set(key, value), get(key) and add(key, number), such as torch's stores;
+/// wait(keys, timedelta) and delete_key(key) are used where they exist. Without wait(), get() must
+/// either block or raise KeyError or return None while the key is missing. Takes the GIL for each
+/// call.
+[[nodiscard]] std::shared_ptr<comm::Store> adapt_store(pybind11::object store);
+
+}  // namespace pccl::bindings

@@ -1,0 +1,71 @@
+"""Registers the backend with ``torch.distributed``, and makes process groups for it."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import typing
+
+import torch
+import torch.distributed as dist
+
+if typing.TYPE_CHECKING:
+    from pccl._torch import Options, ProcessGroupPCCL
+
+NAME = "pccl"
+
+
+def register() -> None:
+    """Register the backend for CPU and CUDA tensors, once."""
+    if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
+        dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
+
+
+def _create(
+    group: dist.distributed_c10d._DistributedBackendOptions,
+    options: Options | None,
+) -> ProcessGroupPCCL:
+    """Make one group's backend; torch calls it on every member."""
+    from pccl import _compatibility
+
+    _compatibility.require_matching_torch()
+    from pccl import _torch
+
+    if options is not None and not isinstance(options, _torch.Options):
+        raise TypeError(f"pg_options must be a pccl.Options, not {type(options).__name__}")
+    _shut_down_at_exit()
+    return _torch.ProcessGroupPCCL(
+        group.store,
+        group.group_rank,
+        group.group_size,
+        timeout=group.timeout,
+        name=group.group_id or "default",
+        global_ranks=list(group.global_ranks_in_group) or list(range(group.group_size)),
+        options=options,
+    )
+
+
+@functools.cache
+def _shut_down_at_exit() -> None:
+    atexit.register(_shut_down_all)
+
+
+def _shut_down_all() -> None:
+    """Close the groups that the program did not destroy, while the interpreter is whole."""
+    for group in list(dist.distributed_c10d._world.pg_map):
+        backend = backend_of(group)
+        if backend is not None:
+            backend.shutdown()
+
+
+def backend_of(group: dist.ProcessGroup) -> ProcessGroupPCCL | None:
+    """Return PCCL's backend of ``group``, or None if it has none."""
+    from pccl import _torch
+
+    group = getattr(group, "wrapped_pg", group)  # TORCH_DISTRIBUTED_DEBUG=DETAIL
+    for device in group._device_types:
+        backend = group._get_backend(torch.device(device))
+        backend = getattr(backend, "wrapped_pg", backend)
+        if isinstance(backend, _torch.ProcessGroupPCCL):
+            return backend
+    return None

@@ -1,0 +1,111 @@
+"""What PCCL raises. Every class is also the built-in one that a caller may expect."""
+
+from __future__ import annotations
+
+__all__ = [
+    "AbortedError",
+    "CollectiveTimeoutError",
+    "Error",
+    "InternalError",
+    "InvalidArgumentError",
+    "MismatchError",
+    "PeerLostError",
+    "ResourceExhaustedError",
+    "UnavailableError",
+    "UnsupportedError",
+    "error_of",
+]
+
+
+class Error(RuntimeError):
+    """Base of all errors of PCCL.
+
+    Attributes
+    ----------
+    code
+        The kind of error, for example ``"peer_lost"``.
+    rank
+        The rank to blame, or None.
+    """
+
+    code: str = "internal"
+    rank: int | None
+
+    def __init__(self, message: str, rank: int | None = None) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument is wrong: mend the call."""
+
+    code = "invalid_argument"
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """This build or this combination cannot do it: choose another."""
+
+    code = "unsupported"
+
+
+class UnavailableError(Error):
+    """Not here or not now: try elsewhere or later."""
+
+    code = "unavailable"
+
+
+class PeerLostError(Error, ConnectionError):
+    """A peer died, closed its connection or spoke nonsense; ``rank`` says which."""
+
+    code = "peer_lost"
+
+
+class CollectiveTimeoutError(Error, TimeoutError):
+    """A deadline passed; the message names who is missing."""
+
+    code = "timeout"
+
+
+class MismatchError(Error):
+    """Two ranks disagree about one operation: mend the program."""
+
+    code = "mismatch"
+
+
+class AbortedError(Error):
+    """Somebody called abort."""
+
+    code = "aborted"
+
+
+class ResourceExhaustedError(Error):
+    """Memory, descriptors or slots ran out: free some or raise the bound."""
+
+    code = "resource_exhausted"
+
+
+class InternalError(Error):
+    """A fault of PCCL."""
+
+    code = "internal"
+
+
+_CLASSES: dict[str, type[Error]] = {
+    cls.code: cls
+    for cls in (
+        InvalidArgumentError,
+        UnsupportedError,
+        UnavailableError,
+        PeerLostError,
+        CollectiveTimeoutError,
+        MismatchError,
+        AbortedError,
+        ResourceExhaustedError,
+        InternalError,
+    )
+}
+
+
+def error_of(code: str, message: str, rank: int) -> Error:
+    """Return the exception for a status of the C++ library; a negative rank blames nobody."""
+    return _CLASSES.get(code, InternalError)(message, None if rank < 0 else rank)
