@@ -41,6 +41,12 @@ Status check(const CommunicatorOptions& options) {
     return Status::ok();
 }
 
+template <typename T>
+Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
+    if (result.is_ok()) return result;
+    return result.status().with_context(concat("rank ", options.rank, " cannot join group ", options.name));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions options) {
@@ -48,17 +54,22 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     if (options.runtime == nullptr) {
         PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
     }
-    const Endpoint mine = endpoint_of(*options.runtime, options);
-    Roster roster{.group = {}, .secret = {}, .endpoints = {mine}};
+    const Deadline deadline = Deadline::after(options.timeout);
+    PCCL_ASSIGN_OR_RETURN(
+        const GroupIdentity identity,
+        options.size == 1 ? fresh_identity()
+                          : joined(agree_on_identity(*options.store, options.rank, deadline), options));
+    const auto group = std::make_shared<Group>(*options.runtime, identity, options);
+    options.runtime->enroll(identity.group, identity.secret, group);
+    // From here on the destructor dismisses the group again.
+    std::shared_ptr<Communicator> comm(new Communicator(options.runtime, group));
+    Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}};
     if (options.size > 1) {
-        auto agreed = exchange_roster(*options.store, mine, options.size, Deadline::after(options.timeout));
-        if (!agreed.is_ok()) return agreed.status().with_context(concat("group ", options.name));
-        roster = std::move(agreed).value();
+        PCCL_ASSIGN_OR_RETURN(
+            roster, joined(exchange_roster(*options.store, roster.endpoints[0], options.size, deadline), options));
     }
-    const transport::Secret secret = roster.secret;
-    auto group = std::make_shared<Group>(*options.runtime, std::move(roster), options);
-    options.runtime->enroll(group->id(), secret, group);
-    return std::shared_ptr<Communicator>(new Communicator(std::move(options.runtime), std::move(group)));
+    group->register_remote_infos(std::move(roster));
+    return comm;
 }
 
 Communicator::Communicator(std::shared_ptr<Runtime> runtime, std::shared_ptr<Group> group)

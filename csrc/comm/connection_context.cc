@@ -7,15 +7,12 @@
 
 namespace pccl::comm {
 
-ConnectionContext::ConnectionContext(Runtime& runtime, Roster roster, Rank rank,
-                                     std::string group_name, transport::TransportFlags allowed)
+ConnectionContext::ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self)
     : runtime_(runtime),
-      roster_(std::move(roster)),
-      rank_(rank),
-      name_(std::move(group_name)),
-      allowed_(allowed),
-      first_senders_(size(), nullptr),
-      first_receivers_(size()) {}
+      identity_(identity),
+      self_(std::move(self)),
+      first_senders_(static_cast<std::size_t>(self_.size), nullptr),
+      first_receivers_(static_cast<std::size_t>(self_.size)) {}
 
 Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel,
                                                           Deadline deadline) {
@@ -33,32 +30,32 @@ Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId c
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
                                                                      Deadline deadline) {
     const Endpoint& endpoint = roster_.endpoints[static_cast<std::size_t>(peer)];
-    const transport::LinkRequest request{.group = roster_.group,
-                                         .source = rank_,
+    const transport::LinkRequest request{.group = identity_.group,
+                                         .source = self_.rank,
                                          .destination = peer,
                                          .channel = channel,
-                                         .group_size = static_cast<int>(size())};
+                                         .group_size = self_.size};
     const Deadline soon = Deadline::after(process_config().connect_timeout);
     std::string reasons;
     for (const auto& transport : runtime_.transports()) {
         const auto address = endpoint.addresses.find(transport->kind());
-        if (!allowed_.has(transport->kind()) || address == endpoint.addresses.end()) continue;
+        if (!self_.allowed.has(transport->kind()) || address == endpoint.addresses.end()) continue;
         if (const Status reach = transport->reaches(address->second); !reach.is_ok()) {
             reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
             continue;
         }
-        auto link = transport->connect(address->second, request, roster_.secret,
+        auto link = transport->connect(address->second, request, identity_.secret,
                                        soon.remaining() < deadline.remaining() ? soon : deadline);
         if (!link.is_ok()) {
-            return link.status().with_context(concat("group ", name_, ": rank ", rank_,
+            return link.status().with_context(concat("group ", self_.group_name, ": rank ", self_.rank,
                                                      " cannot connect to rank ", peer, " (",
                                                      endpoint.host, ", pid ", endpoint.pid, ")"));
         }
-        log(LogLevel::kInfo, "group ", name_, ": rank ", rank_, " sends to rank ", peer, " over ",
+        log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ", peer, " over ",
             to_string(transport->kind()), reasons);
         return link;
     }
-    return Status::unavailable(concat("group ", name_, ": rank ", rank_, " has no transport to rank ",
+    return Status::unavailable(concat("group ", self_.group_name, ": rank ", self_.rank, " has no transport to rank ",
                                       peer, " on ", endpoint.host, reasons));
 }
 
@@ -72,12 +69,11 @@ transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channe
 
 void ConnectionContext::accepted(const transport::LinkRequest& request,
                                  std::unique_ptr<transport::RecvLink> link) {
-    const auto ranks = static_cast<Rank>(size());
-    if (request.destination != rank_ || request.source < 0 || request.source >= ranks) {
+    if (request.destination != self_.rank || request.source < 0 || request.source >= self_.size) {
         runtime_.refused(link->kind(), Status::invalid_argument(concat(
                                            "a link from rank ", request.source, " to rank ",
-                                           request.destination, " does not belong to rank ", rank_,
-                                           " of ", ranks, " in group ", name_)));
+                                           request.destination, " does not belong to rank ", self_.rank,
+                                           " of ", self_.size, " in group ", self_.group_name)));
         return;
     }
     const std::lock_guard lock(mutex_);

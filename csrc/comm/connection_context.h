@@ -20,8 +20,17 @@ namespace pccl::comm {
 
 class ConnectionContext final : public LinkTable {
    public:
-    ConnectionContext(Runtime& runtime, Roster roster, Rank rank, std::string group_name,
-                      transport::TransportFlags allowed);
+    struct Member {
+        Rank rank = 0;
+        int size = 1;
+        std::string group_name;
+        transport::TransportFlags allowed;
+    };
+
+    ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self);
+
+    /// The peers' endpoints: to be called once, before anything is sent.
+    void register_remote_infos(Roster roster) { roster_ = std::move(roster); }
 
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) override;
     transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
@@ -36,19 +45,16 @@ class ConnectionContext final : public LinkTable {
     void abort(const Status& reason);
 
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
-    [[nodiscard]] const Roster& roster() const { return roster_; }
+    [[nodiscard]] const transport::GroupId& group() const { return identity_.group; }
 
    private:
     using Key = std::pair<Rank, ChannelId>;
 
     Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel, Deadline deadline);
-    [[nodiscard]] std::size_t size() const { return roster_.endpoints.size(); }
-
     Runtime& runtime_;
-    const Roster roster_;
-    const Rank rank_;
-    const std::string name_;
-    const transport::TransportFlags allowed_;
+    const GroupIdentity identity_;
+    const Member self_;
+    Roster roster_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*> first_senders_;  // of channel 0, by peer: no search on the hot path
     std::mutex mutex_;                                 // guards receivers_

@@ -46,10 +46,10 @@ LinkModel link_model(const Roster& roster) {
 }
 
 double predict(const LinkModel& links, const schedule::Cost& cost) {
-    return static_cast<double>(cost.rounds) * links.round_seconds +
+    return cost.rounds * links.round_seconds +
            static_cast<double>(cost.messages) * links.message_seconds +
-           static_cast<double>(cost.bytes_sent) * links.seconds_per_byte +
-           static_cast<double>(cost.bytes_reduced) * links.reduce_seconds_per_byte;
+           cost.bytes_sent * links.seconds_per_byte +
+           cost.bytes_reduced * links.reduce_seconds_per_byte;
 }
 
 }  // namespace pccl::comm

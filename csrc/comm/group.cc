@@ -7,16 +7,25 @@
 
 namespace pccl::comm {
 
-Group::Group(Runtime& runtime, Roster roster, const CommunicatorOptions& options)
+Group::Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options)
     : rank_(options.rank),
       size_(options.size),
       name_(options.name),
       runtime_(runtime),
       waiter_(runtime.waiter()),
       timeout_(options.timeout),
-      connections_(runtime, std::move(roster), options.rank, options.name, options.transports),
-      selector_(connections_.roster(), options.rank),
+      connections_(runtime, identity,
+                   {.rank = options.rank,
+                    .size = options.size,
+                    .group_name = options.name,
+                    .allowed = options.transports}),
       mailbox_(options.rank, options.size) {}
+
+void Group::register_remote_infos(Roster roster) {
+    const std::lock_guard lock(mutex_);
+    selector_.emplace(roster, rank_);
+    connections_.register_remote_infos(std::move(roster));
+}
 
 Deadline Group::deadline(OptionalTimeout timeout) const {
     return Deadline::after(timeout.value_or(timeout_.load(std::memory_order_relaxed)));
@@ -74,7 +83,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::enqueue(const Collective& co
                                           "make a new group here, in a process started by spawn"));
     const std::lock_guard lock(mutex_);
     if (!broken_.is_ok()) return broken_;
-    PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_.choose(collective));
+    PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
     header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
     auto operation = take_spare();

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,10 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
    public:
     using OptionalTimeout = Communicator::OptionalTimeout;
 
-    Group(Runtime& runtime, Roster roster, const CommunicatorOptions& options);
+    Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options);
+
+    /// To be called once, before any operation.
+    void register_remote_infos(Roster roster);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
@@ -45,7 +49,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Rank rank() const { return rank_; }
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] const std::string& name() const { return name_; }
-    [[nodiscard]] const transport::GroupId& id() const { return connections_.roster().group; }
+    [[nodiscard]] const transport::GroupId& id() const { return connections_.group(); }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
@@ -79,7 +83,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     mutable std::mutex mutex_;
     Status broken_;
     ConnectionContext connections_;
-    Selector selector_;
+    std::optional<Selector> selector_;  // from register_remote_infos() on
     Mailbox mailbox_;
     std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
     std::shared_ptr<CollectiveOperation> spare_;

@@ -1,15 +1,16 @@
 #include "csrc/comm/plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace pccl::comm {
 namespace {
 
 int port_index(std::vector<schedule::Port>& ports, const schedule::Port& port) {
     if (!port.is_used()) return kNoPort;
-    const auto found = std::find(ports.begin(), ports.end(), port);
-    if (found == ports.end()) ports.push_back(port);
-    return static_cast<int>(found - ports.begin());
+    const auto index = std::find(ports.begin(), ports.end(), port) - ports.begin();
+    if (index == std::ssize(ports)) ports.push_back(port);
+    return static_cast<int>(index);
 }
 
 PlanStep bind_step(Plan& plan, const schedule::Step& step) {

@@ -10,6 +10,7 @@
 namespace pccl::comm {
 namespace {
 
+constexpr const char* kIdentityKey = "pccl/identity";
 constexpr const char* kRosterKey = "pccl/roster";
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
@@ -17,8 +18,6 @@ std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
 
 std::string serialise(const Roster& roster) {
     ByteWriter out;
-    out.raw(std::as_bytes(std::span(roster.group)));
-    out.raw(std::as_bytes(std::span(roster.secret)));
     out.u32(static_cast<std::uint32_t>(roster.endpoints.size()));
     for (const Endpoint& endpoint : roster.endpoints) out.text(endpoint.serialise());
     return out.take();
@@ -27,8 +26,6 @@ std::string serialise(const Roster& roster) {
 Result<Roster> parse(const std::string& text, int size) {
     ByteReader in(text);
     Roster roster;
-    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(roster.group))));
-    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(roster.secret))));
     std::uint32_t count = 0;
     PCCL_TRY(in.u32(count));
     if (count != static_cast<std::uint32_t>(size))
@@ -45,8 +42,6 @@ Result<Roster> parse(const std::string& text, int size) {
 
 Result<Roster> collect(Store& store, const Endpoint& mine, int size, Deadline deadline) {
     Roster roster;
-    PCCL_TRY(sys::fill_random(roster.group));
-    PCCL_TRY(sys::fill_random(roster.secret));
     roster.endpoints.push_back(mine);
     for (Rank rank = 1; rank < size; ++rank) {
         const auto blob = store.get(endpoint_key(rank), deadline);
@@ -62,6 +57,32 @@ Result<Roster> collect(Store& store, const Endpoint& mine, int size, Deadline de
 }
 
 }  // namespace
+
+Result<GroupIdentity> fresh_identity() {
+    GroupIdentity identity;
+    PCCL_TRY(sys::fill_random(identity.group));
+    PCCL_TRY(sys::fill_random(identity.secret));
+    return identity;
+}
+
+Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline) {
+    GroupIdentity identity;
+    if (rank == 0) {
+        PCCL_ASSIGN_OR_RETURN(identity, fresh_identity());
+        ByteWriter out;
+        out.raw(std::as_bytes(std::span(identity.group)));
+        out.raw(std::as_bytes(std::span(identity.secret)));
+        PCCL_TRY(store.set(kIdentityKey, out.take()));
+        return identity;
+    }
+    const auto blob = store.get(kIdentityKey, deadline);
+    if (!blob.is_ok()) return blob.status().with_context("rank 0 has not joined");
+    ByteReader in(*blob);
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.group))));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.secret))));
+    PCCL_TRY(in.finish());
+    return identity;
+}
 
 Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, Deadline deadline) {
     if (mine.rank == 0) return collect(store, mine, size, deadline);

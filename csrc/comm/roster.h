@@ -1,7 +1,6 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "csrc/comm/endpoint.h"
@@ -10,11 +9,24 @@
 
 namespace pccl::comm {
 
-struct Roster {
+/// Made up by rank 0.
+struct GroupIdentity {
     transport::GroupId group{};
     transport::Secret secret{};
+};
+
+struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
 };
+
+// In this order, with the group enrolled in its runtime between the two: whoever holds the roster may
+// connect at once, for every rank in it knows the secret and accepts.
+
+/// For a group of one rank, and for rank 0 to publish.
+[[nodiscard]] Result<GroupIdentity> fresh_identity();
+
+/// kTimeout when rank 0 has not come.
+[[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline);
 
 /// Publishes `mine`, and returns what rank 0 collected from all `size` ranks. Errors: kTimeout names the
 /// rank that has not published; kUnavailable when the store fails.

@@ -72,24 +72,25 @@ Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter
 }
 
 Status Runtime::start() {
-    owner_pid_ = forks_so_far().load();
-    rare_.reset(::epoll_create1(EPOLL_CLOEXEC));
-    if (!rare_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
-    notice_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!notice_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
-    PCCL_TRY(watch_input(rare_.get(), notice_.get()));
+    owner_forks_ = forks_so_far().load();
+    arrivals_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    if (!arrivals_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
+    stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!stop_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
+    PCCL_TRY(watch_input(arrivals_.get(), stop_.get()));
     for (const auto& transport : transports_)
-        if (transport->accept_fd() >= 0) PCCL_TRY(watch_input(rare_.get(), transport->accept_fd()));
-    // While the thread carries operations on, it sleeps on the waiter: connections end that sleep too.
-    PCCL_TRY(waiter_->watch(rare_.get(), transport::Watch::kAside));
-    thread_ = std::make_unique<BackgroundThread>("pccl", [this] { serve(); });
+        if (transport->accept_fd() >= 0) PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
+    acceptor_ = std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
     return Status::ok();
 }
 
 Runtime::~Runtime() {
     stopping_.store(true);
-    notify();
-    thread_.reset();
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
+    work_.fetch_add(1);
+    work_.notify_all();
+    waiter_->wake();
 }
 
 transport::Transport* Runtime::find(transport::TransportKind kind) const {
@@ -99,7 +100,7 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
 }
 
 bool Runtime::is_forked() const {
-    return forks_so_far().load(std::memory_order_relaxed) != owner_pid_;
+    return forks_so_far().load(std::memory_order_relaxed) != owner_forks_;
 }
 
 void Runtime::enroll(const transport::GroupId& group, const transport::Secret& secret,
@@ -114,36 +115,33 @@ void Runtime::dismiss(const transport::GroupId& group) {
 }
 
 void Runtime::notify() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(notice_.get(), &one, sizeof one);
+    work_.fetch_add(1);
+    work_.notify_one();
+    const std::lock_guard lock(mutex_);
+    if (progress_ == nullptr)
+        progress_ = std::make_unique<BackgroundThread>("pccl-progress", [this] { progress_until_stopped(); });
 }
 
-void Runtime::serve() {
-    transport::Backoff backoff(*waiter_);
+void Runtime::accept_until_stopped() {
     while (!stopping_.load(std::memory_order_relaxed)) {
-        const std::optional<bool> moved = advance_busy();
-        if (!moved) {
-            backoff.reset();
-            sleep_until_notified();
-            accept_all();
-        } else if (*moved) {
-            backoff.reset();
-        } else {
-            accept_all();
-            backoff.pause();
-        }
+        epoll_event event{};
+        ::epoll_wait(arrivals_.get(), &event, 1, -1);
+        for (const auto& transport : transports_) transport->accept(*this);
     }
 }
 
-void Runtime::sleep_until_notified() {
-    epoll_event event{};
-    ::epoll_wait(rare_.get(), &event, 1, -1);
-    std::uint64_t drained = 0;
-    [[maybe_unused]] const auto read_bytes = ::read(notice_.get(), &drained, sizeof drained);
-}
-
-void Runtime::accept_all() {
-    for (const auto& transport : transports_) transport->accept(*this);
+void Runtime::progress_until_stopped() {
+    transport::Backoff backoff(*waiter_);
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        const std::uint32_t seen = work_.load();
+        const std::optional<bool> moved = advance_busy();
+        if (moved && !*moved) {
+            backoff.pause();
+            continue;
+        }
+        backoff.reset();
+        if (!moved) work_.wait(seen);
+    }
 }
 
 std::optional<bool> Runtime::advance_busy() {

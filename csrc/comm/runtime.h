@@ -1,7 +1,9 @@
-// What the groups of one process share: its transports, its sleep, and one background thread.
+// What the groups of one process share: its transports, its sleep, and two background threads.
 //
-// The thread accepts connections whenever peers make them, and carries on asynchronous operations that
-// nobody waits for. It sleeps in the kernel while there is nothing to do.
+// The acceptor accepts connections whenever peers make them. It never waits for anything else, so that
+// connecting cannot deadlock, however many ranks connect to one another at once. The progress thread,
+// started by the first asynchronous operation, carries on operations that nobody waits for. Both sleep in
+// the kernel while there is nothing to do.
 #pragma once
 
 #include <atomic>
@@ -19,10 +21,11 @@
 
 namespace pccl::comm {
 
-/// A group as its runtime sees it. Called on the background thread.
+/// A group as its runtime sees it.
 class Participant {
    public:
     virtual ~Participant() = default;
+    /// On the acceptor: must not wait for a lock that somebody holds while connecting.
     virtual void accept_link(const transport::LinkRequest& request,
                              std::unique_ptr<transport::RecvLink> link) = 0;
     /// Carries operations on; true when something moved.
@@ -60,7 +63,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void enroll(const transport::GroupId& group, const transport::Secret& secret,
                 std::weak_ptr<Participant> participant);
     void dismiss(const transport::GroupId& group);
-    /// A participant has work that nobody may be waiting for.
+    /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
@@ -76,23 +79,24 @@ class PCCL_API Runtime final : public transport::Acceptor {
 
     Runtime() = default;
     Status start();
-    void serve();
-    void accept_all();
-    void sleep_until_notified();
+    void accept_until_stopped();
+    void progress_until_stopped();
     /// Advances every busy participant once; nullopt when none is busy.
     std::optional<bool> advance_busy();
     std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
 
     std::shared_ptr<transport::Waiter> waiter_;
     Transports transports_;
-    UniqueFd rare_;    // epoll set: connections to accept, and `notice_`
-    UniqueFd notice_;  // eventfd: work, or the end
-    int owner_pid_ = 0;
+    UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
+    UniqueFd stop_;      // eventfd
+    int owner_forks_ = 0;
     std::atomic<bool> stopping_{false};
-    std::mutex mutex_;
+    std::atomic<std::uint32_t> work_{0};  // grows with every notify()
+    std::mutex mutex_;                    // guards members_ and the start of progress_
     std::map<transport::GroupId, Member> members_;
     std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
-    std::unique_ptr<BackgroundThread> thread_;         // last: stops first
+    std::unique_ptr<BackgroundThread> acceptor_;       // last: they stop first
+    std::unique_ptr<BackgroundThread> progress_;
 };
 
 }  // namespace pccl::comm

@@ -99,7 +99,7 @@ std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::
         if (uneven && !takes_uneven(algorithm, kind)) continue;
         schedule::Shape shape{.kind = kind, .ranks = ranks_};
         shape.chunks = schedule::chunk_granularity(algorithm, kind, ranks_);
-        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape, bytes))});
+        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape, static_cast<double>(bytes)))});
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });

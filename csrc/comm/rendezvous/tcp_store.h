@@ -1,0 +1,63 @@
+// A store that rank 0 serves to the others over TCP.
+//
+// Rank 0's store must outlive the others' use of theirs. Requests of one process go over one
+// connection, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "csrc/base/unique_fd.h"
+#include "csrc/comm/rendezvous/store_server.h"
+#include "csrc/comm/store.h"
+
+namespace pccl::comm {
+
+struct StoreLocation {
+    std::string host;  // name or IP address
+    std::uint16_t port = 0;
+
+    /// "tcp://[fd00::1]:29500"
+    [[nodiscard]] std::string to_string() const;
+};
+
+class PCCL_API TcpStore final : public Store {
+   public:
+    /// Rank 0: serves the store on this machine and joins it. An IP address or "localhost" is
+    /// listened at as it is; any other name means all interfaces, since a machine may know its own
+    /// name by an address that the others cannot reach. kUnavailable when the port is taken.
+    static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline);
+    /// Tries until `deadline`, since rank 0 may come later; then kTimeout, which names rank 0 and
+    /// the address.
+    static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline);
+
+    Status set(const std::string& key, const std::string& value) override;
+    Result<std::string> get(const std::string& key, Deadline deadline) override;
+    Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
+    Status remove(const std::string& key) override;
+
+    /// Where it is connected to.
+    [[nodiscard]] const StoreLocation& location() const { return location_; }
+
+   private:
+    explicit TcpStore(StoreLocation location) : location_(std::move(location)) {}
+
+    Status connect(Deadline deadline);
+    Status connect_once(Deadline deadline);
+    Status greet(const sys::Address& address, Deadline deadline);
+    Result<std::string> call(StoreRequest request, Deadline deadline);
+    /// nullopt when the deadline passed.
+    Result<std::optional<StoreAnswer>> await(std::uint32_t id, Deadline deadline);
+    Status receive(Deadline deadline);
+    Status broken(const Status& why);
+
+    StoreLocation location_;
+    std::unique_ptr<StoreServer> server_;  // on rank 0
+    UniqueFd socket_;
+    std::string in_;
+    std::uint32_t last_id_ = 0;
+    Status health_;  // sticks: the stream is in an unknown place after an error
+};
+
+}  // namespace pccl::comm
