@@ -12,13 +12,15 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-from support.launch import BACKEND, not_on_gloo, run_ranks
+from support.launch import BACKEND, die_with_parent, not_on_gloo, run_ranks
 
+SPAWN_TIMEOUT_S = 60
 SCRIPTS = Path(__file__).with_name("scripts_for_exit.py")
 pytestmark = pytest.mark.multiproc
 
 
 def all_reduce_from_file(rank: int, world_size: int, path: str, backend: str) -> None:
+    die_with_parent()
     dist.init_process_group(backend, init_method=f"file://{path}", rank=rank, world_size=world_size)
     value = torch.tensor([2.0**rank])
     dist.all_reduce(value)
@@ -78,7 +80,12 @@ def test_fork_after_use(world_size: int) -> None:
 
 def test_spawn(tmp_path: Path) -> None:
     arguments = (2, str(tmp_path / "store"), BACKEND)
-    torch.multiprocessing.spawn(all_reduce_from_file, arguments, nprocs=2)
+    ranks = torch.multiprocessing.spawn(all_reduce_from_file, arguments, nprocs=2, join=False)
+    try:
+        assert ranks.join(timeout=SPAWN_TIMEOUT_S), "spawned ranks hang"
+    finally:
+        for process in ranks.processes:
+            process.kill()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from support.launch import new_store, not_on_gloo, run_ranks
+from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
 
 SHORT = timedelta(milliseconds=300)
 pytestmark = [pytest.mark.multiproc, not_on_gloo("hangs, dies or passes here")]
@@ -201,6 +201,7 @@ def groups_end_with_work_in_flight(rank: int, world_size: int) -> None:
 
 def in_a_doomed_job(rank: int, world_size: int, port: int, results: object) -> None:
     """Run as a process of its own: the last rank dies, the others must learn who it was."""
+    die_with_parent()
     store = dist.TCPStore("127.0.0.1", port, is_master=False)
     dist.init_process_group("pccl", store=store, rank=rank, world_size=world_size)
     dist.all_reduce(torch.ones(10))

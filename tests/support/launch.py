@@ -16,6 +16,7 @@ The functions of one test module are found by file and name; they must be at its
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import importlib.util
 import multiprocessing
@@ -160,6 +161,12 @@ def run_ranks(
         return _results(ranks)
 
 
+def die_with_parent() -> None:
+    """Inside a process: end when the one that started it does, however it ends."""
+    prctl_set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(prctl_set_parent_death_signal, signal.SIGKILL)
+
+
 def new_store() -> dist.Store:
     """Inside a rank: a connection of its own to the store of this ``run_ranks`` call."""
     import torch.distributed as dist
@@ -234,6 +241,7 @@ _current_job: _Job | None = None
 
 def _run_rank(pickled_job: bytes, pipe: multiprocessing.connection.Connection) -> None:
     global _current_job
+    die_with_parent()
     job: _Job = pickle.loads(pickled_job)
     _current_job = job
     stack_dump = Path(job.stack_dump).open("w")  # noqa: SIM115 (open until the process ends)
