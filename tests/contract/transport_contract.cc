@@ -137,10 +137,10 @@ bool eventually(Waiter& waiter, const std::function<bool()>& look) {
     return true;
 }
 
-void send_all(SendLink& link, Waiter& waiter, ChannelId channel, Bytes bytes) {
+void send_all(SendLink& link, Waiter& waiter, ChannelId channel, Bytes bytes, Flush flush) {
     const bool done = eventually(waiter, [&] {
         while (!bytes.empty()) {
-            const auto taken = link.send(channel, bytes, Flush::kNow);
+            const auto taken = link.send(channel, bytes, flush);
             if (!taken.is_ok()) {
                 ADD_FAILURE() << taken.status().to_string();
                 return true;

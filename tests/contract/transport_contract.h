@@ -94,7 +94,8 @@ class TransportContract : public testing::TestWithParam<Candidate> {
 std::vector<std::byte> pattern(std::size_t count, unsigned stream = 0, std::size_t from = 0);
 
 /// These wait for as long as a test may, and fail it when that is over or the link fails.
-void send_all(SendLink& link, Waiter& waiter, ChannelId channel, Bytes bytes);
+void send_all(SendLink& link, Waiter& waiter, ChannelId channel, Bytes bytes,
+              Flush flush = Flush::kNow);
 std::vector<std::byte> receive_exactly(RecvLink& link, Waiter& waiter, ChannelId channel,
                                        std::size_t count);
 /// The error that the receiver finds after what has arrived, which is discarded.

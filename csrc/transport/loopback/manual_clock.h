@@ -1,0 +1,21 @@
+// A clock that stands still until somebody moves it.
+#pragma once
+
+#include <atomic>
+
+#include "csrc/base/clock.h"
+
+namespace pccl::transport::loopback {
+
+/// Safe from every thread. Sleeping moves the clock on instead of waiting.
+class ManualClock final : public Clock {
+   public:
+    [[nodiscard]] TimePoint now() const override { return TimePoint(Duration(now_.load())); }
+    void sleep_for(Duration duration) const override { now_ += duration.count(); }
+    void advance(Duration duration) { sleep_for(duration); }
+
+   private:
+    mutable std::atomic<Duration::rep> now_{0};
+};
+
+}  // namespace pccl::transport::loopback

@@ -1,0 +1,75 @@
+// The bytes between the two ends of a loopback link.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/transport/doorbell.h"
+#include "csrc/transport/loopback/fault_plan.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::transport::loopback {
+
+struct PipeArgs {
+    LinkRequest request;
+    std::size_t capacity = 64 * kKiB;
+    FaultPlan faults;
+    const Clock* clock = &system_clock();
+    std::uint64_t ordinal = 0;  // of links with this request, so that each has faults of its own
+};
+
+/// Safe from every thread. One lock: this is for tests, not for speed.
+///
+/// Stricter than other links on purpose: bytes sent with Flush::kLater stay invisible until a send
+/// with Flush::kNow, a flush, or a full pipe, so that a missing flush shows.
+class Pipe {
+   public:
+    enum class End : std::size_t { kSender, kReceiver };
+
+    explicit Pipe(const PipeArgs& args);
+
+    [[nodiscard]] std::size_t capacity() const { return args_.capacity; }
+    /// The end may be woken until leave(). `waiter` outlives that.
+    void join(End end, Waiter& waiter);
+    /// Nobody at this end any more: the other end finds its peer lost.
+    void leave(End end);
+
+    Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush);
+    Status flush(ChannelId channel);
+    /// Appends to `into` what has arrived, and returns how much that was.
+    Result<std::size_t> take(ChannelId channel, std::vector<std::byte>& into);
+    /// Makes room for as much again.
+    void free(ChannelId channel, std::size_t count);
+
+   private:
+    struct Segment {
+        std::vector<std::byte> bytes;
+        TimePoint arrives;
+    };
+    struct Stream {
+        FaultDice send_faults;
+        FaultDice receive_faults;
+        std::vector<std::byte> held;  // sent, to be flushed
+        std::deque<Segment> segments = {};
+        std::size_t unread = 0;  // sent and not freed
+        TimePoint newest = {};
+    };
+
+    Stream& stream(ChannelId channel) { return streams_[static_cast<std::size_t>(channel)]; }
+    [[nodiscard]] bool has_left(End end) const { return left_[static_cast<std::size_t>(end)]; }
+    void publish(Stream& stream);
+    void reset();
+    void wake(End end);
+    [[nodiscard]] Status lost(Rank peer) const;
+
+    const PipeArgs args_;
+    std::mutex mutex_;
+    std::vector<Stream> streams_;
+    std::array<Waiter*, 2> waiters_{};
+    std::array<bool, 2> left_{};
+};
+
+}  // namespace pccl::transport::loopback
