@@ -76,14 +76,17 @@ void StoreServer::serve() {
             const int fd = events[static_cast<std::size_t>(i)].data.fd;
             if (const auto found = connections_.find(fd); found != connections_.end())
                 advance(found->second);
-            else if (fd != stop_.get())
+            else if (is_listener(fd))
                 accept_from(fd);
         }
     }
 }
 
+bool StoreServer::is_listener(int fd) const {
+    return std::ranges::any_of(listeners_, [fd](const UniqueFd& own) { return own.get() == fd; });
+}
+
 void StoreServer::accept_from(int listener) {
-    // An event may be about a connection that was dropped since: then this finds nothing.
     auto next = sys::accept_next(listener);
     if (!next.is_ok()) {
         log(LogLevel::kWarning, "rendezvous store: ", next.status().message());
@@ -183,11 +186,12 @@ void StoreServer::execute(Connection& connection, StoreRequest& request) {
 }
 
 void StoreServer::wake_waiters(const std::string& key) {
-    const std::string value = *entries_.find(key);
     const auto [first, last] = waiters_.equal_range(key);
+    if (first == last) return;
     std::vector<int> waiting;
     for (auto waiter = first; waiter != last; ++waiter) waiting.push_back(waiter->second);
     waiters_.erase(first, last);
+    const std::string value = *entries_.find(key);
     for (const int fd : waiting) {
         Connection& connection = connections_.at(fd);
         answer(connection, std::exchange(connection.parked, std::nullopt)->id, value);

@@ -52,6 +52,7 @@ class StoreServer {
     Status listen(const sys::Address& address);
     Status watch(int fd, int action, bool output) const;
     void serve();
+    [[nodiscard]] bool is_listener(int fd) const;
     void accept_from(int listener);
     void advance(Connection& connection);
     Status receive(Connection& connection);

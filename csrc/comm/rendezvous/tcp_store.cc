@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <span>
 
 #include "csrc/base/ids.h"
@@ -23,17 +24,25 @@ std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Result<std::vector<sys::Address>> listening_addresses(const StoreLocation& location) {
+Result<std::vector<sys::Address>> named_addresses(const StoreLocation& location) {
     if (const auto literal = sys::Address::from_ip(location.host, location.port); literal.is_ok())
         return std::vector{literal.value()};
     if (location.host == "localhost") return sys::resolve(location.host, location.port);
-    // Both families; V6 sockets here do not take V4 connections. One of them may be off.
-    std::vector<sys::Address> addresses;
-    for (const char* const any : {"0.0.0.0", "::"})
-        if (const auto address = sys::Address::from_ip(any, location.port); address.is_ok())
-            if (sys::listen_on(address.value().with_port(0)).is_ok())
-                addresses.push_back(address.value());
-    return addresses;
+    std::vector<sys::Address> any;
+    for (const char* const ip : {"0.0.0.0", "::"}) {
+        PCCL_ASSIGN_OR_RETURN(any.emplace_back(), sys::Address::from_ip(ip, location.port));
+    }
+    return any;
+}
+
+/// Without those of a family that is switched off on this machine, unless nothing would be left.
+Result<std::vector<sys::Address>> listening_addresses(const StoreLocation& location) {
+    PCCL_ASSIGN_OR_RETURN(const auto named, named_addresses(location));
+    std::vector<sys::Address> usable;
+    std::ranges::copy_if(named, std::back_inserter(usable), [](const sys::Address& address) {
+        return sys::listen_on(address.with_port(0)).is_ok();
+    });
+    return usable.empty() ? named : usable;
 }
 
 }  // namespace
@@ -100,14 +109,13 @@ Status TcpStore::greet(const sys::Address& address, Deadline deadline) {
 
 Status TcpStore::set(const std::string& key, const std::string& value) {
     PCCL_TRY(check_entry(key, value));
-    return call({.verb = StoreVerb::kSet, .key = key, .value = value}, Deadline::after(kPatience))
-        .status();
+    return call({StoreVerb::kSet, 0, key, value, 0}, Deadline::after(kPatience)).status();
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
     PCCL_TRY(check_key(key));
     const bool wait = !deadline.passed();
-    auto value = call({.verb = wait ? StoreVerb::kGet : StoreVerb::kLookUp, .key = key},
+    auto value = call({wait ? StoreVerb::kGet : StoreVerb::kLookUp, 0, key, {}, 0},
                       wait ? deadline : Deadline::after(kPatience));
     if (value.status().code() != StatusCode::kTimeout) return value;
     return Status::timeout(
@@ -116,9 +124,8 @@ Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
 
 Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
     PCCL_TRY(check_key(key));
-    PCCL_ASSIGN_OR_RETURN(
-        const std::string text,
-        call({.verb = StoreVerb::kAdd, .key = key, .delta = delta}, Deadline::after(kPatience)));
+    PCCL_ASSIGN_OR_RETURN(const std::string text,
+                          call({StoreVerb::kAdd, 0, key, {}, delta}, Deadline::after(kPatience)));
     std::int64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
@@ -126,7 +133,7 @@ Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
 
 Status TcpStore::remove(const std::string& key) {
     PCCL_TRY(check_key(key));
-    return call({.verb = StoreVerb::kRemove, .key = key}, Deadline::after(kPatience)).status();
+    return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kPatience)).status();
 }
 
 Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
@@ -143,7 +150,7 @@ Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
         return Status((*answer)->code, std::move((*answer)->text));
     }
     if (request.verb != StoreVerb::kGet) return broken(Status::timeout("no answer for 60 s"));
-    const StoreRequest cancel{.verb = StoreVerb::kCancel, .id = request.id};
+    const StoreRequest cancel{StoreVerb::kCancel, request.id, {}, {}, 0};
     if (const Status sent =
             sys::send_all(socket_.get(), as_bytes(frame_of(cancel)), Deadline::after(kPatience));
         !sent.is_ok())
