@@ -83,15 +83,11 @@ Status Status::timeout(std::string message, Rank peer) {
 Status Status::mismatch(Rank peer, std::string message) {
     return {StatusCode::kMismatch, std::move(message), peer};
 }
-Status Status::aborted(std::string message) {
-    return {StatusCode::kAborted, std::move(message)};
-}
+Status Status::aborted(std::string message) { return {StatusCode::kAborted, std::move(message)}; }
 Status Status::resource_exhausted(std::string message) {
     return {StatusCode::kResourceExhausted, std::move(message)};
 }
-Status Status::internal(std::string message) {
-    return {StatusCode::kInternal, std::move(message)};
-}
+Status Status::internal(std::string message) { return {StatusCode::kInternal, std::move(message)}; }
 
 Status Status::from_errno(int error, std::string_view what) {
     return {code_from_errno(error), concat(what, ": ", std::generic_category().message(error))};

@@ -1,7 +1,8 @@
 // Status and Result<T>: how every fallible function below the Python surface reports.
 //
-// A code is chosen by what the caller does next, not by where the fault arose. A Status that blames a
-// peer carries its rank, so that nobody has to parse a message. An ok Status is one null pointer wide.
+// A code is chosen by what the caller does next, not by where the fault arose. A Status that blames
+// a peer carries its rank, so that nobody has to parse a message. An ok Status is one null pointer
+// wide.
 //
 //     Result<Fd> open_it();
 //     Status use_it() {
@@ -80,8 +81,10 @@ class [[nodiscard]] PCCL_API Status {
 template <typename T>
 class [[nodiscard]] Result {
    public:
-    Result(T content) : state_(std::in_place_index<0>, std::move(content)) {}      // NOLINT: implicit by design
-    Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT: implicit by design
+    Result(T content)
+        : state_(std::in_place_index<0>, std::move(content)) {}  // NOLINT: implicit by design
+    Result(Status status)
+        : state_(std::in_place_index<1>, std::move(status)) {}  // NOLINT: implicit by design
 
     [[nodiscard]] bool is_ok() const { return state_.index() == 0; }
     [[nodiscard]] T& value() & { return std::get<0>(state_); }
@@ -107,10 +110,10 @@ class [[nodiscard]] Result {
 #define PCCL_CONCAT(a, b) PCCL_CONCAT_INNER(a, b)
 
 /// Returns the Status from the enclosing function unless it is ok.
-#define PCCL_TRY(expression)                                               \
-    do {                                                                   \
+#define PCCL_TRY(expression)                                                         \
+    do {                                                                             \
         if (::pccl::Status pccl_try_status = (expression); !pccl_try_status.is_ok()) \
-            return pccl_try_status;                                        \
+            return pccl_try_status;                                                  \
     } while (false)
 
 /// Declares or assigns `target` from a Result, or returns its Status from the enclosing function.

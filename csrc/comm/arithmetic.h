@@ -1,7 +1,8 @@
 // Element-wise arithmetic on host memory: reductions, and what surrounds them.
 //
-// Vectorised for the widest instruction set that the machine has, chosen once at run time. Pointers need no
-// alignment. Counts are elements. Bool reduces as logic: sum, max, bor, product... see combine_for().
+// Vectorised for the widest instruction set that the machine has, chosen once at run time. Pointers
+// need no alignment. Counts are elements. Bool reduces as logic: sum, max, bor, product... see
+// combine_for().
 #pragma once
 
 #include <cstddef>
@@ -15,22 +16,23 @@ namespace pccl::comm {
 /// dst[i] = a[i] (op) b[i]; dst may be a or b, but may not overlap them otherwise.
 using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count);
 
-/// The kernel for a type and operator. Half types compute in float32 and round once. kAvg combines as kSum
-/// (see divide). Bool: sum, max and bor are "or"; product, min and band are "and"; bxor is "!=" ; avg is
-/// refused. Complex: sum, avg, product. Floats: no bitwise operators; min and max of a NaN and anything are
-/// NaN, as for torch.amin. Integers wrap. Every machine gets the same bits (but for the payload of a NaN).
-/// kUnsupported names the pair.
+/// The kernel for a type and operator. Half types compute in float32 and round once. kAvg combines
+/// as kSum (see divide). Bool: sum, max and bor are "or"; product, min and band are "and"; bxor is
+/// "!=" ; avg is refused. Complex: sum, avg, product. Floats: no bitwise operators; min and max of
+/// a NaN and anything are NaN, as for torch.amin. Integers wrap. Every machine gets the same bits
+/// (but for the payload of a NaN). kUnsupported names the pair.
 [[nodiscard]] PCCL_API Result<Combine> combine_for(DataType type, ReduceOp op);
 
 /// Half to float32 and back (round to nearest even); only for is_half(type).
 PCCL_API void widen(DataType type, float* dst, const std::byte* src, std::size_t count);
 PCCL_API void narrow(DataType type, std::byte* dst, const float* src, std::size_t count);
 
-/// data[i] /= divisor in place: ends an average. Integers round towards zero; halves divide in float32.
+/// data[i] /= divisor in place: ends an average. Integers round towards zero; halves divide in
+/// float32.
 PCCL_API void divide(DataType type, std::byte* data, std::size_t count, int divisor);
 
-/// dst[i] = src[i] * factor: PREMUL_SUM's first half, for floating point and complex types; kUnsupported
-/// otherwise. dst may be src.
+/// dst[i] = src[i] * factor: PREMUL_SUM's first half, for floating point and complex types;
+/// kUnsupported otherwise. dst may be src.
 PCCL_API Status premultiply(DataType type, std::byte* dst, const std::byte* src, std::size_t count,
                             double factor);
 

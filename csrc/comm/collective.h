@@ -20,18 +20,18 @@ struct Block {
     auto operator<=>(const Block&) const = default;
 };
 
-/// Blocks as schedule::blocks() counts them: n for the sides that hold one block for each rank, else 1.
-/// They may lie anywhere and may differ in count (the "v" variants) where every rank that sends or receives
-/// a block gives it the same count: all_gather's output block r and reduce_scatter's input block r have one
-/// count on all ranks; all_to_all's output block r here is input block `this rank` there. A root-only
-/// buffer is empty on the other ranks. The spans are read during the call only; the memory must stay valid
-/// until the operation is done.
+/// Blocks as schedule::blocks() counts them: n for the sides that hold one block for each rank,
+/// else 1. They may lie anywhere and may differ in count (the "v" variants) where every rank that
+/// sends or receives a block gives it the same count: all_gather's output block r and
+/// reduce_scatter's input block r have one count on all ranks; all_to_all's output block r here is
+/// input block `this rank` there. A root-only buffer is empty on the other ranks. The spans are
+/// read during the call only; the memory must stay valid until the operation is done.
 struct Collective {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
     Rank root = 0;
-    std::span<const Block> inputs;   // read only, unless the same memory as the output
+    std::span<const Block> inputs;  // read only, unless the same memory as the output
     std::span<const Block> outputs;
 };
 

@@ -31,7 +31,8 @@ Range range_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
 bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
     const auto begin_a = reinterpret_cast<std::uintptr_t>(a.data);
     const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data);
-    return begin_a < begin_b + b.count * element_bytes && begin_b < begin_a + a.count * element_bytes;
+    return begin_a < begin_b + b.count * element_bytes &&
+           begin_b < begin_a + a.count * element_bytes;
 }
 
 /// Whether an input lies on an output other than exactly where a schedule's in-place form has it.
@@ -68,7 +69,8 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 }  // namespace
 
 bool reduces(schedule::CollectiveKind kind) {
-    return kind == schedule::CollectiveKind::kAllReduce || kind == schedule::CollectiveKind::kReduce ||
+    return kind == schedule::CollectiveKind::kAllReduce ||
+           kind == schedule::CollectiveKind::kReduce ||
            kind == schedule::CollectiveKind::kReduceScatter;
 }
 
@@ -104,7 +106,8 @@ void CollectiveOperation::start() {
     const std::size_t element = operands_.element_bytes;
     if (widened_) {
         aside_.resize(total(inputs_, element) + total(outputs_, element));
-        place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element), element);
+        place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element),
+              element);
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data), inputs_[i].data,
                   inputs_[i].count);
@@ -131,7 +134,8 @@ void CollectiveOperation::finish_results() {
         const Block& result = operands_.outputs[i];
         if (op_ == ReduceOp::kAvg) divide(executed, result.data, result.count, ranks_);
         if (widened_)
-            narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data), result.count);
+            narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),
+                   result.count);
     }
 }
 

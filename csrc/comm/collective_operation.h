@@ -1,8 +1,9 @@
 // A collective in flight: an execution, with what comes before and after it.
 //
-// Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input that
-// overlaps the output in a way no schedule expects is copied aside. After: results are narrowed, averages
-// divided. Reused from call to call, so that a synchronous operation allocates nothing.
+// Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input
+// that overlaps the output in a way no schedule expects is copied aside. After: results are
+// narrowed, averages divided. Reused from call to call, so that a synchronous operation allocates
+// nothing.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,8 @@ struct Decision {
 class CollectiveOperation final : public Operation {
    public:
     /// `collective` is copied; its blocks must stay valid until done.
-    void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header, int ranks);
+    void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
+                 int ranks);
     void begin(std::shared_ptr<Group> group, Deadline deadline) {
         Operation::begin(std::move(group), deadline);
         started_ = false;
@@ -48,16 +50,17 @@ class CollectiveOperation final : public Operation {
     bool started_ = false;
     Decision decision_;
     abi::CollectiveHeader header_{};
-    Operands operands_;              // as executed
-    std::vector<Block> inputs_;      // the caller's
+    Operands operands_;          // as executed
+    std::vector<Block> inputs_;  // the caller's
     std::vector<Block> outputs_;
-    std::vector<std::byte> aside_;   // widened or copied blocks
+    std::vector<std::byte> aside_;  // widened or copied blocks
     Execution execution_;
 };
 
 /// Whether a reduction of this type runs in float32, so that every contribution is added before one
 /// rounding. Two ranks need it for averages only: their sum is rounded once anyway.
-[[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks);
+[[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op,
+                                int ranks);
 
 [[nodiscard]] bool reduces(schedule::CollectiveKind kind);
 

@@ -33,9 +33,11 @@ Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options)
 }
 
 Status check(const CommunicatorOptions& options) {
-    if (options.size < 1) return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
+    if (options.size < 1)
+        return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
     if (options.rank < 0 || options.rank >= options.size)
-        return Status::invalid_argument(concat("rank ", options.rank, " is not in a group of ", options.size));
+        return Status::invalid_argument(
+            concat("rank ", options.rank, " is not in a group of ", options.size));
     if (options.size > 1 && options.store == nullptr)
         return Status::invalid_argument("a group of several ranks needs a store to meet at");
     return Status::ok();
@@ -44,7 +46,8 @@ Status check(const CommunicatorOptions& options) {
 template <typename T>
 Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
     if (result.is_ok()) return result;
-    return result.status().with_context(concat("rank ", options.rank, " cannot join group ", options.name));
+    return result.status().with_context(
+        concat("rank ", options.rank, " cannot join group ", options.name));
 }
 
 }  // namespace
@@ -57,16 +60,18 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     const Deadline deadline = Deadline::after(options.timeout);
     PCCL_ASSIGN_OR_RETURN(
         const GroupIdentity identity,
-        options.size == 1 ? fresh_identity()
-                          : joined(agree_on_identity(*options.store, options.rank, deadline), options));
+        options.size == 1
+            ? fresh_identity()
+            : joined(agree_on_identity(*options.store, options.rank, deadline), options));
     const auto group = std::make_shared<Group>(*options.runtime, identity, options);
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options.runtime, group));
     Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}};
     if (options.size > 1) {
-        PCCL_ASSIGN_OR_RETURN(
-            roster, joined(exchange_roster(*options.store, roster.endpoints[0], options.size, deadline), options));
+        PCCL_ASSIGN_OR_RETURN(roster, joined(exchange_roster(*options.store, roster.endpoints[0],
+                                                             options.size, deadline),
+                                             options));
     }
     group->register_remote_infos(std::move(roster));
     return comm;

@@ -4,13 +4,13 @@
 //     auto comm = Communicator::create({.rank = rank, .size = size, .store = store}).value();
 //     comm->all_reduce(...)
 //
-// Collectives of a group run in the order in which they were submitted, which must be the same on every
-// rank; messages run beside them. Every member is safe from every thread. A synchronous call runs from
-// start to end on its caller's thread.
+// Collectives of a group run in the order in which they were submitted, which must be the same on
+// every rank; messages run beside them. Every member is safe from every thread. A synchronous call
+// runs from start to end on its caller's thread.
 //
-// An operation that fails (other than by kInvalidArgument or kUnsupported, which are found before anything
-// is sent) leaves the streams between the ranks in an unknown place: the communicator is then broken, and
-// every later operation returns the first error.
+// An operation that fails (other than by kInvalidArgument or kUnsupported, which are found before
+// anything is sent) leaves the streams between the ranks in an unknown place: the communicator is
+// then broken, and every later operation returns the first error.
 #pragma once
 
 #include <chrono>
@@ -62,27 +62,31 @@ class PCCL_API Communicator {
 
     using OptionalTimeout = std::optional<std::chrono::milliseconds>;
 
-    /// Runs a collective on this thread. Errors: kInvalidArgument (blocks that do not fit the collective,
-    /// root out of range), kUnsupported (type and operator), kTimeout, kPeerLost, kMismatch, kAborted.
+    /// Runs a collective on this thread. Errors: kInvalidArgument (blocks that do not fit the
+    /// collective, root out of range), kUnsupported (type and operator), kTimeout, kPeerLost,
+    /// kMismatch, kAborted.
     [[nodiscard]] Status run(const Collective& collective, OptionalTimeout timeout = {});
     /// Starts a collective; the background thread carries it on while nobody waits.
     [[nodiscard]] Result<Event> submit(const Collective& collective, OptionalTimeout timeout = {});
 
-    /// Point-to-point: messages with one tag between two ranks keep their order; tags may be received in any
-    /// order. `bytes` must stay valid until done. A receive gets exactly bytes.size() bytes: a message of
-    /// another length is kMismatch. To itself a rank may send as well (the receive must be submitted too).
+    /// Point-to-point: messages with one tag between two ranks keep their order; tags may be
+    /// received in any order. `bytes` must stay valid until done. A receive gets exactly
+    /// bytes.size() bytes: a message of another length is kMismatch. To itself a rank may send as
+    /// well (the receive must be submitted too).
     [[nodiscard]] Result<Event> send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
                                      OptionalTimeout timeout = {});
-    [[nodiscard]] Result<Event> receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
-                                        OptionalTimeout timeout = {});
+    [[nodiscard]] Result<Event> receive(Rank peer_or_any, std::int32_t tag,
+                                        std::span<std::byte> bytes, OptionalTimeout timeout = {});
 
     /// All ranks have called it when it returns.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});
-    /// Rank 0 names every rank that has not arrived in time (the first one, unless wait_all); the others are
-    /// told. Leaves the communicator usable after kTimeout on rank 0 only if all others return too.
+    /// Rank 0 names every rank that has not arrived in time (the first one, unless wait_all); the
+    /// others are told. Leaves the communicator usable after kTimeout on rank 0 only if all others
+    /// return too.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
-    /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any thread.
+    /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
+    /// thread.
     void abort(const Status& reason);
     /// Waits for nothing: fails what is in flight with kAborted and closes the links. Idempotent.
     void shutdown();

@@ -47,16 +47,17 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, 
         auto link = transport->connect(address->second, request, identity_.secret,
                                        soon.remaining() < deadline.remaining() ? soon : deadline);
         if (!link.is_ok()) {
-            return link.status().with_context(concat("group ", self_.group_name, ": rank ", self_.rank,
-                                                     " cannot connect to rank ", peer, " (",
-                                                     endpoint.host, ", pid ", endpoint.pid, ")"));
+            return link.status().with_context(concat(
+                "group ", self_.group_name, ": rank ", self_.rank, " cannot connect to rank ", peer,
+                " (", endpoint.host, ", pid ", endpoint.pid, ")"));
         }
-        log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ", peer, " over ",
-            to_string(transport->kind()), reasons);
+        log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ",
+            peer, " over ", to_string(transport->kind()), reasons);
         return link;
     }
-    return Status::unavailable(concat("group ", self_.group_name, ": rank ", self_.rank, " has no transport to rank ",
-                                      peer, " on ", endpoint.host, reasons));
+    return Status::unavailable(concat("group ", self_.group_name, ": rank ", self_.rank,
+                                      " has no transport to rank ", peer, " on ", endpoint.host,
+                                      reasons));
 }
 
 transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {
@@ -70,10 +71,11 @@ transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channe
 void ConnectionContext::accepted(const transport::LinkRequest& request,
                                  std::unique_ptr<transport::RecvLink> link) {
     if (request.destination != self_.rank || request.source < 0 || request.source >= self_.size) {
-        runtime_.refused(link->kind(), Status::invalid_argument(concat(
-                                           "a link from rank ", request.source, " to rank ",
-                                           request.destination, " does not belong to rank ", self_.rank,
-                                           " of ", self_.size, " in group ", self_.group_name)));
+        runtime_.refused(link->kind(),
+                         Status::invalid_argument(
+                             concat("a link from rank ", request.source, " to rank ",
+                                    request.destination, " does not belong to rank ", self_.rank,
+                                    " of ", self_.size, " in group ", self_.group_name)));
         return;
     }
     const std::lock_guard lock(mutex_);

@@ -1,7 +1,9 @@
-// A group's pool of links, keyed by peer and channel: connected when first needed, kept until released.
+// A group's pool of links, keyed by peer and channel: connected when first needed, kept until
+// released.
 //
-// This side connects the links on which it sends; those on which it receives turn up when peers connect.
-// Sending members are called under the group's lock; accepted() comes from the background thread.
+// This side connects the links on which it sends; those on which it receives turn up when peers
+// connect. Sending members are called under the group's lock; accepted() comes from the background
+// thread.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,8 @@ class ConnectionContext final : public LinkTable {
     /// The peers' endpoints: to be called once, before anything is sent.
     void register_remote_infos(Roster roster) { roster_ = std::move(roster); }
 
-    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) override;
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
+                                           Deadline deadline) override;
     transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
 
     /// Connects to `peer` now instead of at first use.
@@ -50,14 +53,16 @@ class ConnectionContext final : public LinkTable {
    private:
     using Key = std::pair<Rank, ChannelId>;
 
-    Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel, Deadline deadline);
+    Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel,
+                                                      Deadline deadline);
     Runtime& runtime_;
     const GroupIdentity identity_;
     const Member self_;
     Roster roster_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
-    std::vector<transport::SendLink*> first_senders_;  // of channel 0, by peer: no search on the hot path
-    std::mutex mutex_;                                 // guards receivers_
+    std::vector<transport::SendLink*>
+        first_senders_;  // of channel 0, by peer: no search on the hot path
+    std::mutex mutex_;   // guards receivers_
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;

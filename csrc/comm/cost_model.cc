@@ -24,10 +24,12 @@ constexpr std::size_t kTcpCapacity = 256 * kKiB;
 bool on_one_host(const Roster& roster) {
     const auto first = roster.endpoints.front().addresses.find(TransportKind::kShm);
     if (first == roster.endpoints.front().addresses.end()) return false;
-    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(), [&](const Endpoint& endpoint) {
-        const auto own = endpoint.addresses.find(TransportKind::kShm);
-        return own != endpoint.addresses.end() && transport::shm::same_host(own->second, first->second);
-    });
+    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
+                       [&](const Endpoint& endpoint) {
+                           const auto own = endpoint.addresses.find(TransportKind::kShm);
+                           return own != endpoint.addresses.end() &&
+                                  transport::shm::same_host(own->second, first->second);
+                       });
 }
 
 }  // namespace

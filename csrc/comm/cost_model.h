@@ -9,11 +9,11 @@
 namespace pccl::comm {
 
 struct LinkModel {
-    double round_seconds = 0;          // from a send to its receiver's next send, nothing else going on
-    double message_seconds = 0;        // of a rank's time for each message it sends or receives
-    double seconds_per_byte = 0;       // of a rank's time, for sending or receiving
+    double round_seconds = 0;     // from a send to its receiver's next send, nothing else going on
+    double message_seconds = 0;   // of a rank's time for each message it sends or receives
+    double seconds_per_byte = 0;  // of a rank's time, for sending or receiving
     double reduce_seconds_per_byte = 0;
-    std::size_t capacity = 0;          // bytes that every channel of every link holds
+    std::size_t capacity = 0;  // bytes that every channel of every link holds
 };
 
 /// The same on every rank of `roster`.

@@ -22,7 +22,8 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
         for (const Block& block : *blocks) scratch_count_ = std::max(scratch_count_, block.count);
     }
     rounds_ = cut_.rounds(scratch_count_);
-    scratch_stride_ = cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
+    scratch_stride_ =
+        cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
     const auto scratch_bytes = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;
     if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);
     lanes_.resize(plan_->lanes.size());
@@ -92,7 +93,8 @@ void Execution::next_step(Lane& lane, std::size_t index) {
     if (++lanes_through_ < lanes_.size()) return;
     ++window_round_;
     lanes_through_ = 0;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_through_ += plan_->lanes[i].empty() ? 1 : 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+        lanes_through_ += plan_->lanes[i].empty() ? 1 : 0;
 }
 
 bool Execution::may_run(const Lane& lane, const PlanStep& step) const {
@@ -134,8 +136,9 @@ bool Execution::is_flushed() const {
         if (lane.done) continue;
         const auto& steps = plan_->lanes[i];
         const std::size_t from = lane.round + 1 < rounds_ ? 0 : lane.step;
-        const bool sends = std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(from), steps.end(),
-                                       [](const PlanStep& step) { return step.to != kNoPort; });
+        const bool sends =
+            std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(from), steps.end(),
+                        [](const PlanStep& step) { return step.to != kNoPort; });
         if (sends) return false;
     }
     return true;

@@ -1,11 +1,12 @@
 // The CPU executor: runs one rank's plan over buffers and links, as far as it goes without waiting.
 //
-// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait. Nothing
-// is allocated once an Execution has run a plan of the same size: it is meant to be started again and again.
+// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait.
+// Nothing is allocated once an Execution has run a plan of the same size: it is meant to be started
+// again and again.
 //
-// The program runs once for each window of the data (geometry.h). Lanes pass from one window to the next
-// on their own, unless the program uses scratch: then all lanes of this rank finish a window first, for the
-// next one uses the same scratch.
+// The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
+// next on their own, unless the program uses scratch: then all lanes of this rank finish a window
+// first, for the next one uses the same scratch.
 #pragma once
 
 #include <array>
@@ -36,8 +37,8 @@ class Execution {
     void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
                const abi::CollectiveHeader& header);
 
-    /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors leave
-    /// the links in the middle of a stream.
+    /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
+    /// leave the links in the middle of a stream.
     Result<bool> advance(LinkTable& links, Deadline deadline, bool& moved);
 
     /// Everything that this rank has to send is handed to its links.
@@ -84,19 +85,24 @@ class Execution {
     void copy(const PlanStep& step, std::size_t round);
     void reduce(const PlanStep& step, std::size_t round);
     Status receive(Lane& lane, const PlanStep& step, bool& moved);
-    Status receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link, bool& moved);
-    Status receive_reducing(Lane& lane, const PlanStep& step, transport::RecvLink& link, bool& moved);
+    Status receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+                           bool& moved);
+    Status receive_reducing(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+                            bool& moved);
     Result<std::size_t> fill_carry(Lane& lane, transport::RecvLink& link);
-    void combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming, std::size_t bytes);
+    void combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming,
+                       std::size_t bytes);
     Status send(Lane& lane, const PlanStep& step, bool& moved);
     /// The header for or from `peer`; where only the two of them know a block's length, with that.
-    [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks, Rank peer) const;
+    [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks,
+                                                   Rank peer) const;
     Result<bool> open_send(SendPort& port, const schedule::Port& where);
     Result<bool> open_receive(ReceivePort& port, const schedule::Port& where, bool& moved);
 
     [[nodiscard]] std::size_t length(const schedule::Slice& slice, std::size_t round) const;
     /// The contiguous memory at byte `offset` of a slice, to the end of its block.
-    [[nodiscard]] Span piece(const schedule::Slice& slice, std::size_t round, std::size_t offset) const;
+    [[nodiscard]] Span piece(const schedule::Slice& slice, std::size_t round,
+                             std::size_t offset) const;
     [[nodiscard]] Span outgoing(const Lane& lane, const PlanStep& step) const;
     [[nodiscard]] Span target(Lane& lane, const PlanStep& step);
     Result<bool> flush_links();
@@ -112,8 +118,9 @@ class Execution {
     std::size_t rounds_ = 0;
     std::size_t scratch_stride_ = 0;  // bytes
     std::size_t scratch_count_ = 0;   // elements of the block whose cut scratch follows
-    std::size_t window_round_ = 0;    // the round that lanes may be in, where scratch holds them together
-    std::size_t lanes_through_ = 0;   // lanes that finished it
+    std::size_t window_round_ =
+        0;  // the round that lanes may be in, where scratch holds them together
+    std::size_t lanes_through_ = 0;  // lanes that finished it
     std::size_t lanes_done_ = 0;
     LinkTable* links_ = nullptr;  // during advance()
     Deadline deadline_ = Deadline::never();

@@ -35,11 +35,10 @@ Execution::Span Execution::piece(const Slice& slice, std::size_t round, std::siz
         const Extent extent = cut_.extent(count, round, first % chunks, number);
         const std::size_t bytes = extent.count * operands_->element_bytes;
         if (offset < bytes) {
-            std::byte* base =
-                is_scratch ? const_cast<std::byte*>(scratch_.data()) +
-                                 static_cast<std::size_t>(first) * scratch_stride_
-                           : blocks[static_cast<std::size_t>(block)].data +
-                                 extent.begin * operands_->element_bytes;
+            std::byte* base = is_scratch ? const_cast<std::byte*>(scratch_.data()) +
+                                               static_cast<std::size_t>(first) * scratch_stride_
+                                         : blocks[static_cast<std::size_t>(block)].data +
+                                               extent.begin * operands_->element_bytes;
             return {base + offset, bytes - offset};
         }
         offset -= bytes;
@@ -117,8 +116,9 @@ Status Execution::receive_reducing(Lane& lane, const PlanStep& step, transport::
 
 Result<std::size_t> Execution::fill_carry(Lane& lane, transport::RecvLink& link) {
     const std::size_t missing = operands_->element_bytes - lane.carried;
-    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                          link.receive(kCollectiveChannel, {lane.carry.data() + lane.carried, missing}));
+    PCCL_ASSIGN_OR_RETURN(
+        const std::size_t bytes,
+        link.receive(kCollectiveChannel, {lane.carry.data() + lane.carried, missing}));
     lane.carried += bytes;
     return lane.carried;
 }
@@ -157,9 +157,9 @@ Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
         if (span.bytes == 0) break;
         PCCL_ASSIGN_OR_RETURN(const bool open, open_send(port, plan_->send_ports[index]));
         if (!open) break;
-        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                              port.link->send(kCollectiveChannel, {span.data, span.bytes},
-                                              transport::Flush::kNow));
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t bytes,
+            port.link->send(kCollectiveChannel, {span.data, span.bytes}, transport::Flush::kNow));
         if (bytes == 0) break;
         lane.sent += bytes;
         moved = true;
@@ -196,8 +196,9 @@ Result<bool> Execution::open_receive(ReceivePort& port, const schedule::Port& wh
     if (port.link == nullptr) port.link = links_->receive_link(where.peer, where.channel);
     if (port.link == nullptr) return false;
     const auto header = std::as_writable_bytes(std::span(&port.header, 1));
-    PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                          port.link->receive(kCollectiveChannel, header.subspan(port.header_received)));
+    PCCL_ASSIGN_OR_RETURN(
+        const std::size_t bytes,
+        port.link->receive(kCollectiveChannel, header.subspan(port.header_received)));
     port.header_received += bytes;
     moved |= bytes > 0;
     if (port.header_received < sizeof port.header) return false;

@@ -14,9 +14,9 @@ std::string describe(const abi::CollectiveHeader& header) {
     const std::string what =
         reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
     return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
-                  to_string(static_cast<DataType>(header.data_type)), ", root ", header.root, ", by ",
-                  schedule::to_string(static_cast<schedule::Algorithm>(header.algorithm)), " in windows of ",
-                  header.window, ")");
+                  to_string(static_cast<DataType>(header.data_type)), ", root ", header.root,
+                  ", by ", schedule::to_string(static_cast<schedule::Algorithm>(header.algorithm)),
+                  " in windows of ", header.window, ")");
 }
 
 Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs, Rank peer) {
@@ -24,8 +24,9 @@ Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& t
     if (theirs.magic != abi::kCollectiveMagic)
         return Status::peer_lost(peer, concat("rank ", peer, " sent bytes that are no collective"));
     return Status::mismatch(
-        peer, concat("ranks disagree: this rank runs ", describe(ours), " but rank ", peer, " runs ",
-                     describe(theirs), "; call the same collectives in the same order on all ranks"));
+        peer,
+        concat("ranks disagree: this rank runs ", describe(ours), " but rank ", peer, " runs ",
+               describe(theirs), "; call the same collectives in the same order on all ranks"));
 }
 
 }  // namespace pccl::comm

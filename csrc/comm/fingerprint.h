@@ -11,8 +11,8 @@ namespace pccl::comm {
 /// "all_reduce #7 (sum of 1024 float32, by one_shot)": for messages.
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);
 
-/// ok when `theirs` is what `ours` is; else kMismatch that says both sides, or kPeerLost where `theirs` is
-/// no header at all.
+/// ok when `theirs` is what `ours` is; else kMismatch that says both sides, or kPeerLost where
+/// `theirs` is no header at all.
 [[nodiscard]] Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
                              Rank peer);
 

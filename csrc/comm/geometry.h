@@ -1,8 +1,8 @@
-// How a block is cut: into windows that a program runs over one after the other, and each window into the
-// chunks that the program's slices name.
+// How a block is cut: into windows that a program runs over one after the other, and each window
+// into the chunks that the program's slices name.
 //
-// Every rank computes the same cut from the same numbers. Chunk boundaries fall on cache lines; the last
-// chunks of a window may be shorter, or empty, and messages of no bytes are not sent.
+// Every rank computes the same cut from the same numbers. Chunk boundaries fall on cache lines; the
+// last chunks of a window may be shorter, or empty, and messages of no bytes are not sent.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,10 @@ struct Cut {
         const std::size_t even = (length + parts - 1) / parts;
         return (even + grain - 1) / grain * grain;
     }
-    /// Chunks [first, first + number) of round `round` of a block of `block_count` elements: they adjoin.
-    [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int first, int number) const {
+    /// Chunks [first, first + number) of round `round` of a block of `block_count` elements: they
+    /// adjoin.
+    [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int first,
+                                int number) const {
         const std::size_t start = std::min(round * window, block_count);
         const std::size_t length = std::min(window, block_count - start);
         const std::size_t chunk = chunk_length(length);

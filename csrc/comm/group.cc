@@ -47,9 +47,11 @@ Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeou
 }
 
 Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout timeout) {
-    const bool any = envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
+    const bool any =
+        envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
     if (!any && (envelope.peer < 0 || envelope.peer >= size_))
-        return Status::invalid_argument(concat("rank ", envelope.peer, " is not in group ", name_, " of ", size_));
+        return Status::invalid_argument(
+            concat("rank ", envelope.peer, " is not in group ", name_, " of ", size_));
     auto message = std::make_shared<MessageOperation>(envelope);
     message->begin(shared_from_this(), deadline(timeout));
     {
@@ -79,7 +81,8 @@ Result<std::shared_ptr<CollectiveOperation>> Group::enqueue(const Collective& co
                                                             OptionalTimeout timeout) {
     PCCL_TRY(check(collective));
     if (runtime_.is_forked())
-        return Status::unavailable(concat("group ", name_, " belongs to the parent of this forked process; "
+        return Status::unavailable(concat("group ", name_,
+                                          " belongs to the parent of this forked process; "
                                           "make a new group here, in a process started by spawn"));
     const std::lock_guard lock(mutex_);
     if (!broken_.is_ok()) return broken_;
@@ -147,14 +150,16 @@ Status Group::advance_collectives(bool& moved) {
 }
 
 Status Group::too_late(const Operation& operation) const {
-    return Status::timeout(concat("timed out: the timeout passed while waiting for ", operation.awaited()));
+    return Status::timeout(
+        concat("timed out: the timeout passed while waiting for ", operation.awaited()));
 }
 
 void Group::end_collective(Status status) {
     auto operation = std::move(collectives_.front());
     collectives_.pop_front();
     operation->finish(std::move(status));
-    // Only the caller of run() holds the other reference of a synchronous operation, and it is looking.
+    // Only the caller of run() holds the other reference of a synchronous operation, and it is
+    // looking.
     if (operation->has_callbacks()) ended_.push_back(std::move(operation));
 }
 

@@ -1,8 +1,10 @@
-// The moving part of a communicator: the order of its operations, and the lock under which they advance.
+// The moving part of a communicator: the order of its operations, and the lock under which they
+// advance.
 //
-// Collectives run one at a time in the order of submission; messages beside them. Whoever waits advances
-// the whole group (a synchronous call therefore runs on its caller's thread, start to end); the runtime's
-// thread does while asynchronous operations are in flight. Threads take turns, one step each.
+// Collectives run one at a time in the order of submission; messages beside them. Whoever waits
+// advances the whole group (a synchronous call therefore runs on its caller's thread, start to
+// end); the runtime's thread does while asynchronous operations are in flight. Threads take turns,
+// one step each.
 #pragma once
 
 #include <atomic>
@@ -34,7 +36,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
     Result<Event> post(MessageOperation::Envelope envelope, OptionalTimeout timeout);
 
-    /// Advances the group on this thread until `operation` is done (or, with kFlushed, has sent all it has).
+    /// Advances the group on this thread until `operation` is done (or, with kFlushed, has sent all
+    /// it has).
     enum class Until : bool { kDone, kFlushed };
     Status help(Operation& operation, Until until, Deadline deadline);
 

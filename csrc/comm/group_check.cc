@@ -12,7 +12,8 @@ using schedule::CollectiveKind;
 
 /// Whether only the root has this side of the collective.
 bool is_root_only(CollectiveKind kind, Buffer buffer) {
-    if (buffer == Buffer::kInput) return kind == CollectiveKind::kScatter || kind == CollectiveKind::kBroadcast;
+    if (buffer == Buffer::kInput)
+        return kind == CollectiveKind::kScatter || kind == CollectiveKind::kBroadcast;
     return kind == CollectiveKind::kGather || kind == CollectiveKind::kReduce;
 }
 
@@ -20,12 +21,12 @@ Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int 
     const bool is_input = buffer == Buffer::kInput;
     const auto& given = is_input ? collective.inputs : collective.outputs;
     const bool absent = is_root_only(collective.kind, buffer) && rank != collective.root;
-    const auto needed = static_cast<std::size_t>(
-        absent ? 0 : schedule::blocks(collective.kind, buffer, ranks));
+    const auto needed =
+        static_cast<std::size_t>(absent ? 0 : schedule::blocks(collective.kind, buffer, ranks));
     if (given.size() != needed)
-        return Status::invalid_argument(concat(schedule::to_string(collective.kind), " on rank ", rank, " of ",
-                                               ranks, " takes ", needed, is_input ? " input" : " output",
-                                               " blocks, not ", given.size()));
+        return Status::invalid_argument(concat(
+            schedule::to_string(collective.kind), " on rank ", rank, " of ", ranks, " takes ",
+            needed, is_input ? " input" : " output", " blocks, not ", given.size()));
     for (const Block& block : given)
         if (block.count > 0 && block.data == nullptr)
             return Status::invalid_argument("a block that is not empty has no memory");
@@ -41,20 +42,22 @@ Status check_own_block(const Collective& collective, Rank rank) {
     const std::size_t input = own(collective.inputs);
     const std::size_t output = own(collective.outputs);
     if (input == output) return Status::ok();
-    return Status::invalid_argument(concat(schedule::to_string(collective.kind), ": rank ", rank,
-                                           " gives ", input, " elements as its own input block but ",
-                                           output, " as the output block for it"));
+    return Status::invalid_argument(
+        concat(schedule::to_string(collective.kind), ": rank ", rank, " gives ", input,
+               " elements as its own input block but ", output, " as the output block for it"));
 }
 
 }  // namespace
 
 Status Group::check(const Collective& collective) const {
     if (schedule::is_rooted(collective.kind) && (collective.root < 0 || collective.root >= size_))
-        return Status::invalid_argument(concat("root ", collective.root, " is not in group ", name_, " of ", size_));
+        return Status::invalid_argument(
+            concat("root ", collective.root, " is not in group ", name_, " of ", size_));
     PCCL_TRY(check_blocks(collective, Buffer::kInput, rank_, size_));
     PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank_, size_));
     PCCL_TRY(check_own_block(collective, rank_));
-    return reduces(collective.kind) ? combine_for(collective.type, collective.op).status() : Status::ok();
+    return reduces(collective.kind) ? combine_for(collective.type, collective.op).status()
+                                    : Status::ok();
 }
 
 }  // namespace pccl::comm

@@ -9,9 +9,10 @@ namespace pccl::comm {
 class LinkTable {
    public:
     virtual ~LinkTable() = default;
-    /// The link for sending to `peer`, connected now if it was not. May block for as long as the peer's
-    /// process takes to accept; kTimeout and kPeerLost name the peer.
-    virtual Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) = 0;
+    /// The link for sending to `peer`, connected now if it was not. May block for as long as the
+    /// peer's process takes to accept; kTimeout and kPeerLost name the peer.
+    virtual Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
+                                                   Deadline deadline) = 0;
     /// The link on which `peer` sends, or null until it has connected.
     virtual transport::RecvLink* receive_link(Rank peer, ChannelId channel) = 0;
 };

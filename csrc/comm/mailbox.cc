@@ -40,9 +40,9 @@ Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
             in_header ? head.subspan(moved_)
                       : transport::Bytes(envelope_.data + past, envelope_.bytes - past);
         const bool more = in_header && envelope_.bytes > 0;
-        PCCL_ASSIGN_OR_RETURN(
-            const std::size_t bytes,
-            link->send(kMessageChannel, rest, more ? transport::Flush::kLater : transport::Flush::kNow));
+        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
+                              link->send(kMessageChannel, rest,
+                                         more ? transport::Flush::kLater : transport::Flush::kNow));
         if (bytes == 0) return false;
         moved_ += bytes;
         moved = true;
@@ -79,7 +79,8 @@ Status Mailbox::length_error(const MessageOperation& receive, Rank source, std::
 Status Mailbox::advance(LinkTable& links, bool& moved, Ended& ended) {
     if (pending_ == 0) return Status::ok();
     const std::size_t before = ended.size();
-    std::erase_if(receives_, [&](const MessagePtr& receive) { return take_waiting(receive, ended); });
+    std::erase_if(receives_,
+                  [&](const MessagePtr& receive) { return take_waiting(receive, ended); });
     deliver_to_self(ended);
     PCCL_TRY(advance_sends(links, moved, ended));
     for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank)
@@ -117,7 +118,8 @@ Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, Ended& 
         if (source.header_received < sizeof source.header) {
             const Status read = read_header(rank, source, *link, moved);
             // Any source may still send when one of them has left.
-            const bool others = source.header_received == 0 && receives_.front()->envelope().peer == kAnySource;
+            const bool others =
+                source.header_received == 0 && receives_.front()->envelope().peer == kAnySource;
             if (!read.is_ok()) return others && sources_.size() > 2 ? Status::ok() : read;
             if (source.header_received < sizeof source.header) return Status::ok();
         }
@@ -141,9 +143,9 @@ Status Mailbox::read_header(Rank rank, Source& source, transport::RecvLink& link
 }
 
 Mailbox::MessagePtr Mailbox::take_receive(Rank source, std::int32_t tag) {
-    const auto found = std::find_if(receives_.begin(), receives_.end(), [&](const MessagePtr& receive) {
-        return receive->wants(source, tag);
-    });
+    const auto found =
+        std::find_if(receives_.begin(), receives_.end(),
+                     [&](const MessagePtr& receive) { return receive->wants(source, tag); });
     if (found == receives_.end()) return nullptr;
     MessagePtr receive = *found;
     receives_.erase(found);
@@ -161,8 +163,8 @@ void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
         source.into->mark_started();
         source.into->moved_ = sizeof source.header;
     } else if (bytes <= kMaxAside && source.waiting_bytes <= kMaxAside - bytes) {
-        source.aside = std::make_unique<Message>(
-            Message{source.header.tag, std::vector<std::byte>(bytes)});
+        source.aside =
+            std::make_unique<Message>(Message{source.header.tag, std::vector<std::byte>(bytes)});
     }
 }
 
@@ -171,8 +173,9 @@ Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& lin
     std::byte* data = source.into ? source.into->envelope().data : source.aside->bytes.data();
     while (source.payload_received < source.header.bytes) {
         const std::size_t missing = source.header.bytes - source.payload_received;
-        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                              link.receive(kMessageChannel, {data + source.payload_received, missing}));
+        PCCL_ASSIGN_OR_RETURN(
+            const std::size_t bytes,
+            link.receive(kMessageChannel, {data + source.payload_received, missing}));
         if (bytes == 0) return Status::ok();
         source.payload_received += bytes;
         moved = true;
@@ -190,13 +193,15 @@ Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& lin
 bool Mailbox::take_waiting(const MessagePtr& receive, Ended& ended) {
     for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank) {
         Source& source = sources_[static_cast<std::size_t>(rank)];
-        const auto found = std::find_if(source.waiting.begin(), source.waiting.end(),
-                                        [&](const Message& m) { return receive->wants(rank, m.tag); });
+        const auto found =
+            std::find_if(source.waiting.begin(), source.waiting.end(),
+                         [&](const Message& m) { return receive->wants(rank, m.tag); });
         if (found == source.waiting.end()) continue;
         const bool fits = found->bytes.size() == receive->envelope().bytes;
         if (fits && !found->bytes.empty())
             std::memcpy(receive->envelope().data, found->bytes.data(), found->bytes.size());
-        end(receive, fits ? Status::ok() : length_error(*receive, rank, found->bytes.size()), rank, ended);
+        end(receive, fits ? Status::ok() : length_error(*receive, rank, found->bytes.size()), rank,
+            ended);
         source.waiting_bytes -= found->bytes.size();
         source.waiting.erase(found);
         return true;
@@ -220,9 +225,10 @@ void Mailbox::deliver_to_self(Ended& ended) {
 
 Status Mailbox::expire(Ended& ended) {
     const auto late = [](const MessageOperation& message) {
-        return Status::timeout(concat(message.describe(), " timed out: the timeout passed while waiting for ",
-                                      message.awaited()),
-                               message.envelope().peer);
+        return Status::timeout(
+            concat(message.describe(), " timed out: the timeout passed while waiting for ",
+                   message.awaited()),
+            message.envelope().peer);
     };
     std::erase_if(receives_, [&](const MessagePtr& receive) {
         if (!receive->deadline().passed()) return false;

@@ -1,9 +1,9 @@
 // Point-to-point messages of a group: tags, any source, any order.
 //
-// A message is a header and its bytes on the message channel of the link to the receiver. Sends to one
-// peer go out in order. A message that has arrived and that nobody asked for stays in its link, until a
-// receive for a later one is posted: then it is put aside in memory (at most kMaxAside a source), so that
-// tags may be received in any order. Used under the group's lock.
+// A message is a header and its bytes on the message channel of the link to the receiver. Sends to
+// one peer go out in order. A message that has arrived and that nobody asked for stays in its link,
+// until a receive for a later one is posted: then it is put aside in memory (at most kMaxAside a
+// source), so that tags may be received in any order. Used under the group's lock.
 #pragma once
 
 #include <cstddef>
@@ -59,13 +59,15 @@ class Mailbox {
    public:
     using MessagePtr = std::shared_ptr<MessageOperation>;
 
-    Mailbox(Rank self, int size) : self_(self), sources_(static_cast<std::size_t>(size)),
-                                   outgoing_(static_cast<std::size_t>(size)) {}
+    Mailbox(Rank self, int size)
+        : self_(self),
+          sources_(static_cast<std::size_t>(size)),
+          outgoing_(static_cast<std::size_t>(size)) {}
 
     void post(MessagePtr message);
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
-    /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks the
-    /// group; a message that is too late without having begun ends alone.
+    /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
+    /// the group; a message that is too late without having begun ends alone.
     Status advance(LinkTable& links, bool& moved, std::vector<std::shared_ptr<Operation>>& ended);
     /// Ends every message with `reason`.
     void fail_all(const Status& reason, std::vector<std::shared_ptr<Operation>>& ended);
@@ -92,14 +94,16 @@ class Mailbox {
     Status advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended);
     Status read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved);
     void match_front(Rank rank, Source& source, Ended& ended);
-    Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved, Ended& ended);
+    Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
+                        Ended& ended);
     [[nodiscard]] bool is_wanted(Rank rank) const;
     MessagePtr take_receive(Rank source, std::int32_t tag);
     bool take_waiting(const MessagePtr& receive, Ended& ended);
     void deliver_to_self(Ended& ended);
     Status expire(Ended& ended);
     void end(const MessagePtr& message, Status status, Rank source, Ended& ended);
-    [[nodiscard]] Status length_error(const MessageOperation& receive, Rank source, std::size_t sent) const;
+    [[nodiscard]] Status length_error(const MessageOperation& receive, Rank source,
+                                      std::size_t sent) const;
 
     Rank self_;
     std::vector<Source> sources_;

@@ -8,19 +8,20 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::int32_t kArrived = kReservedTags;
-constexpr std::int32_t kGo = kReservedTags + 1;
+constexpr std::int32_t kArrivedTag = kReservedTags;
+constexpr std::int32_t kGoTag = kReservedTags + 1;
 
 enum class Answer : std::uint8_t { kGo = 1, kSomeMissing = 2 };
 
 Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     std::byte token{1};
-    PCCL_ASSIGN_OR_RETURN(const Event arrived, comm.send(0, kArrived, {&token, 1}, timeout));
-    PCCL_ASSIGN_OR_RETURN(const Event go, comm.receive(0, kGo, {&token, 1}, timeout));
+    PCCL_ASSIGN_OR_RETURN(const Event arrived, comm.send(0, kArrivedTag, {&token, 1}, timeout));
+    PCCL_ASSIGN_OR_RETURN(const Event go, comm.receive(0, kGoTag, {&token, 1}, timeout));
     const Status sent = arrived.wait();
     const Status answered = sent.is_ok() ? go.wait() : sent;
     if (!answered.is_ok())
-        return answered.with_context("monitored barrier: rank 0 has not answered (it may have timed out)");
+        return answered.with_context(
+            "monitored barrier: rank 0 has not answered (it may have timed out)");
     if (token == std::byte{static_cast<std::uint8_t>(Answer::kGo)}) return Status::ok();
     return Status::timeout("monitored barrier: rank 0 timed out waiting for other ranks");
 }
@@ -28,7 +29,7 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
 Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ranks) {
     const std::byte token{static_cast<std::uint8_t>(answer)};
     for (const Rank rank : ranks) {
-        PCCL_ASSIGN_OR_RETURN(const Event sent, comm.send(rank, kGo, {&token, 1}));
+        PCCL_ASSIGN_OR_RETURN(const Event sent, comm.send(rank, kGoTag, {&token, 1}));
         PCCL_TRY(sent.wait());
     }
     return Status::ok();
@@ -38,8 +39,9 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
     std::vector<std::byte> tokens(static_cast<std::size_t>(comm.size()));
     std::vector<Event> reports;
     for (Rank rank = 1; rank < comm.size(); ++rank) {
-        PCCL_ASSIGN_OR_RETURN(reports.emplace_back(),
-                              comm.receive(rank, kArrived, {&tokens[static_cast<std::size_t>(rank)], 1}, timeout));
+        PCCL_ASSIGN_OR_RETURN(
+            reports.emplace_back(),
+            comm.receive(rank, kArrivedTag, {&tokens[static_cast<std::size_t>(rank)], 1}, timeout));
     }
     std::vector<Rank> present;
     std::vector<Rank> missing;
@@ -51,17 +53,19 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
     if (missing.empty()) return answer_all(comm, Answer::kGo, present);
     std::string names;
     for (const Rank rank : missing) names += concat(names.empty() ? "" : ", ", rank);
-    const std::string text = concat("monitored barrier timed out after ", timeout.count(),
-                                    " ms: ranks that have not arrived: ", wait_all ? "" : "first is ", "rank ",
-                                    names);
+    const std::string text =
+        concat("monitored barrier timed out after ", timeout.count(),
+               " ms: ranks that have not arrived: ", wait_all ? "" : "first is ", "rank ", names);
     const Status told = answer_all(comm, Answer::kSomeMissing, present);
-    return Status::timeout(told.is_ok() ? text : concat(text, "; ", told.message()), missing.front());
+    return Status::timeout(told.is_ok() ? text : concat(text, "; ", told.message()),
+                           missing.front());
 }
 
 }  // namespace
 
 Status monitored_barrier_on(Communicator& comm, std::chrono::milliseconds timeout, bool wait_all) {
-    return comm.rank() == 0 ? collect_reports(comm, timeout, wait_all) : report_to_root(comm, timeout);
+    return comm.rank() == 0 ? collect_reports(comm, timeout, wait_all)
+                            : report_to_root(comm, timeout);
 }
 
 }  // namespace pccl::comm

@@ -43,7 +43,9 @@ class Operation {
     /// How it ended; ok while it runs.
     [[nodiscard]] Status status() const { return is_done() ? status_ : Status::ok(); }
     [[nodiscard]] Rank source() const { return is_done() ? source_ : kNoRank; }
-    [[nodiscard]] Timing timing() const { return is_done() ? timing_ : Timing{timing_.issued, {}, {}}; }
+    [[nodiscard]] Timing timing() const {
+        return is_done() ? timing_ : Timing{timing_.issued, {}, {}};
+    }
     void on_done(std::function<void(const Status&)> callback);
     [[nodiscard]] bool has_callbacks();
     /// Runs the callbacks of an operation that is done.
@@ -54,7 +56,8 @@ class Operation {
     void release_group() { group_.reset(); }
 
    protected:
-    /// Makes the object ready for a new run; `group` may be null for operations that nobody waits for.
+    /// Makes the object ready for a new run; `group` may be null for operations that nobody waits
+    /// for.
     void begin(std::shared_ptr<Group> group, Deadline deadline);
     void mark_started();
 

@@ -1,7 +1,8 @@
 // A plan: one rank's program made ready to run, for one kind of call.
 //
-// Ports replace (peer, channel) pairs, so that the executor looks a link up once an operation; the cut says
-// how much of each block a round moves. Plans hold no buffers and are shared by all operations of a shape.
+// Ports replace (peer, channel) pairs, so that the executor looks a link up once an operation; the
+// cut says how much of each block a round moves. Plans hold no buffers and are shared by all
+// operations of a shape.
 #pragma once
 
 #include <memory>
@@ -35,6 +36,7 @@ struct Plan {
 };
 
 [[nodiscard]] Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,
-                                                            const schedule::Shape& shape, Rank rank);
+                                                            const schedule::Shape& shape,
+                                                            Rank rank);
 
 }  // namespace pccl::comm

@@ -6,7 +6,6 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 
-
 namespace pccl::comm {
 namespace {
 
@@ -89,7 +88,8 @@ Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, Dea
     PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
     const auto text = store.get(kRosterKey, deadline);
     if (!text.is_ok())
-        return text.status().with_context("rank 0 has not gathered the group (a rank may be missing)");
+        return text.status().with_context(
+            "rank 0 has not gathered the group (a rank may be missing)");
     return parse(*text, size);
 }
 

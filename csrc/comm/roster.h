@@ -19,8 +19,8 @@ struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
 };
 
-// In this order, with the group enrolled in its runtime between the two: whoever holds the roster may
-// connect at once, for every rank in it knows the secret and accepts.
+// In this order, with the group enrolled in its runtime between the two: whoever holds the roster
+// may connect at once, for every rank in it knows the secret and accepts.
 
 /// For a group of one rank, and for rank 0 to publish.
 [[nodiscard]] Result<GroupIdentity> fresh_identity();
@@ -28,8 +28,8 @@ struct Roster {
 /// kTimeout when rank 0 has not come.
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline);
 
-/// Publishes `mine`, and returns what rank 0 collected from all `size` ranks. Errors: kTimeout names the
-/// rank that has not published; kUnavailable when the store fails.
+/// Publishes `mine`, and returns what rank 0 collected from all `size` ranks. Errors: kTimeout
+/// names the rank that has not published; kUnavailable when the store fails.
 [[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size,
                                              Deadline deadline);
 

@@ -53,7 +53,8 @@ Result<std::shared_ptr<Runtime>> Runtime::of_process() {
     if (auto runtime = current.lock()) {
         if (!runtime->is_forked()) return runtime;
         return Status::unavailable(
-            "this process was forked from one that uses pccl; start workers with spawn or forkserver, "
+            "this process was forked from one that uses pccl; start workers with spawn or "
+            "forkserver, "
             "or fork before the first group is made");
     }
     PCCL_ASSIGN_OR_RETURN(const auto allowed, configured_transports());
@@ -79,8 +80,10 @@ Status Runtime::start() {
     if (!stop_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
     PCCL_TRY(watch_input(arrivals_.get(), stop_.get()));
     for (const auto& transport : transports_)
-        if (transport->accept_fd() >= 0) PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
-    acceptor_ = std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
+        if (transport->accept_fd() >= 0)
+            PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
+    acceptor_ =
+        std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
     return Status::ok();
 }
 
@@ -119,7 +122,8 @@ void Runtime::notify() {
     work_.notify_one();
     const std::lock_guard lock(mutex_);
     if (progress_ == nullptr)
-        progress_ = std::make_unique<BackgroundThread>("pccl-progress", [this] { progress_until_stopped(); });
+        progress_ = std::make_unique<BackgroundThread>("pccl-progress",
+                                                       [this] { progress_until_stopped(); });
 }
 
 void Runtime::accept_until_stopped() {

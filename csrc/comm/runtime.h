@@ -1,9 +1,9 @@
 // What the groups of one process share: its transports, its sleep, and two background threads.
 //
-// The acceptor accepts connections whenever peers make them. It never waits for anything else, so that
-// connecting cannot deadlock, however many ranks connect to one another at once. The progress thread,
-// started by the first asynchronous operation, carries on operations that nobody waits for. Both sleep in
-// the kernel while there is nothing to do.
+// The acceptor accepts connections whenever peers make them. It never waits for anything else, so
+// that connecting cannot deadlock, however many ranks connect to one another at once. The progress
+// thread, started by the first asynchronous operation, carries on operations that nobody waits for.
+// Both sleep in the kernel while there is nothing to do.
 #pragma once
 
 #include <atomic>
@@ -40,10 +40,11 @@ class PCCL_API Runtime final : public transport::Acceptor {
 
     /// The transports that this machine and `allowed` permit. kUnavailable when none is left.
     static Result<std::shared_ptr<Runtime>> create(transport::TransportFlags allowed);
-    /// The runtime that all groups of this process share while any of them lives. kUnavailable in a child
-    /// of fork().
+    /// The runtime that all groups of this process share while any of them lives. kUnavailable in a
+    /// child of fork().
     static Result<std::shared_ptr<Runtime>> of_process();
-    /// With transports of the caller's (a loopback fabric, in tests), which take `waiter` for their own.
+    /// With transports of the caller's (a loopback fabric, in tests), which take `waiter` for their
+    /// own.
     static Result<std::shared_ptr<Runtime>> with(std::shared_ptr<transport::Waiter> waiter,
                                                  Transports transports);
     ~Runtime() override;
@@ -57,7 +58,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
         return transports_;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
-    /// Whether this process is a child of the one that made the runtime: its thread and links are not here.
+    /// Whether this process is a child of the one that made the runtime: its thread and links are
+    /// not here.
     [[nodiscard]] bool is_forked() const;
 
     void enroll(const transport::GroupId& group, const transport::Secret& secret,

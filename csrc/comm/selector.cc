@@ -12,8 +12,8 @@ namespace {
 
 using schedule::Algorithm;
 
-/// Ranks see different lengths: the choice may depend on the group only, and every message goes straight
-/// to its receiver.
+/// Ranks see different lengths: the choice may depend on the group only, and every message goes
+/// straight to its receiver.
 bool is_per_pair(CollectiveKind kind) {
     return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
            kind == CollectiveKind::kScatter;
@@ -36,14 +36,16 @@ std::span<const Block> known_blocks(const Collective& collective) {
                : collective.outputs;
 }
 
-/// No message of any rank is longer, in chunks. (The longest of this rank's plan would not do: ranks of a
-/// tree or a butterfly differ, and all must cut alike.)
+/// No message of any rank is longer, in chunks. (The longest of this rank's plan would not do:
+/// ranks of a tree or a butterfly differ, and all must cut alike.)
 int longest_message(Algorithm algorithm, const schedule::Shape& shape) {
     const bool gathers_blocks = algorithm == Algorithm::kRecursiveDoubling ||
-                                algorithm == Algorithm::kRecursiveHalving || algorithm == Algorithm::kBruck;
+                                algorithm == Algorithm::kRecursiveHalving ||
+                                algorithm == Algorithm::kBruck;
     if (!gathers_blocks) return 1;
-    return shape.chunks * std::max(schedule::blocks(shape.kind, schedule::Buffer::kInput, shape.ranks),
-                                   schedule::blocks(shape.kind, schedule::Buffer::kOutput, shape.ranks));
+    return shape.chunks *
+           std::max(schedule::blocks(shape.kind, schedule::Buffer::kInput, shape.ranks),
+                    schedule::blocks(shape.kind, schedule::Buffer::kOutput, shape.ranks));
 }
 
 /// The value for `kind` in "all_reduce=ring,all_gather=bruck", or empty.
@@ -81,8 +83,9 @@ Selector::Key Selector::key_of(const Collective& collective) {
 
 Result<const Choice*> Selector::choose(const Collective& collective) {
     const Key key = key_of(collective);
-    const std::uint64_t slot = mixed(mixed(key.count, key.digest), static_cast<std::uint64_t>(key.kind) * 64 +
-                                                                       static_cast<std::uint64_t>(key.type));
+    const std::uint64_t slot =
+        mixed(mixed(key.count, key.digest),
+              static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.type));
     Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
     if (entry.choice.plan == nullptr || entry.key != key) {
         PCCL_ASSIGN_OR_RETURN(entry.choice, decide(key));
@@ -99,7 +102,8 @@ std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::
         if (uneven && !takes_uneven(algorithm, kind)) continue;
         schedule::Shape shape{.kind = kind, .ranks = ranks_};
         shape.chunks = schedule::chunk_granularity(algorithm, kind, ranks_);
-        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape, static_cast<double>(bytes)))});
+        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape,
+                                                                   static_cast<double>(bytes)))});
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
@@ -119,7 +123,8 @@ Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) con
                                            schedule::to_string(key.kind), "; these can: ", names));
 }
 
-Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind, Rank root) {
+Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind,
+                                                   Rank root) {
     auto& plan = plans_[{algorithm, kind, root}];
     if (plan == nullptr) {
         const schedule::Shape shape{.kind = kind,
@@ -140,13 +145,15 @@ Result<Choice> Selector::decide(const Key& key) {
     PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, key.kind, key.root));
     const schedule::Shape& shape = choice.plan->shape;
     // A FIFO of the schedule holds `slots` messages, so that many must fit into a channel.
-    const std::size_t message = links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof choice.header;
+    const std::size_t message =
+        links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof choice.header;
     const int longest = longest_message(algorithm, shape);
     PCCL_ASSERT(choice.plan->longest_message <= longest);
     const std::size_t chunk = message / static_cast<std::size_t>(longest);
     choice.cut.grain = std::max<std::size_t>(kCacheLine / element, 1);
     choice.cut.chunks = shape.chunks;
-    const std::size_t elements = std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
+    const std::size_t elements =
+        std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
     choice.cut.window = elements * static_cast<std::size_t>(shape.chunks);
     choice.header = {.magic = abi::kCollectiveMagic,
                      .kind = static_cast<std::uint8_t>(key.kind),

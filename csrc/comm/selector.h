@@ -1,8 +1,8 @@
 // Chooses the algorithm and the cut of a collective, alike on every rank.
 //
-// The choice is a pure function of what all ranks know: the roster, the collective, and the lengths of
-// blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter) it depends
-// on the group alone. Choices are cached: a repeated call costs one comparison.
+// The choice is a pure function of what all ranks know: the roster, the collective, and the lengths
+// of blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter)
+// it depends on the group alone. Choices are cached: a repeated call costs one comparison.
 #pragma once
 
 #include <array>
@@ -58,14 +58,17 @@ class Selector {
 
     [[nodiscard]] static Key key_of(const Collective& collective);
     Result<Choice> decide(const Key& key);
-    Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind, Rank root);
-    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key, std::size_t bytes) const;
+    Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
+                                             Rank root);
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key,
+                                                            std::size_t bytes) const;
 
     const int ranks_;
     const Rank rank_;
     const LinkModel links_;
     std::array<Entry, 32> recent_;
-    std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>> plans_;
+    std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>>
+        plans_;
 };
 
 }  // namespace pccl::comm

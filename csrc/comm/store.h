@@ -1,7 +1,8 @@
-// The rendezvous store: a small shared dictionary through which the ranks of a group find each other.
+// The rendezvous store: a small shared dictionary through which the ranks of a group find each
+// other.
 //
-// Implementations: FileStore, TcpStore (rendezvous/), and adaptors over torch's stores in torch/ and
-// bindings/. Keys are at most 256 bytes, values at most 64 KiB. Safe from one thread at a time.
+// Implementations: FileStore, TcpStore (rendezvous/), and adaptors over torch's stores in torch/
+// and bindings/. Keys are at most 256 bytes, values at most 64 KiB. Safe from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,13 @@ class Store {
 };
 
 /// The same store with "<prefix>/" before every key.
-[[nodiscard]] PCCL_API std::shared_ptr<Store> prefixed(std::shared_ptr<Store> store, std::string prefix);
+[[nodiscard]] PCCL_API std::shared_ptr<Store> prefixed(std::shared_ptr<Store> store,
+                                                       std::string prefix);
 
-/// "tcp://host:port" (rank 0 listens there, "[::1]" for IPv6 addresses) or "file:///path" (a file that must
-/// not exist before the job, on a disk that all ranks see). kInvalidArgument says what is wrong with `url`.
-[[nodiscard]] PCCL_API Result<std::shared_ptr<Store>> open_store(const std::string& url, Rank rank, int size,
-                                                                 Deadline deadline);
+/// "tcp://host:port" (rank 0 listens there, "[::1]" for IPv6 addresses) or "file:///path" (a file
+/// that must not exist before the job, on a disk that all ranks see). kInvalidArgument says what is
+/// wrong with `url`.
+[[nodiscard]] PCCL_API Result<std::shared_ptr<Store>> open_store(const std::string& url, Rank rank,
+                                                                 int size, Deadline deadline);
 
 }  // namespace pccl::comm

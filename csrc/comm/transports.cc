@@ -3,18 +3,24 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/tcp/tcp_transport.h"
 
 namespace pccl::comm {
 namespace {
 
 using transport::TransportKind;
 
-Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind, transport::Waiter& waiter) {
+Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
+                                                             transport::Waiter& waiter) {
     if (kind == TransportKind::kShm) {
         PCCL_ASSIGN_OR_RETURN(auto made, transport::shm::ShmTransport::create(waiter));
         return std::unique_ptr<transport::Transport>(std::move(made));
     }
-    return Status::unsupported("not in this build");
+    const Config& config = process_config();
+    PCCL_ASSIGN_OR_RETURN(auto made, transport::tcp::TcpTransport::create(
+                                         waiter, {.interface = config.socket_ifname,
+                                                  .data_sockets = config.tcp_sockets}));
+    return std::unique_ptr<transport::Transport>(std::move(made));
 }
 
 }  // namespace
@@ -35,7 +41,8 @@ Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
         log(LogLevel::kInfo, "no transport ", to_string(kind), ": ", made.status().message());
     }
     if (!transports.empty()) return transports;
-    return Status::unavailable(concat("no transport is left of \"", allowed.to_string(), "\"", reasons));
+    return Status::unavailable(
+        concat("no transport is left of \"", allowed.to_string(), "\"", reasons));
 }
 
 }  // namespace pccl::comm

@@ -9,7 +9,8 @@
 
 namespace pccl::comm {
 
-/// In order of preference, fastest first. kUnavailable when `allowed` leaves none that this machine has.
+/// In order of preference, fastest first. kUnavailable when `allowed` leaves none that this machine
+/// has.
 [[nodiscard]] Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
     transport::TransportFlags allowed, transport::Waiter& waiter);
 

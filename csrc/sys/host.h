@@ -7,8 +7,8 @@
 
 namespace pccl::sys {
 
-/// The same in all processes that one kernel runs in one network namespace, and nowhere else: the boot id
-/// and the namespace's inode, "<uuid>.<number>".
+/// The same in all processes that one kernel runs in one network namespace, and nowhere else: the
+/// boot id and the namespace's inode, "<uuid>.<number>".
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
 
 }  // namespace pccl::sys

@@ -16,8 +16,9 @@
 namespace pccl::transport {
 namespace {
 
-// Measured with more ranks than cores: yields bounded to about 200 and then the futex beat both pure
-// spinning and sleeping early, since sched_yield may return at once where ranks live in different sessions.
+// Measured with more ranks than cores: yields bounded to about 200 and then the futex beat both
+// pure spinning and sleeping early, since sched_yield may return at once where ranks live in
+// different sessions.
 constexpr int kSpins = 400;
 constexpr int kYields = 200;
 constexpr Duration kSlice = std::chrono::milliseconds(50);
@@ -137,8 +138,8 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
     // A ring between prepare() and here saw no sleeper in epoll, and sent no byte.
     if (page_->sequence.load(std::memory_order_seq_cst) == ticket) {
         epoll_event event{};
-        const auto timeout =
-            std::chrono::duration_cast<std::chrono::milliseconds>(std::max(longest, Duration(1'000'000)));
+        const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::max(longest, Duration(1'000'000)));
         ::epoll_wait(epoll_.get(), &event, 1, static_cast<int>(timeout.count()));
     }
     page_->epoll_sleepers.fetch_sub(1, std::memory_order_seq_cst);

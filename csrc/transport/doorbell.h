@@ -1,12 +1,12 @@
 // How an idle process sleeps, and how its peers wake it.
 //
-// A waiting thread spins for a moment, yields a bounded number of times, then sleeps: on a futex while all
-// its links are shared memory, on epoll as soon as sockets are among them. A Doorbell is a page of shared
-// memory in which a process says whether and how it sleeps; peers on the same host map it and ring it.
-// Ringing a process that is awake costs one fence and one load.
+// A waiting thread spins for a moment, yields a bounded number of times, then sleeps: on a futex
+// while all its links are shared memory, on epoll as soon as sockets are among them. A Doorbell is
+// a page of shared memory in which a process says whether and how it sleeps; peers on the same host
+// map it and ring it. Ringing a process that is awake costs one fence and one load.
 //
-// Waiting is an event count (D. Vyukov): ticket = prepare(); look once more; then sleep(ticket). Anything
-// that arrives after prepare() ends the sleep.
+// Waiting is an event count (D. Vyukov): ticket = prepare(); look once more; then sleep(ticket).
+// Anything that arrives after prepare() ends the sleep.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@ namespace pccl::transport {
 
 /// Lives in shared memory; zero-filled is its valid first state.
 struct DoorbellPage {
-    alignas(kCacheLine) std::atomic<std::uint32_t> sleepers;        // threads asleep or about to be
-    std::atomic<std::uint32_t> epoll_sleepers;                       // of these, in epoll
-    alignas(kCacheLine) std::atomic<std::uint32_t> sequence;        // futex word; grows with every ring
+    alignas(kCacheLine) std::atomic<std::uint32_t> sleepers;  // threads asleep or about to be
+    std::atomic<std::uint32_t> epoll_sleepers;                // of these, in epoll
+    alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // futex word; grows with every ring
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -35,8 +35,8 @@ class PCCL_API RemoteDoorbell {
     RemoteDoorbell(const RemoteDoorbell&) = delete;
     RemoteDoorbell& operator=(const RemoteDoorbell&) = delete;
 
-    /// To be called after the store that the peer waits for. Returns true when the peer sleeps in epoll and
-    /// must be sent a byte through a socket that it watches.
+    /// To be called after the store that the peer waits for. Returns true when the peer sleeps in
+    /// epoll and must be sent a byte through a socket that it watches.
     [[nodiscard]] bool ring();
 
    private:
@@ -44,7 +44,8 @@ class PCCL_API RemoteDoorbell {
     DoorbellPage* page_;
 };
 
-/// Whether a watched descriptor makes threads sleep in epoll, or ends only the sleeps that are there anyway.
+/// Whether a watched descriptor makes threads sleep in epoll, or ends only the sleeps that are
+/// there anyway.
 enum class Watch : bool { kSocket, kAside };
 
 /// This process's doorbell and its epoll set. Safe from every thread.
@@ -58,13 +59,14 @@ class PCCL_API Waiter {
     /// For peers to map; stays owned by the waiter.
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 
-    /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread. Closing the
-    /// descriptor ends the watch.
+    /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread.
+    /// Closing the descriptor ends the watch.
     Status watch(int fd, Watch watch = Watch::kSocket);
     void unwatch(int fd, Watch watch = Watch::kSocket);
 
     [[nodiscard]] std::uint32_t prepare();
-    /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow prepare().
+    /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow
+    /// prepare().
     void sleep(std::uint32_t ticket, Duration longest);
     void cancel();  // instead of sleep(), after prepare()
     /// Ends all sleeps in this process (another thread has news).

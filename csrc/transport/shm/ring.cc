@@ -26,14 +26,16 @@ std::size_t file_bytes(std::size_t ring) { return kHeaderBytes + kChannels * rin
 
 Result<void*> map_at(void* where, int fd, std::size_t offset, std::size_t bytes) {
     const int flags = MAP_SHARED | (where == nullptr ? 0 : MAP_FIXED);
-    void* memory = ::mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+    void* memory =
+        ::mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
     if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a shared-memory ring");
     return memory;
 }
 
 Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
     void* area = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (area == MAP_FAILED) return Status::from_errno(errno, "cannot reserve address space for a ring");
+    if (area == MAP_FAILED)
+        return Status::from_errno(errno, "cannot reserve address space for a ring");
     auto* first = static_cast<std::byte*>(area);
     for (std::byte* half : {first, first + bytes}) {
         const auto mapped = map_at(half, fd, offset, bytes);
@@ -49,7 +51,8 @@ Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
 std::size_t ring_bytes(int ranks) {
     const std::size_t configured = process_config().shm_ring_bytes;
     const auto pairs = static_cast<std::size_t>(std::max(1, ranks * (ranks - 1)));
-    const std::size_t wanted = configured != 0 ? configured : std::min(kHostBudget / pairs, kLargest);
+    const std::size_t wanted =
+        configured != 0 ? configured : std::min(kHostBudget / pairs, kLargest);
     return std::bit_floor(std::max(wanted, kSmallest));
 }
 
@@ -72,8 +75,8 @@ Result<std::unique_ptr<RingFile>> RingFile::map(UniqueFd memfd, std::size_t byte
     if (!std::has_single_bit(bytes) || !sealed ||
         info.st_size != static_cast<off_t>(file_bytes(bytes)))
         return Status::invalid_argument(concat("a peer offered a ring file of ", info.st_size,
-                                               " bytes, sealed ", sealed, "; expected a sealed one of ",
-                                               file_bytes(bytes)));
+                                               " bytes, sealed ", sealed,
+                                               "; expected a sealed one of ", file_bytes(bytes)));
     std::unique_ptr<RingFile> file(new RingFile(std::move(memfd), bytes));
     PCCL_TRY(file->map_all());
     return file;

@@ -1,9 +1,10 @@
 // Single-producer single-consumer byte rings in a memfd, one for each channel of a link.
 //
-// The memfd holds a header page and then the data of each ring. Every ring is mapped twice in a row, so
-// that bytes are contiguous wherever they start. Pages are touched, and so allocated, only when used; the
-// file has no name, and is gone when the last process that maps it is. Both ends distrust the counters of
-// the other: a value that cannot be is an error, never an access out of bounds.
+// The memfd holds a header page and then the data of each ring. Every ring is mapped twice in a
+// row, so that bytes are contiguous wherever they start. Pages are touched, and so allocated, only
+// when used; the file has no name, and is gone when the last process that maps it is. Both ends
+// distrust the counters of the other: a value that cannot be is an error, never an access out of
+// bounds.
 #pragma once
 
 #include <array>
@@ -18,8 +19,9 @@
 
 namespace pccl::transport::shm {
 
-/// Bytes of each ring in a group of `ranks`: the rings of a host stay near 16 MiB together. A power of two
-/// from 16 KiB to 1 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a power of two).
+/// Bytes of each ring in a group of `ranks`: the rings of a host stay near 16 MiB together. A power
+/// of two from 16 KiB to 1 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a
+/// power of two).
 [[nodiscard]] PCCL_API std::size_t ring_bytes(int ranks);
 
 /// Positions count bytes since the ring was made; they never wrap in practice (2^64).
@@ -33,7 +35,8 @@ class RingFile {
    public:
     /// A new file with kChannels rings of `bytes` each (a power of two of at least a page).
     static Result<std::unique_ptr<RingFile>> create(std::size_t bytes);
-    /// Maps a peer's file. kPeerLost-worthy nonsense (wrong size, not sealed) is kInvalidArgument here.
+    /// Maps a peer's file. kPeerLost-worthy nonsense (wrong size, not sealed) is kInvalidArgument
+    /// here.
     static Result<std::unique_ptr<RingFile>> map(UniqueFd memfd, std::size_t bytes);
     ~RingFile();
     RingFile(const RingFile&) = delete;

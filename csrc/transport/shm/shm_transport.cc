@@ -29,7 +29,8 @@ Result<ParsedAddress> parse_address(const std::string& text) {
     const std::size_t end = text.find(';', kVersion.size());
     if (text.compare(0, kVersion.size(), kVersion) != 0 || end == std::string::npos)
         return Status::invalid_argument(concat("\"", text, "\" is no address of shared memory"));
-    PCCL_ASSIGN_OR_RETURN(const auto socket, sys::Address::parse(std::string_view(text).substr(end + 1)));
+    PCCL_ASSIGN_OR_RETURN(const auto socket,
+                          sys::Address::parse(std::string_view(text).substr(end + 1)));
     return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
 }
 
@@ -48,8 +49,8 @@ Result<sys::Address> fresh_name() {
 Status same_user(int socket) {
     PCCL_ASSIGN_OR_RETURN(const sys::Credentials peer, sys::peer_credentials(socket));
     if (peer.uid == ::geteuid()) return Status::ok();
-    return Status::unavailable(concat("process ", peer.pid, " runs as user ", peer.uid, ", this one as ",
-                                      ::geteuid()));
+    return Status::unavailable(
+        concat("process ", peer.pid, " runs as user ", peer.uid, ", this one as ", ::geteuid()));
 }
 
 Result<std::vector<UniqueFd>> wait_for_parcel(int socket, std::byte tag, Deadline deadline) {
@@ -91,13 +92,14 @@ Status ShmTransport::reaches(const std::string& address) const {
 }
 
 Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& address,
-                                                        const LinkRequest& request, const Secret& secret,
-                                                        Deadline deadline) {
+                                                        const LinkRequest& request,
+                                                        const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     const Introduction introduction{.request = request};
-    PCCL_ASSIGN_OR_RETURN(auto sockets,
-                          connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
-                                                {&introduction, 1}, deadline));
+    PCCL_ASSIGN_OR_RETURN(
+        auto sockets,
+        connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
+                              {&introduction, 1}, deadline));
     UniqueFd socket = std::move(sockets.front());
     PCCL_TRY(same_user(socket.get()));
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::create(ring_bytes(request.group_size)));
@@ -112,7 +114,8 @@ Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& addre
     if ((*answer).size() != 1) return Status::internal("the peer's doorbell is missing");
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::map((*answer).front().get()));
     rings->memfd().reset();
-    auto wire = std::make_unique<PeerWire>(request.destination, std::move(socket), std::move(doorbell), waiter_);
+    auto wire = std::make_unique<PeerWire>(request.destination, std::move(socket),
+                                           std::move(doorbell), waiter_);
     return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings), std::move(wire)));
 }
 
@@ -146,8 +149,8 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
                                                               std::vector<UniqueFd> memory) {
     if (memory.size() != 2) return Status::invalid_argument("a proven peer sent no memory");
     PCCL_TRY(same_user(arrival.socket.get()));
-    PCCL_ASSIGN_OR_RETURN(auto rings,
-                          RingFile::map(std::move(memory[0]), ring_bytes(arrival.request.group_size)));
+    PCCL_ASSIGN_OR_RETURN(
+        auto rings, RingFile::map(std::move(memory[0]), ring_bytes(arrival.request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::map(memory[1].get()));
     const int own = waiter_.memfd();
     PCCL_ASSIGN_OR_RETURN(const bool sent,

@@ -1,9 +1,9 @@
 // Shared memory between processes of one host.
 //
-// A link is a memfd of rings that the sender makes. It goes to the receiver, with the sender's doorbell,
-// over a unix socket (in the abstract namespace, so that nothing stays in the file system) on which both
-// have proven the group's secret; the receiver's doorbell comes back. Both processes must run as one user.
-// The socket stays open: its end tells that the peer is gone.
+// A link is a memfd of rings that the sender makes. It goes to the receiver, with the sender's
+// doorbell, over a unix socket (in the abstract namespace, so that nothing stays in the file
+// system) on which both have proven the group's secret; the receiver's doorbell comes back. Both
+// processes must run as one user. The socket stays open: its end tells that the peer is gone.
 #pragma once
 
 #include <list>
@@ -20,14 +20,16 @@ namespace pccl::transport::shm {
 
 class PCCL_API ShmTransport final : public Transport {
    public:
-    /// `waiter` outlives the transport and its links. kUnavailable where memfd or unix sockets are missing.
+    /// `waiter` outlives the transport and its links. kUnavailable where memfd or unix sockets are
+    /// missing.
     static Result<std::unique_ptr<ShmTransport>> create(Waiter& waiter);
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
     [[nodiscard]] std::string address() const override;
     [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<SendLink>> connect(const std::string& address, const LinkRequest& request,
-                                              const Secret& secret, Deadline deadline) override;
+    Result<std::unique_ptr<SendLink>> connect(const std::string& address,
+                                              const LinkRequest& request, const Secret& secret,
+                                              Deadline deadline) override;
     [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
     void accept(Acceptor& acceptor) override;
 

@@ -15,7 +15,8 @@ constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
 }  // namespace
 
-PeerWire::PeerWire(Rank peer, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell, Waiter& waiter)
+PeerWire::PeerWire(Rank peer, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell,
+                   Waiter& waiter)
     : peer_(peer), socket_(std::move(socket)), doorbell_(std::move(doorbell)), waiter_(waiter) {
     // Not watched, a peer's byte could not end a sleep in epoll; the sleep's own bound would.
     static_cast<void>(waiter_.watch(socket_.get(), Watch::kAside));

@@ -1,5 +1,5 @@
-// The peer's side of a shared-memory link, apart from the rings: its doorbell, and the unix socket that
-// tells when it is gone and wakes it when it sleeps in epoll.
+// The peer's side of a shared-memory link, apart from the rings: its doorbell, and the unix socket
+// that tells when it is gone and wakes it when it sleeps in epoll.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ class PeerWire {
 
     /// Tells the peer that its counters moved.
     void ring();
-    /// To be called when there was nothing to do; looks at the socket now and then. kPeerLost when the peer
-    /// has closed it.
+    /// To be called when there was nothing to do; looks at the socket now and then. kPeerLost when
+    /// the peer has closed it.
     Status look_idle();
     void reset_idle() { idle_ = 0; }
     /// Ends the connection: the peer's look_idle() fails soon.

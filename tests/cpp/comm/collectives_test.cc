@@ -1,5 +1,5 @@
-// Every collective against plain loops: all ranks' inputs are a function of (rank, index), so that each
-// rank can compute alone what it must receive.
+// Every collective against plain loops: all ranks' inputs are a function of (rank, index), so that
+// each rank can compute alone what it must receive.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,9 @@ namespace {
 using Values = std::vector<std::int32_t>;
 
 std::int32_t element(Rank rank, std::size_t index) {
-    return static_cast<std::int32_t>((static_cast<std::size_t>(rank) + 1) * 1000003 + index * 7919) % 100'000;
+    return static_cast<std::int32_t>((static_cast<std::size_t>(rank) + 1) * 1000003 +
+                                     index * 7919) %
+           100'000;
 }
 
 Values input_of(Rank rank, std::size_t count) {
@@ -36,7 +38,9 @@ std::vector<Block> blocks_of(Values& values, int number) {
     const std::size_t count = values.size() / static_cast<std::size_t>(number);
     std::vector<Block> blocks;
     for (int i = 0; i < number; ++i)
-        blocks.push_back({reinterpret_cast<std::byte*>(values.data() + static_cast<std::size_t>(i) * count), count});
+        blocks.push_back(
+            {reinterpret_cast<std::byte*>(values.data() + static_cast<std::size_t>(i) * count),
+             count});
     return blocks;
 }
 
@@ -95,7 +99,8 @@ TEST_P(CollectiveTest, ReduceScatterKeepsTheOwnBlockOfTheSum) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(count(), -1);
-        run(comm, CollectiveKind::kReduceScatter, blocks_of(input, comm.size()), blocks_of(output, 1));
+        run(comm, CollectiveKind::kReduceScatter, blocks_of(input, comm.size()),
+            blocks_of(output, 1));
         const Values sum = sum_of_all(comm.size(), all);
         const auto begin = sum.begin() + static_cast<std::ptrdiff_t>(count()) * comm.rank();
         EXPECT_EQ(output, Values(begin, begin + static_cast<std::ptrdiff_t>(count())));
@@ -107,8 +112,8 @@ TEST_P(CollectiveTest, BroadcastAndReduceWorkFromEveryRoot) {
         for (Rank root = 0; root < comm.size(); ++root) {
             const bool is_root = comm.rank() == root;
             Values data = is_root ? input_of(root, count()) : Values(count(), -1);
-            run(comm, CollectiveKind::kBroadcast, is_root ? blocks_of(data, 1) : std::vector<Block>{},
-                blocks_of(data, 1), root);
+            run(comm, CollectiveKind::kBroadcast,
+                is_root ? blocks_of(data, 1) : std::vector<Block>{}, blocks_of(data, 1), root);
             EXPECT_EQ(data, input_of(root, count()));
             Values input = input_of(comm.rank(), count());
             Values output(count(), -1);
@@ -130,13 +135,15 @@ TEST_P(CollectiveTest, GatherAndScatterWorkFromEveryRoot) {
             run(comm, CollectiveKind::kGather, blocks_of(input, 1),
                 is_root ? blocks_of(output, comm.size()) : std::vector<Block>{}, root);
             Values back(count(), -1);
-            run(comm, CollectiveKind::kScatter, is_root ? blocks_of(output, comm.size()) : std::vector<Block>{},
-                blocks_of(back, 1), root);
+            run(comm, CollectiveKind::kScatter,
+                is_root ? blocks_of(output, comm.size()) : std::vector<Block>{}, blocks_of(back, 1),
+                root);
             EXPECT_EQ(back, input);
             if (!is_root) continue;
             for (Rank rank = 0; rank < comm.size(); ++rank) {
                 const auto begin = output.begin() + static_cast<std::ptrdiff_t>(count()) * rank;
-                EXPECT_EQ(Values(begin, begin + static_cast<std::ptrdiff_t>(count())), input_of(rank, count()));
+                EXPECT_EQ(Values(begin, begin + static_cast<std::ptrdiff_t>(count())),
+                          input_of(rank, count()));
             }
         }
     });
@@ -147,11 +154,13 @@ TEST_P(CollectiveTest, AllToAllTransposes) {
         const std::size_t all = count() * static_cast<std::size_t>(comm.size());
         Values input = input_of(comm.rank(), all);
         Values output(all, -1);
-        run(comm, CollectiveKind::kAllToAll, blocks_of(input, comm.size()), blocks_of(output, comm.size()));
+        run(comm, CollectiveKind::kAllToAll, blocks_of(input, comm.size()),
+            blocks_of(output, comm.size()));
         const auto own = static_cast<std::size_t>(comm.rank()) * count();
         for (Rank rank = 0; rank < comm.size(); ++rank)
             for (std::size_t i = 0; i < count(); ++i)
-                ASSERT_EQ(output[static_cast<std::size_t>(rank) * count() + i], element(rank, own + i));
+                ASSERT_EQ(output[static_cast<std::size_t>(rank) * count() + i],
+                          element(rank, own + i));
     });
 }
 
@@ -198,7 +207,8 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
                               .outputs = outputs})
                         .is_ok());
         for (Rank rank = 0; rank < 3; ++rank)
-            EXPECT_EQ(parts[static_cast<std::size_t>(rank)], input_of(rank, counts[static_cast<std::size_t>(rank)]));
+            EXPECT_EQ(parts[static_cast<std::size_t>(rank)],
+                      input_of(rank, counts[static_cast<std::size_t>(rank)]));
     });
 }
 
@@ -211,7 +221,8 @@ TEST(MismatchTest, ALongerBlockOnOneRankIsNamedOnBoth) {
                                         .inputs = blocks,
                                         .outputs = blocks});
         ASSERT_FALSE(status.is_ok());
-        const bool named = status.code() == StatusCode::kMismatch || status.code() == StatusCode::kPeerLost;
+        const bool named =
+            status.code() == StatusCode::kMismatch || status.code() == StatusCode::kPeerLost;
         EXPECT_TRUE(named) << status.to_string();
         EXPECT_EQ(status.peer(), 1 - comm.rank());
     });

@@ -1,5 +1,5 @@
-// Runs one function as every rank of a group: threads of this process, each with a runtime of its own, so
-// that they meet over real sockets and shared memory as processes would.
+// Runs one function as every rank of a group: threads of this process, each with a runtime of its
+// own, so that they meet over real sockets and shared memory as processes would.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ class MemoryStore final : public Store {
 struct RanksOptions {
     int size = 2;
     transport::TransportFlags transports = transport::TransportKind::kShm;
-    std::chrono::milliseconds timeout{20'000};
+    std::chrono::milliseconds timeout{5'000};
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.
