@@ -20,6 +20,7 @@ help:
 	@echo "make format         formats C++ and Python files"
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
 	@echo "make asan, tsan     C++ tests under the sanitizers"
+	@echo "make mutants        kill rate of the schedule verifier over small faults"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
 	@echo "make venv           .venv with torch and all tools"
 
@@ -68,6 +69,10 @@ test-upstream: dev
 .PHONY: bench
 bench: $(STAMPS)/wheel
 	$(VENV)/python benchmarks/collectives.py
+
+.PHONY: mutants
+mutants: dev
+	build/dev/schedule_mutants
 
 .PHONY: asan tsan
 asan tsan: venv

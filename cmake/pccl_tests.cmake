@@ -35,6 +35,14 @@ foreach(room base abi sys topo schedule transport netconf capsule kernels cluste
 endforeach()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
 
+# The kill rate of the schedule verifier: build/dev/schedule_mutants prints the table.
+set(PCCL_MUTANT_PARTS interpreter.cc judge.cc mutation.cc mutation_report.cc samples.cc)
+list(TRANSFORM PCCL_MUTANT_PARTS PREPEND ${PROJECT_SOURCE_DIR}/tests/cpp/schedule/)
+add_executable(
+  schedule_mutants ${PROJECT_SOURCE_DIR}/tests/tools/schedule_mutants.cc ${PCCL_MUTANT_PARTS}
+)
+target_link_libraries(schedule_mutants PRIVATE pccl_schedule)
+
 # A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
 # it is included first); the others are compiled here, each alone.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)

@@ -135,7 +135,8 @@ class Formula {
         double moved = 0;
         for (int step = 1; step < n_; step *= 2) {
             // Distances below n with this bit set.
-            moved += n_ / (2 * step) * step + std::max(0, n_ % (2 * step) - step);
+            const int moving = n_ / (2 * step) * step + std::max(0, n_ % (2 * step) - step);
+            moved += moving;
         }
         return {ceil_log2(n_), ceil_log2(n_), moved, 0};
     }

@@ -45,8 +45,7 @@ enum class Algorithm : std::uint8_t {
 /// pipelined; elsewhere nothing, a message is as many chunks as there are.
 [[nodiscard]] PCCL_API int chunk_granularity(Algorithm algorithm, CollectiveKind kind, int ranks);
 
-/// The least Shape::slots with which the algorithm cannot deadlock: 2 for the rings and for Bruck's
-/// all_gather, else 1.
+/// The least Shape::slots with which the algorithm cannot deadlock: 2 for the rings, else 1.
 [[nodiscard]] PCCL_API int slots_needed(Algorithm algorithm, CollectiveKind kind);
 
 }  // namespace pccl::schedule
