@@ -1,0 +1,417 @@
+#include "csrc/transport/handshake.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "csrc/transport/handshake_messages.h"
+#include "csrc/transport/handshake_server.h"
+#include "csrc/transport/loopback/manual_clock.h"
+
+namespace pccl::transport {
+namespace {
+
+using handshake::ClientHello;
+using handshake::ClientProof;
+using handshake::ServerProof;
+using handshake::Transcript;
+using handshake::Verdict;
+using testing::HasSubstr;
+
+constexpr GroupId kGroup{7, 7, 7};
+constexpr Secret kSecret{1, 2, 3};
+
+Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+
+class Receptionist final : public Acceptor {
+   public:
+    std::optional<Secret> secret_of(const GroupId& group) override {
+        if (group != kGroup) return std::nullopt;
+        return kSecret;
+    }
+    void accepted(const LinkRequest&, std::unique_ptr<RecvLink>) override { FAIL(); }
+    void refused(TransportKind, const Status& why) override { refusals.push_back(why); }
+
+    std::vector<Status> refusals;
+};
+
+class HandshakeTest : public testing::Test {
+   protected:
+    struct Welcomed {
+        UniqueFd socket;
+        Introduction introduction;
+    };
+
+    void SetUp() override { listen({}); }
+    void listen(HandshakeServer::Options options) {
+        auto made = HandshakeServer::listen(sys::Address::parse("127.0.0.1:0").value(), options);
+        ASSERT_TRUE(made.is_ok()) << made.status().to_string();
+        server_ = std::move(made.value());
+    }
+    void advance() {
+        server_->advance(receptionist_, [this](UniqueFd socket, const Introduction& introduction) {
+            welcomed_.push_back({std::move(socket), introduction});
+        });
+    }
+    /// Serves until `done`, waiting for news like a transport's owner does.
+    void serve_until(const std::function<bool()>& done) {
+        const Deadline deadline = patience();
+        while (!done() && !deadline.passed()) {
+            pollfd polled{.fd = server_->poll_fd(), .events = POLLIN, .revents = 0};
+            if (::poll(&polled, 1, 20) > 0) advance();
+        }
+        ASSERT_TRUE(done());
+    }
+    void serve_until_refused(std::size_t count = 1) {
+        serve_until([&] { return receptionist_.refusals.size() >= count; });
+    }
+
+    UniqueFd raw_client() {
+        return std::move(sys::connect_to(server_->address(), patience()).value());
+    }
+    static ClientHello hello(std::uint8_t nonce, const GroupId& group = kGroup) {
+        ClientHello message{handshake::kMagic, handshake::kVersion, group, {}};
+        message.nonce.fill(nonce);
+        return message;
+    }
+    template <typename Message>
+    static void send(const UniqueFd& fd, const Message& message) {
+        ASSERT_TRUE(sys::send_all(fd.get(), handshake::bytes_of(message), patience()).is_ok());
+    }
+    template <typename Message>
+    Message receive(const UniqueFd& fd) {
+        Message message{};
+        const auto into = std::as_writable_bytes(std::span(&message, 1));
+        std::size_t got = 0;
+        serve_until([&] {
+            const auto more = sys::receive_some(fd.get(), into.subspan(got));
+            if (!more.is_ok()) return true;
+            got += more.value();
+            return got == into.size();
+        });
+        EXPECT_EQ(got, sizeof message) << "the server closed";
+        return message;
+    }
+    static ClientProof proof(const Transcript& transcript, const Secret& secret) {
+        return {transcript.request, handshake::prove(secret, handshake::kClientLabel, transcript)};
+    }
+    /// Says hello and reads the answer, so that only the client's proof is missing.
+    Transcript converse(const UniqueFd& fd, const ClientHello& greeting) {
+        send(fd, greeting);
+        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, {}}};
+    }
+
+    Receptionist receptionist_;
+    std::vector<Welcomed> welcomed_;
+    std::unique_ptr<HandshakeServer> server_;
+};
+
+Introduction introduction(Rank source) {
+    Introduction made{
+        .request = {
+            .group = kGroup, .source = source, .destination = 5, .channel = 3, .group_size = 9}};
+    for (std::size_t i = 0; i < made.purpose.size(); ++i)
+        made.purpose[i] = static_cast<std::uint8_t>(i + 100);
+    return made;
+}
+
+TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
+    const std::vector<Introduction> sent{introduction(0), introduction(1), introduction(2)};
+    Result<std::vector<UniqueFd>> sockets = std::vector<UniqueFd>{};
+    std::atomic<bool> connected{false};
+    std::thread client([&] {
+        sockets = connect_authenticated({server_->address(), kSecret}, sent, patience());
+        connected = true;
+    });
+    serve_until([&] { return connected.load(); });
+    client.join();
+    ASSERT_TRUE(sockets.is_ok()) << sockets.status().to_string();
+    ASSERT_EQ(sockets->size(), 3U);
+    ASSERT_EQ(welcomed_.size(), 3U);
+    EXPECT_EQ(server_->pending(), 0U);
+    for (const Welcomed& guest : welcomed_) {
+        const LinkRequest& request = guest.introduction.request;
+        EXPECT_EQ(request.group, kGroup);
+        EXPECT_EQ(request.destination, 5);
+        EXPECT_EQ(request.channel, 3);
+        EXPECT_EQ(request.group_size, 9);
+        EXPECT_EQ(guest.introduction.purpose, sent[0].purpose);
+        // The stream after the handshake starts clean.
+        const std::byte mark{static_cast<unsigned char>(request.source + 40)};
+        send((*sockets)[static_cast<std::size_t>(request.source)], mark);
+        std::byte received{};
+        ASSERT_TRUE(sys::receive_all(guest.socket.get(), {&received, 1}, patience()).is_ok());
+        EXPECT_EQ(received, mark);
+    }
+}
+
+TEST_F(HandshakeTest, TheClientLeavesAServerWithoutTheSecret) {
+    Secret other = kSecret;
+    other[31] = 1;
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        status = connect_authenticated({server_->address(), other}, {&one, 1}, patience()).status();
+    });
+    serve_until_refused();
+    client.join();
+    EXPECT_EQ(status.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(status.peer(), 5);
+    EXPECT_THAT(status.message(), HasSubstr("does not prove the secret"));
+    EXPECT_TRUE(welcomed_.empty());
+}
+
+TEST_F(HandshakeTest, TheServerRefusesAClientWithoutTheSecret) {
+    const UniqueFd client = raw_client();
+    const Transcript transcript = converse(client, hello(1));
+    send(client, proof(transcript, {9, 9, 9}));
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    serve_until_refused();
+    EXPECT_TRUE(welcomed_.empty());
+    EXPECT_TRUE(sys::peer_has_closed(client.get()));
+}
+
+TEST_F(HandshakeTest, AProofIsGoodForItsOwnRequestOnly) {
+    const UniqueFd client = raw_client();
+    const Transcript transcript = converse(client, hello(1));
+    ClientProof tampered = proof(transcript, kSecret);
+    tampered.request.source += 1;
+    send(client, tampered);
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_TRUE(welcomed_.empty());
+}
+
+TEST_F(HandshakeTest, AServersProofSentBackProvesNothing) {
+    const UniqueFd client = raw_client();
+    send(client, hello(1));
+    const auto answer = receive<ServerProof>(client);
+    send(client, ClientProof{{}, answer.proof});
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    EXPECT_TRUE(welcomed_.empty());
+}
+
+TEST_F(HandshakeTest, ARecordedExchangeProvesNothing) {
+    const UniqueFd first = raw_client();
+    const Transcript transcript = converse(first, hello(1));
+    const ClientProof recorded = proof(transcript, kSecret);
+    send(first, recorded);
+    EXPECT_EQ(receive<Verdict>(first), Verdict::kAccepted);
+    ASSERT_EQ(welcomed_.size(), 1U);
+
+    const UniqueFd second = raw_client();
+    const Transcript again = converse(second, hello(1));
+    EXPECT_NE(again.server_nonce, transcript.server_nonce);
+    send(second, recorded);
+    EXPECT_EQ(receive<Verdict>(second), Verdict::kRefused);
+    EXPECT_EQ(welcomed_.size(), 1U);
+}
+
+TEST_F(HandshakeTest, ARecordedServerDoesNotFoolAClient) {
+    const UniqueFd spy = raw_client();
+    send(spy, hello(1));
+    const auto recorded = receive<ServerProof>(spy);
+    const auto impostor = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        status = connect_authenticated({sys::local_address(impostor->get()).value(), kSecret},
+                                       {&one, 1}, patience())
+                     .status();
+    });
+    std::optional<UniqueFd> victim;
+    while (!victim) victim = std::move(sys::accept_next(impostor->get()).value());
+    ClientHello ignored{};
+    ASSERT_TRUE(
+        sys::receive_all(victim->get(), std::as_writable_bytes(std::span(&ignored, 1)), patience())
+            .is_ok());
+    send(*victim, recorded);
+    client.join();
+    EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
+    std::array<std::byte, 1> more{};
+    EXPECT_FALSE(sys::receive_all(victim->get(), more, patience()).is_ok())
+        << "the client must not go on to prove itself";
+}
+
+TEST_F(HandshakeTest, AnUnknownGroupLooksLikeAWrongSecret) {
+    const UniqueFd client = raw_client();
+    const Transcript transcript = converse(client, hello(1, {1}));
+    send(client, proof(transcript, kSecret));
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kRefused);
+    serve_until_refused();
+    const UniqueFd known = raw_client();
+    send(known, proof(converse(known, hello(1)), {4}));
+    EXPECT_EQ(receive<Verdict>(known), Verdict::kRefused);
+    serve_until_refused(2);
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("does not prove the secret"));
+    EXPECT_THAT(receptionist_.refusals[1].message(), HasSubstr("does not prove the secret"));
+}
+
+TEST_F(HandshakeTest, GarbageIsRefusedAtTheFirstMessage) {
+    const std::string request =
+        "GET / HTTP/1.1\r\nHost: somewhere\r\nAccept: */*\r\n\r\n" + std::string(100, ' ');
+    const UniqueFd client = raw_client();
+    ASSERT_TRUE(sys::send_all(client.get(), std::as_bytes(std::span(request)), patience()).is_ok());
+    serve_until_refused();
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("does not speak PCCL's protocol"));
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("127.0.0.1:"));
+}
+
+TEST_F(HandshakeTest, AnotherVersionIsNamed) {
+    ClientHello other = hello(1);
+    other.version = 99;
+    const UniqueFd client = raw_client();
+    send(client, other);
+    serve_until_refused();
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("version 99"));
+}
+
+TEST_F(HandshakeTest, AFloodOfBytesIsNotReadPastTheProof) {
+    const UniqueFd client = raw_client();
+    converse(client, hello(1));
+    const std::vector<std::byte> flood(1 << 20, std::byte{0x41});
+    ASSERT_TRUE(sys::send_some(client.get(), flood).is_ok());
+    serve_until_refused();
+    EXPECT_TRUE(welcomed_.empty());
+}
+
+TEST_F(HandshakeTest, WhatFollowsTheProofStaysInTheStream) {
+    const UniqueFd client = raw_client();
+    const Transcript transcript = converse(client, hello(1));
+    send(client, proof(transcript, kSecret));
+    const std::array<std::byte, 3> early{std::byte{1}, std::byte{2}, std::byte{3}};
+    send(client, early);
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
+    std::array<std::byte, 3> received{};
+    ASSERT_TRUE(sys::receive_all(welcomed_.at(0).socket.get(), received, patience()).is_ok());
+    EXPECT_EQ(received, early);
+}
+
+TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
+    const UniqueFd client = raw_client();
+    const auto trickle = [&](std::span<const std::byte> bytes) {
+        for (const std::byte& byte : bytes) {
+            ASSERT_TRUE(sys::send_all(client.get(), {&byte, 1}, patience()).is_ok());
+            advance();
+        }
+    };
+    const ClientHello greeting = hello(1);
+    trickle(handshake::bytes_of(greeting));
+    const Transcript transcript{greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, {}}};
+    const ClientProof last = proof(transcript, kSecret);
+    trickle(handshake::bytes_of(last));
+    EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
+    EXPECT_EQ(welcomed_.at(0).introduction.request.source, 4);
+}
+
+TEST_F(HandshakeTest, AClientThatLeavesIsForgotten) {
+    for (const bool greets : {false, true}) {
+        UniqueFd client = raw_client();
+        if (greets) converse(client, hello(1));
+        client.reset();
+        serve_until_refused(greets ? 2 : 1);
+    }
+    EXPECT_EQ(server_->pending(), 0U);
+}
+
+TEST_F(HandshakeTest, AHalfOpenHandshakeIsRefusedInTheEnd) {
+    loopback::ManualClock clock;
+    listen({.patience = std::chrono::seconds(5), .clock = &clock});
+    const UniqueFd silent = raw_client();
+    const UniqueFd halfway = raw_client();
+    converse(halfway, hello(1));
+    serve_until([&] { return server_->pending() == 2; });
+    clock.advance(std::chrono::milliseconds(4999));
+    advance();
+    EXPECT_EQ(server_->pending(), 2U);
+    clock.advance(std::chrono::milliseconds(1));
+    advance();
+    EXPECT_EQ(server_->pending(), 0U);
+    ASSERT_EQ(receptionist_.refusals.size(), 2U);
+    EXPECT_EQ(receptionist_.refusals[0].code(), StatusCode::kTimeout);
+}
+
+TEST_F(HandshakeTest, ItsDescriptorWakesWhenPatienceEnds) {
+    listen({.patience = std::chrono::milliseconds(50)});
+    const UniqueFd silent = raw_client();
+    serve_until_refused();
+    EXPECT_EQ(server_->pending(), 0U);
+}
+
+TEST_F(HandshakeTest, AFloodOfSilentClientsDelaysOthersButKeepsNobodyOut) {
+    listen({.most_pending = 4,
+            .patience = std::chrono::hours(1),
+            .patience_when_crowded = std::chrono::milliseconds(20)});
+    std::vector<UniqueFd> silent;
+    for (int i = 0; i < 20; ++i) silent.push_back(raw_client());
+    std::atomic<bool> done{false};
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        status =
+            connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience()).status();
+        done = true;
+    });
+    std::size_t most = 0;
+    serve_until([&] {
+        most = std::max(most, server_->pending());
+        return done.load();
+    });
+    client.join();
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    EXPECT_LE(most, 4U);
+    EXPECT_GE(receptionist_.refusals.size(), 16U);
+}
+
+TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
+    listen({.most_pending = 1,
+            .patience = std::chrono::hours(1),
+            .patience_when_crowded = std::chrono::hours(1)});
+    const UniqueFd first = raw_client();
+    serve_until([&] { return server_->pending() == 1; });
+    const UniqueFd second = raw_client();
+    advance();
+    pollfd polled{.fd = server_->poll_fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&polled, 1, 50), 0) << "nothing can be done, so nobody should be woken";
+}
+
+TEST_F(HandshakeTest, ConnectingGivesUpAtItsDeadline) {
+    const auto one = introduction(0);
+    const auto sockets = connect_authenticated({server_->address(), kSecret}, {&one, 1},
+                                               Deadline::after(std::chrono::milliseconds(50)));
+    EXPECT_EQ(sockets.status().code(), StatusCode::kTimeout);
+    EXPECT_EQ(sockets.status().peer(), 5);
+}
+
+TEST_F(HandshakeTest, WorksOverUnixSocketsEvenWhenTheQueueIsFull) {
+    const auto name =
+        sys::Address::from_unix_name("pccl-handshake-test-" + std::to_string(::getpid()));
+    server_ =
+        std::move(HandshakeServer::listen(name.value(), {.kind = TransportKind::kShm}).value());
+    constexpr int kClients = 40;
+    std::atomic<int> done{0};
+    std::vector<std::thread> clients;
+    for (int i = 0; i < kClients; ++i) {
+        clients.emplace_back([&, i] {
+            const std::vector<Introduction> several(3, introduction(i));
+            const auto sockets =
+                connect_authenticated({server_->address(), kSecret}, several, patience());
+            EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
+            ++done;
+        });
+    }
+    serve_until([&] { return done == kClients; });
+    for (std::thread& client : clients) client.join();
+    EXPECT_EQ(welcomed_.size(), 3U * kClients);
+    EXPECT_TRUE(receptionist_.refusals.empty());
+}
+
+}  // namespace
+}  // namespace pccl::transport
