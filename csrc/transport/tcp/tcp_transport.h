@@ -21,7 +21,7 @@ namespace pccl::transport::tcp {
 
 struct TcpOptions {
     /// Which interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
-    std::string interface;
+    std::string interface = {};
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
     std::size_t block_bytes = 64 * kKiB;

@@ -1,0 +1,220 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/tcp/recv_link.h"
+#include "csrc/transport/tcp/send_link.h"
+#include "csrc/transport/tcp/tcp_transport.h"
+
+namespace pccl::transport::tcp {
+namespace {
+
+constexpr GroupId kGroup{1};
+constexpr Secret kSecret{2};
+
+Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+
+class Host final : public Acceptor {
+   public:
+    explicit Host(TcpOptions options = {}) : waiter(std::move(Waiter::create().value())) {
+        options.interface = "127.0.0.0/8";
+        transport = std::move(TcpTransport::create(*waiter, options).value());
+    }
+    std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
+    void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
+        requests.push_back(request);
+        links.push_back(std::move(link));
+    }
+    void refused(TransportKind, const Status& why) override { refusals.push_back(why); }
+    void accept_until(const std::function<bool()>& done) {
+        const Deadline deadline = patience();
+        while (!done() && !deadline.passed()) {
+            const sys::Interest readable{.fd = transport->accept_fd(), .input = true};
+            if (sys::wait_for_any({&readable, 1}, std::chrono::milliseconds(20)))
+                transport->accept(*this);
+        }
+        ASSERT_TRUE(done());
+    }
+    /// Opens sockets as a proven peer would, with purposes of the test's choice.
+    Result<std::vector<UniqueFd>> dial(const std::vector<SocketPurpose>& purposes,
+                                       Rank source = 3) {
+        std::vector<Introduction> introductions;
+        for (const SocketPurpose& purpose : purposes)
+            introductions.push_back(
+                {.request = {.group = kGroup, .source = source, .destination = 0},
+                 .purpose = purpose.encode()});
+        const auto address = PublishedAddress::parse(transport->address())->address;
+        Result<std::vector<UniqueFd>> sockets = std::vector<UniqueFd>{};
+        std::atomic<bool> done{false};
+        std::thread dialer([&] {
+            sockets = connect_authenticated({address, kSecret}, introductions, patience());
+            done = true;
+        });
+        accept_until([&] { return done.load(); });
+        dialer.join();
+        return sockets;
+    }
+
+    std::unique_ptr<Waiter> waiter;
+    std::unique_ptr<TcpTransport> transport;
+    std::vector<LinkRequest> requests;
+    std::vector<std::unique_ptr<RecvLink>> links;
+    std::vector<Status> refusals;
+};
+
+SocketPurpose purpose(std::uint32_t index, std::uint32_t data_sockets = 2) {
+    return {.link = {9}, .index = index, .data_sockets = data_sockets, .block_bytes = 1024};
+}
+
+std::string text_of(Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+void expect_text(Host& host, RecvLink& link, ChannelId channel, const std::string& wanted) {
+    std::vector<std::byte> received(wanted.size());
+    MutableBytes rest(received);
+    Backoff backoff(*host.waiter);
+    const Deadline deadline = patience();
+    while (!rest.empty() && !deadline.passed()) {
+        const auto got = link.receive(channel, rest);
+        ASSERT_TRUE(got.is_ok()) << got.status().to_string();
+        rest = rest.subspan(got.value());
+        if (got.value() == 0) backoff.pause();
+    }
+    EXPECT_EQ(text_of(received), wanted);
+}
+
+TEST(TcpWireTest, PublishedAddressesComeBack) {
+    const PublishedAddress address{"boot.42", sys::Address::parse("[fd00::1]:99").value()};
+    const auto again = PublishedAddress::parse(address.to_string());
+    ASSERT_TRUE(again.is_ok());
+    EXPECT_EQ(again->host, "boot.42");
+    EXPECT_EQ(again->address, address.address);
+}
+
+TEST(TcpWireTest, RefusesAddressesThatItCannotRead) {
+    for (const std::string text : {"", "v2;host=a;addr=1.2.3.4:5", "v1;host=a", "v1;host=a;addr=",
+                                   "v1;host=a;addr=unix:@x", "v1;host=a;addr=1.2.3.4", "1.2.3.4:5"})
+        EXPECT_EQ(PublishedAddress::parse(text).status().code(), StatusCode::kInvalidArgument)
+            << text;
+    EXPECT_FALSE(
+        PublishedAddress::parse("v1;host=" + std::string(5000, 'a') + ";addr=1.2.3.4:5").is_ok());
+}
+
+TEST(TcpWireTest, PurposesAreChecked) {
+    EXPECT_TRUE(SocketPurpose::decode(purpose(2).encode()).is_ok());
+    for (const SocketPurpose& wrong :
+         {purpose(3), purpose(0, 0), purpose(0, 17), purpose(1'000'000, 16),
+          SocketPurpose{.block_bytes = 0}, SocketPurpose{.block_bytes = 1U << 31}})
+        EXPECT_FALSE(SocketPurpose::decode(wrong.encode()).is_ok());
+}
+
+TEST(TcpTransportTest, LoopbackOfAnotherHostIsOutOfReach) {
+    const Host host;
+    EXPECT_TRUE(host.transport->reaches(host.transport->address()).is_ok());
+    const Status status = host.transport->reaches("v1;host=elsewhere;addr=127.0.0.1:77");
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), testing::HasSubstr("127.0.0.1:77"));
+    EXPECT_TRUE(host.transport->reaches("v1;host=elsewhere;addr=10.9.8.7:77").is_ok());
+}
+
+TEST(TcpTransportTest, RefusesUnusableOptions) {
+    const auto waiter = std::move(Waiter::create().value());
+    EXPECT_EQ(TcpTransport::create(*waiter, {.data_sockets = 0}).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(TcpTransport::create(*waiter, {.data_sockets = 17}).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(TcpTransport::create(*waiter, {.interface = "=nope"}).status().code(),
+              StatusCode::kUnavailable);
+}
+
+TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
+    Host host;
+    auto sockets = host.dial({purpose(0), purpose(1), purpose(2)});
+    ASSERT_TRUE(sockets.is_ok()) << sockets.status().to_string();
+    host.accept_until([&] { return host.links.size() == 1; });
+    const std::string a(1024, 'a');
+    const std::string b(1024, 'b');
+    // The second block comes first; what was sent by hand lands where the layout says.
+    ASSERT_TRUE(sys::send_all((*sockets)[2].get(), bytes_of(b + "d"), patience()).is_ok());
+    ASSERT_TRUE(sys::send_all((*sockets)[1].get(), bytes_of(a + std::string(1024, 'c')), patience())
+                    .is_ok());
+    ASSERT_TRUE(sys::send_all((*sockets)[0].get(), bytes_of("message"), patience()).is_ok());
+    expect_text(host, *host.links[0], kCollectiveChannel, a + b + std::string(1024, 'c') + "d");
+    expect_text(host, *host.links[0], kMessageChannel, "message");
+}
+
+TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
+    Host host;
+    SocketPurpose other = purpose(0, 1);
+    other.link = {8};
+    auto first = host.dial({purpose(2), purpose(0)});
+    EXPECT_TRUE(host.links.empty()) << "a link is complete or not there";
+    auto second = host.dial({other}, 4);
+    other.index = 1;
+    auto second_too = host.dial({other}, 4);
+    auto first_too = host.dial({purpose(1)});
+    host.accept_until([&] { return host.links.size() == 2; });
+    EXPECT_EQ(host.requests[0].source, 4);
+    EXPECT_EQ(host.requests[1].source, 3);
+    ASSERT_TRUE(sys::send_all((*first_too)[0].get(), bytes_of("first"), patience()).is_ok());
+    ASSERT_TRUE(sys::send_all((*second_too)[0].get(), bytes_of("second"), patience()).is_ok());
+    expect_text(host, *host.links[0], kCollectiveChannel, "second");
+    expect_text(host, *host.links[1], kCollectiveChannel, "first");
+}
+
+TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
+    Host host;
+    auto first = host.dial({purpose(0)});
+    auto twice = host.dial({purpose(0)});
+    host.accept_until([&] { return host.refusals.size() == 1; });
+    auto stranger = host.dial({purpose(1)}, 5);
+    host.accept_until([&] { return host.refusals.size() == 2; });
+    auto impossible = host.dial({purpose(7)});
+    host.accept_until([&] { return host.refusals.size() == 3; });
+    EXPECT_TRUE(sys::peer_has_closed((*impossible)[0].get()));
+    EXPECT_TRUE(host.links.empty());
+    auto rest = host.dial({purpose(1), purpose(2)});
+    host.accept_until([&] { return host.links.size() == 1; });
+}
+
+TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
+    Host host;
+    const auto address = PublishedAddress::parse(host.transport->address())->address;
+    const auto visitor = sys::connect_to(address, patience());
+    ASSERT_TRUE(sys::send_all(visitor->get(), std::vector<std::byte>(100'000), patience()).is_ok());
+    auto sockets = host.dial({purpose(0), purpose(1), purpose(2)});
+    EXPECT_TRUE(sockets.is_ok());
+    host.accept_until([&] { return host.links.size() == 1 && host.refusals.size() == 1; });
+}
+
+TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
+    const auto capacity_with = [](int sockets) {
+        Host host({.interface = {}, .data_sockets = sockets});
+        std::unique_ptr<SendLink> link;
+        std::atomic<bool> done{false};
+        std::thread dialer([&] {
+            link = std::move(host.transport
+                                 ->connect(host.transport->address(),
+                                           {.group = kGroup, .source = 1, .destination = 0},
+                                           kSecret, patience())
+                                 .value());
+            done = true;
+        });
+        host.accept_until([&] { return done && !host.links.empty(); });
+        dialer.join();
+        EXPECT_GE(link->capacity(kMessageChannel), 100 * kKiB);
+        return link->capacity(kCollectiveChannel);
+    };
+    EXPECT_GE(capacity_with(4), 2 * capacity_with(1));
+}
+
+}  // namespace
+}  // namespace pccl::transport::tcp
