@@ -1,0 +1,146 @@
+#include "csrc/comm/memory_context.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kLongestWorkspaceName = 128;
+constexpr std::string_view kReservedPrefix = "pccl/";
+
+/// "rank 1" or "ranks 1, 3 and 7 more".
+std::string listed(const std::vector<Rank>& ranks) {
+    constexpr std::size_t kShown = 8;
+    const std::size_t shown = std::min(ranks.size(), kShown);
+    std::string text = concat(ranks.size() == 1 ? "rank " : "ranks ", ranks.front());
+    for (std::size_t i = 1; i < shown; ++i) text += concat(", ", ranks[i]);
+    if (ranks.size() > shown) text += concat(" and ", ranks.size() - shown, " more");
+    return text;
+}
+
+std::string key_of(const std::string& workspace, Rank rank) { return concat(workspace, "/", rank); }
+
+}  // namespace
+
+Result<MemoryContext::Span> MemoryContext::allocate_workspace(const std::string& name,
+                                                              std::size_t bytes) {
+    if (name.empty() || name.size() > kLongestWorkspaceName || name.starts_with(kReservedPrefix))
+        return Status::invalid_argument(concat("workspace name \"", name.substr(0, 40),
+                                               "\": use 1 to ", kLongestWorkspaceName,
+                                               " bytes that do not start with ", kReservedPrefix));
+    return allocate(name, bytes);
+}
+
+Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std::size_t bytes) {
+    if (bytes == 0)
+        return Status::invalid_argument(concat("workspace \"", name, "\" has no bytes"));
+    if (workspaces_.contains(name))
+        return Status::invalid_argument(
+            concat("workspace \"", name, "\" exists; release it first"));
+    PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::shareable(name, bytes));
+    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory mine, register_mapping(mapping));
+    const std::string key = concat("memory/", name, "/", allocations_[name]);
+    if (options_.size > 1)
+        PCCL_TRY(options_.store->set(key_of(key, options_.rank), mine.serialise()));
+    ++allocations_[name];
+    const Span memory = mapping.memory();
+    workspaces_.emplace(name, Workspace{std::move(mapping), key, {}, {}});
+    return memory;
+}
+
+Result<MemoryContext::Span> MemoryContext::predefined(const std::string& name, std::size_t bytes) {
+    const auto found = workspaces_.find(name);
+    return found != workspaces_.end() ? found->second.mapping.memory() : allocate(name, bytes);
+}
+
+Result<RegisteredMemory> MemoryContext::register_mapping(const Mapping& mapping) const {
+    PCCL_ASSIGN_OR_RETURN(abi::MemoryDescriptor memory, mapping.describe());
+    memory.owner = options_.rank;
+    memory.transports = transport::TransportFlags(transport::TransportKind::kShm).bits();
+    return RegisteredMemory(memory);
+}
+
+Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
+    std::vector<RegisteredMemory> parts;
+    std::vector<Rank> missing;
+    for (Rank rank = 0; rank < options_.size; ++rank) {
+        // Once one rank is missing the time is up: the others are only looked for.
+        auto part = fetch(*workspace, rank, missing.empty() ? deadline : Deadline::after({}));
+        if (part.is_ok())
+            parts.push_back(*part);
+        else if (part.status().code() == StatusCode::kTimeout)
+            missing.push_back(rank);
+        else
+            return part.status().with_context(concat("workspace \"", name, "\""));
+    }
+    if (!missing.empty())
+        return Status::timeout(concat("workspace \"", name, "\": ", listed(missing), " of ",
+                                      options_.size, " did not allocate in time"),
+                               missing.front());
+    workspace->parts = std::move(parts);
+    return Status::ok();
+}
+
+Result<RegisteredMemory> MemoryContext::fetch(const Workspace& workspace, Rank rank,
+                                              Deadline deadline) const {
+    if (rank == options_.rank) return register_mapping(workspace.mapping);
+    PCCL_ASSIGN_OR_RETURN(const std::string blob,
+                          options_.store->get(key_of(workspace.key, rank), deadline));
+    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory part, RegisteredMemory::deserialise(blob));
+    const std::size_t mine = workspace.mapping.memory().size();
+    if (part.owner() != rank || part.bytes() != mine)
+        return Status::mismatch(
+            rank, concat("rank ", rank, " allocated ", part.bytes(), " bytes as rank ",
+                         part.owner(), ", this rank ", mine));
+    return part;
+}
+
+Result<RegisteredMemory> MemoryContext::remote_memory(const std::string& name, Rank rank) const {
+    if (rank < 0 || rank >= options_.size)
+        return Status::invalid_argument(concat("rank ", rank, " is not one of ", options_.size));
+    const auto found = workspaces_.find(name);
+    if (found == workspaces_.end() || found->second.parts.empty())
+        return Status::unavailable(concat("workspace \"", name,
+                                          "\" is not known yet: allocate it and ",
+                                          "call wait_workspace first"));
+    return found->second.parts[static_cast<std::size_t>(rank)];
+}
+
+Result<MemoryContext::Span> MemoryContext::map_remote(const std::string& name, Rank rank) {
+    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory part, remote_memory(name, rank));
+    PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
+    if (rank == options_.rank) return workspace->mapping.memory();
+    auto view = workspace->views.find(rank);
+    if (view == workspace->views.end()) {
+        PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::of_peer(part.descriptor()));
+        view = workspace->views.emplace(rank, std::move(mapping)).first;
+    }
+    return view->second.memory();
+}
+
+Status MemoryContext::release(const std::string& name) {
+    PCCL_ASSIGN_OR_RETURN(const Workspace* const workspace, find(name));
+    const std::string key = key_of(workspace->key, options_.rank);
+    workspaces_.erase(name);
+    return options_.size > 1 ? options_.store->remove(key) : Status::ok();
+}
+
+Result<MemoryContext::Span> MemoryContext::grow_temp(std::size_t bytes) {
+    // Twice as much each time: a slowly growing demand must not allocate at every call.
+    const std::size_t wanted = std::max({bytes, 2 * temp_.memory().size(), 64 * kKiB});
+    temp_ = Mapping();
+    PCCL_ASSIGN_OR_RETURN(temp_, Mapping::anonymous(wanted));
+    return temp_.memory().first(bytes);
+}
+
+Result<MemoryContext::Workspace*> MemoryContext::find(const std::string& name) {
+    const auto found = workspaces_.find(name);
+    if (found == workspaces_.end())
+        return Status::invalid_argument(concat("this rank has no workspace \"", name, "\""));
+    return &found->second;
+}
+
+}  // namespace pccl::comm

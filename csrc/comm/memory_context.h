@@ -1,0 +1,97 @@
+// The memory of a group: workspaces that its ranks allocate together, and predefined buffers.
+//
+//     auto mine = memory.allocate_workspace("halo", bytes);      // on every rank
+//     memory.wait_workspace("halo", deadline);                   // until every rank has its own
+//     auto theirs = memory.map_remote("halo", peer);             // on one host; else
+//     auto where = memory.remote_memory("halo", peer);           // a descriptor for a transport
+//
+// Workspaces are zero at first, page-aligned, and cost memory only where they are touched.
+// Synchronising access to them is the users' affair. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/comm/mapping.h"
+#include "csrc/comm/registered_memory.h"
+#include "csrc/comm/store.h"
+
+namespace pccl::comm {
+
+/// Predefined workspaces, which every rank of a group may have without agreeing on a name.
+inline constexpr const char* kLibBuffer = "pccl/lib";    // the library's own control words
+inline constexpr const char* kHostBuffer = "pccl/host";  // users' data that peers read and write
+
+struct MemoryContextOptions {
+    Rank rank = 0;
+    int size = 1;
+    std::shared_ptr<Store> store;  // of this group alone; may be null when size is 1
+    std::size_t lib_bytes = 64 * kKiB;
+    std::size_t host_bytes = 16 * kMiB;
+};
+
+class PCCL_API MemoryContext {
+   public:
+    using Span = std::span<std::byte>;
+
+    explicit MemoryContext(MemoryContextOptions options) : options_(std::move(options)) {}
+    MemoryContext(const MemoryContext&) = delete;
+    MemoryContext& operator=(const MemoryContext&) = delete;
+    /// Unmaps everything; tells nobody.
+    ~MemoryContext() = default;
+
+    /// This rank's part of the workspace `name` (1 to 128 bytes; "pccl/..." is reserved), published
+    /// to the others. The n-th allocation of a name here belongs with the n-th of every other rank.
+    /// Errors: kInvalidArgument (no bytes, or the name is in use), kResourceExhausted, those of the
+    /// store.
+    Result<Span> allocate_workspace(const std::string& name, std::size_t bytes);
+    /// kLibBuffer and kHostBuffer in the sizes of the options, allocated at the first call.
+    Result<Span> lib_buffer() { return predefined(kLibBuffer, options_.lib_bytes); }
+    Result<Span> host_buffer() { return predefined(kHostBuffer, options_.host_bytes); }
+
+    /// Waits until all ranks have published the workspace, which this rank has allocated. Errors:
+    /// kTimeout names the missing ranks; kMismatch a rank that chose another size.
+    Status wait_workspace(const std::string& name, Deadline deadline);
+    /// A peer's part, or one's own; kUnavailable before wait_workspace().
+    [[nodiscard]] Result<RegisteredMemory> remote_memory(const std::string& name, Rank rank) const;
+    /// A peer's part in this process's address space, until release(); kUnsupported when it is on
+    /// another host or not visible from here.
+    Result<Span> map_remote(const std::string& name, Rank rank);
+    /// Gives back this rank's part and its views of the others'. Peers' views stay valid. The name
+    /// may then be allocated again.
+    Status release(const std::string& name);
+
+    /// The TEMP buffer: at least `bytes` of scratch of this rank alone, page-aligned, valid until
+    /// the next call, with any content. Allocates only to grow.
+    Result<Span> temp(std::size_t bytes) {
+        if (bytes <= temp_.memory().size()) return temp_.memory().first(bytes);
+        return grow_temp(bytes);
+    }
+
+   private:
+    struct Workspace {
+        Mapping mapping;
+        std::string key;                      // in the store, without the rank
+        std::vector<RegisteredMemory> parts;  // by rank; filled by wait_workspace()
+        std::map<Rank, Mapping> views;
+    };
+
+    Result<Span> allocate(const std::string& name, std::size_t bytes);
+    Result<Span> predefined(const std::string& name, std::size_t bytes);
+    Result<Span> grow_temp(std::size_t bytes);
+    [[nodiscard]] Result<RegisteredMemory> register_mapping(const Mapping& mapping) const;
+    Result<RegisteredMemory> fetch(const Workspace& workspace, Rank rank, Deadline deadline) const;
+    Result<Workspace*> find(const std::string& name);
+
+    MemoryContextOptions options_;
+    std::map<std::string, Workspace> workspaces_;
+    std::map<std::string, int> allocations_;  // so far, by name
+    Mapping temp_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,288 @@
+#include "csrc/comm/memory_context.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "csrc/base/scope_exit.h"
+#include "tests/cpp/comm/ranks.h"
+
+namespace pccl::comm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kBytes = 3 * 4096 + 5;
+
+Deadline soon() { return Deadline::after(std::chrono::seconds(30)); }
+Deadline shortly() { return Deadline::after(std::chrono::milliseconds(30)); }
+
+void fill(std::span<std::byte> memory, int value) {
+    std::fill(memory.begin(), memory.end(), static_cast<std::byte>(value));
+}
+
+bool holds(std::span<const std::byte> memory, int value) {
+    return std::all_of(memory.begin(), memory.end(),
+                       [value](std::byte byte) { return byte == static_cast<std::byte>(value); });
+}
+
+/// A barrier from what the store offers.
+void meet(Store& store, const std::string& key, int ranks) {
+    if (store.add(key, 1).value() == ranks) {
+        ASSERT_TRUE(store.set(key + "/open", "").is_ok());
+    }
+    ASSERT_TRUE(store.get(key + "/open", soon()).is_ok());
+}
+
+/// Every rank writes its number into its own part and reads it from all others'.
+void exchange(MemoryContext& memory, Store& store, Rank rank, int ranks) {
+    auto mine = memory.allocate_workspace("halo", kBytes);
+    ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
+    EXPECT_THAT(*mine, Each(std::byte{0}));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mine->data()) % 4096, 0U);
+    fill(*mine, rank + 1);
+    const Status complete = memory.wait_workspace("halo", soon());
+    ASSERT_TRUE(complete.is_ok()) << complete.to_string();
+    meet(store, "written", ranks);
+    for (Rank peer = 0; peer < ranks; ++peer) {
+        const auto where = memory.remote_memory("halo", peer);
+        ASSERT_TRUE(where.is_ok());
+        EXPECT_EQ(where->owner(), peer);
+        EXPECT_EQ(where->bytes(), kBytes);
+        const auto theirs = memory.map_remote("halo", peer);
+        ASSERT_TRUE(theirs.is_ok()) << theirs.status().to_string();
+        EXPECT_EQ(theirs->size(), kBytes);
+        EXPECT_TRUE(holds(*theirs, peer + 1));
+        EXPECT_EQ(memory.map_remote("halo", peer)->data(), theirs->data());
+    }
+    meet(store, "read", ranks);
+    // Each writes one byte of its right neighbour's part.
+    memory.map_remote("halo", (rank + 1) % ranks).value()[7] = std::byte{0x77};
+    meet(store, "answered", ranks);
+    EXPECT_EQ((*mine)[7], std::byte{0x77});
+}
+
+void run_threads(int ranks, const std::function<void(MemoryContext&, Store&, Rank)>& body) {
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            MemoryContext memory({.rank = rank, .size = ranks, .store = store});
+            body(memory, *store, rank);
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+TEST(MemoryContextTest, ThreadsSeeEachOthersWorkspaces) {
+    constexpr int kRanks = 3;
+    run_threads(kRanks, [](MemoryContext& memory, Store& store, Rank rank) {
+        exchange(memory, store, rank, kRanks);
+    });
+}
+
+TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
+    constexpr int kRanks = 3;
+    const std::string path = testing::TempDir() + "pccl-memory-" + std::to_string(::getpid());
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    std::vector<pid_t> children;
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const auto store = open_store("file://" + path, rank, kRanks, soon()).value();
+            MemoryContext memory({.rank = rank, .size = kRanks, .store = store});
+            exchange(memory, *store, rank, kRanks);
+            meet(*store, "done", kRanks);
+            ::_exit(testing::Test::HasFailure() ? 1 : 0);
+        }
+        children.push_back(child);
+    }
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+TEST(MemoryContextTest, WaitingNamesTheMissingRanks) {
+    const auto store = std::make_shared<MemoryStore>();
+    MemoryContext zero({.rank = 0, .size = 4, .store = store});
+    MemoryContext two({.rank = 2, .size = 4, .store = store});
+    ASSERT_TRUE(zero.allocate_workspace("halo", kBytes).is_ok());
+    ASSERT_TRUE(two.allocate_workspace("halo", kBytes).is_ok());
+    const Status status = zero.wait_workspace("halo", shortly());
+    EXPECT_EQ(status.code(), StatusCode::kTimeout);
+    EXPECT_EQ(status.peer(), 1);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("\"halo\""), HasSubstr("ranks 1, 3 of 4")));
+    EXPECT_EQ(zero.remote_memory("halo", 2).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(MemoryContextTest, DifferentSizesAreAMismatch) {
+    const auto store = std::make_shared<MemoryStore>();
+    MemoryContext zero({.rank = 0, .size = 2, .store = store});
+    MemoryContext one({.rank = 1, .size = 2, .store = store});
+    ASSERT_TRUE(zero.allocate_workspace("halo", 100).is_ok());
+    ASSERT_TRUE(one.allocate_workspace("halo", 200).is_ok());
+    const Status status = zero.wait_workspace("halo", soon());
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_EQ(status.peer(), 1);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("200"), HasSubstr("100")));
+}
+
+TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
+    const auto store = std::make_shared<MemoryStore>();
+    MemoryContext zero({.rank = 0, .size = 2, .store = store});
+    MemoryContext one({.rank = 1, .size = 2, .store = store});
+    fill(zero.allocate_workspace("w", 64).value(), 1);
+    ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    const auto view = one.map_remote("w", 0).value();
+    ASSERT_TRUE(zero.release("w").is_ok());
+    EXPECT_TRUE(holds(view, 1)) << "a peer's view must survive the owner's release";
+    ASSERT_TRUE(one.release("w").is_ok());
+
+    ASSERT_TRUE(one.allocate_workspace("w", 32).is_ok());
+    EXPECT_EQ(one.wait_workspace("w", shortly()).code(), StatusCode::kTimeout);
+    EXPECT_TRUE(holds(zero.allocate_workspace("w", 32).value(), 0));
+    EXPECT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    EXPECT_EQ(one.map_remote("w", 0).value().size(), 32U);
+}
+
+TEST(MemoryContextTest, MisuseIsExplained) {
+    MemoryContext memory{MemoryContextOptions()};
+    EXPECT_EQ(memory.allocate_workspace("", 1).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.allocate_workspace("pccl/lib", 1).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.allocate_workspace("w", 0).status().code(), StatusCode::kInvalidArgument);
+    ASSERT_TRUE(memory.allocate_workspace("w", 1).is_ok());
+    EXPECT_THAT(memory.allocate_workspace("w", 1).status().message(),
+                HasSubstr("release it first"));
+    EXPECT_EQ(memory.wait_workspace("x", soon()).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.release("x").code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(memory.remote_memory("w", 1).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(memory.allocate_workspace("huge", std::size_t{1} << 62).status().message(),
+                HasSubstr("bytes"));
+}
+
+TEST(MemoryContextTest, AGroupOfOneNeedsNoStore) {
+    MemoryContext memory{MemoryContextOptions()};
+    const auto mine = memory.allocate_workspace("w", 10).value();
+    ASSERT_TRUE(memory.wait_workspace("w", shortly()).is_ok());
+    EXPECT_EQ(memory.map_remote("w", 0).value().data(), mine.data());
+    EXPECT_TRUE(memory.release("w").is_ok());
+}
+
+TEST(MemoryContextTest, PredefinedBuffersAreSharedByTheirNames) {
+    constexpr int kRanks = 2;
+    run_threads(kRanks, [](MemoryContext& memory, Store& store, Rank rank) {
+        const auto host = memory.host_buffer().value();
+        EXPECT_EQ(host.size(), 16 * kMiB);
+        EXPECT_EQ(memory.host_buffer().value().data(), host.data());
+        EXPECT_GE(memory.lib_buffer().value().size(), kCacheLine);
+        host[5] = static_cast<std::byte>(rank + 40);
+        ASSERT_TRUE(memory.wait_workspace(kHostBuffer, soon()).is_ok());
+        meet(store, "written", kRanks);
+        EXPECT_EQ(memory.map_remote(kHostBuffer, 1 - rank).value()[5],
+                  static_cast<std::byte>(1 - rank + 40));
+        meet(store, "read", kRanks);
+    });
+}
+
+TEST(MemoryContextTest, TempGrowsOnDemandAndIsReused) {
+    MemoryContext memory{MemoryContextOptions()};
+    const auto small = memory.temp(100).value();
+    EXPECT_EQ(small.size(), 100U);
+    EXPECT_EQ(memory.temp(60'000).value().data(), small.data());
+    const auto large = memory.temp(kMiB).value();
+    fill(large, 9);
+    EXPECT_EQ(memory.temp(1).value().data(), large.data());
+    EXPECT_TRUE(memory.temp(0).is_ok());
+    EXPECT_EQ(memory.temp(std::size_t{1} << 62).status().code(), StatusCode::kResourceExhausted);
+    EXPECT_TRUE(memory.temp(kMiB).is_ok());
+}
+
+abi::MemoryDescriptor sample() {
+    return {.address = 0x7F00'0000'1000,
+            .bytes = 4096,
+            .host = 11,
+            .device = 1,
+            .inode = 77,
+            .pid = ::getpid(),
+            .file = 5,
+            .owner = 3,
+            .transports = 2,
+            .reserved = 0};
+}
+
+TEST(RegisteredMemoryTest, SurvivesTheTrip) {
+    const RegisteredMemory before(sample());
+    const auto after = RegisteredMemory::deserialise(before.serialise());
+    ASSERT_TRUE(after.is_ok()) << after.status().to_string();
+    EXPECT_EQ(*after, before);
+    EXPECT_EQ(after->owner(), 3);
+    EXPECT_TRUE(after->transports().has(transport::TransportKind::kShm));
+}
+
+TEST(RegisteredMemoryTest, ImpossibleValuesAreRefused) {
+    const auto refused = [](auto change) {
+        abi::MemoryDescriptor memory = sample();
+        change(memory);
+        return !RegisteredMemory::deserialise(RegisteredMemory(memory).serialise()).is_ok();
+    };
+    EXPECT_TRUE(refused([](auto& memory) { memory.owner = -1; }));
+    EXPECT_TRUE(refused([](auto& memory) { memory.bytes = ~std::uint64_t{0}; }));
+    EXPECT_TRUE(refused([](auto& memory) { memory.transports = 1U << 20; }));
+    EXPECT_TRUE(refused([](auto& memory) { memory.file = -2; }));
+    EXPECT_TRUE(refused([](auto& memory) { memory.pid = 0; }));
+    EXPECT_FALSE(refused([](auto& memory) { memory.file = -1; }));
+}
+
+TEST(RegisteredMemoryTest, MappingMemoryThatIsElsewhereOrGoneIsUnsupported) {
+    const auto code_of = [](const abi::MemoryDescriptor& memory) {
+        return Mapping::of_peer(memory).status().code();
+    };
+    EXPECT_EQ(code_of(sample()), StatusCode::kUnsupported) << "another host";
+
+    const Mapping mapping = Mapping::shareable("test", 4096).value();
+    const abi::MemoryDescriptor real = mapping.describe().value();
+    EXPECT_TRUE(Mapping::of_peer(real).is_ok());
+    abi::MemoryDescriptor wrong = real;
+    wrong.file = 0;
+    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "another file";
+    wrong = real;
+    wrong.inode += 1;
+    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "a descriptor that was used again";
+    wrong = real;
+    wrong.bytes = 8192;
+    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "longer than the file";
+    wrong = real;
+    wrong.pid = 1 << 30;
+    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "no such process";
+}
+
+TEST(RegisteredMemoryTest, RandomAndDamagedBytesGiveAStatus) {
+    const std::string blob = RegisteredMemory(sample()).serialise();
+    std::mt19937 random(11);
+    for (int round = 0; round < 20'000; ++round) {
+        std::string damaged = round % 2 == 0 ? blob : std::string(random() % 80, '\0');
+        for (std::size_t hits = random() % 6; hits > 0 && !damaged.empty(); --hits)
+            damaged[random() % damaged.size()] = static_cast<char>(random());
+        if (random() % 3 == 0) damaged.resize(random() % (damaged.size() + 1));
+        const auto result = RegisteredMemory::deserialise(damaged);
+        if (result.is_ok()) {
+            ASSERT_EQ(result->serialise(), damaged);
+        } else {
+            ASSERT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace pccl::comm
