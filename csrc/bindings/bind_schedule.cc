@@ -68,8 +68,7 @@ py::dict verify(const Schedule& schedule, bool in_place) {
 }  // namespace
 
 void bind_schedule(py::module_& module) {
-    py::module_ room = module.def_submodule("schedule");
-    py::class_<Schedule>(room, "Schedule")
+    py::class_<Schedule>(module, "Schedule")
         .def_readonly("name", &Schedule::name)
         .def_property_readonly("collective",
                                [](const Schedule& self) { return to_string(self.shape.kind); })
@@ -80,8 +79,8 @@ void bind_schedule(py::module_& module) {
         .def("verify", &verify, py::kw_only(), arg("in_place") = false)
         .def("__str__", [](const Schedule& self) { return schedule::to_string(self); })
         .def("__eq__", [](const Schedule& a, const Schedule& b) { return a == b; });
-    room.def("algorithms", &algorithms, arg("collective"));
-    room.def("generate", &generate, arg("algorithm"), arg("collective"), arg("ranks"),
+    module.def("algorithms", &algorithms, arg("collective"));
+    module.def("generate", &generate, arg("algorithm"), arg("collective"), arg("ranks"),
              py::kw_only(), arg("root") = 0, arg("chunks") = py::none(), arg("slots") = py::none());
 }
 

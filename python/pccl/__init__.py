@@ -10,6 +10,7 @@ import importlib
 import sys
 import typing
 
+from pccl._autoload import register
 from pccl._version import __version__
 from pccl.errors import (
     AbortedError,
@@ -25,7 +26,8 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl._core import Communicator, Event, schedule
+    from pccl import schedule
+    from pccl._core import Communicator, Event, set_log_level
     from pccl._torch import Options
     from pccl.torch_backend import monitored_barrier
 
@@ -45,20 +47,24 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "monitored_barrier",
+    "register",
     "schedule",
+    "set_log_level",
 ]
 
 # Where the names live that are loaded when first used.
 _LAZY = {
     "Communicator": "pccl._core",
     "Event": "pccl._core",
-    "schedule": "pccl._core",
+    "set_log_level": "pccl._core",
     "Options": "pccl._torch",
     "monitored_barrier": "pccl.torch_backend",
 }
 
 
 def __getattr__(name: str) -> object:
+    if name == "schedule":
+        return importlib.import_module("pccl.schedule")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _LAZY[name] == "pccl._torch":
@@ -75,6 +81,4 @@ def __dir__() -> list[str]:
 # torch registers the backend itself where it runs entry points; where it was told not to, or found
 # no installed package, this does.
 if "torch.distributed" in sys.modules:
-    from pccl import _autoload
-
-    _autoload.register()
+    register()

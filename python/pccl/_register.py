@@ -22,7 +22,7 @@ def register() -> None:
 
 
 def _create(
-    group: dist.distributed_c10d._DistributedBackendOptions,
+    group: typing.Any,  # torch's _DistributedBackendOptions
     options: Options | None,
 ) -> ProcessGroupPCCL:
     """Make one group's backend; torch calls it on every member."""

@@ -43,7 +43,7 @@ class InvalidArgumentError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """This build or this combination cannot do it: choose another."""
+    """The build or the combination cannot do it: choose another."""
 
     code = "unsupported"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import typing
 
 import torch.distributed as dist
@@ -10,6 +9,8 @@ import torch.distributed as dist
 from pccl import _register
 
 if typing.TYPE_CHECKING:
+    import datetime
+
     from torch.distributed import ProcessGroup
 
 __all__ = ["monitored_barrier"]

@@ -1,0 +1,390 @@
+"""PCCL without torch: the communicator over buffers, and the programs of collectives.
+
+A *buffer* is an object that exposes C-contiguous memory: a numpy array, an ``array.array``, a
+``bytearray``, a ``memoryview``. Element types are bool, integers, float16 to float64, complex64 and
+complex128; buffers of other types can be moved, but not reduced. All buffers of one call have one
+type.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias, TypedDict, overload
+
+from typing_extensions import Buffer
+
+_ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
+_Blocks: TypeAlias = Buffer | Sequence[Buffer]
+_Collective: TypeAlias = Literal[
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "all_to_all",
+]
+
+class _Store(Protocol):
+    def set(self, key: str, value: bytes, /) -> object: ...
+    def get(self, key: str, /) -> bytes | str | None: ...
+    def add(self, key: str, amount: int, /) -> int: ...
+
+class _Times(TypedDict):
+    issued: float
+    started: float
+    finished: float | None
+
+class _Verdict(TypedDict):
+    rounds: int
+    bit_identical: bool
+
+def set_log_level(
+    level: Literal["trace", "debug", "info", "warning", "error", "off"],
+) -> None:
+    """Choose what goes to stderr; overrides ``PCCL_LOG_LEVEL``."""
+
+class Event:
+    """An asynchronous operation. Its buffers must not be touched until it is done."""
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the operation is done, and raise if it failed.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait at most. The operation goes on if they pass.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            ``timeout`` passed, or the operation's own.
+        """
+    def flush(self) -> None:
+        """Wait until all that this rank has to send is handed to its links."""
+    def is_done(self) -> bool: ...
+    def record(self) -> _Times:
+        """Return when the operation passed which point, in seconds of the monotonic clock."""
+    @property
+    def source(self) -> int | None:
+        """The rank that sent what this receive got; None until done, and for collectives."""
+
+class Communicator:
+    """The collectives and messages of one group of processes.
+
+    Collectives run in the order in which they are called, which must be the same on every rank.
+    Without ``async_op`` a call returns when its buffers are ready, and returns None. ``timeout``
+    is in seconds, and replaces the group's own.
+
+    Where a collective has one block for each rank, ``out`` or ``x`` is one buffer that holds them
+    all, equally long and in the order of ranks, or a list of buffers, which may differ in length.
+
+    Parameters
+    ----------
+    rank
+        This process, 0 <= rank < world_size.
+    world_size
+        How many processes there are.
+    rendezvous
+        Where they meet: ``"tcp://host:port"`` (rank 0 listens), ``"file:///path"`` (on a disk that
+        all see), or a store object. Not needed by one process alone.
+    timeout
+        Seconds that an operation, or the rendezvous, may take.
+    name
+        For messages.
+    transports
+        Restricts the group, for example to ``"shm,tcp"``; empty for all.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An argument does not fit; nothing was sent.
+    UnsupportedError
+        The element type cannot be reduced so; nothing was sent.
+    PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+        The operation failed; every later one of the group raises the same.
+    """
+
+    def __init__(
+        self,
+        *,
+        rank: int = 0,
+        world_size: int = 1,
+        rendezvous: str | _Store | None = None,
+        timeout: float = 1800.0,
+        name: str = "world",
+        transports: str = "",
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence(self) -> int:
+        """Collectives started so far."""
+    @overload
+    def all_reduce(
+        self,
+        x: Buffer,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Reduce ``x`` over all ranks, in place on each."""
+    @overload
+    def all_reduce(
+        self,
+        x: Buffer,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def broadcast(
+        self,
+        x: Buffer,
+        root: int = 0,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Copy the root's ``x`` into everybody's."""
+    @overload
+    def broadcast(
+        self,
+        x: Buffer,
+        root: int = 0,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def reduce(
+        self,
+        x: Buffer,
+        root: int = 0,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Reduce ``x`` over all ranks, in place on the root; the others keep theirs."""
+    @overload
+    def reduce(
+        self,
+        x: Buffer,
+        root: int = 0,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def all_gather(
+        self,
+        out: _Blocks,
+        x: Buffer,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Gather everybody's ``x``, on every rank."""
+    @overload
+    def all_gather(
+        self,
+        out: _Blocks,
+        x: Buffer,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def reduce_scatter(
+        self,
+        out: Buffer,
+        x: _Blocks,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Reduce ``x`` over all ranks; each gets its own block of the result."""
+    @overload
+    def reduce_scatter(
+        self,
+        out: Buffer,
+        x: _Blocks,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def gather(
+        self,
+        out: _Blocks | None,
+        x: Buffer,
+        root: int = 0,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Gather everybody's ``x`` on the root; the others may pass None for ``out``."""
+    @overload
+    def gather(
+        self,
+        out: _Blocks | None,
+        x: Buffer,
+        root: int = 0,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def scatter(
+        self,
+        out: Buffer,
+        x: _Blocks | None,
+        root: int = 0,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Give each rank its block of the root's ``x``; the others may pass None."""
+    @overload
+    def scatter(
+        self,
+        out: Buffer,
+        x: _Blocks | None,
+        root: int = 0,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def all_to_all(
+        self,
+        out: _Blocks,
+        x: _Blocks,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Send block i of ``x`` to rank i, which puts it into its block of this rank."""
+    @overload
+    def all_to_all(
+        self,
+        out: _Blocks,
+        x: _Blocks,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def send(
+        self,
+        x: Buffer,
+        peer: int,
+        tag: int = 0,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Send ``x``; the receiver's buffer must have as many bytes."""
+    @overload
+    def send(
+        self,
+        x: Buffer,
+        peer: int,
+        tag: int = 0,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    @overload
+    def recv(
+        self,
+        x: Buffer,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        async_op: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Receive into ``x`` from ``peer``, or from any rank."""
+    @overload
+    def recv(
+        self,
+        x: Buffer,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        async_op: Literal[True],
+        timeout: float | None = None,
+    ) -> Event: ...
+    def barrier(self, timeout: float | None = None) -> None:
+        """Return when all ranks have called it."""
+    def monitored_barrier(self, timeout: float, *, wait_all_ranks: bool = False) -> None:
+        """Return when all ranks have called it; rank 0 names one that is missing, or all."""
+    def abort(self, reason: str = "abort was called") -> None:
+        """Make every operation in flight and every later one raise AbortedError."""
+    def shutdown(self) -> None:
+        """Close the group; operations in flight raise AbortedError. May be called again."""
+
+class Schedule:
+    """The program of a collective: what each rank does."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def collective(self) -> _Collective: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def root(self) -> int: ...
+    @property
+    def chunks(self) -> int:
+        """Pieces that each block is cut into."""
+    @property
+    def slots(self) -> int:
+        """Messages that may wait between two ranks."""
+    def verify(self, *, in_place: bool = False) -> _Verdict:
+        """Prove that the schedule does what its collective promises.
+
+        Returns
+        -------
+        dict
+            ``rounds``, the longest chain of dependent messages, and ``bit_identical``, whether all
+            ranks reduce in the same order.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It does not; the message names rank, lane, step and chunk.
+        """
+    def __eq__(self, other: object) -> bool: ...
+
+def algorithms(collective: _Collective) -> list[str]:
+    """Return the names of the algorithms that make ``collective``."""
+
+def generate(
+    algorithm: str,
+    collective: _Collective,
+    ranks: int,
+    *,
+    root: int = 0,
+    chunks: int | None = None,
+    slots: int | None = None,
+) -> Schedule:
+    """Generate the programs of all ranks.
+
+    Parameters
+    ----------
+    chunks
+        Pieces of each block; None for the fewest that the algorithm takes.
+    slots
+        Messages that may wait between two ranks; None for the fewest that it needs.
+    """

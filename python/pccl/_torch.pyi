@@ -1,0 +1,43 @@
+"""The torch.distributed backend; import torch first."""
+
+from datetime import timedelta
+
+from torch._C._distributed_c10d import Backend, ErrorType, Store
+
+class Options(Backend.Options):
+    """What ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)`` take.
+
+    Parameters
+    ----------
+    transports
+        Restricts the group to these transports, for example ``"shm,tcp"``; empty for all that
+        ``PCCL_TRANSPORTS`` permits.
+    """
+
+    transports: str
+    def __init__(self, *, transports: str = "") -> None: ...
+    def __copy__(self) -> Options: ...
+    def __deepcopy__(self, memo: dict[int, object]) -> Options: ...
+
+class ProcessGroupPCCL(Backend):
+    """One group's backend. Made by torch; meets the other ranks through ``store``."""
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        *,
+        timeout: timedelta,
+        name: str,
+        global_ranks: list[int],
+        options: Options | None = None,
+    ) -> None: ...
+    @property
+    def options(self) -> Options:
+        """A copy of the group's options."""
+    def get_error(self) -> ErrorType: ...
+    def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None: ...
+    def perform_nocolor_split(self, device: object) -> None:
+        """Do nothing; torch calls it on the ranks that are not in a new group."""
+    def _enable_collectives_timing(self) -> None: ...

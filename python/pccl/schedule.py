@@ -1,0 +1,12 @@
+"""The programs of collectives: generate, verify and print them.
+
+>>> from pccl import schedule
+>>> program = schedule.generate("ring", "all_gather", ranks=4)
+>>> program.verify()
+{'rounds': 3, 'bit_identical': True}
+>>> print(program)
+"""
+
+from pccl._core import Schedule, algorithms, generate
+
+__all__ = ["Schedule", "algorithms", "generate"]

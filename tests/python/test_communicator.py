@@ -1,0 +1,358 @@
+"""``pccl.Communicator`` over numpy arrays, against numpy."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pccl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.multiproc
+
+LIMIT = 60.0
+BROKEN = "broken"  # what a body returns that leaves no usable group
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _child(body: Callable[..., Any], rank: int, size: int, url: str, failures: Any) -> None:
+    try:
+        comm = pccl.Communicator(rank=rank, world_size=size, rendezvous=url, timeout=LIMIT)
+        if body(comm) != BROKEN:
+            comm.barrier()
+    except BaseException:
+        failures.put(f"rank {rank}:\n{traceback.format_exc()}")
+        raise
+
+
+def run_ranks(body: Callable[..., Any], size: int, url: str) -> None:
+    """Run ``body(comm)`` in ``size`` processes and report what failed."""
+    context = multiprocessing.get_context("spawn")
+    failures = context.SimpleQueue()
+    ranks = [
+        context.Process(target=_child, args=(body, rank, size, url, failures))
+        for rank in range(size)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(2 * LIMIT)
+        if process.is_alive():
+            process.kill()
+    assert failures.empty(), failures.get()
+    assert [process.exitcode for process in ranks] == [0] * size
+
+
+def of_rank(rank: int, count: int, dtype: Any = np.float32) -> np.ndarray:
+    """What a rank contributes: the same everywhere."""
+    return np.random.default_rng(rank).integers(1, 5, count).astype(dtype)
+
+
+def everybody(comm: pccl.Communicator, count: int, dtype: Any = np.float32) -> list[np.ndarray]:
+    return [of_rank(rank, count, dtype) for rank in range(comm.world_size)]
+
+
+def collectives(comm: pccl.Communicator) -> None:
+    rank, size = comm.rank, comm.world_size
+    for count in (0, 1, 1000, 100_003):
+        parts = everybody(comm, count)
+
+        x = of_rank(rank, count)
+        comm.all_reduce(x)
+        np.testing.assert_array_equal(x, sum(parts))
+
+        x = of_rank(rank, count)
+        comm.reduce(x, size - 1, "max")
+        expected = np.maximum.reduce(parts) if rank == size - 1 else parts[rank]
+        np.testing.assert_array_equal(x, expected)
+
+        x = of_rank(rank, count)
+        comm.broadcast(x, root=size - 1)
+        np.testing.assert_array_equal(x, parts[size - 1])
+
+        out = np.empty(size * count, np.float32)
+        comm.all_gather(out, of_rank(rank, count))
+        np.testing.assert_array_equal(out, np.concatenate(parts))
+
+        whole = everybody(comm, size * count)
+        out = np.empty(count, np.float32)
+        comm.reduce_scatter(out, whole[rank])
+        np.testing.assert_array_equal(out, sum(whole)[rank * count :][:count])
+
+        out = np.empty(size * count, np.float32)
+        comm.all_to_all(out, whole[rank])
+        np.testing.assert_array_equal(
+            out, np.concatenate([w[rank * count :][:count] for w in whole])
+        )
+
+        out = np.empty(size * count, np.float32)
+        comm.gather(out if rank == 0 else None, of_rank(rank, count))
+        if rank == 0:
+            np.testing.assert_array_equal(out, np.concatenate(parts))
+
+        out = np.empty(count, np.float32)
+        comm.scatter(out, whole[0] if rank == 0 else None)
+        np.testing.assert_array_equal(out, whole[0][rank * count :][:count])
+
+
+def lists_of_unequal_blocks(comm: pccl.Communicator) -> None:
+    rank, size = comm.rank, comm.world_size
+    out = [np.empty(10 * r + 1, np.int64) for r in range(size)]
+    comm.all_gather(out, np.full(10 * rank + 1, rank))
+    for r, block in enumerate(out):
+        np.testing.assert_array_equal(block, np.full(10 * r + 1, r))
+    out = [np.empty(100 * r + rank, np.int64) for r in range(size)]
+    comm.all_to_all(out, [np.full(100 * rank + r, 1000 * rank + r) for r in range(size)])
+    for r, block in enumerate(out):
+        np.testing.assert_array_equal(block, np.full(100 * r + rank, 1000 * r + rank))
+
+
+DTYPES = "?bBhHiIlLqQefdFD"
+
+
+def element_types(comm: pccl.Communicator) -> None:
+    for code in DTYPES:
+        parts = everybody(comm, 33, code)
+        x = of_rank(comm.rank, 33, code)
+        comm.all_reduce(x)
+        expected = np.any(parts, axis=0) if code == "?" else sum(parts).astype(code)
+        np.testing.assert_array_equal(x, expected, err_msg=code)
+        out = np.empty((comm.world_size, 33), code)
+        comm.all_gather(out, of_rank(comm.rank, 33, code))
+        np.testing.assert_array_equal(out, parts, err_msg=code)
+    moment = np.array([np.datetime64("2000-01-01") + comm.rank])
+    comm.broadcast(moment.view("V8"), root=0)
+    assert moment[0] == np.datetime64("2000-01-01")
+
+
+OPS = {
+    "sum": np.add,
+    "product": np.multiply,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+}
+
+
+def reductions(comm: pccl.Communicator) -> None:
+    for op, function in OPS.items():
+        x = of_rank(comm.rank, 100, np.int32)
+        comm.all_reduce(x, op)  # type: ignore[call-overload]
+        expected = function.reduce(everybody(comm, 100, np.int32))
+        np.testing.assert_array_equal(x, expected, err_msg=op)
+    x = of_rank(comm.rank, 100, np.float64)
+    comm.all_reduce(x, op="avg")
+    np.testing.assert_allclose(x, sum(everybody(comm, 100, np.float64)) / comm.world_size)
+
+
+def asynchronous(comm: pccl.Communicator) -> None:
+    arrays = [of_rank(comm.rank, 5000) for _ in range(10)]
+    events = [comm.all_reduce(x, async_op=True) for x in arrays]
+    for event in reversed(events):
+        event.flush()
+        event.wait()
+        assert event.is_done()
+        times = event.record()
+        assert times["finished"] is not None
+        assert times["issued"] <= times["started"] <= times["finished"]
+    for x in arrays:
+        np.testing.assert_array_equal(x, sum(everybody(comm, 5000)))
+    # Nobody waits, and nobody holds the array: it lives until the operation is done.
+    comm.all_reduce(of_rank(comm.rank, 100_000), async_op=True)
+
+
+def messages(comm: pccl.Communicator) -> None:
+    right, left = (comm.rank + 1) % comm.world_size, (comm.rank - 1) % comm.world_size
+    inbox = np.empty(1000, np.float32)
+    sent = comm.send(of_rank(comm.rank, 1000), right, tag=7, async_op=True)
+    received = comm.recv(inbox, left, tag=7, async_op=True)
+    received.wait()
+    sent.wait()
+    assert received.source == left
+    np.testing.assert_array_equal(inbox, of_rank(left, 1000))
+    if comm.rank == 0:
+        seen = set()
+        for _ in range(comm.world_size - 1):
+            word = bytearray(4)
+            event = comm.recv(word, tag=9, async_op=True)
+            event.wait()
+            assert word == f"r{event.source:03}".encode()
+            seen.add(event.source)
+        assert seen == set(range(1, comm.world_size))
+    else:
+        comm.send(f"r{comm.rank:03}".encode(), 0, tag=9)
+
+
+def mistakes(comm: pccl.Communicator) -> None:
+    x = np.ones(4, np.float32)
+    bad: list[tuple[type[Exception], str, Callable[[], object]]] = [
+        (ValueError, "no reduction", lambda: comm.all_reduce(x, "mean")),  # type: ignore[call-overload]
+        (ValueError, "root 99", lambda: comm.broadcast(x, 99)),
+        (ValueError, "contiguous", lambda: comm.all_reduce(np.ones((4, 4))[:, 1])),
+        (ValueError, "writable", lambda: comm.all_reduce(b"1234")),  # type: ignore[call-overload]
+        (ValueError, "one type", lambda: comm.all_gather(np.ones(8 * comm.world_size), x)),
+        (ValueError, "", lambda: comm.all_gather(np.ones(3, np.float32), x)),
+        (NotImplementedError, "", lambda: comm.all_reduce(x, "bxor")),
+        (TypeError, "", lambda: comm.all_reduce()),  # type: ignore[call-overload]
+    ]
+    for kind, text, call in bad:
+        with pytest.raises(kind, match=text):
+            call()
+    comm.all_reduce(x)
+    np.testing.assert_array_equal(x, np.full(4, comm.world_size))
+
+
+def mismatch(comm: pccl.Communicator) -> str:
+    x = np.ones(4 + comm.rank, np.float32)
+    with pytest.raises(pccl.Error) as caught:
+        comm.all_reduce(x, timeout=20)
+    # Whoever sees the other's message first says what differs; the other may only see it leave.
+    if isinstance(caught.value, pccl.MismatchError):
+        assert caught.value.rank == 1 - comm.rank
+        assert "4" in str(caught.value)
+        assert "5" in str(caught.value)
+    with pytest.raises(pccl.Error):
+        comm.all_reduce(x)
+    return BROKEN
+
+
+def groups_from_several_threads(comm: pccl.Communicator) -> None:
+    port = np.array([free_port() if comm.rank == 0 else 0, 0], np.int64)
+    comm.broadcast(port)
+    second = pccl.Communicator(
+        rank=comm.rank,
+        world_size=comm.world_size,
+        rendezvous=f"tcp://127.0.0.1:{port[0]}",
+        timeout=LIMIT,
+        name="second",
+    )
+    failures: list[BaseException] = []
+
+    def work(group: pccl.Communicator) -> None:
+        try:
+            for _ in range(50):
+                x = of_rank(group.rank, 2000)
+                group.all_reduce(x)
+                np.testing.assert_array_equal(x, sum(everybody(group, 2000)))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(group,)) for group in (comm, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    comm.barrier()
+    second.shutdown()
+    second.shutdown()
+    with pytest.raises(pccl.AbortedError):
+        second.barrier()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize(
+    "body",
+    [collectives, lists_of_unequal_blocks, element_types, reductions, asynchronous, mistakes],
+)
+def test_results_equal_numpy(body: Callable[..., Any], size: int) -> None:
+    run_ranks(body, size, f"tcp://127.0.0.1:{free_port()}")
+
+
+@pytest.mark.parametrize("body", [messages, mismatch, groups_from_several_threads])
+def test_two_ranks(body: Callable[..., Any]) -> None:
+    run_ranks(body, 2, f"tcp://127.0.0.1:{free_port()}")
+
+
+def test_rendezvous_through_a_file(tmp_path: Path) -> None:
+    run_ranks(reductions, 2, f"file://{tmp_path}/rendezvous")
+
+
+class Dictionary:
+    """The least that a rendezvous store may be."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.lock = threading.Lock()
+
+    def set(self, key: str, value: bytes) -> None:
+        with self.lock:
+            self.values[key] = value
+
+    def get(self, key: str) -> bytes:
+        with self.lock:
+            return self.values[key]
+
+    def add(self, key: str, amount: int) -> int:
+        with self.lock:
+            total = int(self.values.get(key, b"0")) + amount
+            self.values[key] = str(total).encode()
+            return total
+
+
+def test_ranks_of_one_process_meet_in_a_python_store() -> None:
+    store = Dictionary()
+    results: dict[int, np.ndarray] = {}
+
+    def rank(rank: int) -> None:
+        comm = pccl.Communicator(rank=rank, world_size=2, rendezvous=store, timeout=LIMIT)
+        x = of_rank(rank, 100)
+        comm.all_reduce(x)
+        results[rank] = x
+        comm.barrier()
+
+    threads = [threading.Thread(target=rank, args=(r,)) for r in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    expected = of_rank(0, 100) + of_rank(1, 100)
+    np.testing.assert_array_equal(results[0], expected)
+    np.testing.assert_array_equal(results[1], expected)
+
+
+def test_a_rank_that_never_comes_is_a_timeout_with_its_name() -> None:
+    with pytest.raises(pccl.CollectiveTimeoutError, match="1"):
+        pccl.Communicator(rank=0, world_size=2, rendezvous=Dictionary(), timeout=0.3)
+
+
+@pytest.mark.parametrize("url", ["tcp://nowhere", "http://127.0.0.1:1", "file://", ""])
+def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(ValueError):
+        pccl.Communicator(rank=0, world_size=2, rendezvous=url, timeout=1)
+
+
+def test_ctrl_c_ends_a_wait() -> None:
+    comm = pccl.Communicator(timeout=LIMIT)
+    event = comm.recv(bytearray(1), 0, async_op=True)
+    start = time.monotonic()
+    interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        event.wait()
+    assert time.monotonic() - start < LIMIT
+    with pytest.raises(pccl.CollectiveTimeoutError):
+        event.wait(timeout=0.01)
+    comm.abort("enough")
+    with pytest.raises(pccl.AbortedError, match="enough"):
+        event.wait()
