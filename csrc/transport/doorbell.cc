@@ -21,6 +21,8 @@ namespace {
 // different sessions.
 constexpr int kSpins = 400;
 constexpr int kYields = 200;
+// A yield gives a core away for as long as its other users like: milliseconds, on a busy machine.
+constexpr Duration kLongestYielding = std::chrono::microseconds(200);
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 
 void relax() {
@@ -166,7 +168,7 @@ void Backoff::pause() {
     ++rounds_;
     if (rounds_ < kSpins && !one_core()) {
         relax();
-    } else if (rounds_ < kSpins + kYields) {
+    } else if (may_yield()) {
         ::sched_yield();
     } else {
         ticket_ = waiter_.prepare();
@@ -174,8 +176,15 @@ void Backoff::pause() {
     }
 }
 
+bool Backoff::may_yield() {
+    const TimePoint now = system_clock().now();
+    if (yielding_since_ == TimePoint{}) yielding_since_ = now;
+    return rounds_ < kSpins + kYields && now - yielding_since_ < kLongestYielding;
+}
+
 void Backoff::reset() {
     rounds_ = 0;
+    yielding_since_ = {};
     if (!armed_) return;
     armed_ = false;
     waiter_.cancel();

@@ -105,8 +105,11 @@ class PCCL_API Backoff {
     [[nodiscard]] bool slept() const { return slept_; }
 
    private:
+    [[nodiscard]] bool may_yield();
+
     Waiter& waiter_;
     int rounds_ = 0;
+    TimePoint yielding_since_{};
     std::uint32_t ticket_ = 0;
     bool armed_ = false;
     bool slept_ = false;
