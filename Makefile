@@ -68,7 +68,7 @@ test-upstream: dev
 
 .PHONY: bench
 bench: $(STAMPS)/wheel
-	$(VENV)/python benchmarks/collectives.py
+	$(VENV)/python benchmarks/cpu_torch.py
 
 .PHONY: mutants
 mutants: dev
