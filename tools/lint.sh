@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, formatting, clang-tidy, ruff, mypy.
+# Every check that needs no test run: layers, formatting, ruff, mypy, stubs, clang-tidy.
 #
-#   tools/lint.sh           all of them; build/dev must be configured
-#   tools/lint.sh quick     without clang-tidy, as before a commit
+#   tools/lint.sh           all of them; build/dev must be built
+#   tools/lint.sh quick     without stubs and clang-tidy, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -38,6 +38,8 @@ step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .
 step mypy .venv/bin/mypy
 if [ "${1:-}" != quick ]; then
+    step stubtest env PYTHONPATH=build/dev/python .venv/bin/stubtest pccl._core pccl._torch \
+        --allowlist tools/stubtest_allowlist.txt --ignore-unused-allowlist
     step clang-tidy .venv/bin/python tools/run_clang_tidy.py build/dev
 fi
 
