@@ -31,8 +31,8 @@ struct Collective {
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
     Rank root = 0;
-    std::span<const Block> inputs;  // read only, unless the same memory as the output
-    std::span<const Block> outputs;
+    std::span<const Block> inputs{};  // read only, unless the same memory as the output
+    std::span<const Block> outputs{};
 };
 
 }  // namespace pccl::comm

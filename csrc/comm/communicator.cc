@@ -66,7 +66,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     const auto group = std::make_shared<Group>(*options.runtime, identity, options);
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
-    std::shared_ptr<Communicator> comm(new Communicator(options.runtime, group));
+    std::shared_ptr<Communicator> comm(new Communicator(options, group));
     Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}};
     if (options.size > 1) {
         PCCL_ASSIGN_OR_RETURN(roster, joined(exchange_roster(*options.store, roster.endpoints[0],
@@ -77,8 +77,10 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     return comm;
 }
 
-Communicator::Communicator(std::shared_ptr<Runtime> runtime, std::shared_ptr<Group> group)
-    : runtime_(std::move(runtime)), group_(std::move(group)) {}
+Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group)
+    : runtime_(options.runtime),
+      group_(std::move(group)),
+      memory_({.rank = options.rank, .size = options.size, .store = options.store}) {}
 
 Communicator::~Communicator() { shutdown(); }
 
@@ -132,6 +134,13 @@ Status Communicator::barrier(OptionalTimeout timeout) {
 
 Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool wait_all) {
     return monitored_barrier_on(*this, timeout, wait_all);
+}
+
+Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
+                                                              std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const auto space, memory_.allocate_workspace(name, bytes));
+    PCCL_TRY(memory_.wait_workspace(name, Deadline::after(timeout())));
+    return space;
 }
 
 void Communicator::abort(const Status& reason) { group_->abort(reason); }

@@ -22,6 +22,7 @@
 
 #include "csrc/comm/collective.h"
 #include "csrc/comm/event.h"
+#include "csrc/comm/memory_context.h"
 #include "csrc/comm/store.h"
 #include "csrc/transport/transport_flags.h"
 
@@ -38,11 +39,11 @@ inline constexpr std::int32_t kReservedTags = 1 << 30;
 struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<Store> store;  // of this group alone; may be null when size is 1
+    std::shared_ptr<Store> store{};  // of this group alone; may be null when size is 1
     std::string name = "world";    // for messages
     std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
     transport::TransportFlags transports = transport::TransportFlags::all();
-    std::shared_ptr<Runtime> runtime;  // null: the process's own
+    std::shared_ptr<Runtime> runtime{};  // null: the process's own
 };
 
 class PCCL_API Communicator {
@@ -85,6 +86,13 @@ class PCCL_API Communicator {
     /// return too.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
+    /// The group's workspaces and predefined buffers; one thread at a time.
+    [[nodiscard]] MemoryContext& memory() { return memory_; }
+    /// Coordinated memory for an operation: this rank's part of workspace `name`, once all ranks
+    /// have theirs.
+    [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
+                                                                  std::size_t bytes);
+
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.
     void abort(const Status& reason);
@@ -94,10 +102,11 @@ class PCCL_API Communicator {
     [[nodiscard]] Status health() const;
 
    private:
-    Communicator(std::shared_ptr<Runtime> runtime, std::shared_ptr<Group> group);
+    Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);
 
     std::shared_ptr<Runtime> runtime_;
     std::shared_ptr<Group> group_;
+    MemoryContext memory_;
 };
 
 /// What Communicator::monitored_barrier() does.

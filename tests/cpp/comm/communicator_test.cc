@@ -1,0 +1,180 @@
+// What surrounds operations: events, operators, coordinated memory, several transports in one job.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "csrc/comm/operator.h"
+#include "csrc/comm/runtime.h"
+#include "tests/cpp/comm/ranks.h"
+
+namespace pccl::comm {
+namespace {
+
+Block block_of(std::vector<float>& values) {
+    return {reinterpret_cast<std::byte*>(values.data()), values.size()};
+}
+
+TEST(OperatorTest, ExecutesAgainAndAgain) {
+    run_ranks({.size = 3}, [](Communicator& comm) {
+        const std::shared_ptr<Communicator> borrowed(&comm, [](Communicator*) {});
+        const Operator sum(borrowed, {.kind = CollectiveKind::kAllReduce});
+        for (int round = 1; round <= 3; ++round) {
+            std::vector<float> values(100, static_cast<float>(round));
+            const Block block = block_of(values);
+            const auto event = sum.execute({&block, 1});
+            ASSERT_TRUE(event.is_ok());
+            EXPECT_TRUE((*event).flush().is_ok());
+            EXPECT_TRUE((*event).wait().is_ok());
+            const Timing timing = (*event).record();
+            EXPECT_LE(timing.issued, timing.started);
+            EXPECT_LE(timing.started, timing.finished);
+            EXPECT_EQ(values, std::vector<float>(100, 3.0F * static_cast<float>(round)));
+        }
+    });
+}
+
+TEST(EventTest, CallbacksRunOnceWithTheOutcome) {
+    run_ranks({.size = 2}, [](Communicator& comm) {
+        std::vector<float> values(1000, 1.0F);
+        const Block block = block_of(values);
+        std::atomic<int> calls{0};
+        auto event = comm.submit({.inputs = {&block, 1}, .outputs = {&block, 1}});
+        ASSERT_TRUE(event.is_ok());
+        (*event).on_done([&](const Status& status) { calls += status.is_ok() ? 1 : 100; });
+        EXPECT_TRUE((*event).wait().is_ok());
+        EXPECT_TRUE(comm.barrier().is_ok());
+        while (calls == 0) std::this_thread::yield();
+        (*event).on_done([&](const Status&) { calls += 10; });
+        EXPECT_EQ(calls, 11);
+    });
+}
+
+TEST(CommunicatorTest, RefusesWhatCannotBeRightBeforeSendingAnything) {
+    run_ranks({.size = 2}, [](Communicator& comm) {
+        std::vector<float> values(4, 1.0F);
+        const Block block = block_of(values);
+        EXPECT_EQ(comm.run({.inputs = {&block, 1}}).code(), StatusCode::kInvalidArgument);
+        EXPECT_EQ(comm.run({.kind = CollectiveKind::kBroadcast, .root = 2, .outputs = {&block, 1}})
+                      .code(),
+                  StatusCode::kInvalidArgument);
+        EXPECT_EQ(
+            comm.run({.op = ReduceOp::kBxor, .inputs = {&block, 1}, .outputs = {&block, 1}}).code(),
+            StatusCode::kUnsupported);
+        EXPECT_EQ(comm.sequence(), 0U);
+        EXPECT_TRUE(comm.barrier().is_ok());
+        EXPECT_EQ(comm.sequence(), 1U);
+    });
+}
+
+TEST(CommunicatorTest, AMissingRankIsNamed) {
+    std::atomic<bool> over{false};
+    run_ranks({.size = 2}, [&over](Communicator& comm) {
+        if (comm.rank() == 1) return over.wait(false);
+        const Status status = comm.barrier(std::chrono::milliseconds(100));
+        over = true;
+        over.notify_all();
+        EXPECT_EQ(status.code(), StatusCode::kTimeout);
+        EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+        EXPECT_NE(status.message().find("all_reduce #1"), std::string::npos) << status.message();
+    });
+}
+
+TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
+    run_ranks({.size = 2}, [](Communicator& comm) {
+        const auto mine = comm.get_operator_space("halo", 4096);
+        ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
+        (*mine)[0] = static_cast<std::byte>(comm.rank() + 1);
+        ASSERT_TRUE(comm.barrier().is_ok());
+        const auto theirs = comm.memory().map_remote("halo", 1 - comm.rank());
+        ASSERT_TRUE(theirs.is_ok()) << theirs.status().to_string();
+        EXPECT_EQ((*theirs)[0], static_cast<std::byte>(2 - comm.rank()));
+    });
+}
+
+class TransportsTest : public testing::TestWithParam<transport::TransportFlags> {};
+
+TEST_P(TransportsTest, CarryCollectivesAndMessages) {
+    run_ranks({.size = 3, .transports = GetParam()}, [](Communicator& comm) {
+        for (const std::size_t count : {std::size_t{1}, std::size_t{300'000}}) {
+            std::vector<float> values(count, static_cast<float>(comm.rank()));
+            const Block block = block_of(values);
+            const Status status = comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}});
+            ASSERT_TRUE(status.is_ok()) << status.to_string();
+            EXPECT_EQ(values, std::vector<float>(count, 3.0F));
+        }
+        std::byte token{42};
+        const Rank next = (comm.rank() + 1) % 3;
+        const Rank previous = (comm.rank() + 2) % 3;
+        std::byte got{};
+        const auto sent = comm.send(next, 0, {&token, 1});
+        const auto received = comm.receive(previous, 0, {&got, 1});
+        ASSERT_TRUE(sent.is_ok() && received.is_ok());
+        EXPECT_TRUE((*sent).wait().is_ok());
+        EXPECT_TRUE((*received).wait().is_ok());
+        EXPECT_EQ(got, token);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, TransportsTest,
+                         testing::Values(transport::TransportKind::kShm,
+                                         transport::TransportKind::kTcp,
+                                         transport::TransportFlags::all()),
+                         [](const auto& named) {
+                             return named.param == transport::TransportFlags::all()
+                                        ? "all"
+                                        : named.param.to_string();
+                         });
+
+TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<std::thread> ranks;
+    for (Rank rank = 0; rank < 3; ++rank) {
+        ranks.emplace_back([&, rank] {
+            // Rank 2 stands for another host: it has no shared memory with the others.
+            const auto allowed = rank == 2
+                                     ? transport::TransportFlags(transport::TransportKind::kTcp)
+                                     : transport::TransportFlags::all();
+            auto runtime = Runtime::create(allowed);
+            ASSERT_TRUE(runtime.is_ok());
+            auto comm = Communicator::create(
+                {.rank = rank, .size = 3, .store = store, .runtime = *runtime});
+            ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
+            std::vector<float> values(200'000, 1.0F);
+            const Block block = block_of(values);
+            const Status status = (*comm)->run({.inputs = {&block, 1}, .outputs = {&block, 1}});
+            ASSERT_TRUE(status.is_ok()) << status.to_string();
+            EXPECT_EQ(values, std::vector<float>(200'000, 3.0F));
+            EXPECT_TRUE((*comm)->barrier().is_ok());
+        });
+    }
+    for (auto& rank : ranks) rank.join();
+}
+
+TEST(RuntimeTest, SeveralGroupsShareOneRuntime) {
+    const auto first = std::make_shared<MemoryStore>();
+    const auto second = std::make_shared<MemoryStore>();
+    std::vector<std::thread> ranks;
+    for (Rank rank = 0; rank < 2; ++rank) {
+        ranks.emplace_back([&, rank] {
+            auto runtime = Runtime::create(transport::TransportKind::kShm);
+            ASSERT_TRUE(runtime.is_ok());
+            auto a = Communicator::create(
+                {.rank = rank, .size = 2, .store = first, .name = "a", .runtime = *runtime});
+            auto b = Communicator::create(
+                {.rank = 1 - rank, .size = 2, .store = second, .name = "b", .runtime = *runtime});
+            ASSERT_TRUE(a.is_ok() && b.is_ok());
+            std::thread other([&] {
+                for (int i = 0; i < 200; ++i) ASSERT_TRUE((*b)->barrier().is_ok());
+            });
+            for (int i = 0; i < 200; ++i) ASSERT_TRUE((*a)->barrier().is_ok());
+            other.join();
+        });
+    }
+    for (auto& rank : ranks) rank.join();
+}
+
+}  // namespace
+}  // namespace pccl::comm
