@@ -153,6 +153,7 @@ Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
         wait_for_news(handshakes, deadline);
     }
     std::vector<UniqueFd> sockets;
+    sockets.reserve(handshakes.size());
     for (ClientHandshake& handshake : handshakes) sockets.push_back(handshake.take_socket());
     return sockets;
 }

@@ -5,7 +5,7 @@
 // windows, queues and cores of the kernel.
 #pragma once
 
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 

@@ -70,9 +70,10 @@ Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& addre
         .stream = options_.stream};
     PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request));
     PCCL_ASSIGN_OR_RETURN(auto sockets, connect_authenticated(args, introduced, deadline));
-    PCCL_ASSIGN_OR_RETURN(
-        auto parts, make_parts(std::move(sockets), request.destination, options_.block_bytes));
-    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
+    std::string name = name_of(request.destination, sockets[0].get());
+    PCCL_ASSIGN_OR_RETURN(auto channels, make_channels(std::move(sockets), options_.block_bytes));
+    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(
+        LinkParts{request.destination, std::move(name), std::move(channels)}));
 }
 
 Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request) const {
@@ -86,9 +87,8 @@ Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest&
 }
 
 /// `sockets` in the order of SocketPurpose::index.
-Result<LinkParts> TcpTransport::make_parts(std::vector<UniqueFd> sockets, Rank peer,
-                                           std::size_t block) const {
-    LinkParts parts{.peer = peer, .peer_name = name_of(peer, sockets[0].get()), .channels = {}};
+Result<std::vector<Stripes>> TcpTransport::make_channels(std::vector<UniqueFd> sockets,
+                                                         std::size_t block) const {
     std::vector<WatchedSocket> watched;
     for (UniqueFd& socket : sockets) {
         watched.emplace_back(std::move(socket), waiter_);
@@ -99,9 +99,10 @@ Result<LinkParts> TcpTransport::make_parts(std::vector<UniqueFd> sockets, Rank p
     std::vector<WatchedSocket> collective(std::make_move_iterator(watched.begin() + 1),
                                           std::make_move_iterator(watched.end()));
     static_assert(kCollectiveChannel == 0 && kMessageChannel == 1 && kChannels == 2);
-    parts.channels.emplace_back(std::move(collective), block);
-    parts.channels.emplace_back(std::move(message), block);
-    return parts;
+    std::vector<Stripes> channels;
+    channels.emplace_back(std::move(collective), block);
+    channels.emplace_back(std::move(message), block);
+    return channels;
 }
 
 void TcpTransport::accept(Acceptor& acceptor) {
@@ -136,9 +137,11 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
     if (--assembly.missing > 0) return Status::ok();
     Assembly whole = std::move(assembly);
     assemblies_.erase(found);
-    PCCL_ASSIGN_OR_RETURN(auto parts, make_parts(std::move(whole.sockets), request.source,
-                                                 whole.purpose.block_bytes));
-    acceptor.accepted(whole.request, std::make_unique<TcpRecvLink>(std::move(parts)));
+    std::string name = name_of(request.source, whole.sockets[0].get());
+    PCCL_ASSIGN_OR_RETURN(auto channels,
+                          make_channels(std::move(whole.sockets), whole.purpose.block_bytes));
+    acceptor.accepted(whole.request, std::make_unique<TcpRecvLink>(LinkParts{
+                                         request.source, std::move(name), std::move(channels)}));
     return Status::ok();
 }
 

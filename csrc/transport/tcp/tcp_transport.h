@@ -58,7 +58,8 @@ class PCCL_API TcpTransport final : public Transport {
         : waiter_(waiter), options_(std::move(options)) {}
     Status start();
     Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
-    Result<LinkParts> make_parts(std::vector<UniqueFd> sockets, Rank peer, std::size_t block) const;
+    Result<std::vector<Stripes>> make_channels(std::vector<UniqueFd> sockets,
+                                               std::size_t block) const;
     Status arrived(UniqueFd socket, const Introduction& introduction, Acceptor& acceptor);
     void give_up_incomplete(Acceptor& acceptor);
 
