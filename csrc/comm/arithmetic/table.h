@@ -39,15 +39,35 @@ class TableBuilder {
         set(type, ReduceOp::kProduct, combine<Element, Product>);
         set(type, ReduceOp::kMin, combine<Element, Min>);
         set(type, ReduceOp::kMax, combine<Element, Max>);
-        kernels_.divide[index(type)] = divide_real<Element>;
-        kernels_.scale[index(type)] = scale<Element>;
+        add_scaling<Element>(type);
     }
 
-    template <typename Element>
-    constexpr void add_half(DataType type) {
-        add_real<Element>(type);
-        kernels_.widen[index(type)] = widen<Element>;
-        kernels_.narrow[index(type)] = narrow<Element>;
+    constexpr void add_float16() {
+        constexpr auto kType = DataType::kFloat16;
+        add_real<Float16>(kType);
+        kernels_.widen[index(kType)] = widen<Float16>;
+        kernels_.narrow[index(kType)] = narrow<Float16>;
+#if defined(__F16C__)
+        set(kType, ReduceOp::kSum, combine_float16<Sum>);
+        set(kType, ReduceOp::kAvg, combine_float16<Sum>);
+        set(kType, ReduceOp::kProduct, combine_float16<Product>);
+        set(kType, ReduceOp::kMin, combine_float16<Min>);
+        set(kType, ReduceOp::kMax, combine_float16<Max>);
+        kernels_.widen[index(kType)] = widen_float16;
+        kernels_.narrow[index(kType)] = narrow_float16;
+#endif
+    }
+
+    constexpr void add_bfloat16() {
+        constexpr auto kType = DataType::kBfloat16;
+        set(kType, ReduceOp::kSum, combine_bfloat16<Sum>);
+        set(kType, ReduceOp::kAvg, combine_bfloat16<Sum>);
+        set(kType, ReduceOp::kProduct, combine_bfloat16<Product>);
+        set(kType, ReduceOp::kMin, combine_bfloat16<Min>);
+        set(kType, ReduceOp::kMax, combine_bfloat16<Max>);
+        kernels_.widen[index(kType)] = widen<Bfloat16>;
+        kernels_.narrow[index(kType)] = narrow<Bfloat16>;
+        add_scaling<Bfloat16>(kType);
     }
 
     template <typename Real>
@@ -67,21 +87,15 @@ class TableBuilder {
         set(DataType::kBool, ReduceOp::kBxor, combine<Truth, Xor>);
     }
 
-#if defined(__F16C__)
-    constexpr void use_float16_instructions() {
-        set(DataType::kFloat16, ReduceOp::kSum, combine_float16<Sum>);
-        set(DataType::kFloat16, ReduceOp::kAvg, combine_float16<Sum>);
-        set(DataType::kFloat16, ReduceOp::kProduct, combine_float16<Product>);
-        set(DataType::kFloat16, ReduceOp::kMin, combine_float16<Min>);
-        set(DataType::kFloat16, ReduceOp::kMax, combine_float16<Max>);
-        kernels_.widen[index(DataType::kFloat16)] = widen_float16;
-        kernels_.narrow[index(DataType::kFloat16)] = narrow_float16;
-    }
-#endif
-
     [[nodiscard]] constexpr const Kernels& kernels() const { return kernels_; }
 
    private:
+    template <typename Element>
+    constexpr void add_scaling(DataType type) {
+        kernels_.divide[index(type)] = divide_real<Element>;
+        kernels_.scale[index(type)] = scale<Element>;
+    }
+
     Kernels kernels_;
 };
 
@@ -96,16 +110,13 @@ constexpr Kernels make_kernels() {
     table.add_integer<std::int32_t, std::uint32_t>(DataType::kInt32);
     table.add_integer<std::uint64_t, std::uint64_t>(DataType::kUint64);
     table.add_integer<std::int64_t, std::uint64_t>(DataType::kInt64);
-    table.add_half<Float16>(DataType::kFloat16);
-    table.add_half<Bfloat16>(DataType::kBfloat16);
+    table.add_float16();
+    table.add_bfloat16();
     table.add_real<Plain<float>>(DataType::kFloat32);
     table.add_real<Plain<double>>(DataType::kFloat64);
     table.add_complex<float>(DataType::kComplex64);
     table.add_complex<double>(DataType::kComplex128);
     table.add_bool();
-#if defined(__F16C__)
-    table.use_float16_instructions();
-#endif
     return table.kernels();
 }
 

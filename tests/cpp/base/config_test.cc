@@ -102,6 +102,7 @@ TEST(ConfigTest, WarningsAreOneShortPrintableLine) {
 }
 
 TEST(ConfigTest, TheLoggerAndTheProcessConfigNeedEachOtherWithoutDeadlock) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a fresh process: both are made once
     EXPECT_EXIT(
         {
             ::setenv("PCCL_TCP_SOCKETS", "many", 1);
