@@ -118,10 +118,10 @@ struct PyCommunicator::Call {
     }
 };
 
-PyCommunicator::PyCommunicator(const GroupOptions& options) {
+PyCommunicator::PyCommunicator(const GroupOptions& options) : store_(store_of(options)) {
     comm::CommunicatorOptions wanted{.rank = options.rank,
                                      .size = options.world_size,
-                                     .store = store_of(options),
+                                     .store = store_,
                                      .name = options.name,
                                      .timeout = milliseconds_of(options.timeout),
                                      .transports = transports_of(options.transports),
@@ -136,6 +136,7 @@ PyCommunicator::PyCommunicator(const GroupOptions& options) {
 PyCommunicator::~PyCommunicator() {
     const py::gil_scoped_release released;
     communicator_.reset();
+    store_.reset();
 }
 
 auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome {
@@ -238,7 +239,8 @@ auto PyCommunicator::all_to_all(const py::object& out, const py::object& x,
 auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
                           const CallOptions& options) -> Outcome {
     Buffers buffers;
-    const auto bytes = bytes_of(buffers.add(x.ptr(), Access::kRead), buffers.type());
+    const comm::Block block = buffers.add(x.ptr(), Access::kRead);
+    const auto bytes = bytes_of(block, buffers.type());
     return hand_out(communicator_->send(peer, tag, bytes, timeout_of(options.timeout)),
                     std::move(buffers), options);
 }
@@ -246,7 +248,8 @@ auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
 auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
                              const CallOptions& options) -> Outcome {
     Buffers buffers;
-    const auto bytes = bytes_of(buffers.add(x.ptr(), Access::kWrite), buffers.type());
+    const comm::Block block = buffers.add(x.ptr(), Access::kWrite);
+    const auto bytes = bytes_of(block, buffers.type());
     return hand_out(communicator_->receive(peer, tag, bytes, timeout_of(options.timeout)),
                     std::move(buffers), options);
 }

@@ -67,6 +67,8 @@ class PyCommunicator {
     Outcome perform(Call& call, const CallOptions& options);
     Outcome hand_out(Result<comm::Event> event, Buffers buffers, const CallOptions& options);
 
+    // Rank 0's may be the server that the others still read from.
+    std::shared_ptr<comm::Store> store_;
     std::shared_ptr<comm::Communicator> communicator_;
     std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
 };

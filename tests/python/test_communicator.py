@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import traceback
+from multiprocessing.managers import BaseManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +33,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _child(body: Callable[..., Any], rank: int, size: int, url: str, failures: Any) -> None:
+def _child(body: Callable[..., Any], rank: int, size: int, rendezvous: Any, failures: Any) -> None:
     try:
-        comm = pccl.Communicator(rank=rank, world_size=size, rendezvous=url, timeout=LIMIT)
+        comm = pccl.Communicator(rank=rank, world_size=size, rendezvous=rendezvous, timeout=LIMIT)
         if body(comm) != BROKEN:
             comm.barrier()
     except BaseException:
@@ -42,12 +43,12 @@ def _child(body: Callable[..., Any], rank: int, size: int, url: str, failures: A
         raise
 
 
-def run_ranks(body: Callable[..., Any], size: int, url: str) -> None:
+def run_ranks(body: Callable[..., Any], size: int, rendezvous: Any) -> None:
     """Run ``body(comm)`` in ``size`` processes and report what failed."""
     context = multiprocessing.get_context("spawn")
     failures = context.SimpleQueue()
     ranks = [
-        context.Process(target=_child, args=(body, rank, size, url, failures))
+        context.Process(target=_child, args=(body, rank, size, rendezvous, failures))
         for rank in range(size)
     ]
     for process in ranks:
@@ -310,25 +311,16 @@ class Dictionary:
             return total
 
 
-def test_ranks_of_one_process_meet_in_a_python_store() -> None:
-    store = Dictionary()
-    results: dict[int, np.ndarray] = {}
+class StoreServer(BaseManager):
+    """Shares one Dictionary between processes."""
 
-    def rank(rank: int) -> None:
-        comm = pccl.Communicator(rank=rank, world_size=2, rendezvous=store, timeout=LIMIT)
-        x = of_rank(rank, 100)
-        comm.all_reduce(x)
-        results[rank] = x
-        comm.barrier()
 
-    threads = [threading.Thread(target=rank, args=(r,)) for r in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LIMIT)
-    expected = of_rank(0, 100) + of_rank(1, 100)
-    np.testing.assert_array_equal(results[0], expected)
-    np.testing.assert_array_equal(results[1], expected)
+StoreServer.register("Dictionary", Dictionary)
+
+
+def test_rendezvous_through_a_python_object() -> None:
+    with StoreServer(ctx=multiprocessing.get_context("spawn")) as server:
+        run_ranks(reductions, 2, server.Dictionary())  # type: ignore[attr-defined]
 
 
 def test_a_rank_that_never_comes_is_a_timeout_with_its_name() -> None:
