@@ -24,7 +24,7 @@ struct TcpOptions {
     std::string interface = {};
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
-    std::size_t block_bytes = 64 * kKiB;
+    std::size_t block_bytes = 128 * kKiB;
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB};
 };
 
