@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+LOG_LINES = 60
 SUITE = Path(__file__).with_name("suite.py")
 
 
@@ -72,8 +73,9 @@ def run_batch(batch: Batch) -> dict[str, Outcome]:
                 check=False,
                 env=environment,
             )
-        outcomes = read_results(results)
-        end_of_log = "\n".join(log.read_text(errors="replace").splitlines()[-40:])
+        output = log.read_text(errors="replace")
+        outcomes = add_output(read_results(results), output)
+        end_of_log = last_lines(output)
     if done.returncode and not batch.tests:
         raise RuntimeError(f"the suite ended with {done.returncode}:\n{end_of_log}")
     lost = Outcome("fail", 0.0, f"the suite ended with {done.returncode}:\n{end_of_log}")
@@ -86,6 +88,20 @@ def read_results(path: Path) -> dict[str, Outcome]:
         record["test"]: Outcome(record["outcome"], record["seconds"], record["reason"])
         for record in records
     }
+
+
+def last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-LOG_LINES:])
+
+
+def add_output(outcomes: dict[str, Outcome], output: str) -> dict[str, Outcome]:
+    """Give each failed test what its ranks printed: an error outside the test is only there."""
+    for section in output.split("=== ")[1:]:
+        name, _, printed = section.partition("\n")
+        if name in outcomes and outcomes[name].failed:
+            reason = f"{outcomes[name].reason}\n{last_lines(printed)}"
+            outcomes[name] = replace(outcomes[name], reason=reason)
+    return outcomes
 
 
 def run_batches(batches: Sequence[Batch], jobs: int) -> list[dict[str, Outcome]]:
