@@ -33,6 +33,12 @@ class TableBuilder {
     }
 
     template <typename Element>
+    constexpr void add_scaling(DataType type) {
+        kernels_.divide[index(type)] = divide_real<Element>;
+        kernels_.scale[index(type)] = scale<Element>;
+    }
+
+    template <typename Element>
     constexpr void add_real(DataType type) {
         set(type, ReduceOp::kSum, combine<Element, Sum>);
         set(type, ReduceOp::kAvg, combine<Element, Sum>);
@@ -90,12 +96,6 @@ class TableBuilder {
     [[nodiscard]] constexpr const Kernels& kernels() const { return kernels_; }
 
    private:
-    template <typename Element>
-    constexpr void add_scaling(DataType type) {
-        kernels_.divide[index(type)] = divide_real<Element>;
-        kernels_.scale[index(type)] = scale<Element>;
-    }
-
     Kernels kernels_;
 };
 

@@ -37,7 +37,7 @@ class Pause {
 };
 
 /// A length that counts what follows it, so that a record cut short by a crash shows.
-std::string framed(std::string payload) {
+std::string framed(std::string_view payload) {
     ByteWriter out;
     out.text(payload);
     return out.take();
@@ -76,6 +76,7 @@ class FileStore::Lock {
     }
     Lock(Lock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     Lock(const Lock&) = delete;
+    Lock& operator=(Lock&&) = delete;
     Lock& operator=(const Lock&) = delete;
     ~Lock() {
         if (fd_ >= 0) ::flock(fd_, LOCK_UN);

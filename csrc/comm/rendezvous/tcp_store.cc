@@ -75,7 +75,7 @@ Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, 
 Status TcpStore::connect(Deadline deadline) {
     Duration pause = kFirstPause;
     while (true) {
-        const Status status = connect_once(deadline);
+        Status status = connect_once(deadline);
         if (status.is_ok() || status.code() == StatusCode::kInvalidArgument) return status;
         if (deadline.passed())
             return Status::timeout(concat("nobody serves the store ", location_.to_string(), " (",
