@@ -259,7 +259,7 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
         calls.push_back(reduce_scatter_call(outputs[i], inputs[i], reduction));
     }
     return perform_all(
-        {OpType::REDUCE_SCATTER_TENSOR_COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs,
+        {OpType::COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs,
          outputs, options.timeout, is_async(options)},
         calls);
 }
