@@ -23,7 +23,11 @@ BackgroundThread::BackgroundThread(const std::string& name, std::function<void()
 
 BackgroundThread::~BackgroundThread() {
     if (::getpid() == owner_pid_) {
-        thread_.join();
+        if (thread_.get_id() == std::this_thread::get_id()) {
+            thread_.detach();
+        } else {
+            thread_.join();
+        }
     } else {
         new (&thread_) std::thread;  // the handle names a thread of the parent
     }

@@ -11,7 +11,7 @@ namespace pccl {
 
 /// Runs `body` on a thread that is named, takes no signals, and is joined by the destructor;
 /// whoever owns it makes `body` return first. Left alone in a child of fork(), where the thread
-/// does not exist.
+/// does not exist, and let go when `body` itself destroys it.
 class PCCL_API BackgroundThread {
    public:
     BackgroundThread(const std::string& name, std::function<void()> body);

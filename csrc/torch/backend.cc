@@ -120,8 +120,8 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
         stages.push_back(std::move(call.staging()));
     }
     // Also after a failure: what was submitted needs its memory until it is done.
-    work.finish_after(std::move(events), std::move(stages));
-    throw_unless_ok(request.title, status);
+    work.finish_after(std::move(events), std::move(stages), status);
+    throw_if_refused(request.title, status);
 }
 
 c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {

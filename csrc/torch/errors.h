@@ -23,4 +23,12 @@ inline void throw_unless_ok(std::string_view operation, const Status& status) {
     if (!status.is_ok()) throw_status(operation, status);
 }
 
+/// For asynchronous operations: throws what is wrong with the call itself, which nothing was sent
+/// for. Other failures are for those who wait.
+inline void throw_if_refused(std::string_view operation, const Status& status) {
+    const bool is_refused =
+        status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported;
+    if (is_refused) throw_status(operation, status);
+}
+
 }  // namespace pccl::backend

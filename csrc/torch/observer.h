@@ -9,6 +9,8 @@
 #include <mutex>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "csrc/torch/callback_runner.h"
+
 namespace pccl::backend {
 
 class Observer {
@@ -21,8 +23,11 @@ class Observer {
     /// Whether works should note their times.
     [[nodiscard]] bool wants_times() const { return timing_.load(std::memory_order_relaxed); }
 
+    /// Where callbacks of users run that the caller's thread must not run.
+    [[nodiscard]] CallbackRunner& runner() { return runner_; }
+
     void work_started();
-    /// Runs the hook, on the thread that finished the work and with no lock held.
+    /// Runs the hook, with no lock held.
     void work_finished(const std::function<std::shared_ptr<c10d::WorkInfo>()>& info);
     /// Returns when the hook has run for every work that started before.
     void wait_for_works();
@@ -33,6 +38,7 @@ class Observer {
     std::condition_variable idle_;
     int in_flight_ = 0;
     Hook hook_;
+    CallbackRunner runner_;
 };
 
 }  // namespace pccl::backend

@@ -52,13 +52,12 @@ auto PcclBackend::receive(Request request, Rank source_or_any, int tag) -> WorkP
 
 auto PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
                         Staging staging) -> WorkPtr {
-    if (!event.is_ok()) {
-        work->finish_now(event.status());
-        throw_status(work->title(), event.status());
-    }
+    std::vector<comm::Event> events;
+    if (event.is_ok()) events.push_back(*event);
     std::vector<Staging> stages;
     stages.push_back(std::move(staging));
-    work->finish_after({*event}, std::move(stages));
+    work->finish_after(std::move(events), std::move(stages), event.status());
+    throw_if_refused(work->title(), event.status());
     return issued(work);
 }
 

@@ -47,11 +47,13 @@ PcclWork::PcclWork(Issue issue, const std::vector<at::Tensor>& inputs,
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
 
-void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging> stages) {
+void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging> stages,
+                            Status failure) {
     events_ = std::move(events);
     stages_ = std::move(stages);
+    failure_ = std::move(failure);
     running_ = events_.size();
-    if (events_.empty()) return complete(Status::ok());
+    if (events_.empty()) return complete(failure_);
     const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
     for (const comm::Event& event : events_) {
         event.on_done([self](const Status&) {
@@ -106,6 +108,7 @@ float PcclWork::getDuration() const {
 std::uint64_t PcclWork::getSequencenumber() const { return issue_.sequence; }
 
 Status PcclWork::outcome() const {
+    if (!failure_.is_ok()) return failure_;
     for (const comm::Event& event : events_) {
         if (Status status = event.status(); !status.is_ok()) return status;
     }
@@ -121,14 +124,27 @@ void PcclWork::complete(const Status& status) {
     }
     stages_.clear();
     if (timed_) finished_ = system_clock().now();
-    bool has_future = false;
     finish(error);
+    tell_users();
+}
+
+void PcclWork::tell_users() {
+    bool has_future = false;
     {
         const std::lock_guard lock(mutex_);
         has_future = future_ != nullptr;
     }
-    if (has_future) resolve_future();
-    if (timed_) report();
+    if (!has_future && !timed_) return;
+    const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
+    const auto tell = [self, has_future] {
+        if (has_future) self->resolve_future();
+        if (self->timed_) self->report();
+    };
+    if (::pthread_equal(::pthread_self(), issuer_) != 0) {
+        tell();
+    } else {
+        issue_.observer->runner().run(tell);
+    }
 }
 
 void PcclWork::resolve_future() {

@@ -1,9 +1,12 @@
 // The handles that the backend's operations return.
 //
 // A work holds all it needs (events, tensors, the observer), never its backend: torch keeps works
-// that nobody waited for until the process ends. Completion runs on whichever thread finishes the
-// operation, with no lock held, because a future's callback may take the GIL.
+// that nobody waited for until the process ends. Futures and hooks run code of users, which may
+// take the GIL or wait for another collective: never under a lock, and only on the thread that
+// issued the work or on the observer's.
 #pragma once
+
+#include <pthread.h>
 
 #include <atomic>
 #include <memory>
@@ -38,7 +41,9 @@ class PcclWork final : public c10d::Work {
     void finish_now(const Status& status);
     /// Ends when all `events` have, and finishes the `stages` then. Until then it keeps them and
     /// itself alive.
-    void finish_after(std::vector<comm::Event> events, std::vector<Staging> stages);
+    /// With a `failure`, that is how it ends then.
+    void finish_after(std::vector<comm::Event> events, std::vector<Staging> stages,
+                      Status failure = {});
 
     bool wait(std::chrono::milliseconds timeout) override;
     std::vector<at::Tensor> result() override;
@@ -52,17 +57,20 @@ class PcclWork final : public c10d::Work {
     void complete(const Status& status);
     void resolve_future();
     void report();
+    void tell_users();
     [[nodiscard]] Status outcome() const;
 
     const Issue issue_;
     std::vector<at::Tensor> outputs_;
     std::vector<comm::Event> events_;
     std::vector<Staging> stages_;
+    Status failure_;  // before anything could be waited for
     std::atomic<std::size_t> running_{0};
     c10::intrusive_ptr<c10::ivalue::Future>
         future_;             // made when first asked for; guarded by mutex_
     bool resolved_ = false;  // guarded by mutex_
     const bool timed_;
+    const pthread_t issuer_ = ::pthread_self();
     TimePoint started_{};
     TimePoint finished_{};
 };
