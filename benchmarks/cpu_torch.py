@@ -30,8 +30,16 @@ from rich.table import Table
 KIB = 1024
 SIZES = [KIB * 4**power for power in range(9)]
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
-BANDS = {"<= 16 KiB": (0, 16 * KIB), "64 KiB - 1 MiB": (64 * KIB, KIB * KIB), ">= 4 MiB": (4 * KIB * KIB, math.inf)}
+BANDS = {
+    "<= 16 KiB": (0, 16 * KIB),
+    "64 KiB - 1 MiB": (64 * KIB, KIB * KIB),
+    ">= 4 MiB": (4 * KIB * KIB, math.inf),
+}
 BACKENDS = ("pccl", "gloo")
+
+# The names that torch 2.13 calls deprecated are the only ones that 2.11 has.
+all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
 
 Cell = dict[str, float | int | str]
 
@@ -44,8 +52,8 @@ def make_call(name: str, group: dist.ProcessGroup, elements: int) -> Callable[[]
     out = torch.empty(elements // ranks * ranks)
     calls: dict[str, Callable[[], object]] = {
         "all_reduce": lambda: dist.all_reduce(whole, dist.ReduceOp.MAX, group=group),
-        "all_gather": lambda: dist.all_gather_single(out, part, group=group),
-        "reduce_scatter": lambda: dist.reduce_scatter_single(part, out, dist.ReduceOp.MAX, group=group),
+        "all_gather": lambda: all_gather(out, part, group=group),
+        "reduce_scatter": lambda: reduce_scatter(part, out, dist.ReduceOp.MAX, group=group),
         "broadcast": lambda: dist.broadcast(whole, 0, group=group),
         "all_to_all": lambda: dist.all_to_all_single(out, whole[: out.numel()], group=group),
     }
@@ -76,7 +84,9 @@ def repeats_for(size: int, budget: int) -> int:
 def worker(rank: int, ranks: int, path: str, args: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     os.sched_setaffinity(0, {rank % (os.cpu_count() or 1)})
-    dist.init_process_group("gloo", rank=rank, world_size=ranks, store=dist.FileStore(path + ".store", ranks))
+    dist.init_process_group(
+        "gloo", rank=rank, world_size=ranks, store=dist.FileStore(path + ".store", ranks)
+    )
     groups = {name: dist.new_group(backend=name) for name in BACKENDS}
     token = torch.zeros(1)
 
@@ -94,8 +104,15 @@ def worker(rank: int, ranks: int, path: str, args: argparse.Namespace) -> None:
                     times = measure(calls[backend], barrier, repeats_for(size, args.repeats))
                     medians[backend].append(slowest_median(times, groups["gloo"]))
             us = {backend: statistics.median(medians[backend]) * 1e6 for backend in BACKENDS}
-            cells.append({"collective": name, "ranks": ranks, "bytes": size, "ratio": us["gloo"] / us["pccl"]}
-                         | {f"{backend}_us": us[backend] for backend in BACKENDS})
+            cells.append(
+                {
+                    "collective": name,
+                    "ranks": ranks,
+                    "bytes": size,
+                    "ratio": us["gloo"] / us["pccl"],
+                }
+                | {f"{backend}_us": us[backend] for backend in BACKENDS}
+            )
     if rank == 0:
         Path(path).write_text(json.dumps(cells))
     dist.destroy_process_group()
@@ -118,7 +135,11 @@ def show(cells: list[Cell], ranks: int, console: Console) -> None:
     for name in COLLECTIVES:
         table.add_column(name, justify="right")
     for size in sorted({cell["bytes"] for cell in cells}):
-        row = {c["collective"]: f"{c['pccl_us']:.1f} / {c['gloo_us']:.1f} ({c['ratio']:.1f}x)" for c in cells if c["bytes"] == size}
+        row = {
+            c["collective"]: f"{c['pccl_us']:.1f} / {c['gloo_us']:.1f} ({c['ratio']:.1f}x)"
+            for c in cells
+            if c["bytes"] == size
+        }
         table.add_row(str(size), *(row.get(name, "") for name in COLLECTIVES))
     console.print(table)
     for band, (low, high) in BANDS.items():
@@ -146,7 +167,9 @@ def main() -> int:
         args.json.write_text(json.dumps({"machine": machine, "cells": cells}, indent=1))
     slower = [cell for cell in cells if float(cell["ratio"]) < 1]
     for cell in slower:
-        console.print(f"slower than Gloo: {cell['collective']} of {cell['bytes']} bytes on {cell['ranks']} ranks")
+        console.print(
+            f"slower than Gloo: {cell['collective']} of {cell['bytes']} bytes on {cell['ranks']} ranks"
+        )
     return 1 if slower else 0
 
 

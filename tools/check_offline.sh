@@ -20,7 +20,7 @@ cmake --build "$build" >>"$build.log" 2>&1 || { grep -B2 -A8 -m5 'error' "$build
 failures=0
 ctest --test-dir "$build" --output-on-failure -j 8 2>&1 | tail -25 || failures=1
 export PYTHONPATH=$PWD/$build/python
-"$python" -m pytest -q -p no:cacheprovider tests/python/test_import.py tests/python/test_communicator.py \
+"$python" -m pytest -q tests/python/test_import.py tests/python/test_communicator.py \
     tests/multiproc 2>&1 | tail -15 || failures=1
 "$python" benchmarks/cpu_torch.py --ranks 2 4 --sizes 1024 65536 1048576 16777216 --rounds 3 || true
 exit "$failures"
