@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -105,7 +106,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     options = [f"--config-settings={name}={value}" for name, value in flags.items()]
     pip = (sys.executable, "-m", "pip", "wheel", REPOSITORY, "--no-build-isolation", "--no-deps")
-    done = run(*pip, *options, "-w", folder, CMAKE_BUILD_PARALLEL_LEVEL="2")
+    # The tools of make dev: others give the same flags in another order, or g++ another name.
+    tools = {"CMAKE_EXECUTABLE": shutil.which("cmake") or "", "CXX": "c++"}
+    done = run(*pip, *options, "-w", folder, **tools, CMAKE_BUILD_PARALLEL_LEVEL="2")
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = folder.glob("pccl-*.whl")
     return path
