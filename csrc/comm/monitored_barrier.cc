@@ -21,9 +21,9 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     const Status answered = sent.is_ok() ? go.wait() : sent;
     if (!answered.is_ok())
         return answered.with_context(
-            "monitored barrier: rank 0 has not answered (it may have timed out)");
+            "monitoredBarrier: rank 0 has not answered (it may have timed out)");
     if (token == std::byte{static_cast<std::uint8_t>(Answer::kGo)}) return Status::ok();
-    return Status::timeout("monitored barrier: rank 0 timed out waiting for other ranks");
+    return Status::timeout("monitoredBarrier: rank 0 timed out waiting for other ranks");
 }
 
 Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ranks) {
@@ -54,8 +54,8 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
     std::string names;
     for (const Rank rank : missing) names += concat(names.empty() ? "" : ", ", rank);
     const std::string text =
-        concat("monitored barrier timed out after ", timeout.count(),
-               " ms: ranks that have not arrived: ", wait_all ? "" : "first is ", "rank ", names);
+        concat(wait_all ? "Ranks " : "Rank ", names, " failed to pass monitoredBarrier in ",
+               timeout.count(), " ms", wait_all ? "" : " (others may be missing too)");
     const Status told = answer_all(comm, Answer::kSomeMissing, present);
     return Status::timeout(told.is_ok() ? text : concat(text, "; ", told.message()),
                            missing.front());

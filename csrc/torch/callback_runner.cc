@@ -4,6 +4,12 @@
 
 namespace pccl::backend {
 
+namespace {
+
+constexpr std::size_t kMostThreads = 64;
+
+}  // namespace
+
 CallbackRunner::~CallbackRunner() {
     const std::lock_guard lock(queue_->mutex);
     queue_->is_closed = true;
@@ -13,20 +19,23 @@ CallbackRunner::~CallbackRunner() {
 void CallbackRunner::run(std::function<void()> callback) {
     const std::lock_guard lock(queue_->mutex);
     queue_->callbacks.push_back(std::move(callback));
-    queue_->changed.notify_all();
-    if (thread_) return;
-    thread_ =
-        std::make_unique<BackgroundThread>("pccl-callbacks", [queue = queue_] { serve(*queue); });
+    queue_->changed.notify_one();
+    if (queue_->callbacks.size() <= queue_->idle || threads_.size() == kMostThreads) return;
+    threads_.push_back(
+        std::make_unique<BackgroundThread>("pccl-callbacks", [queue = queue_] { serve(*queue); }));
 }
 
 void CallbackRunner::serve(Queue& queue) {
     std::unique_lock lock(queue.mutex);
     while (true) {
+        ++queue.idle;
         queue.changed.wait(lock, [&] { return queue.is_closed || !queue.callbacks.empty(); });
+        --queue.idle;
         if (queue.callbacks.empty()) return;
-        auto callbacks = std::exchange(queue.callbacks, {});
+        auto callback = std::move(queue.callbacks.front());
+        queue.callbacks.pop_front();
         lock.unlock();
-        for (auto& callback : callbacks) std::exchange(callback, nullptr)();
+        std::exchange(callback, nullptr)();
         lock.lock();
     }
 }

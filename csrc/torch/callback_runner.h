@@ -5,6 +5,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,21 +25,22 @@ class CallbackRunner {
     CallbackRunner(const CallbackRunner&) = delete;
     CallbackRunner& operator=(const CallbackRunner&) = delete;
 
-    /// In the order of calls. The first one starts the thread.
+    /// Callbacks start in the order of calls.
     void run(std::function<void()> callback);
 
    private:
     struct Queue {
         std::mutex mutex;
         std::condition_variable changed;
-        std::vector<std::function<void()>> callbacks;
+        std::deque<std::function<void()>> callbacks;
+        std::size_t idle = 0;  // threads that wait
         bool is_closed = false;
     };
 
     static void serve(Queue& queue);
 
     const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
-    std::unique_ptr<BackgroundThread> thread_;  // guarded by the queue's mutex
+    std::vector<std::unique_ptr<BackgroundThread>> threads_;  // guarded by the queue's mutex
 };
 
 }  // namespace pccl::backend

@@ -258,10 +258,9 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         calls.push_back(reduce_scatter_call(outputs[i], inputs[i], reduction));
     }
-    return perform_all(
-        {OpType::COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs,
-         outputs, options.timeout, is_async(options)},
-        calls);
+    return perform_all({OpType::COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs, outputs,
+                        options.timeout, is_async(options)},
+                       calls);
 }
 
 auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
