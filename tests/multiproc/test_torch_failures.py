@@ -188,14 +188,14 @@ def groups_end_with_callbacks_in_flight(rank: int, world_size: int) -> None:
 def groups_end_with_work_in_flight(rank: int, world_size: int) -> None:
     """Rank 0's collectives never meet their peers; the other ranks go without them."""
     group = dist.new_group()
+    works = []
     if rank == 0:
         works = [dist.all_reduce(torch.ones(10), group=group, async_op=True) for _ in range(5)]
-        dist.destroy_process_group(group)
-        for work in works:
-            with pytest.raises(RuntimeError):
-                work.wait()
-    else:
-        dist.destroy_process_group(group)
+    wait_for_all("started")
+    dist.destroy_process_group(group)
+    for work in works:
+        with pytest.raises(RuntimeError, match="shut down"):
+            work.wait()
     wait_for_all("ended")
 
 
