@@ -104,10 +104,15 @@ void ConnectionContext::disconnect(Rank peer) {
     std::erase_if(receivers_, of_peer);
 }
 
-void ConnectionContext::abort(const Status& reason) {
+void ConnectionContext::close(const Status& reason) {
     for (const auto& [key, link] : senders_) link->abort(reason);
+    senders_.clear();
+    std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
     const std::lock_guard lock(mutex_);
     for (const auto& [key, link] : receivers_) link->abort(reason);
+    for (auto& first : first_receivers_) first.store(nullptr);
+    receivers_.clear();
+    retired_.clear();
 }
 
 }  // namespace pccl::comm

@@ -44,8 +44,8 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] bool is_connected(Rank peer) const;
     /// Releases the links to and from `peer`; the next use connects again.
     void disconnect(Rank peer);
-    /// Makes all links fail with `reason`; peers see this rank as lost.
-    void abort(const Status& reason);
+    /// Releases all links, for good; peers see this rank as lost once they have read what it sent.
+    void close(const Status& reason);
 
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
     [[nodiscard]] const transport::GroupId& group() const { return identity_.group; }

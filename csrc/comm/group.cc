@@ -172,7 +172,7 @@ void Group::break_with(const Status& reason) {
     broken_ = reason;
     while (!collectives_.empty()) end_collective(reason);
     mailbox_.fail_all(reason, ended_);
-    connections_.abort(reason);
+    connections_.close(reason);
 }
 
 void Group::abort(const Status& reason) {

@@ -10,8 +10,37 @@ namespace pccl::comm {
 namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
-constexpr const char* kRosterKey = "pccl/roster";
+// A store's values are bounded: the roster of a large group takes several.
+constexpr std::size_t kPartBytes = 32 * kKiB;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
+
+std::string roster_key(std::size_t part) { return concat("pccl/roster/", part); }
+
+/// The first part is published last, so that whoever finds it finds them all.
+Status publish(Store& store, const std::string& roster) {
+    ByteWriter first;
+    first.u32(static_cast<std::uint32_t>(roster.size()));
+    first.text(std::string_view(roster).substr(0, kPartBytes));
+    for (std::size_t part = 1; part * kPartBytes < roster.size(); ++part)
+        PCCL_TRY(store.set(roster_key(part), roster.substr(part * kPartBytes, kPartBytes)));
+    return store.set(roster_key(0), first.take());
+}
+
+Result<std::string> fetch(Store& store, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const std::string first, store.get(roster_key(0), deadline));
+    ByteReader in(first);
+    std::uint32_t bytes = 0;
+    std::string roster;
+    PCCL_TRY(in.u32(bytes));
+    PCCL_TRY(in.text(roster, kPartBytes));
+    for (std::size_t part = 1; part * kPartBytes < bytes; ++part) {
+        PCCL_ASSIGN_OR_RETURN(const std::string next, store.get(roster_key(part), deadline));
+        roster += next;
+    }
+    if (roster.size() == bytes) return roster;
+    return Status::invalid_argument(
+        concat("the roster has ", roster.size(), " bytes, not ", bytes));
+}
 
 std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
 
@@ -51,7 +80,7 @@ Result<Roster> collect(Store& store, const Endpoint& mine, int size, Deadline de
             return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ",
                                                  roster.endpoints.back().rank));
     }
-    PCCL_TRY(store.set(kRosterKey, serialise(roster)));
+    PCCL_TRY(publish(store, serialise(roster)));
     return roster;
 }
 
@@ -86,7 +115,7 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadli
 Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, Deadline deadline) {
     if (mine.rank == 0) return collect(store, mine, size, deadline);
     PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
-    const auto text = store.get(kRosterKey, deadline);
+    const auto text = fetch(store, deadline);
     if (!text.is_ok())
         return text.status().with_context(
             "rank 0 has not gathered the group (a rank may be missing)");
