@@ -19,11 +19,13 @@ Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     PCCL_ASSIGN_OR_RETURN(const Event go, comm.receive(0, kGoTag, {&token, 1}, timeout));
     const Status sent = arrived.wait();
     const Status answered = sent.is_ok() ? go.wait() : sent;
-    if (!answered.is_ok())
-        return answered.with_context(
-            "monitoredBarrier: rank 0 has not answered (it may have timed out)");
+    // The words are Gloo's, which programs look for.
+    const std::string failed =
+        concat("Rank ", comm.rank(), " successfully reached monitoredBarrier, but received errors",
+               " while waiting for send/recv from rank 0");
+    if (!answered.is_ok()) return answered.with_context(failed);
     if (token == std::byte{static_cast<std::uint8_t>(Answer::kGo)}) return Status::ok();
-    return Status::timeout("monitoredBarrier: rank 0 timed out waiting for other ranks");
+    return Status::timeout(concat(failed, ", which timed out waiting for other ranks"));
 }
 
 Status answer_all(Communicator& comm, Answer answer, const std::vector<Rank>& ranks) {
@@ -54,8 +56,9 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
     std::string names;
     for (const Rank rank : missing) names += concat(names.empty() ? "" : ", ", rank);
     const std::string text =
-        concat(wait_all ? "Ranks " : "Rank ", names, " failed to pass monitoredBarrier in ",
-               timeout.count(), " ms", wait_all ? "" : " (others may be missing too)");
+        concat("Rank 0 timed out in monitoredBarrier: ", wait_all ? "Ranks " : "Rank ", names,
+               " failed to pass monitoredBarrier in ", timeout.count(), " ms",
+               wait_all ? "" : " (others may be missing too)");
     const Status told = answer_all(comm, Answer::kSomeMissing, present);
     return Status::timeout(told.is_ok() ? text : concat(text, "; ", told.message()),
                            missing.front());

@@ -29,7 +29,7 @@ def monitored_barrier(
     Parameters
     ----------
     group
-        The process group, or None for the default one.
+        The process group, or None for the default one. Ranks outside it return at once.
     timeout
         How long rank 0 waits for the others; None for the timeout of the group.
     wait_all_ranks
@@ -42,6 +42,8 @@ def monitored_barrier(
     torch.distributed.DistBackendError
         A rank did not come in time.
     """
+    if dist.distributed_c10d._rank_not_in_group(group):
+        return
     backend = _register.backend_of(group or dist.distributed_c10d._get_default_group())
     if backend is None:
         raise ValueError("monitored_barrier needs a process group with the backend pccl")

@@ -1,9 +1,8 @@
-// torch's collectives, each as one call of the communicator.
-
-#include <ATen/ATen.h>
+// Collectives that move elements.
 
 #include <utility>
 
+#include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 
 namespace pccl::backend {
@@ -13,34 +12,13 @@ using comm::CollectiveKind;
 
 namespace {
 
-// Only one tensor (or list) for each process: lists of several were for several devices a process.
-template <typename Item>
-const Item& only(const std::vector<Item>& items, const char* what) {
-    TORCH_CHECK_VALUE(items.size() == 1, "PCCL expects one ", what, ", got ", items.size());
-    return items.front();
-}
-
-void check_root(std::int64_t root, int size) {
-    TORCH_CHECK_VALUE(root >= 0 && root < size, "root ", root, " is not a rank of this group of ",
-                      size);
-}
-
-c10::SmallVector<std::size_t, 8> equal_parts(const at::Tensor& whole, int parts) {
-    const auto count = static_cast<std::size_t>(whole.numel());
-    const auto number = static_cast<std::size_t>(parts);
-    TORCH_CHECK_VALUE(count % number == 0, "a tensor of ", count, " elements cannot be cut into ",
-                      parts, " equal parts");
-    return c10::SmallVector<std::size_t, 8>(number, count / number);
-}
-
 // Splits count rows of dimension 0; none given means equal ones.
-c10::SmallVector<std::size_t, 8> parts_of(const at::Tensor& whole,
-                                          const std::vector<std::int64_t>& splits, int size) {
+Parts parts_of(const at::Tensor& whole, const std::vector<std::int64_t>& splits, int size) {
     c10d::checkSplitSizes(splits, whole, size);
     if (splits.empty()) return equal_parts(whole, size);
     const std::int64_t rows = whole.size(0);
     const std::int64_t row = rows == 0 ? 0 : whole.numel() / rows;
-    c10::SmallVector<std::size_t, 8> parts;
+    Parts parts;
     for (const std::int64_t split : splits) {
         TORCH_CHECK_VALUE(split >= 0, "a split of ", split, " rows");
         parts.push_back(static_cast<std::size_t>(split * row));
@@ -61,44 +39,6 @@ auto PcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opti
     }
     return perform(
         {OpType::BROADCAST, "pccl:broadcast", tensors, tensors, options.timeout, is_async(options)},
-        std::move(call));
-}
-
-auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) -> WorkPtr {
-    const at::Tensor& tensor = only(tensors, "tensor");
-    if (tensor.is_sparse()) return allreduce_sparse(tensors, options);
-    Call call(CollectiveKind::kAllReduce, tensor, reduction_of(options.reduceOp));
-    call.update(tensor);
-    return perform({OpType::ALLREDUCE, "pccl:all_reduce", tensors, tensors, options.timeout,
-                    is_async(options)},
-                   std::move(call));
-}
-
-auto PcclBackend::allreduce_coalesced(Tensors& tensors,
-                                      const c10d::AllreduceCoalescedOptions& options) -> WorkPtr {
-    const Reduction reduction = reduction_of(options.reduceOp);
-    std::vector<Call> calls;
-    calls.reserve(tensors.size());
-    for (const at::Tensor& tensor : tensors) {
-        calls.emplace_back(CollectiveKind::kAllReduce, tensor, reduction).update(tensor);
-    }
-    return perform_all({OpType::ALLREDUCE_COALESCED, "pccl:all_reduce_coalesced", tensors, tensors,
-                        options.timeout, is_async(options)},
-                       calls);
-}
-
-auto PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) -> WorkPtr {
-    const at::Tensor& tensor = only(tensors, "tensor");
-    check_root(options.rootRank, size_);
-    const auto root = static_cast<Rank>(options.rootRank);
-    Call call(CollectiveKind::kReduce, tensor, reduction_of(options.reduceOp), root);
-    if (rank_ == root) {
-        call.update(tensor);
-    } else {
-        call.read(tensor);
-    }
-    return perform(
-        {OpType::REDUCE, "pccl:reduce", tensors, tensors, options.timeout, is_async(options)},
         std::move(call));
 }
 
@@ -214,55 +154,6 @@ auto PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
         std::move(call));
 }
 
-Call PcclBackend::reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                      const Reduction& reduction) const {
-    TORCH_CHECK_VALUE(input.numel() == output.numel() * size_, "an input of ", input.numel(),
-                      " elements for ", size_, " outputs of ", output.numel());
-    Call call(CollectiveKind::kReduceScatter, output, reduction);
-    call.read_parts(input, equal_parts(input, size_));
-    call.write(output);
-    return call;
-}
-
-auto PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
-                                 const c10d::ReduceScatterOptions& options) -> WorkPtr {
-    const at::Tensor& output = only(outputs, "output");
-    const Tensors& parts = only(inputs, "list of inputs");
-    check_list(parts, "input");
-    Call call(CollectiveKind::kReduceScatter, output, reduction_of(options.reduceOp));
-    for (const at::Tensor& part : parts) call.read(part);
-    call.write(output);
-    return perform({OpType::REDUCE_SCATTER, "pccl:reduce_scatter", parts, outputs, options.timeout,
-                    is_async(options)},
-                   std::move(call));
-}
-
-auto PcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                                       const c10d::ReduceScatterOptions& options) -> WorkPtr {
-    const Tensors inputs{input};
-    return perform({OpType::_REDUCE_SCATTER_BASE,
-                    "pccl:_reduce_scatter_base",
-                    inputs,
-                    {output},
-                    options.timeout,
-                    is_async(options)},
-                   reduce_scatter_call(output, input, reduction_of(options.reduceOp)));
-}
-
-auto PcclBackend::reduce_scatter_tensor_coalesced(
-    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) -> WorkPtr {
-    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
-                      inputs.size(), " inputs");
-    const Reduction reduction = reduction_of(options.reduceOp);
-    std::vector<Call> calls;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        calls.push_back(reduce_scatter_call(outputs[i], inputs[i], reduction));
-    }
-    return perform_all({OpType::COALESCED, "pccl:reduce_scatter_tensor_coalesced", inputs, outputs,
-                        options.timeout, is_async(options)},
-                       calls);
-}
-
 auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                 std::vector<std::int64_t>& output_splits,
                                 std::vector<std::int64_t>& input_splits,
@@ -290,15 +181,6 @@ auto PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
     return perform(
         {OpType::ALLTOALL, "pccl:all_to_all", inputs, outputs, options.timeout, is_async(options)},
         std::move(call));
-}
-
-auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
-    const Tensors none;
-    const at::Tensor token = at::zeros({1}, at::kByte);
-    Call call(CollectiveKind::kAllReduce, token, {ReduceOp::kMax, {}});
-    call.update(token);
-    return perform({OpType::BARRIER, "pccl:barrier", none, {}, options.timeout, is_async(options)},
-                   std::move(call));
 }
 
 void PcclBackend::check_list(const Tensors& tensors, const char* what) const {

@@ -1,0 +1,35 @@
+// Checks of the arguments that collectives share. What is wrong throws ValueError.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace pccl::backend {
+
+/// Element counts of the blocks of a tensor.
+using Parts = c10::SmallVector<std::size_t, 8>;
+
+/// Only one tensor (or list) for each process: lists of several were for several devices a process.
+template <typename Item>
+const Item& only(const std::vector<Item>& items, const char* what) {
+    TORCH_CHECK_VALUE(items.size() == 1, "PCCL expects one ", what, ", got ", items.size());
+    return items.front();
+}
+
+inline void check_root(std::int64_t root, int size) {
+    TORCH_CHECK_VALUE(root >= 0 && root < size, "root ", root, " is not a rank of this group of ",
+                      size);
+}
+
+inline Parts equal_parts(const at::Tensor& whole, int parts) {
+    const auto count = static_cast<std::size_t>(whole.numel());
+    const auto number = static_cast<std::size_t>(parts);
+    TORCH_CHECK_VALUE(count % number == 0, "a tensor of ", count, " elements cannot be cut into ",
+                      parts, " equal parts");
+    return Parts(number, count / number);
+}
+
+}  // namespace pccl::backend
