@@ -2,9 +2,9 @@
 
     python benchmarks/cpu_torch.py --ranks 2 4 --json build/cpu_torch.json
 
-Both backends live in the same processes and take turns at every size. A call starts behind a barrier;
-its time is that of the slowest rank; the figure is the median over calls. Sizes are those of the whole
-(concatenated) buffer. Exits with status 1 when a cell is slower than Gloo.
+Both backends live in the same processes and take turns at every size. A call starts behind a
+barrier; its time is that of the slowest rank; the figure is the median over calls. Sizes are those
+of the whole (concatenated) buffer. Exits with status 1 when a cell is slower than Gloo.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KIB = 1024
 SIZES = [KIB * 4**power for power in range(9)]
@@ -167,9 +170,8 @@ def main() -> int:
         args.json.write_text(json.dumps({"machine": machine, "cells": cells}, indent=1))
     slower = [cell for cell in cells if float(cell["ratio"]) < 1]
     for cell in slower:
-        console.print(
-            f"slower than Gloo: {cell['collective']} of {cell['bytes']} bytes on {cell['ranks']} ranks"
-        )
+        where = f"{cell['bytes']} bytes on {cell['ranks']} ranks"
+        console.print(f"slower than Gloo: {cell['collective']} of {where}")
     return 1 if slower else 0
 
 

@@ -81,7 +81,8 @@ void bind_schedule(py::module_& module) {
         .def("__eq__", [](const Schedule& a, const Schedule& b) { return a == b; });
     module.def("algorithms", &algorithms, arg("collective"));
     module.def("generate", &generate, arg("algorithm"), arg("collective"), arg("ranks"),
-             py::kw_only(), arg("root") = 0, arg("chunks") = py::none(), arg("slots") = py::none());
+               py::kw_only(), arg("root") = 0, arg("chunks") = py::none(),
+               arg("slots") = py::none());
 }
 
 }  // namespace pccl::bindings

@@ -40,7 +40,7 @@ struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
     std::shared_ptr<Store> store{};  // of this group alone; may be null when size is 1
-    std::string name = "world";    // for messages
+    std::string name = "world";      // for messages
     std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
     transport::TransportFlags transports = transport::TransportFlags::all();
     std::shared_ptr<Runtime> runtime{};  // null: the process's own

@@ -1,14 +1,15 @@
 // Links: ordered byte streams to one peer.
 //
-// A link goes one way, from the rank that connected it to the rank that accepted it, and carries a fixed
-// number of channels, each a byte stream of its own: a channel that nobody reads does not hold up another.
-// A channel buffers at least `capacity` bytes beyond what the receiver has consumed, so a sender that stays
-// within that bound never waits for the receiver to act. (Two one-way links between a pair need no rule
-// about who connects, no tie-break, and no thread that must answer for another.)
+// A link goes one way, from the rank that connected it to the rank that accepted it, and carries a
+// fixed number of channels, each a byte stream of its own: a channel that nobody reads does not
+// hold up another. A channel buffers at least `capacity` bytes beyond what the receiver has
+// consumed, so a sender that stays within that bound never waits for the receiver to act. (Two
+// one-way links between a pair need no rule about who connects, no tie-break, and no thread that
+// must answer for another.)
 //
 // Nothing here blocks. A call moves what can move now; callers that find nothing to do wait on the
-// process's Waiter (doorbell.h), which every link rings at its far end when it made progress possible.
-// One thread at a time may use a link; abort() alone may come from any thread.
+// process's Waiter (doorbell.h), which every link rings at its far end when it made progress
+// possible. One thread at a time may use a link; abort() alone may come from any thread.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +32,11 @@ class SendLink {
 
     [[nodiscard]] virtual TransportKind kind() const = 0;
     [[nodiscard]] virtual std::size_t capacity(ChannelId channel) const = 0;
-    /// Takes a prefix of `bytes`, possibly none, and returns its length; those bytes may be reused at once.
-    /// Errors: kPeerLost with the peer's rank; kAborted. Errors stick.
+    /// Takes a prefix of `bytes`, possibly none, and returns its length; those bytes may be reused
+    /// at once. Errors: kPeerLost with the peer's rank; kAborted. Errors stick.
     virtual Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) = 0;
-    /// Pushes out what the link still holds of bytes it took (a socket's backlog); true when nothing is left.
+    /// Pushes out what the link still holds of bytes it took (a socket's backlog); true when
+    /// nothing is left.
     virtual Result<bool> flush(ChannelId channel) = 0;
     /// Makes every later call fail with `reason`, and tells the peer (it sees kPeerLost).
     virtual void abort(const Status& reason) = 0;
@@ -45,9 +47,9 @@ class RecvLink {
     virtual ~RecvLink() = default;
 
     [[nodiscard]] virtual TransportKind kind() const = 0;
-    /// The next bytes of the stream that are here already, in place: empty when there are none. They stay
-    /// valid until consume() or receive() on this channel. Errors as for send(), after all bytes that
-    /// arrived before the fault were handed out.
+    /// The next bytes of the stream that are here already, in place: empty when there are none.
+    /// They stay valid until consume() or receive() on this channel. Errors as for send(), after
+    /// all bytes that arrived before the fault were handed out.
     virtual Result<Bytes> peek(ChannelId channel) = 0;
     /// Frees the first `count` bytes of what peek() showed.
     virtual void consume(ChannelId channel, std::size_t count) = 0;

@@ -1,8 +1,9 @@
 // A transport: one way of moving bytes between processes, one object of each kind in a process.
 //
-// A transport publishes an opaque address. Peers carry it through the rendezvous and hand it to connect()
-// of their transport of the same kind; transports know neither the rendezvous nor the topology. Every
-// connection proves the group's secret both ways (handshake.h) before anything else from it is parsed.
+// A transport publishes an opaque address. Peers carry it through the rendezvous and hand it to
+// connect() of their transport of the same kind; transports know neither the rendezvous nor the
+// topology. Every connection proves the group's secret both ways (handshake.h) before anything else
+// from it is parsed.
 #pragma once
 
 #include <array>
@@ -30,14 +31,14 @@ inline constexpr int kChannels = 2;
 /// What a connection is for; the acceptor believes it only once the secret is proven.
 struct LinkRequest {
     GroupId group{};
-    Rank source = 0;       // connects and sends
-    Rank destination = 0;  // accepts and receives
+    Rank source = 0;        // connects and sends
+    Rank destination = 0;   // accepts and receives
     ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
-    int group_size = 1;    // scales the buffers
+    int group_size = 1;     // scales the buffers
 };
 
-/// What a transport asks of, and tells, its process about incoming connections. Called on the thread that
-/// runs Transport::accept().
+/// What a transport asks of, and tells, its process about incoming connections. Called on the
+/// thread that runs Transport::accept().
 class Acceptor {
    public:
     virtual ~Acceptor() = default;
@@ -55,16 +56,18 @@ class Transport {
     [[nodiscard]] virtual TransportKind kind() const = 0;
     /// For peers' connect(). At most 1 KiB.
     [[nodiscard]] virtual std::string address() const = 0;
-    /// Whether a connection to `address` could work from here (shm: same host and namespaces). The reason
-    /// when not goes to the log.
+    /// Whether a connection to `address` could work from here (shm: same host and namespaces). The
+    /// reason when not goes to the log.
     [[nodiscard]] virtual Status reaches(const std::string& address) const = 0;
-    /// Opens a link to the process at `address`; waits at most until `deadline`. The far process accepts on
-    /// its own background thread, so this never waits for what that process's user does.
-    virtual Result<std::unique_ptr<SendLink>> connect(const std::string& address, const LinkRequest& request,
+    /// Opens a link to the process at `address`; waits at most until `deadline`. The far process
+    /// accepts on its own background thread, so this never waits for what that process's user does.
+    virtual Result<std::unique_ptr<SendLink>> connect(const std::string& address,
+                                                      const LinkRequest& request,
                                                       const Secret& secret, Deadline deadline) = 0;
     /// Readable when accept() has something to do; -1 where nothing needs accepting.
     [[nodiscard]] virtual int accept_fd() const = 0;
-    /// Advances incoming connections without blocking: handshakes that are complete become RecvLinks.
+    /// Advances incoming connections without blocking: handshakes that are complete become
+    /// RecvLinks.
     virtual void accept(Acceptor& acceptor) = 0;
 };
 

@@ -18,14 +18,16 @@ inline constexpr int kTransportKinds = 6;
 class PCCL_API TransportFlags {
    public:
     constexpr TransportFlags() = default;
-    constexpr TransportFlags(TransportKind kind) : bits_(bit(kind)) {}  // NOLINT: a kind is a set of one
+    constexpr TransportFlags(TransportKind kind)
+        : bits_(bit(kind)) {}  // NOLINT: a kind is a set of one
     static constexpr TransportFlags all() { return from_bits((1U << kTransportKinds) - 1); }
     static constexpr TransportFlags from_bits(std::uint32_t bits) {
         TransportFlags flags;
         flags.bits_ = bits & ((1U << kTransportKinds) - 1);
         return flags;
     }
-    /// "shm,tcp"; empty text is the empty set. kInvalidArgument names the unknown word and the known ones.
+    /// "shm,tcp"; empty text is the empty set. kInvalidArgument names the unknown word and the
+    /// known ones.
     static Result<TransportFlags> parse(std::string_view text);
 
     [[nodiscard]] constexpr bool has(TransportKind kind) const { return (bits_ & bit(kind)) != 0; }

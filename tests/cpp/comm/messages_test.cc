@@ -152,7 +152,8 @@ TEST(MonitoredBarrierTest, PassesWhenAllArriveAndNamesWhoDoesNot) {
         const Status status = comm.monitored_barrier(std::chrono::milliseconds(200), true);
         EXPECT_EQ(status.code(), StatusCode::kTimeout);
         if (comm.rank() == 0) {
-            EXPECT_NE(status.message().find("Ranks 2 failed to pass"), std::string::npos) << status.message();
+            EXPECT_NE(status.message().find("Ranks 2 failed to pass"), std::string::npos)
+                << status.message();
         }
     });
 }
