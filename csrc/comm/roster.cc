@@ -3,7 +3,9 @@
 #include <span>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/secret_file.h"
 #include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::comm {
@@ -93,7 +95,9 @@ Result<GroupIdentity> fresh_identity() {
     return identity;
 }
 
-Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline) {
+namespace {
+
+Result<GroupIdentity> share_identity(Store& store, Rank rank, Deadline deadline) {
     GroupIdentity identity;
     if (rank == 0) {
         PCCL_ASSIGN_OR_RETURN(identity, fresh_identity());
@@ -109,6 +113,17 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadli
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.group))));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.secret))));
     PCCL_TRY(in.finish());
+    return identity;
+}
+
+}  // namespace
+
+Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, deadline));
+    const std::string& file = process_config().secret_file;
+    if (!file.empty()) {
+        PCCL_ASSIGN_OR_RETURN(identity.secret, secret_from_file(file, identity.group));
+    }
     return identity;
 }
 
