@@ -19,6 +19,8 @@ class Buffers {
     Buffers() = default;
     Buffers(Buffers&&) = default;
     Buffers& operator=(Buffers&&) = delete;
+    Buffers(const Buffers&) = delete;
+    Buffers& operator=(const Buffers&) = delete;
     ~Buffers();
 
     /// The whole of a C-contiguous object. All objects must have one element type. Throws

@@ -33,6 +33,8 @@ class PyCommunicator {
    public:
     explicit PyCommunicator(const GroupOptions& options);
     ~PyCommunicator();
+    PyCommunicator(const PyCommunicator&) = delete;
+    PyCommunicator& operator=(const PyCommunicator&) = delete;
 
     /// None, or an Event when asynchronous.
     using Outcome = pybind11::object;

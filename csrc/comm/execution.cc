@@ -7,8 +7,6 @@
 namespace pccl::comm {
 
 using schedule::Action;
-using schedule::Buffer;
-using schedule::Slice;
 
 void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
                       const abi::CollectiveHeader& header) {

@@ -35,6 +35,8 @@ class PcclBackend final : public c10d::Backend {
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
+    PcclBackend(const PcclBackend&) = delete;
+    PcclBackend& operator=(const PcclBackend&) = delete;
 
     const std::string getBackendName() const override { return kBackendName; }
     c10::intrusive_ptr<Options> getBackendOptions() override;

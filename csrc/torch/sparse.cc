@@ -13,8 +13,6 @@
 
 namespace pccl::backend {
 
-using comm::CollectiveKind;
-
 namespace {
 
 struct Entries {
