@@ -28,6 +28,8 @@ class PythonStore final : public comm::Store {
         const py::gil_scoped_acquire gil;
         store_.release().dec_ref();
     }
+    PythonStore(const PythonStore&) = delete;
+    PythonStore& operator=(const PythonStore&) = delete;
 
     Status set(const std::string& key, const std::string& value) override {
         return guarded("set", key, [&] { store_.attr("set")(key, py::bytes(value)); });

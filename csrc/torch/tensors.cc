@@ -123,7 +123,7 @@ void copy_elements(const at::Tensor& to, const at::Tensor& from) {
 
 comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding) {
     // A Block has one pointer type for both directions; the communicator only reads inputs.
-    auto* data = static_cast<std::byte*>(const_cast<void*>(tensor.const_data_ptr()));
+    auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor.const_data_ptr()));
     return {data, static_cast<std::size_t>(tensor.numel()) * encoding.units};
 }
 
