@@ -35,6 +35,22 @@ foreach(room base abi sys topo schedule transport netconf capsule kernels cluste
 endforeach()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
 
+# The C++ example links libpccl.so alone, so it also tests what that exports; two ranks meet in a file.
+add_executable(example_all_reduce ${PROJECT_SOURCE_DIR}/examples/all_reduce.cc)
+target_link_libraries(example_all_reduce PRIVATE pccl pccl_flags)
+set(meeting ${PROJECT_BINARY_DIR}/example_meeting)
+add_test(
+  NAME example_all_reduce
+  COMMAND
+    sh -c
+    "rm -f ${meeting} && { $<TARGET_FILE:example_all_reduce> 0 2 file://${meeting} & first=$!; } && \
+     $<TARGET_FILE:example_all_reduce> 1 2 file://${meeting} && wait $first"
+)
+set_tests_properties(
+  example_all_reduce
+  PROPERTIES TIMEOUT 60 LABELS cpu PASS_REGULAR_EXPRESSION "rank 1 of 2: sum of ranks is 1"
+)
+
 # The kill rate of the schedule verifier: build/dev/schedule_mutants prints the table.
 set(PCCL_MUTANT_PARTS interpreter.cc judge.cc mutation.cc mutation_report.cc samples.cc)
 list(TRANSFORM PCCL_MUTANT_PARTS PREPEND ${PROJECT_SOURCE_DIR}/tests/cpp/schedule/)
