@@ -22,6 +22,7 @@ BackgroundThread::BackgroundThread(const std::string& name, std::function<void()
 }
 
 BackgroundThread::~BackgroundThread() {
+    if (!thread_.joinable()) return;
     if (::getpid() == owner_pid_) {
         if (thread_.get_id() == std::this_thread::get_id()) {
             thread_.detach();
@@ -31,6 +32,10 @@ BackgroundThread::~BackgroundThread() {
     } else {
         new (&thread_) std::thread;  // the handle names a thread of the parent
     }
+}
+
+void BackgroundThread::release() {
+    if (::getpid() == owner_pid_) thread_.detach();
 }
 
 }  // namespace pccl

@@ -19,6 +19,9 @@ class PCCL_API BackgroundThread {
     BackgroundThread(const BackgroundThread&) = delete;
     BackgroundThread& operator=(const BackgroundThread&) = delete;
 
+    /// Nobody joins the thread any more: `body` must own all that it uses.
+    void release();
+
    private:
     int owner_pid_;
     std::thread thread_;

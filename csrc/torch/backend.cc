@@ -65,6 +65,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
 PcclBackend::~PcclBackend() {
     const auto released = without_gil();
     communicator_->shutdown();
+    observer_->runner().drain();
     communicator_.reset();
 }
 

@@ -14,6 +14,16 @@ CallbackRunner::~CallbackRunner() {
     const std::lock_guard lock(queue_->mutex);
     queue_->is_closed = true;
     queue_->changed.notify_all();
+    for (const auto& thread : threads_) thread->release();
+}
+
+void CallbackRunner::drain() {
+    std::vector<std::unique_ptr<BackgroundThread>> threads;
+    const std::unique_lock lock(queue_->mutex);
+    queue_->is_closed = true;  // threads that start from now on end when the queue is empty
+    queue_->changed.notify_all();
+    threads.swap(threads_);
+    // The lock goes before the threads do, which need it to end.
 }
 
 void CallbackRunner::run(std::function<void()> callback) {

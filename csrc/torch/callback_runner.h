@@ -19,14 +19,16 @@ namespace pccl::backend {
 class CallbackRunner {
    public:
     CallbackRunner() = default;
-    /// Returns once the thread, if there is one, has run what it was given. A callback may itself
-    /// drop the last reference to its runner.
+    /// Waits for nothing: the last reference may go on a thread that a callback waits for. What was
+    /// given is run all the same.
     ~CallbackRunner();
     CallbackRunner(const CallbackRunner&) = delete;
     CallbackRunner& operator=(const CallbackRunner&) = delete;
 
     /// Callbacks start in the order of calls.
     void run(std::function<void()> callback);
+    /// Returns once all that was given has run, except for a callback that calls this itself.
+    void drain();
 
    private:
     struct Queue {

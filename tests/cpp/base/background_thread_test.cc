@@ -51,5 +51,22 @@ TEST(BackgroundThreadTest, AForkedChildMayDestroyItsCopy) {
     stop = true;
 }
 
+TEST(BackgroundThreadTest, AReleasedThreadIsNotWaitedFor) {
+    struct Shared {
+        std::atomic<bool> stop{false};
+        std::atomic<bool> stopped{false};
+    };
+    const auto shared = std::make_shared<Shared>();
+    auto thread = std::make_unique<BackgroundThread>("released", [shared] {
+        while (!shared->stop) ::sched_yield();
+        shared->stopped = true;
+    });
+    thread->release();
+    thread.reset();
+    EXPECT_FALSE(shared->stopped);
+    shared->stop = true;
+    while (!shared->stopped) ::sched_yield();
+}
+
 }  // namespace
 }  // namespace pccl
