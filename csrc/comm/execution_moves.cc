@@ -169,10 +169,7 @@ Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
 
 abi::CollectiveHeader Execution::header_for(const std::vector<Block>& blocks, Rank peer) const {
     abi::CollectiveHeader header = header_;
-    const auto kind = plan_->shape.kind;
-    const bool per_pair = kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-                          kind == CollectiveKind::kScatter;
-    if (per_pair && !blocks.empty())
+    if (is_per_pair(plan_->shape.kind) && !blocks.empty())
         header.count = blocks[blocks.size() == 1 ? 0 : static_cast<std::size_t>(peer)].count;
     return header;
 }

@@ -9,6 +9,11 @@
 
 namespace pccl::comm {
 
+bool is_per_pair(schedule::CollectiveKind kind) {
+    return kind == schedule::CollectiveKind::kAllToAll ||
+           kind == schedule::CollectiveKind::kGather || kind == schedule::CollectiveKind::kScatter;
+}
+
 std::string describe(const abi::CollectiveHeader& header) {
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     const std::string what =

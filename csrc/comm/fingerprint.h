@@ -5,8 +5,13 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
+#include "csrc/schedule/schedule.h"
 
 namespace pccl::comm {
+
+/// Whether a block's length is known to its sender and receiver only: a header then holds the
+/// length for that pair, and the choice of an algorithm may depend on the group alone.
+[[nodiscard]] bool is_per_pair(schedule::CollectiveKind kind);
 
 /// "all_reduce #7 (sum of 1024 float32, by one_shot)": for messages.
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);

@@ -6,18 +6,12 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
+#include "csrc/comm/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
 
 using schedule::Algorithm;
-
-/// Ranks see different lengths: the choice may depend on the group only, and every message goes
-/// straight to its receiver.
-bool is_per_pair(CollectiveKind kind) {
-    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-           kind == CollectiveKind::kScatter;
-}
 
 /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.
 bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
