@@ -1,20 +1,31 @@
 """The command ``pccl``."""
 
+import dataclasses
 import importlib.metadata
+import json
 import platform
+import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+import pccl
 from pccl import _build_info
+from pccl import bench as benchmark
 from pccl._version import __version__
+from pccl.bench_cases import COLLECTIVES
 
 app = typer.Typer(
     help="PCCL: programmable collective communication.",
     no_args_is_help=True,
     add_completion=False,
 )
+
+# Of its errors, typer exports this one; its base is that of all that are about the command line.
+_USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 @app.callback()
@@ -52,9 +63,71 @@ def info() -> None:
     Console().print(table)
 
 
+@app.command()
+def bench(
+    collectives: Annotated[
+        list[str] | None, typer.Argument(help=f"Among {', '.join(COLLECTIVES)}; all of them.")
+    ] = None,
+    ranks: Annotated[int, typer.Option(help="Processes to start on this machine.")] = 2,
+    smallest: Annotated[str, typer.Option("--min", help="Smallest size, bytes.")] = "1K",
+    largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
+    factor: Annotated[int, typer.Option(help="From one size to the next.")] = 4,
+    dtype: Annotated[str, typer.Option(help="Element type, by its name in numpy.")] = "float32",
+    op: Annotated[str, typer.Option(help="Reduction.")] = "sum",
+    out: Annotated[Path | None, typer.Option("--json", help="File for the rows.")] = None,
+) -> None:
+    """Time collectives over numpy arrays between processes of this machine.
+
+    Sizes are those of the whole buffer. Times are medians of the slowest rank's; algbw is size over
+    time, and busbw what a link of a ring would carry, both in 10^9 bytes a second. Results are
+    checked: #wrong counts the elements that are not what numpy computes.
+    """
+    if out and not out.parent.is_dir():
+        raise typer.BadParameter(f"no folder for the rows: {out.parent}")
+    try:
+        low, high = benchmark.parse_size(smallest), benchmark.parse_size(largest)
+        job = benchmark.Job(
+            sizes=benchmark.sizes_between(low, high, factor),
+            collectives=tuple(collectives or COLLECTIVES),
+            ranks=ranks,
+            dtype=dtype,
+            op=op,
+        )
+        rows = _print_rows(job)
+    except (ValueError, pccl.Error) as error:
+        _complain(str(error))
+        raise typer.Exit(2) from None
+    if out:
+        found = {"pccl": __version__, "ranks": ranks, "rows": [*map(dataclasses.asdict, rows)]}
+        out.write_text(json.dumps(found, indent=1) + "\n")
+    raise typer.Exit(1 if any(row.wrong for row in rows) else 0)
+
+
+def _print_rows(job: benchmark.Job) -> list[benchmark.Row]:
+    """Measure and print row by row, with a heading for each collective."""
+    rows: list[benchmark.Row] = []
+    for row in benchmark.run(job):
+        if not rows or rows[-1].collective != row.collective:
+            print(f"# {row.collective}, ranks: {job.ranks}\n{benchmark.table_header()}")
+        print(row.line(), flush=True)
+        rows.append(row)
+    return rows
+
+
+def _complain(message: str) -> None:
+    """Print one line; nothing where typer has shown its help instead of a message."""
+    if message:
+        print(f"pccl: {' '.join(message.split())}", file=sys.stderr)
+
+
 def main() -> None:
-    """Entry point of the ``pccl`` command."""
-    app()
+    """Entry point of the ``pccl`` command; an error is one line and status 2."""
+    try:
+        status = app(standalone_mode=False)
+    except _USAGE_ERROR as error:
+        _complain(error.format_message())
+        status = error.exit_code
+    sys.exit(status)
 
 
 if __name__ == "__main__":

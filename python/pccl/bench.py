@@ -1,0 +1,275 @@
+"""Times collectives between processes of this machine, as ``pccl bench`` does; torch is not needed.
+
+A call starts behind a barrier, its time is that of the slowest rank, and the figure is the median
+over calls. Results are checked once before the calls that are timed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import statistics
+import tempfile
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+
+import pccl
+from pccl.bench_cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from multiprocessing.context import SpawnProcess
+
+__all__ = ["Job", "Row", "bus_factor", "parse_size", "run", "sizes_between", "table_header"]
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+WARM_UP_CALLS = 3
+MOST_CALLS = 200
+LEAST_CALLS = 5
+SECONDS_PER_ROW = 0.5
+EXIT_S = 10.0  # how long a rank may take to leave after the last row
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that ``text`` means: a number, with K, M or G for powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        It means none, or fewer than one.
+    """
+    unit = text[-1:].upper()
+    digits, factor = (text[:-1], UNITS[unit]) if unit in UNITS else (text, 1)
+    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
+        raise ValueError(f"no size: {text!r}; sizes are written 512, 1K, 64M or 1G")
+    return int(digits) * factor
+
+
+def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
+    """Return ``smallest`` times the powers of ``factor``, up to ``largest`` (bytes)."""
+    if factor < 2:
+        raise ValueError(f"the factor between sizes is {factor}; it must be 2 or more")
+    if smallest > largest:
+        raise ValueError(f"the smallest size, {smallest}, is above the largest, {largest}")
+    sizes = [smallest]
+    while sizes[-1] * factor <= largest:
+        sizes.append(sizes[-1] * factor)
+    return tuple(sizes)
+
+
+def bus_factor(collective: str, ranks: int) -> float:
+    """Return bus bandwidth over algorithm bandwidth, as PERFORMANCE.md of nccl-tests has it."""
+    if collective == "broadcast":
+        return 1.0
+    share = (ranks - 1) / ranks
+    return 2 * share if collective == "all_reduce" else share
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure.
+
+    Attributes
+    ----------
+    sizes
+        Bytes of the whole buffer.
+    dtype
+        A numpy name.
+    timeout
+        Seconds that one call, or the start of all ranks, may take.
+    """
+
+    sizes: tuple[int, ...]
+    collectives: tuple[str, ...] = COLLECTIVES
+    ranks: int = 2
+    dtype: str = "float32"
+    op: str = "sum"
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what cannot be measured."""
+        _require_known("collective", self.collectives, COLLECTIVES)
+        _require_known("reduction", (self.op,), get_args(ReduceOp))
+        if self.ranks < 1:
+            raise ValueError(f"{self.ranks} ranks; there must be 1 or more")
+        try:
+            kind = np.dtype(self.dtype).kind
+        except TypeError:
+            kind = "O"
+        if kind not in "biufc":
+            raise ValueError(f"no dtype of numpy with numbers: {self.dtype!r}")
+
+    def cases(self) -> Iterator[Case]:
+        """Give what is measured, in the order in which it is."""
+        op = cast("ReduceOp", self.op)
+        dtype = np.dtype(self.dtype).name
+        for collective in self.collectives:
+            for size in self.sizes:
+                yield Case.of_bytes(collective, self.ranks, size, dtype, op)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table, with the columns of nccl-tests.
+
+    Attributes
+    ----------
+    size
+        Bytes of the whole buffer.
+    count
+        Elements of one rank's block; of the whole buffer where there are no blocks.
+    root
+        The root of a broadcast, -1 for the others.
+    time_us
+        Microseconds: the median over calls of the slowest rank's time.
+    algbw, busbw
+        GB/s (10^9 bytes).
+    wrong
+        Elements with a wrong result, over all ranks.
+    """
+
+    collective: str
+    size: int
+    count: int
+    type: str
+    redop: str
+    root: int
+    time_us: float
+    algbw: float
+    busbw: float
+    wrong: int
+
+    @classmethod
+    def of(cls, case: Case, seconds: float, wrong: int) -> Row:
+        """Return the line of a measured case."""
+        algbw = case.size / seconds / 1e9
+        return cls(
+            collective=case.collective,
+            size=case.size,
+            count=case.count,
+            type=case.dtype,
+            redop=case.op if case.is_reduction else "none",
+            root=ROOT if case.collective == "broadcast" else -1,
+            time_us=seconds * 1e6,
+            algbw=algbw,
+            busbw=algbw * bus_factor(case.collective, case.ranks),
+            wrong=wrong,
+        )
+
+    def line(self) -> str:
+        """Return it under the columns of `table_header`."""
+        return (
+            f"{self.size:>12} {self.count:>13} {self.type:>10} {self.redop:>7} {self.root:>6}"
+            f" {self.time_us:>10.2f} {self.algbw:>7.2f} {self.busbw:>7.2f} {self.wrong:>7}"
+        )
+
+
+def table_header() -> str:
+    """Return the two lines above the rows."""
+    return (
+        f"#{'size':>11} {'count':>13} {'type':>10} {'redop':>7} {'root':>6}"
+        f" {'time':>10} {'algbw':>7} {'busbw':>7} {'#wrong':>7}\n"
+        f"#{'(B)':>11} {'(elements)':>13} {'':>10} {'':>7} {'':>6}"
+        f" {'(us)':>10} {'(GB/s)':>7} {'(GB/s)':>7}"
+    )
+
+
+def run(job: Job) -> Iterator[Row]:
+    """Start the ranks, and give each row when it is measured.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed, or the build cannot do what the job asks for.
+    """
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="pccl-bench-") as folder:
+        pipes = [context.Pipe(duplex=False) for _ in range(job.ranks)]
+        processes = [
+            context.Process(target=_rank_main, args=(rank, job, folder, sender), daemon=True)
+            for rank, (_, sender) in enumerate(pipes)
+        ]
+        try:
+            for process, (_, sender) in zip(processes, pipes, strict=True):
+                process.start()
+                sender.close()
+            yield from _rows_of([receiver for receiver, _ in pipes])
+            for process in processes:
+                process.join(EXIT_S)
+        finally:
+            _end(processes)
+
+
+def measure(comm: pccl.Communicator, case: Case) -> Row:
+    """Check ``case`` and time it; the same on every rank."""
+    x, out = case.buffers()
+    call = make_call(comm, case, x, out)
+    x[:] = case.contribution(comm.rank)
+    call()
+    wrong: Any = np.array([case.wrong(comm.rank, out)])
+    comm.all_reduce(wrong)
+    # Else every in-place sum would double the values, and soon add infinities.
+    x[:] = 0
+    warm_up = _slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS))
+    repeats = int(np.clip(SECONDS_PER_ROW / statistics.median(warm_up), LEAST_CALLS, MOST_CALLS))
+    times = _slowest(comm, time_calls(call, comm.barrier, repeats))
+    return Row.of(case, statistics.median(times), int(wrong[0]))
+
+
+def _slowest(comm: pccl.Communicator, times: list[float]) -> list[float]:
+    """Return the greatest time of all ranks for each call, in seconds."""
+    slowest: Any = np.array(times)
+    comm.all_reduce(slowest, "max")
+    return cast("list[float]", slowest.tolist())
+
+
+def _rank_main(rank: int, job: Job, folder: str, results: Connection) -> None:
+    try:
+        comm = pccl.Communicator(
+            rank=rank,
+            world_size=job.ranks,
+            rendezvous=f"file://{folder}/store",
+            timeout=job.timeout,
+            name="bench",
+        )
+        for case in job.cases():
+            row = measure(comm, case)
+            if rank == 0:
+                results.send(row)
+        comm.barrier()
+        results.send(None)
+    except Exception as error:
+        results.send(error)
+
+
+def _rows_of(receivers: list[Connection]) -> Iterator[Row]:
+    running = {receiver: rank for rank, receiver in enumerate(receivers)}
+    while running:
+        for receiver in cast("list[Connection]", wait(list(running))):
+            try:
+                message = receiver.recv()
+            except EOFError:
+                raise pccl.PeerLostError(
+                    f"rank {running[receiver]} ended without a word", running[receiver]
+                ) from None
+            if isinstance(message, Exception):
+                raise message
+            if message is None:
+                del running[receiver]
+            else:
+                yield message
+
+
+def _end(processes: Sequence[SpawnProcess]) -> None:
+    for process in processes:
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _require_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no {what}: {name!r}; choose from {', '.join(known)}")

@@ -1,0 +1,166 @@
+"""Collectives as a benchmark sees them: sizes, inputs, expected results, and the timing of calls.
+
+Needs numpy alone. Sizes are bytes of the whole buffer: what all ranks have together after an
+all_gather and before a reduce_scatter, and what one rank has otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pccl._core import Communicator
+
+__all__ = [
+    "COLLECTIVES",
+    "REDUCE_OPS",
+    "Array",
+    "Call",
+    "Case",
+    "ReduceOp",
+    "make_call",
+    "time_calls",
+]
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Call: TypeAlias = "Callable[[], object]"
+ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
+REDUCE_OPS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "avg": np.add,
+    "product": np.multiply,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+}
+ROOT = 0
+# Inputs repeat a pattern, since random numbers for large buffers take longer than the collective.
+# A prime length moves it against the blocks of ranks and the pieces of schedules.
+PATTERN = 251
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective at one size.
+
+    Attributes
+    ----------
+    count
+        Elements of one rank's block; of the whole buffer where there are no blocks.
+    """
+
+    collective: str
+    ranks: int
+    count: int
+    dtype: str = "float32"
+    op: ReduceOp = "sum"
+
+    @classmethod
+    def of_bytes(
+        cls, collective: str, ranks: int, size: int, dtype: str = "float32", op: ReduceOp = "sum"
+    ) -> Case:
+        """Return the case of ``size`` bytes or less: whole elements, at least one in each block."""
+        blocks = 1 if collective in ("all_reduce", "broadcast") else ranks
+        return cls(collective, ranks, max(1, size // np.dtype(dtype).itemsize // blocks), dtype, op)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether input and output are one buffer."""
+        return self.collective in ("all_reduce", "broadcast")
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether ``op`` matters."""
+        return self.collective in ("all_reduce", "reduce_scatter")
+
+    @property
+    def elements(self) -> int:
+        """Elements of the whole buffer."""
+        return self.count if self.is_in_place else self.count * self.ranks
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.elements * np.dtype(self.dtype).itemsize
+
+    @property
+    def input_elements(self) -> int:
+        """Elements that a rank passes in."""
+        return self.count if self.collective == "all_gather" else self.elements
+
+    @property
+    def output_elements(self) -> int:
+        """Elements that a rank gets."""
+        return self.count if self.collective == "reduce_scatter" else self.elements
+
+    def buffers(self) -> tuple[Array, Array]:
+        """Return an input and an output; both are one array where the collective is in place."""
+        x = np.zeros(self.input_elements, self.dtype)
+        return x, x if self.is_in_place else np.zeros(self.output_elements, self.dtype)
+
+    def contribution(self, rank: int) -> Array:
+        """Return the input of ``rank``: small integers, whose sums and products are exact."""
+        is_product = self.op in ("product", "prod")
+        low, high = (1, 3) if is_product else (0, 2 if self.dtype == "bool" else 16)
+        pattern = np.random.default_rng(rank).integers(low, high, PATTERN).astype(self.dtype)
+        return np.resize(pattern, self.input_elements)
+
+    def expected(self, rank: int) -> Array:
+        """Return the output that ``rank`` must get, computed by numpy."""
+        if self.collective == "broadcast":
+            return self.contribution(ROOT)
+        inputs = [self.contribution(peer) for peer in range(self.ranks)]
+        if self.collective == "all_gather":
+            return np.concatenate(inputs)
+        if self.collective == "all_reduce":
+            return self._reduced(inputs)
+        blocks = [x[rank * self.count :][: self.count] for x in inputs]
+        return np.concatenate(blocks) if self.collective == "all_to_all" else self._reduced(blocks)
+
+    def wrong(self, rank: int, out: Array) -> int:
+        """Count the elements of ``out`` that are not what ``rank`` must get."""
+        expected = self.expected(rank)
+        if self.op != "avg" or not self.is_reduction or expected.dtype.kind not in "fc":
+            return int(np.count_nonzero(out != expected))
+        precision = 2 * float(np.finfo(expected.dtype).eps)
+        return int(np.count_nonzero(~np.isclose(out, expected, rtol=precision, atol=0)))
+
+    def _reduced(self, inputs: list[Array]) -> Array:
+        total = functools.reduce(REDUCE_OPS[self.op], inputs)
+        return (total / self.ranks).astype(self.dtype) if self.op == "avg" else total
+
+
+# Any: the stubs of numpy say only from Python 3.12 on that an array is a Buffer.
+def make_call(comm: Communicator, case: Case, x: Any, out: Any) -> Call:
+    """Return a function that runs ``case`` once, synchronously, on the buffers of this rank."""
+    calls: dict[str, Call] = {
+        "all_reduce": lambda: comm.all_reduce(out, case.op),
+        "all_gather": lambda: comm.all_gather(out, x),
+        "reduce_scatter": lambda: comm.reduce_scatter(out, x, case.op),
+        "broadcast": lambda: comm.broadcast(out, ROOT),
+        "all_to_all": lambda: comm.all_to_all(out, x),
+    }
+    return calls[case.collective]
+
+
+def time_calls(call: Call, barrier: Call, repeats: int) -> list[float]:
+    """Return the seconds that each of ``repeats`` calls took here, from when a barrier let go."""
+    times = []
+    for _ in range(repeats):
+        barrier()
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return times
