@@ -1,0 +1,57 @@
+"""Two network namespaces joined by a veth pair, as two hosts joined by a cable."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTERFACE = "veth0"
+ADDRESSES = ("10.111.0.1/24", "10.111.0.2/24")
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)
+
+
+@contextlib.contextmanager
+def joined_namespaces() -> Iterator[tuple[str, str]]:
+    """Give the names of two namespaces, each with `INTERFACE`; removes them however it ends.
+
+    Exits with a word on why where the machine does not allow it.
+    """
+    if os.geteuid() != 0:
+        sys.exit("making network namespaces needs root")
+    names = (f"pccl-{os.getpid()}-0", f"pccl-{os.getpid()}-1")
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            if subprocess.run(["ip", "netns", "add", name], check=False).returncode:
+                sys.exit("this machine does not let us make network namespaces (a container?)")
+            stack.callback(_ip, "netns", "delete", name)
+        pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
+        _ip("link", "add", INTERFACE, "netns", names[0], *pair)
+        for name, address in zip(names, ADDRESSES, strict=True):
+            _ip("-n", name, "address", "add", address, "dev", INTERFACE)
+            _ip("-n", name, "link", "set", INTERFACE, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+        yield names
+
+
+def commands_in(names: tuple[str, str], command: list[str], ranks: int) -> list[list[str]]:
+    """Return the commands of all ranks, the first half of them in the first namespace.
+
+    TCP is named because both namespaces are one machine, where ranks could otherwise share memory.
+    """
+    network = ["PCCL_TRANSPORTS=tcp", f"PCCL_SOCKET_IFNAME={INTERFACE}"]
+    network.append(f"GLOO_SOCKET_IFNAME={INTERFACE}")
+    commands = []
+    for rank in range(ranks):
+        inside = ["ip", "netns", "exec", names[2 * rank // ranks]]
+        seat = ["env", f"RANK={rank}", f"WORLD_SIZE={ranks}", *network]
+        commands.append([*inside, *seat, *command])
+    return commands
