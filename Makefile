@@ -19,6 +19,7 @@ help:
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy"
 	@echo "make format         formats C++ and Python files"
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
+	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests under the sanitizers"
 	@echo "make mutants        kill rate of the schedule verifier over small faults"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
@@ -69,6 +70,15 @@ test-upstream: dev
 .PHONY: bench
 bench: $(STAMPS)/wheel
 	$(VENV)/python benchmarks/cpu_torch.py
+
+BENCHMARKS := cpu_torch cpu_numpy cpu_scale cpu_dtypes cpu_ddp $(if $(filter 0,$(shell id -u)),cpu_netns)
+
+.PHONY: bench-all
+bench-all: $(STAMPS)/wheel
+	tools/setup_benchmarks.sh
+	failed=; for name in $(BENCHMARKS); do \
+	    $(VENV)/python benchmarks/$$name.py || failed="$$failed $$name"; \
+	done; [ -z "$$failed" ] || { echo "slower than a peer, or failed:$$failed"; exit 1; }
 
 .PHONY: mutants
 mutants: dev
