@@ -20,8 +20,8 @@ struct CollectiveHeader {
     std::uint16_t root;
     std::uint32_t sequence;  // of collectives in this group, modulo 2^32
     std::uint32_t window;    // bytes of a block in one round of the program
-    std::uint64_t count;  // elements in one block (all_gather_v and friends: digest of all counts)
-    std::uint64_t reserved;
+    std::uint64_t count;     // elements in the longest block
+    std::uint64_t lengths;   // digest of all blocks' counts where they differ, else 0
 };
 static_assert(sizeof(CollectiveHeader) == 32 && std::is_trivially_copyable_v<CollectiveHeader>);
 

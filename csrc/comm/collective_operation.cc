@@ -86,8 +86,8 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
     op_ = collective.op;
     ranks_ = ranks;
     reduces_ = reduces(collective.kind);
-    widened_ = runs_widened(collective.kind, type_, op_, ranks);
     decision_ = std::move(decision);
+    widened_ = !is_on_board() && runs_widened(collective.kind, type_, op_, ranks);
     header_ = header;
     inputs_.assign(collective.inputs.begin(), collective.inputs.end());
     outputs_.assign(collective.outputs.begin(), collective.outputs.end());
@@ -95,16 +95,43 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
 
 std::string CollectiveOperation::describe() const { return comm::describe(header_); }
 
+bool CollectiveOperation::is_flushed() const {
+    return started_ && (is_on_board() ? board_execution_.is_flushed() : execution_.is_flushed());
+}
+
+std::string CollectiveOperation::awaited() const {
+    if (!started_) return "operations before it";
+    return is_on_board() ? board_execution_.awaited() : execution_.awaited();
+}
+
 void CollectiveOperation::start() {
     started_ = true;
     mark_started();
-    const DataType executed = widened_ ? DataType::kFloat32 : type_;
     operands_.inputs = inputs_;
     operands_.outputs = outputs_;
+    if (is_on_board())
+        start_on_board();
+    else
+        start_on_links();
+}
+
+void CollectiveOperation::start_on_board() {
+    operands_.element_bytes = size_of(type_);
+    if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_))
+        copy_inputs_aside();
+    board_execution_.start(*decision_.board,
+                           {.plan = decision_.on_board,
+                            .operands = &operands_,
+                            .header = header_,
+                            .reduction = reduces_ ? Reduction(type_, op_, ranks_) : Reduction()});
+}
+
+void CollectiveOperation::start_on_links() {
+    const DataType executed = widened_ ? DataType::kFloat32 : type_;
     operands_.element_bytes = size_of(executed);
     operands_.combine = reduces_ ? combine_for(executed, op_).value() : nullptr;
-    const std::size_t element = operands_.element_bytes;
     if (widened_) {
+        const std::size_t element = operands_.element_bytes;
         aside_.resize(total(inputs_, element) + total(outputs_, element));
         place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element),
               element);
@@ -112,16 +139,22 @@ void CollectiveOperation::start() {
             widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data), inputs_[i].data,
                   inputs_[i].count);
     } else if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_)) {
-        aside_.resize(total(inputs_, element));
-        place(operands_.inputs, aside_.data(), 0, element);
-        for (std::size_t i = 0; i < inputs_.size(); ++i)
-            copy_bytes(operands_.inputs[i].data, inputs_[i].data, inputs_[i].count * element);
+        copy_inputs_aside();
     }
     execution_.start(decision_.plan, decision_.cut, operands_, header_);
 }
 
+void CollectiveOperation::copy_inputs_aside() {
+    const std::size_t element = operands_.element_bytes;
+    aside_.resize(total(inputs_, element));
+    place(operands_.inputs, aside_.data(), 0, element);
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+        copy_bytes(operands_.inputs[i].data, inputs_[i].data, inputs_[i].count * element);
+}
+
 Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
     if (!started_) start();
+    if (is_on_board()) return board_execution_.advance(moved);
     PCCL_ASSIGN_OR_RETURN(const bool done, execution_.advance(links, deadline(), moved));
     if (done) finish_results();
     return done;

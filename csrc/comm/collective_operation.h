@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/comm/board/board_execution.h"
 #include "csrc/comm/execution.h"
 #include "csrc/comm/operation.h"
 
@@ -17,8 +18,10 @@ namespace pccl::comm {
 
 /// What a group decided about a collective.
 struct Decision {
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Plan> plan;  // null: over the board
     Cut cut;
+    BoardPlan on_board;
+    Board* board = nullptr;
 };
 
 class CollectiveOperation final : public Operation {
@@ -32,14 +35,16 @@ class CollectiveOperation final : public Operation {
     }
 
     Result<bool> advance(LinkTable& links, bool& moved) override;
-    [[nodiscard]] bool is_flushed() const override { return started_ && execution_.is_flushed(); }
+    [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string awaited() const override {
-        return started_ ? execution_.awaited() : "operations before it";
-    }
+    [[nodiscard]] std::string awaited() const override;
 
    private:
+    [[nodiscard]] bool is_on_board() const { return decision_.plan == nullptr; }
     void start();
+    void start_on_links();
+    void start_on_board();
+    void copy_inputs_aside();
     void finish_results();
 
     DataType type_ = DataType::kFloat32;
@@ -55,6 +60,7 @@ class CollectiveOperation final : public Operation {
     std::vector<Block> outputs_;
     std::vector<std::byte> aside_;  // widened or copied blocks
     Execution execution_;
+    BoardExecution board_execution_;
 };
 
 /// Whether a reduction of this type runs in float32, so that every contribution is added before one

@@ -73,7 +73,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
                                                              options.size, deadline),
                                              options));
     }
-    group->register_remote_infos(std::move(roster));
+    const Status met = group->register_remote_infos(std::move(roster), deadline);
+    if (!met.is_ok()) return joined(Result<std::shared_ptr<Communicator>>(met), options);
     return comm;
 }
 

@@ -4,6 +4,8 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/cost_model.h"
 
 namespace pccl::comm {
 
@@ -13,6 +15,72 @@ ConnectionContext::ConnectionContext(Runtime& runtime, const GroupIdentity& iden
       self_(std::move(self)),
       first_senders_(static_cast<std::size_t>(self_.size), nullptr),
       first_receivers_(static_cast<std::size_t>(self_.size)) {}
+
+Status ConnectionContext::register_remote_infos(Roster roster, Deadline deadline) {
+    roster_ = std::move(roster);
+    if (!has_board()) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(auto region,
+                          self_.rank == 0 ? share_region(deadline) : await_region(deadline));
+    board_ = std::make_unique<Board>(std::move(region), self_.rank, self_.size);
+    return open_board(deadline);
+}
+
+bool ConnectionContext::has_board() const {
+    return self_.size > 1 && self_.size <= kMostBoardRanks && is_on_one_host(roster_);
+}
+
+Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadline deadline) {
+    std::vector<std::string> addresses;
+    for (const Endpoint& endpoint : roster_.endpoints)
+        addresses.push_back(endpoint.addresses.at(transport::TransportKind::kShm));
+    transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
+    PCCL_ASSERT(shm != nullptr);
+    return shm->share({.group = identity_.group, .addresses = addresses}, identity_.secret,
+                      deadline);
+}
+
+Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadline deadline) {
+    transport::Backoff backoff(*runtime_.waiter());
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (region_ != nullptr) return std::move(region_);
+        }
+        if (deadline.passed())
+            return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
+        backoff.pause();
+    }
+}
+
+Status ConnectionContext::open_board(Deadline deadline) {
+    transport::Backoff backoff(*runtime_.waiter());
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const bool open, board_->open());
+        if (open) break;
+        if (deadline.passed())
+            return Status::timeout(concat("timed out waiting for rank ", board_->awaited(),
+                                          " (to open the group's shared memory)"),
+                                   board_->awaited());
+        backoff.pause();
+    }
+    log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " shares memory with ",
+        self_.size - 1, " ranks of this host",
+        board_->reads_directly() ? ", which read each other's memory directly" : "");
+    return Status::ok();
+}
+
+void ConnectionContext::accepted(const transport::LinkRequest& request,
+                                 std::unique_ptr<transport::Region> region) {
+    if (request.source != 0 || request.destination != self_.rank ||
+        request.group_size != self_.size)
+        return runtime_.refused(
+            transport::TransportKind::kShm,
+            Status::invalid_argument(concat("a region from rank ", request.source, " to rank ",
+                                            request.destination, " does not belong to group ",
+                                            self_.group_name)));
+    const std::lock_guard lock(mutex_);
+    region_ = std::move(region);
+}
 
 Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel,
                                                           Deadline deadline) {
@@ -105,6 +173,7 @@ void ConnectionContext::disconnect(Rank peer) {
 }
 
 void ConnectionContext::close(const Status& reason) {
+    if (board_ != nullptr) board_->abort();
     for (const auto& [key, link] : senders_) link->abort(reason);
     senders_.clear();
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/comm/board/board.h"
 #include "csrc/comm/link_table.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
@@ -31,8 +32,11 @@ class ConnectionContext final : public LinkTable {
 
     ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self);
 
-    /// The peers' endpoints: to be called once, before anything is sent.
-    void register_remote_infos(Roster roster) { roster_ = std::move(roster); }
+    /// The peers' endpoints: to be called once, before anything is sent. Where all ranks share this
+    /// host, waits until all have opened a board (see board()); errors are kTimeout and kPeerLost.
+    Status register_remote_infos(Roster roster, Deadline deadline);
+    /// The group's board, or null.
+    [[nodiscard]] Board* board() const { return board_.get(); }
 
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
                                            Deadline deadline) override;
@@ -48,6 +52,7 @@ class ConnectionContext final : public LinkTable {
     void close(const Status& reason);
 
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
+    void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
     [[nodiscard]] const transport::GroupId& group() const { return identity_.group; }
 
    private:
@@ -55,6 +60,11 @@ class ConnectionContext final : public LinkTable {
 
     Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel,
                                                       Deadline deadline);
+    [[nodiscard]] bool has_board() const;
+    Result<std::unique_ptr<transport::Region>> share_region(Deadline deadline);
+    Result<std::unique_ptr<transport::Region>> await_region(Deadline deadline);
+    Status open_board(Deadline deadline);
+
     Runtime& runtime_;
     const GroupIdentity identity_;
     const Member self_;
@@ -62,10 +72,12 @@ class ConnectionContext final : public LinkTable {
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;  // of channel 0, by peer: no search on the hot path
-    std::mutex mutex_;   // guards receivers_
+    std::mutex mutex_;   // guards receivers_ and region_
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
+    std::unique_ptr<transport::Region> region_;  // arrived, not taken yet; guarded by mutex_
+    std::unique_ptr<Board> board_;
 };
 
 }  // namespace pccl::comm

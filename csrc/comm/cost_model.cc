@@ -21,7 +21,9 @@ constexpr LinkModel kTcpModel{.round_seconds = 25e-6,
                               .reduce_seconds_per_byte = 0.08e-9};
 constexpr std::size_t kTcpCapacity = 256 * kKiB;
 
-bool on_one_host(const Roster& roster) {
+}  // namespace
+
+bool is_on_one_host(const Roster& roster) {
     const auto first = roster.endpoints.front().addresses.find(TransportKind::kShm);
     if (first == roster.endpoints.front().addresses.end()) return false;
     return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
@@ -32,12 +34,10 @@ bool on_one_host(const Roster& roster) {
                        });
 }
 
-}  // namespace
-
 LinkModel link_model(const Roster& roster) {
     const int ranks = static_cast<int>(roster.endpoints.size());
     const std::size_t ring = transport::shm::ring_bytes(ranks);
-    if (on_one_host(roster)) {
+    if (is_on_one_host(roster)) {
         LinkModel model = kShmModel;
         model.capacity = ring;
         return model;

@@ -16,6 +16,9 @@ struct LinkModel {
     std::size_t capacity = 0;  // bytes that every channel of every link holds
 };
 
+/// Whether all ranks share one host, and may use its memory.
+[[nodiscard]] bool is_on_one_host(const Roster& roster);
+
 /// The same on every rank of `roster`.
 [[nodiscard]] LinkModel link_model(const Roster& roster);
 

@@ -16,20 +16,11 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
-#include "csrc/comm/arithmetic.h"
-#include "csrc/comm/collective.h"
 #include "csrc/comm/link_table.h"
+#include "csrc/comm/operands.h"
 #include "csrc/comm/plan.h"
 
 namespace pccl::comm {
-
-/// Memory and arithmetic of one operation.
-struct Operands {
-    std::vector<Block> inputs;
-    std::vector<Block> outputs;
-    std::size_t element_bytes = 1;
-    Combine combine = nullptr;  // null where nothing is reduced
-};
 
 class Execution {
    public:

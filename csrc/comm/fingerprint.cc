@@ -4,10 +4,24 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/arithmetic.h"
+#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/schedule/generators.h"
 
 namespace pccl::comm {
+namespace {
+
+constexpr std::uint64_t kShownDigests = 1'000'000;
+
+std::string_view algorithm_name(std::uint8_t number) {
+    if (number < kFirstBoardAlgorithm)
+        return schedule::to_string(static_cast<schedule::Algorithm>(number));
+    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+        if (wire_number(algorithm) == number) return to_string(algorithm);
+    return "unknown";
+}
+
+}  // namespace
 
 bool is_per_pair(schedule::CollectiveKind kind) {
     return kind == schedule::CollectiveKind::kAllToAll ||
@@ -18,10 +32,14 @@ std::string describe(const abi::CollectiveHeader& header) {
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     const std::string what =
         reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
+    const std::string uneven = header.lengths == 0
+                                   ? ""
+                                   : concat(", blocks of different lengths, digest ",
+                                            header.lengths % kShownDigests);
     return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
-                  to_string(static_cast<DataType>(header.data_type)), ", root ", header.root,
-                  ", by ", schedule::to_string(static_cast<schedule::Algorithm>(header.algorithm)),
-                  " in windows of ", header.window, ")");
+                  to_string(static_cast<DataType>(header.data_type)), uneven, ", root ",
+                  header.root, ", by ", algorithm_name(header.algorithm), " in windows of ",
+                  header.window, ")");
 }
 
 Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs, Rank peer) {

@@ -21,10 +21,11 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
                     .allowed = options.transports}),
       mailbox_(options.rank, options.size) {}
 
-void Group::register_remote_infos(Roster roster) {
+Status Group::register_remote_infos(Roster roster, Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    selector_.emplace(roster, rank_);
-    connections_.register_remote_infos(std::move(roster));
+    PCCL_TRY(connections_.register_remote_infos(roster, deadline));
+    selector_.emplace(roster, rank_, connections_.board());
+    return Status::ok();
 }
 
 Deadline Group::deadline(OptionalTimeout timeout) const {
@@ -90,7 +91,9 @@ Result<std::shared_ptr<CollectiveOperation>> Group::enqueue(const Collective& co
     abi::CollectiveHeader header = choice->header;
     header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
     auto operation = take_spare();
-    operation->prepare(collective, {choice->plan, choice->cut}, header, size_);
+    operation->prepare(collective,
+                       {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
+                       size_);
     operation->begin(shared_from_this(), deadline(timeout));
     collectives_.push_back(operation);
     return operation;
@@ -195,6 +198,11 @@ Status Group::health() const {
 void Group::accept_link(const transport::LinkRequest& request,
                         std::unique_ptr<transport::RecvLink> link) {
     connections_.accepted(request, std::move(link));
+}
+
+void Group::accept_region(const transport::LinkRequest& request,
+                          std::unique_ptr<transport::Region> region) {
+    connections_.accepted(request, std::move(region));
 }
 
 }  // namespace pccl::comm

@@ -29,8 +29,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options);
 
-    /// To be called once, before any operation.
-    void register_remote_infos(Roster roster);
+    /// To be called once, before any operation. On one host it waits for all ranks.
+    Status register_remote_infos(Roster roster, Deadline deadline);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
@@ -46,6 +46,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     void accept_link(const transport::LinkRequest& request,
                      std::unique_ptr<transport::RecvLink> link) override;
+    void accept_region(const transport::LinkRequest& request,
+                       std::unique_ptr<transport::Region> region) override;
     bool advance() override;
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
 

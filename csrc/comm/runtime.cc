@@ -10,6 +10,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/comm/transports.h"
+#include "csrc/transport/region.h"
 
 namespace pccl::comm {
 namespace {
@@ -179,6 +180,14 @@ void Runtime::accepted(const transport::LinkRequest& request,
                        std::unique_ptr<transport::RecvLink> link) {
     if (const auto participant = participant_of(request.group)) {
         participant->accept_link(request, std::move(link));
+        waiter_->wake();
+    }
+}
+
+void Runtime::accepted_region(const transport::LinkRequest& request,
+                              std::unique_ptr<transport::Region> region) {
+    if (const auto participant = participant_of(request.group)) {
+        participant->accept_region(request, std::move(region));
         waiter_->wake();
     }
 }

@@ -28,6 +28,8 @@ class Participant {
     /// On the acceptor: must not wait for a lock that somebody holds while connecting.
     virtual void accept_link(const transport::LinkRequest& request,
                              std::unique_ptr<transport::RecvLink> link) = 0;
+    virtual void accept_region(const transport::LinkRequest& request,
+                               std::unique_ptr<transport::Region> region) = 0;
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
     /// Whether operations are in flight that somebody should carry on.
@@ -71,6 +73,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;
+    void accepted_region(const transport::LinkRequest& request,
+                         std::unique_ptr<transport::Region> region) override;
     void refused(transport::TransportKind kind, const Status& why) override;
 
    private:

@@ -5,6 +5,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/fingerprint.h"
 
@@ -55,10 +56,21 @@ std::string_view override_for(std::string_view setting, CollectiveKind kind) {
     return {};
 }
 
+std::optional<BoardShape> shape_of(const Board* board) {
+    if (board == nullptr) return std::nullopt;
+    return BoardShape{.ranks = board->ranks(),
+                      .half_bytes = board->half_bytes(),
+                      .part_bytes = board->part_bytes(),
+                      .reads_directly = board->reads_directly()};
+}
+
 }  // namespace
 
-Selector::Selector(const Roster& roster, Rank rank)
-    : ranks_(static_cast<int>(roster.endpoints.size())), rank_(rank), links_(link_model(roster)) {}
+Selector::Selector(const Roster& roster, Rank rank, const Board* board)
+    : ranks_(static_cast<int>(roster.endpoints.size())),
+      rank_(rank),
+      links_(link_model(roster)),
+      board_(shape_of(board)) {}
 
 Selector::Key Selector::key_of(const Collective& collective) {
     Key key{collective.kind, collective.type, collective.op, collective.root, 0, 0};
@@ -81,11 +93,26 @@ Result<const Choice*> Selector::choose(const Collective& collective) {
         mixed(mixed(key.count, key.digest),
               static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.type));
     Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
-    if (entry.choice.plan == nullptr || entry.key != key) {
+    if (!entry.decided || entry.key != key) {
         PCCL_ASSIGN_OR_RETURN(entry.choice, decide(key));
         entry.key = key;
+        entry.decided = true;
     }
     return &entry.choice;
+}
+
+abi::CollectiveHeader Selector::header_for(const Key& key, std::uint8_t algorithm,
+                                           std::size_t window) {
+    return {.magic = abi::kCollectiveMagic,
+            .kind = static_cast<std::uint8_t>(key.kind),
+            .data_type = static_cast<std::uint8_t>(key.type),
+            .reduce_op = static_cast<std::uint8_t>(key.op),
+            .algorithm = algorithm,
+            .root = static_cast<std::uint16_t>(key.root),
+            .sequence = 0,
+            .window = static_cast<std::uint32_t>(window),
+            .count = key.count,
+            .lengths = key.digest};
 }
 
 std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::size_t bytes,
@@ -106,13 +133,16 @@ std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::
 
 Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) const {
     const std::vector<Candidate> usable = candidates(key.kind, bytes, key.digest != 0);
-    const std::string_view wanted = override_for(process_config().algorithm, key.kind);
-    if (wanted.empty() || ranks_ == 1) return usable.front().algorithm;
+    const std::string_view wanted = wanted_for(key.kind);
+    if (wanted.empty()) return usable.front().algorithm;
     std::string names;
     for (const Candidate& candidate : usable) {
         if (schedule::to_string(candidate.algorithm) == wanted) return candidate.algorithm;
         names += concat(names.empty() ? "" : ", ", schedule::to_string(candidate.algorithm));
     }
+    if (board_)
+        for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+            names += concat(", ", to_string(algorithm));
     return Status::invalid_argument(concat("PCCL_ALGORITHM: ", wanted, " cannot make this ",
                                            schedule::to_string(key.kind), "; these can: ", names));
 }
@@ -131,7 +161,32 @@ Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, Collecti
     return plan;
 }
 
+std::string_view Selector::wanted_for(CollectiveKind kind) const {
+    return ranks_ == 1 ? std::string_view() : override_for(process_config().algorithm, kind);
+}
+
 Result<Choice> Selector::decide(const Key& key) {
+    if (auto choice = decide_on_board(key)) return *std::move(choice);
+    return decide_on_links(key);
+}
+
+std::optional<Choice> Selector::decide_on_board(const Key& key) const {
+    if (!board_) return std::nullopt;
+    const BoardCall call{
+        .kind = key.kind, .element_bytes = size_of(key.type), .count = key.count};
+    const std::vector<BoardCandidate> usable = board_candidates(*board_, call);
+    const std::string_view wanted = wanted_for(key.kind);
+    const auto chosen = std::find_if(usable.begin(), usable.end(), [&](const auto& candidate) {
+        return wanted.empty() || to_string(candidate.algorithm) == wanted;
+    });
+    if (chosen == usable.end()) return std::nullopt;
+    Choice choice;
+    choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
+    choice.header = header_for(key, wire_number(chosen->algorithm), choice.on_board.window);
+    return choice;
+}
+
+Result<Choice> Selector::decide_on_links(const Key& key) {
     const bool widened = runs_widened(key.kind, key.type, key.op, ranks_);
     const std::size_t element = size_of(widened ? DataType::kFloat32 : key.type);
     PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm, algorithm_for(key, key.count * element));
@@ -149,16 +204,7 @@ Result<Choice> Selector::decide(const Key& key) {
     const std::size_t elements =
         std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
     choice.cut.window = elements * static_cast<std::size_t>(shape.chunks);
-    choice.header = {.magic = abi::kCollectiveMagic,
-                     .kind = static_cast<std::uint8_t>(key.kind),
-                     .data_type = static_cast<std::uint8_t>(key.type),
-                     .reduce_op = static_cast<std::uint8_t>(key.op),
-                     .algorithm = static_cast<std::uint8_t>(algorithm),
-                     .root = static_cast<std::uint16_t>(key.root),
-                     .sequence = 0,
-                     .window = static_cast<std::uint32_t>(choice.cut.window),
-                     .count = key.digest != 0 ? key.digest : key.count,
-                     .reserved = 0};
+    choice.header = header_for(key, static_cast<std::uint8_t>(algorithm), choice.cut.window);
     return choice;
 }
 

@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/abi/wire.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/cost_model.h"
 #include "csrc/comm/plan.h"
@@ -20,15 +24,18 @@
 
 namespace pccl::comm {
 
+/// By a schedule over links, or, where `plan` is null, over the board.
 struct Choice {
     std::shared_ptr<const Plan> plan;
     Cut cut;
+    BoardPlan on_board;
     abi::CollectiveHeader header{};  // without its sequence number
 };
 
 class Selector {
    public:
-    Selector(const Roster& roster, Rank rank);
+    /// `board` is null in groups that have none.
+    Selector(const Roster& roster, Rank rank, const Board* board);
 
     /// Valid until the next call. kInvalidArgument names a PCCL_ALGORITHM that does not fit.
     Result<const Choice*> choose(const Collective& collective);
@@ -52,20 +59,29 @@ class Selector {
         auto operator<=>(const Key&) const = default;
     };
     struct Entry {
+        bool decided = false;
         Key key{};
         Choice choice;
     };
 
     [[nodiscard]] static Key key_of(const Collective& collective);
+    [[nodiscard]] static abi::CollectiveHeader header_for(const Key& key, std::uint8_t algorithm,
+                                                          std::size_t window);
     Result<Choice> decide(const Key& key);
+    /// nullopt where PCCL_ALGORITHM wants a schedule, or there is no board.
+    std::optional<Choice> decide_on_board(const Key& key) const;
+    Result<Choice> decide_on_links(const Key& key);
     Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
                                              Rank root);
     [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key,
                                                             std::size_t bytes) const;
+    /// What PCCL_ALGORITHM says of a collective; empty where it leaves the choice.
+    [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
 
     const int ranks_;
     const Rank rank_;
     const LinkModel links_;
+    const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;
     std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>>
         plans_;

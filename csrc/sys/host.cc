@@ -1,7 +1,9 @@
 #include "csrc/sys/host.h"
 
+#include <sched.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 
@@ -18,6 +20,13 @@ Result<std::string> host_identity() {
     if (::stat("/proc/self/ns/net", &network) != 0)
         return Status::from_errno(errno, "cannot examine /proc/self/ns/net");
     return concat(boot, ".", network.st_ino);
+}
+
+int usable_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return std::max(CPU_COUNT(&set), 1);
 }
 
 }  // namespace pccl::sys

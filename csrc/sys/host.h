@@ -11,4 +11,7 @@ namespace pccl::sys {
 /// boot id and the namespace's inode, "<uuid>.<number>".
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
 
+/// Cores that this process may run on, at least 1.
+[[nodiscard]] PCCL_API int usable_cores();
+
 }  // namespace pccl::sys

@@ -1,6 +1,7 @@
 #include "csrc/transport/doorbell.h"
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,6 +13,11 @@
 #include <cerrno>
 #include <climits>
 #include <ctime>
+#include <tuple>
+#include <utility>
+
+#include "csrc/base/relax.h"
+#include "csrc/base/text.h"
 
 namespace pccl::transport {
 namespace {
@@ -24,14 +30,6 @@ constexpr int kYields = 200;
 // A yield gives a core away for as long as its other users like: milliseconds, on a busy machine.
 constexpr Duration kLongestYielding = std::chrono::microseconds(200);
 constexpr Duration kSlice = std::chrono::milliseconds(50);
-
-void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 bool one_core() {
     static const bool alone = ::sysconf(_SC_NPROCESSORS_ONLN) <= 1;
@@ -70,16 +68,47 @@ bool ring_page(DoorbellPage* page) {
     return page->epoll_sleepers.load(std::memory_order_seq_cst) != 0;
 }
 
+Result<UniqueFd> make_event() {
+    UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!event.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
+    return event;
+}
+
+/// A full eventfd wakes as well.
+void add_one(int event) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
+}
+
+/// This process's pidfd, or an eventfd that nobody writes.
+Result<UniqueFd> process_handle() {
+    UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    if (process.is_open()) return process;
+    return make_event();
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RemoteDoorbell>> RemoteDoorbell::map(int memfd) {
-    PCCL_ASSIGN_OR_RETURN(DoorbellPage * page, map_page(memfd));
-    return std::unique_ptr<RemoteDoorbell>(new RemoteDoorbell(page));
+Result<std::unique_ptr<RemoteDoorbell>> RemoteDoorbell::adopt(std::span<UniqueFd> handles) {
+    if (handles.size() != std::tuple_size_v<DoorbellHandles>)
+        return Status::invalid_argument(concat("a doorbell of ", handles.size(), " descriptors"));
+    PCCL_ASSIGN_OR_RETURN(DoorbellPage * page, map_page(handles[0].get()));
+    std::unique_ptr<RemoteDoorbell> bell(new RemoteDoorbell(page));
+    bell->event_ = std::move(handles[1]);
+    bell->process_ = std::move(handles[2]);
+    return bell;
 }
 
 RemoteDoorbell::~RemoteDoorbell() { ::munmap(page_, sizeof(DoorbellPage)); }
 
-bool RemoteDoorbell::ring() { return ring_page(page_); }
+void RemoteDoorbell::ring() {
+    if (ring_page(page_)) add_one(event_.get());
+}
+
+bool RemoteDoorbell::owner_has_exited() const {
+    pollfd interest{.fd = process_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&interest, 1, 0) == 1 && (interest.revents & POLLIN) != 0;
+}
 
 Result<std::unique_ptr<Waiter>> Waiter::create() {
     std::unique_ptr<Waiter> waiter(new Waiter);
@@ -90,8 +119,8 @@ Result<std::unique_ptr<Waiter>> Waiter::create() {
     PCCL_ASSIGN_OR_RETURN(waiter->page_, map_page(waiter->memfd_.get()));
     waiter->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!waiter->epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
-    waiter->event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!waiter->event_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
+    PCCL_ASSIGN_OR_RETURN(waiter->event_, make_event());
+    PCCL_ASSIGN_OR_RETURN(waiter->process_, process_handle());
     epoll_event interest{.events = EPOLLIN | EPOLLET, .data = {}};
     if (::epoll_ctl(waiter->epoll_.get(), EPOLL_CTL_ADD, waiter->event_.get(), &interest) != 0)
         return Status::from_errno(errno, "cannot watch an eventfd");
@@ -102,17 +131,17 @@ Waiter::~Waiter() {
     if (page_ != nullptr) ::munmap(page_, sizeof(DoorbellPage));
 }
 
-Status Waiter::watch(int fd, Watch watch) {
+Status Waiter::watch(int fd) {
     epoll_event interest{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) != 0)
         return Status::from_errno(errno, "cannot watch a socket");
-    if (watch == Watch::kSocket) watched_.fetch_add(1, std::memory_order_relaxed);
+    watched_.fetch_add(1, std::memory_order_relaxed);
     return Status::ok();
 }
 
-void Waiter::unwatch(int fd, Watch watch) {
+void Waiter::unwatch(int fd) {
     const bool was_watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0;
-    if (was_watched && watch == Watch::kSocket) watched_.fetch_sub(1, std::memory_order_relaxed);
+    if (was_watched) watched_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::uint32_t Waiter::prepare() {
@@ -152,9 +181,7 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
 }
 
 void Waiter::wake() {
-    if (!ring_page(page_)) return;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
+    if (ring_page(page_)) add_one(event_.get());
 }
 
 void Backoff::pause() {

@@ -9,9 +9,11 @@
 // Anything that arrives after prepare() ends the sleep.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
@@ -27,26 +29,31 @@ struct DoorbellPage {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// A peer's doorbell, mapped. Ringing may come from any thread.
+/// Descriptors by which peers of the same host ring a process and see whether it lives: its page, an
+/// eventfd that ends its sleeps in epoll, and its pidfd (where the kernel has none, one that is
+/// never readable).
+using DoorbellHandles = std::array<int, 3>;
+
+/// A peer's doorbell. Safe from every thread.
 class PCCL_API RemoteDoorbell {
    public:
-    static Result<std::unique_ptr<RemoteDoorbell>> map(int memfd);
+    /// Takes over duplicates of the peer's DoorbellHandles, in their order.
+    static Result<std::unique_ptr<RemoteDoorbell>> adopt(std::span<UniqueFd> handles);
     ~RemoteDoorbell();
     RemoteDoorbell(const RemoteDoorbell&) = delete;
     RemoteDoorbell& operator=(const RemoteDoorbell&) = delete;
 
-    /// To be called after the store that the peer waits for. Returns true when the peer sleeps in
-    /// epoll and must be sent a byte through a socket that it watches.
-    [[nodiscard]] bool ring();
+    /// To be called after the store that the peer waits for.
+    void ring();
+    /// Whether the peer's process has ended; a system call.
+    [[nodiscard]] bool owner_has_exited() const;
 
    private:
     explicit RemoteDoorbell(DoorbellPage* page) : page_(page) {}
     DoorbellPage* page_;
+    UniqueFd event_;
+    UniqueFd process_;
 };
-
-/// Whether a watched descriptor makes threads sleep in epoll, or ends only the sleeps that are
-/// there anyway.
-enum class Watch : bool { kSocket, kAside };
 
 /// This process's doorbell and its epoll set. Safe from every thread.
 class PCCL_API Waiter {
@@ -56,13 +63,15 @@ class PCCL_API Waiter {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// For peers to map; stays owned by the waiter.
-    [[nodiscard]] int memfd() const { return memfd_.get(); }
+    /// For peers; the descriptors stay owned by the waiter.
+    [[nodiscard]] DoorbellHandles handles() const {
+        return {memfd_.get(), event_.get(), process_.get()};
+    }
 
     /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread.
     /// Closing the descriptor ends the watch.
-    Status watch(int fd, Watch watch = Watch::kSocket);
-    void unwatch(int fd, Watch watch = Watch::kSocket);
+    Status watch(int fd);
+    void unwatch(int fd);
 
     [[nodiscard]] std::uint32_t prepare();
     /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow
@@ -81,7 +90,8 @@ class PCCL_API Waiter {
 
     UniqueFd memfd_;
     UniqueFd epoll_;
-    UniqueFd event_;  // ends sleeps in epoll from inside the process
+    UniqueFd event_;  // ends sleeps in epoll
+    UniqueFd process_;
     DoorbellPage* page_ = nullptr;
     std::atomic<int> watched_{0};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "csrc/base/clock.h"
@@ -37,6 +38,14 @@ struct LinkRequest {
     int group_size = 1;     // scales the buffers
 };
 
+class Region;
+
+/// What rank 0 of a group asks for when it shares memory.
+struct RegionRequest {
+    GroupId group{};
+    std::span<const std::string> addresses;  // of all ranks; its own is not used
+};
+
 /// What a transport asks of, and tells, its process about incoming connections. Called on the
 /// thread that runs Transport::accept().
 class Acceptor {
@@ -45,6 +54,9 @@ class Acceptor {
     /// nullopt for a group that this process is not in.
     virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
     virtual void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) = 0;
+    /// Memory that request.source, rank 0 of the group, shares with all its ranks.
+    /// Refused unless overridden.
+    virtual void accepted_region(const LinkRequest& request, std::unique_ptr<Region> region);
     /// A connection that failed its handshake: logged once by the implementation.
     virtual void refused(TransportKind kind, const Status& why) = 0;
 };
@@ -64,6 +76,11 @@ class Transport {
     virtual Result<std::unique_ptr<SendLink>> connect(const std::string& address,
                                                       const LinkRequest& request,
                                                       const Secret& secret, Deadline deadline) = 0;
+    /// Makes a region (region.h) for a group, this process being its rank 0, and hands it to all
+    /// ranks; their acceptors take it. Errors are those of connect(); kUnsupported where no memory
+    /// is shared.
+    virtual Result<std::unique_ptr<Region>> share(const RegionRequest& request,
+                                                  const Secret& secret, Deadline deadline);
     /// Readable when accept() has something to do; -1 where nothing needs accepting.
     [[nodiscard]] virtual int accept_fd() const = 0;
     /// Advances incoming connections without blocking: handshakes that are complete become

@@ -13,7 +13,7 @@
 
 namespace pccl::sys {
 
-inline constexpr std::size_t kMostDescriptors = 3;
+inline constexpr std::size_t kMostDescriptors = 96;
 
 /// Sends `tag` and duplicates of up to kMostDescriptors descriptors with it; false when it would
 /// have to wait. The caller keeps its own.

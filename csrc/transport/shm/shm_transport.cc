@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -10,6 +12,7 @@
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/handshake.h"
+#include "csrc/transport/parcel.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -53,18 +56,17 @@ Status same_user(int socket) {
         concat("process ", peer.pid, " runs as user ", peer.uid, ", this one as ", ::geteuid()));
 }
 
-Result<std::vector<UniqueFd>> wait_for_parcel(int socket, std::byte tag, Deadline deadline) {
-    for (;;) {
-        PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(socket));
-        if (parcel && parcel->tag == tag) return std::move(parcel->descriptors);
-        if (parcel) return Status::internal("a peer answered out of turn");
-        if (deadline.passed()) return Status::timeout("timed out waiting for the peer's doorbell");
-        const sys::Interest readable{.fd = socket, .input = true};
-        sys::wait_for_any({&readable, 1}, deadline.remaining());
-    }
-}
+Status blame(const Status& why, Rank peer) { return Status(why.code(), why.message(), peer); }
 
 }  // namespace
+
+std::size_t region_bytes(int ranks) {
+    constexpr std::size_t kBudget = 16 * kMiB;
+    constexpr std::size_t kMost = 2 * kMiB;
+    constexpr std::size_t kLeast = 64 * kKiB;
+    const auto members = static_cast<std::size_t>(std::max(ranks, 1));
+    return members * std::clamp(std::bit_floor(kBudget / members), kLeast, kMost);
+}
 
 bool same_host(const std::string& a, const std::string& b) {
     const auto first = parse_address(a);
@@ -91,74 +93,118 @@ Status ShmTransport::reaches(const std::string& address) const {
     return Status::unavailable("the peer is on another host or in another network namespace");
 }
 
-Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& address,
-                                                        const LinkRequest& request,
-                                                        const Secret& secret, Deadline deadline) {
+Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkRequest& request,
+                                    Use use, const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    const Introduction introduction{.request = request};
+    Introduction introduction{.request = request};
+    introduction.purpose[0] = static_cast<std::uint8_t>(use);
     PCCL_ASSIGN_OR_RETURN(
         auto sockets,
         connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
                               {&introduction, 1}, deadline));
-    UniqueFd socket = std::move(sockets.front());
-    PCCL_TRY(same_user(socket.get()));
+    PCCL_TRY(same_user(sockets.front().get()));
+    return std::move(sockets.front());
+}
+
+Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& address,
+                                                        const LinkRequest& request,
+                                                        const Secret& secret, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(UniqueFd socket, dial(address, request, Use::kLink, secret, deadline));
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::create(ring_bytes(request.group_size)));
-    const std::array<int, 2> memory{rings->memfd().get(), waiter_.memfd()};
-    PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(socket.get(), kMemory, memory));
-    if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
-    auto answer = wait_for_parcel(socket.get(), kWelcome, deadline);
-    if (!answer.is_ok()) {
-        const Status why = answer.status();
-        return Status(why.code(), why.message(), request.destination);
-    }
-    if ((*answer).size() != 1) return Status::internal("the peer's doorbell is missing");
-    PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::map((*answer).front().get()));
+    const DoorbellHandles own = waiter_.handles();
+    const std::array<int, 4> memory{rings->memfd().get(), own[0], own[1], own[2]};
+    PCCL_TRY(send_parcel(socket.get(), kMemory, memory, deadline));
+    auto answer = receive_parcel(socket.get(), kWelcome, deadline);
+    if (!answer.is_ok()) return blame(answer.status(), request.destination);
+    PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(*answer));
     rings->memfd().reset();
-    auto wire = std::make_unique<PeerWire>(request.destination, std::move(socket),
-                                           std::move(doorbell), waiter_);
+    auto wire =
+        std::make_unique<PeerWire>(request.destination, std::move(socket), std::move(doorbell));
     return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings), std::move(wire)));
+}
+
+Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request,
+                                                    const Secret& secret, Deadline deadline) {
+    const int ranks = static_cast<int>(request.addresses.size());
+    PCCL_ASSIGN_OR_RETURN(auto region, Region::create(region_bytes(ranks), ranks));
+    for (Rank rank = 1; rank < ranks; ++rank) {
+        const LinkRequest link{
+            .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
+        PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
+                              dial(request.addresses[static_cast<std::size_t>(rank)], link,
+                                   Use::kRegion, secret, deadline));
+        const Status offered =
+            region->offer(rank, std::move(socket), waiter_.handles(), deadline);
+        if (!offered.is_ok()) return blame(offered, rank);
+    }
+    PCCL_TRY(region->complete(deadline));
+    return region;
 }
 
 void ShmTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
         if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
             return acceptor.refused(kind(), watched);
-        arrivals_.push_back({std::move(socket), introduction.request, Deadline::after(kPatience)});
+        arrivals_.push_back({std::move(socket), introduction.request,
+                             static_cast<Use>(introduction.purpose[0]),
+                             Deadline::after(kPatience)});
     });
     arrivals_.remove_if([&](Arrival& arrival) { return receive_memory(arrival, acceptor); });
 }
 
 bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
-    auto parcel = sys::receive_descriptors(arrival.socket.get());
-    if (parcel.is_ok() && !(*parcel).has_value()) {
+    const int socket = arrival.socket.get();
+    const auto received = arrival.use == Use::kRegion ? receive_region(arrival, acceptor)
+                                                      : receive_link(arrival, acceptor);
+    Status failure = received.status();
+    if (received.is_ok() && !*received) {
         if (!arrival.deadline.passed()) return false;
-        acceptor.refused(kind(), Status::timeout("a proven peer sent no memory in time"));
-        return true;
+        failure = Status::timeout("a proven peer sent no memory in time");
     }
+    if (!failure.is_ok()) acceptor.refused(kind(), failure);
+    if (arrival.socket.is_open()) server_->unwatch(socket);
+    return true;
+}
+
+Result<bool> ShmTransport::receive_link(Arrival& arrival, Acceptor& acceptor) {
+    PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(arrival.socket.get()));
+    if (!parcel) return false;
     server_->unwatch(arrival.socket.get());
-    auto link = parcel.is_ok() ? make_receiver(arrival, std::move((*parcel)->descriptors))
-                               : Result<std::unique_ptr<RecvLink>>(parcel.status());
-    if (link.is_ok())
-        acceptor.accepted(arrival.request, std::move(*link));
-    else
-        acceptor.refused(kind(), link.status());
+    PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(arrival, parcel->descriptors));
+    acceptor.accepted(arrival.request, std::move(link));
+    return true;
+}
+
+Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) {
+    PCCL_TRY(same_user(arrival.socket.get()));
+    const int ranks = arrival.request.group_size;
+    if (ranks < 2 || arrival.request.destination < 1 || arrival.request.destination >= ranks)
+        return Status::invalid_argument("a region for a rank that is not in its group");
+    const int socket = arrival.socket.get();
+    PCCL_ASSIGN_OR_RETURN(auto region,
+                          Region::accept(arrival.socket, waiter_.handles(),
+                                         {.bytes = region_bytes(ranks),
+                                          .rank = arrival.request.destination,
+                                          .ranks = ranks}));
+    if (region == nullptr) return false;
+    server_->unwatch(socket);
+    acceptor.accepted_region(arrival.request, std::move(region));
     return true;
 }
 
 Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
-                                                              std::vector<UniqueFd> memory) {
-    if (memory.size() != 2) return Status::invalid_argument("a proven peer sent no memory");
+                                                              std::span<UniqueFd> descriptors) {
+    if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
     PCCL_TRY(same_user(arrival.socket.get()));
-    PCCL_ASSIGN_OR_RETURN(
-        auto rings, RingFile::map(std::move(memory[0]), ring_bytes(arrival.request.group_size)));
-    PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::map(memory[1].get()));
-    const int own = waiter_.memfd();
-    PCCL_ASSIGN_OR_RETURN(const bool sent,
-                          sys::send_descriptors(arrival.socket.get(), kWelcome, {&own, 1}));
+    PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::map(std::move(descriptors.front()),
+                                                    ring_bytes(arrival.request.group_size)));
+    PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));
+    PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(arrival.socket.get(), kWelcome,
+                                                                 waiter_.handles()));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
     auto wire = std::make_unique<PeerWire>(arrival.request.source, std::move(arrival.socket),
-                                           std::move(doorbell), waiter_);
+                                           std::move(doorbell));
     return std::unique_ptr<RecvLink>(new ShmRecvLink(std::move(rings), std::move(wire)));
 }
 

@@ -3,16 +3,20 @@
 // A link is a memfd of rings that the sender makes. It goes to the receiver, with the sender's
 // doorbell, over a unix socket (in the abstract namespace, so that nothing stays in the file
 // system) on which both have proven the group's secret; the receiver's doorbell comes back. Both
-// processes must run as one user. The socket stays open: its end tells that the peer is gone.
+// processes must run as one user. The socket stays open: its end tells that the peer has left.
+// Regions travel the same way.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/handshake_server.h"
+#include "csrc/transport/region.h"
 #include "csrc/transport/shm/link.h"
 #include "csrc/transport/transport.h"
 
@@ -30,27 +34,43 @@ class PCCL_API ShmTransport final : public Transport {
     Result<std::unique_ptr<SendLink>> connect(const std::string& address,
                                               const LinkRequest& request, const Secret& secret,
                                               Deadline deadline) override;
+    Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
+                                          Deadline deadline) override;
     [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
     void accept(Acceptor& acceptor) override;
 
    private:
+    /// What a connection is for: travels as the first byte of its purpose.
+    enum class Use : std::uint8_t { kLink = 0, kRegion = 1 };
+
     /// A proven connection whose memory has not arrived yet.
     struct Arrival {
         UniqueFd socket;
         LinkRequest request;
+        Use use;
         Deadline deadline;
     };
 
     ShmTransport(Waiter& waiter, std::string host) : waiter_(waiter), host_(std::move(host)) {}
+    Result<UniqueFd> dial(const std::string& address, const LinkRequest& request, Use use,
+                          const Secret& secret, Deadline deadline);
     /// True when the arrival is over: accepted or refused.
     bool receive_memory(Arrival& arrival, Acceptor& acceptor);
-    Result<std::unique_ptr<RecvLink>> make_receiver(Arrival& arrival, std::vector<UniqueFd> memory);
+    /// False while the memory has not come.
+    Result<bool> receive_link(Arrival& arrival, Acceptor& acceptor);
+    Result<bool> receive_region(Arrival& arrival, Acceptor& acceptor);
+    Result<std::unique_ptr<RecvLink>> make_receiver(Arrival& arrival,
+                                                    std::span<UniqueFd> descriptors);
 
     Waiter& waiter_;
     const std::string host_;
     std::unique_ptr<HandshakeServer> server_;
     std::list<Arrival> arrivals_;
 };
+
+/// Bytes of the region of a group of `ranks`: near 16 MiB, from 2 MiB for each rank of a small group
+/// to 64 KiB for each rank of a large one. Pages are allocated when they are first used.
+[[nodiscard]] PCCL_API std::size_t region_bytes(int ranks);
 
 /// Whether two addresses of ShmTransports are of one host.
 [[nodiscard]] PCCL_API bool same_host(const std::string& a, const std::string& b);

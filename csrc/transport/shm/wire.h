@@ -1,9 +1,9 @@
 // The peer's side of a shared-memory link, apart from the rings: its doorbell, and the unix socket
-// that tells when it is gone and wakes it when it sleeps in epoll.
+// that tells when it has left.
 #pragma once
 
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "csrc/base/clock.h"
 #include "csrc/transport/doorbell.h"
@@ -13,16 +13,14 @@ namespace pccl::transport::shm {
 
 class PeerWire {
    public:
-    /// `socket` is connected and non-blocking; `waiter` outlives the object.
-    PeerWire(Rank peer, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell, Waiter& waiter);
-    ~PeerWire();
-    PeerWire(const PeerWire&) = delete;
-    PeerWire& operator=(const PeerWire&) = delete;
+    /// `socket` is connected and non-blocking.
+    PeerWire(Rank peer, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell)
+        : peer_(peer), socket_(std::move(socket)), doorbell_(std::move(doorbell)) {}
 
     /// Tells the peer that its counters moved.
-    void ring();
-    /// To be called when there was nothing to do; looks at the socket now and then. kPeerLost when
-    /// the peer has closed it.
+    void ring() { doorbell_->ring(); }
+    /// To be called when there was nothing to do; looks at the peer now and then. kPeerLost when it
+    /// has closed the socket, or its process has ended (a fork of it may hold the socket open).
     Status look_idle();
     void reset_idle() { idle_ = 0; }
     /// Ends the connection: the peer's look_idle() fails soon.
@@ -30,12 +28,11 @@ class PeerWire {
     [[nodiscard]] Rank peer() const { return peer_; }
 
    private:
-    Status look();
+    [[nodiscard]] Status look() const;
 
     const Rank peer_;
     UniqueFd socket_;
     std::unique_ptr<RemoteDoorbell> doorbell_;
-    Waiter& waiter_;
     int idle_ = 0;
     TimePoint looked_;
 };

@@ -2,18 +2,31 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "csrc/sys/socket/descriptors.h"
+#include "csrc/transport/parcel.h"
+
 namespace pccl::transport {
 namespace {
 
 constexpr Duration kFarLonger = std::chrono::minutes(10);  // than a test may take
+constexpr Duration kPatience = std::chrono::seconds(20);
+
+std::vector<UniqueFd> duplicates(const DoorbellHandles& handles) {
+    std::vector<UniqueFd> copies;
+    for (const int handle : handles) copies.emplace_back(::dup(handle));
+    return copies;
+}
 
 std::unique_ptr<Waiter> make_waiter() { return std::move(Waiter::create().value()); }
 
@@ -68,18 +81,63 @@ TEST(WaiterTest, ASleepEndsByItself) {
 
 TEST(RemoteDoorbellTest, RingsTheProcessThatOwnsThePage) {
     const auto waiter = make_waiter();
-    const auto bell = RemoteDoorbell::map(waiter->memfd());
+    auto handles = duplicates(waiter->handles());
+    const auto bell = RemoteDoorbell::adopt(handles);
     ASSERT_TRUE(bell.is_ok()) << bell.status().to_string();
     for (int round = 0; round < 50; ++round) {
         std::atomic<bool> news{false};
         std::thread sleeper([&] { sleep_until(*waiter, news); });
         news = true;
-        EXPECT_FALSE((*bell)->ring()) << "nobody sleeps in epoll";
+        (*bell)->ring();
         sleeper.join();
     }
 }
 
-TEST(RemoteDoorbellTest, RefusesWhatIsNoMemory) { EXPECT_FALSE(RemoteDoorbell::map(-1).is_ok()); }
+TEST(RemoteDoorbellTest, RingsThoseWhoSleepInEpoll) {
+    const auto waiter = make_waiter();
+    const UniqueFd watched(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    ASSERT_TRUE(waiter->watch(watched.get()).is_ok());
+    auto handles = duplicates(waiter->handles());
+    const auto bell = RemoteDoorbell::adopt(handles);
+    ASSERT_TRUE(bell.is_ok()) << bell.status().to_string();
+    std::atomic<bool> news{false};
+    std::thread sleeper([&] { sleep_until(*waiter, news); });
+    news = true;
+    (*bell)->ring();
+    sleeper.join();
+}
+
+TEST(RemoteDoorbellTest, SeesTheEndOfTheProcess) {
+    std::array<int, 2> handover{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, handover.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const auto waiter = Waiter::create();
+        const bool sent =
+            waiter.is_ok() &&
+            sys::send_descriptors(handover[1], std::byte{'D'}, (*waiter)->handles()).is_ok();
+        char go = 0;
+        ::_exit(sent && ::read(handover[1], &go, 1) == 1 ? 0 : 1);
+    }
+    const UniqueFd here(handover[0]);
+    const UniqueFd there(handover[1]);
+    auto handles = transport::receive_parcel(here.get(), std::byte{'D'}, Deadline::after(kPatience));
+    ASSERT_TRUE(handles.is_ok()) << handles.status().to_string();
+    const auto bell = RemoteDoorbell::adopt(*handles);
+    ASSERT_TRUE(bell.is_ok()) << bell.status().to_string();
+    EXPECT_FALSE((*bell)->owner_has_exited());
+    ASSERT_EQ(::write(here.get(), "g", 1), 1);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE((*bell)->owner_has_exited());
+}
+
+TEST(RemoteDoorbellTest, RefusesWhatIsNoDoorbell) {
+    std::array<UniqueFd, 3> closed;
+    EXPECT_FALSE(RemoteDoorbell::adopt(closed).is_ok());
+    EXPECT_FALSE(RemoteDoorbell::adopt(std::span(closed).first(2)).is_ok());
+}
 
 TEST(BackoffTest, ComesToSleepAndStartsOver) {
     const auto waiter = make_waiter();

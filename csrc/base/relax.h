@@ -1,0 +1,14 @@
+// What a spinning thread does between two looks.
+#pragma once
+
+namespace pccl {
+
+inline void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+}  // namespace pccl

@@ -1,0 +1,232 @@
+#include "csrc/comm/board/board.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/relax.h"
+#include "csrc/base/text.h"
+#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/host.h"
+#include "csrc/sys/process_memory.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+// While every rank has a core of its own, what a peer does next takes no longer than this most
+// times; else spinning keeps the core from the peer.
+constexpr int kSpins = 64;
+// The clock costs more than a look at a line, and asking the kernel much more.
+constexpr int kFreeLooks = 64;
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+Board::Board(std::unique_ptr<transport::Region> region, Rank self, int ranks)
+    : region_(std::move(region)),
+      self_(self),
+      ranks_(ranks),
+      spins_(ranks > sys::usable_cores() ? 0 : kSpins),
+      known_read_(static_cast<std::size_t>(ranks), 0) {
+    const std::size_t usable = region_->memory().size() - kPage;
+    segment_bytes_ = usable / static_cast<std::size_t>(ranks) / kPage * kPage;
+    half_offset_ = rounded_up(sizeof(Segment), kCacheLine);
+    half_bytes_ = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine -
+                  rounded_up(static_cast<std::size_t>(ranks) * sizeof(Piece), kCacheLine);
+    static_assert(kMostBoardRanks * sizeof(std::uint32_t) <= kPage);
+    PCCL_ASSERT(ranks <= kMostBoardRanks);
+}
+
+Board::Segment& Board::segment(Rank rank) const {
+    return *reinterpret_cast<Segment*>(region_->memory().data() + kPage +
+                                       static_cast<std::size_t>(rank) * segment_bytes_);
+}
+
+std::span<Piece> Board::pieces(Rank rank, Position at) const {
+    const std::size_t stride = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine;
+    auto* const first = reinterpret_cast<std::byte*>(&segment(rank)) + half_offset_ +
+                        half_of(at) * stride;
+    return {reinterpret_cast<Piece*>(first), static_cast<std::size_t>(ranks_)};
+}
+
+std::byte* Board::data(Rank rank, Position at) const {
+    const std::span<Piece> before = pieces(rank, at);
+    return reinterpret_cast<std::byte*>(before.data()) +
+           rounded_up(before.size_bytes(), kCacheLine);
+}
+
+/// Of the rank that `rank` sleeps for, plus one: packed, for every post looks at all of them.
+std::atomic<std::uint32_t>& Board::awaited_by(Rank rank) const {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(region_->memory().data())[rank];
+}
+
+Result<bool> Board::open() {
+    if (state_ == State::kAbsent) {
+        PCCL_ASSIGN_OR_RETURN(const bool complete, region_->is_complete());
+        if (!complete) return false;
+        PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&probe_), sizeof probe_}));
+        Progress& progress = segment(self_).progress;
+        progress.pid = static_cast<std::uint64_t>(::getpid());
+        progress.probe = probe_;
+        progress.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
+        enter(State::kAttached);
+    }
+    if (state_ == State::kAttached) {
+        PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kAttached));
+        if (!all) return false;
+        enter(can_read_all() ? State::kReadsDirectly : State::kCopies);
+    }
+    PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kCopies));
+    if (!all) return false;
+    reads_directly_ = true;
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        reads_directly_ &= segment(rank).progress.state.load() == State::kReadsDirectly;
+    return true;
+}
+
+void Board::enter(State state) {
+    state_ = state;
+    segment(self_).progress.state.store(state);
+    announce();
+}
+
+Result<bool> Board::all_have_reached(State state) {
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        if (segment(rank).progress.state.load() < state) return blocked_by(rank);
+    unblocked();
+    return true;
+}
+
+/// What lies at the address must be what the rank says: a pid may mean another process here.
+bool Board::can_read_all() const {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        const Progress& progress = segment(rank).progress;
+        std::uint64_t seen = 0;
+        const Status read =
+            sys::read_process_memory(static_cast<pid_t>(progress.pid), progress.probe_address,
+                                     reinterpret_cast<std::byte*>(&seen), sizeof seen);
+        if (!read.is_ok() || seen != progress.probe) return false;
+    }
+    return true;
+}
+
+void Board::abort() {
+    segment(self_).progress.state.store(State::kGone);
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        if (rank != self_ && awaited_by(rank).load() != 0) region_->ring(rank);
+}
+
+void Board::announce() {
+    // This rank stores its news and then looks who waits; they say so and then look for news. All
+    // four are sequentially consistent, so that one side sees the other.
+    const auto own = static_cast<std::uint32_t>(self_) + 1;
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        if (awaited_by(rank).load(std::memory_order_seq_cst) == own) region_->ring(rank);
+}
+
+Result<bool> Board::blocked_by(Rank rank) {
+    if (awaits_ != rank) {
+        awaits_ = rank;
+        awaited_by(self_).store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_seq_cst);
+    }
+    if (segment(rank).progress.state.load(std::memory_order_relaxed) == State::kGone)
+        return Status::peer_lost(rank, concat("rank ", rank, " has left the group"));
+    if (++idle_ < kFreeLooks) return false;
+    const TimePoint now = system_clock().now();
+    if (now - looked_ < kBetweenLooks) return false;
+    looked_ = now;
+    PCCL_TRY(region_->look(rank));
+    return false;
+}
+
+void Board::unblocked() {
+    idle_ = 0;
+    if (awaits_ == kNoRank) return;
+    awaits_ = kNoRank;
+    awaited_by(self_).store(0, std::memory_order_relaxed);
+}
+
+Result<bool> Board::may_write(Position at) { return is_read_by_all(posted_[half_of(at)]); }
+
+Result<bool> Board::is_read(Position at) { return is_read_by_all(posted_[half_of(at)]); }
+
+Result<bool> Board::is_read_by_all(const Posted& posted) {
+    if (posted.at == 0) return true;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (rank == self_ || (posted.reader != kEverybody && posted.reader != rank)) continue;
+        if (has_read(rank, posted.at)) continue;
+        Result<bool> blocked = blocked_by(rank);
+        // What it did before it left still counts.
+        if (blocked.is_ok() || !has_read(rank, posted.at)) return blocked;
+    }
+    unblocked();
+    return true;
+}
+
+bool Board::has_read(Rank rank, Position at) {
+    Position& known = known_read_[static_cast<std::size_t>(rank)];
+    if (known >= at) return true;
+    const auto& read = segment(rank).progress.read;
+    for (int spin = 0;; ++spin) {
+        known = read.load(std::memory_order_seq_cst);
+        if (known >= at) return true;
+        if (spin == spins_) return false;
+        relax();
+    }
+}
+
+void Board::set_header(Position at, const abi::CollectiveHeader& header) {
+    line(self_, at).header = header;
+}
+
+void Board::post(Position at, Rank reader) {
+    posted_[half_of(at)] = {at, reader};
+    line(self_, at).posted.store(at, std::memory_order_seq_cst);
+    announce();
+}
+
+Result<bool> Board::has_posted(Rank rank, Position at) {
+    for (int spin = 0; !shows_posted(rank, at); ++spin) {
+        if (spin < spins_) {
+            relax();
+            continue;
+        }
+        Result<bool> blocked = blocked_by(rank);
+        // What it did before it left still counts.
+        if (blocked.is_ok() || !shows_posted(rank, at)) return blocked;
+    }
+    unblocked();
+    // A rank posts a beat only once it has read the one before it.
+    Position& known = known_read_[static_cast<std::size_t>(rank)];
+    known = std::max(known, at - 1);
+    return true;
+}
+
+bool Board::shows_posted(Rank rank, Position at) const {
+    return line(rank, at).posted.load(std::memory_order_seq_cst) >= at;
+}
+
+const abi::CollectiveHeader& Board::header(Rank rank, Position at) const {
+    return line(rank, at).header;
+}
+
+Status Board::read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const {
+    const Status read =
+        sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid), address,
+                                 into.data(), into.size());
+    if (read.is_ok()) return read;
+    return Status::peer_lost(rank, concat("rank ", rank, ": ", read.message()));
+}
+
+void Board::have_read(Position at) {
+    segment(self_).progress.read.store(at, std::memory_order_seq_cst);
+    announce();
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,163 @@
+// A board: where the ranks of a group that share a host put what they have for one another.
+//
+// Each rank owns a segment of the group's region, which the others only read: two halves for data,
+// and for each half a line that says what lies in it. A collective moves in beats. In a beat a rank
+// writes a half, posts it, reads what the others posted, and then says so, which lets them write
+// that half again two beats later. So a rank publishes once what all others read, a small
+// collective costs one round trip between caches, and nobody takes a lock. (Flags and slots in
+// shared memory as in R. Graham and G. Shipman, "MPI Support for Multi-core Architectures", 2008.)
+//
+// Positions count beats, collective by collective, the same on all ranks; a rank may skip beats that
+// hold nothing for anybody. One thread at a time may use a board; abort() alone may come from any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/base/clock.h"
+#include "csrc/transport/region.h"
+
+namespace pccl::comm {
+
+/// A beat of a collective, in order.
+using Position = std::uint64_t;
+inline constexpr std::uint64_t kBeatBits = 24;
+/// Behind every beat of its collective.
+inline constexpr std::uint64_t kLastBeat = (std::uint64_t{1} << kBeatBits) - 2;
+
+[[nodiscard]] constexpr Position position_of(std::uint64_t sequence, std::uint64_t beat) {
+    return (sequence << kBeatBits) + beat + 1;
+}
+
+/// Memory of a rank that one other rank may read directly, and its length for both to compare.
+struct Piece {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+class Board {
+   public:
+    /// `region` is complete and at least region_for() large.
+    Board(std::unique_ptr<transport::Region> region, Rank self, int ranks);
+
+    [[nodiscard]] int ranks() const { return ranks_; }
+    [[nodiscard]] Rank self() const { return self_; }
+    /// Bytes of data in one half of a segment.
+    [[nodiscard]] std::size_t half_bytes() const { return half_bytes_; }
+    /// Bytes of each rank's part of it, where it is divided: whole cache lines.
+    [[nodiscard]] std::size_t part_bytes() const {
+        return half_bytes_ / static_cast<std::size_t>(ranks_) / kCacheLine * kCacheLine;
+    }
+    /// Whether every rank can read every other's memory directly. Known once open.
+    [[nodiscard]] bool reads_directly() const { return reads_directly_; }
+
+    /// Of the next collective on this board.
+    [[nodiscard]] std::uint64_t next_sequence() { return ++sequence_; }
+    /// The rank that the latest call was waiting for, or kNoRank.
+    [[nodiscard]] Rank awaited() const { return awaits_; }
+
+    /// Meets the others, without blocking: false until all are there. kPeerLost names who left.
+    Result<bool> open();
+    /// Tells the others that this rank has left.
+    void abort();
+
+    // Writing. `at` must grow from call to call.
+
+    /// Who reads what is posted: all other ranks, or one.
+    static constexpr Rank kEverybody = -2;
+    /// Whether all have read what this rank posted two beats before `at`.
+    Result<bool> may_write(Position at);
+    [[nodiscard]] std::byte* own_half(Position at) const { return data(self_, at); }
+    [[nodiscard]] std::span<Piece> own_pieces(Position at) const { return pieces(self_, at); }
+    void set_header(Position at, const abi::CollectiveHeader& header);
+    void post(Position at, Rank reader);
+    /// Whether all have read what was posted at `at`, the latest.
+    Result<bool> is_read(Position at);
+
+    // Reading.
+
+    Result<bool> has_posted(Rank rank, Position at);
+    [[nodiscard]] bool shows_posted(Rank rank, Position at) const;
+    [[nodiscard]] const abi::CollectiveHeader& header(Rank rank, Position at) const;
+    [[nodiscard]] const std::byte* half(Rank rank, Position at) const { return data(rank, at); }
+    [[nodiscard]] Piece piece(Rank rank, Position at, Rank reader) const {
+        return pieces(rank, at)[static_cast<std::size_t>(reader)];
+    }
+    /// Copies memory that `rank` posted a piece of.
+    Status read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const;
+    /// This rank has read all that it reads up to `at`.
+    void have_read(Position at);
+
+   private:
+    enum class State : std::uint32_t { kAbsent, kAttached, kCopies, kReadsDirectly, kGone };
+
+    struct Line {
+        alignas(kCacheLine) std::atomic<Position> posted;
+        abi::CollectiveHeader header;  // of the collective that the latest beat here is of
+    };
+    struct Progress {
+        alignas(kCacheLine) std::atomic<Position> read;
+        alignas(kCacheLine) std::atomic<State> state;
+        std::uint64_t pid;
+        std::uint64_t probe;  // what lies at probe_address
+        std::uint64_t probe_address;
+    };
+    struct Segment {
+        std::array<Line, 2> lines;
+        Progress progress;
+    };
+    /// The latest post in a half.
+    struct Posted {
+        Position at = 0;
+        Rank reader = kEverybody;
+    };
+
+    static std::size_t half_of(Position at) { return (at + (at >> kBeatBits)) & 1; }
+    [[nodiscard]] Segment& segment(Rank rank) const;
+    [[nodiscard]] Line& line(Rank rank, Position at) const {
+        return segment(rank).lines[half_of(at)];
+    }
+    [[nodiscard]] std::span<Piece> pieces(Rank rank, Position at) const;
+    [[nodiscard]] std::byte* data(Rank rank, Position at) const;
+    [[nodiscard]] std::atomic<std::uint32_t>& awaited_by(Rank rank) const;
+
+    Result<bool> all_have_reached(State state);
+    [[nodiscard]] bool can_read_all() const;
+    void enter(State state);
+    Result<bool> is_read_by_all(const Posted& posted);
+    [[nodiscard]] bool has_read(Rank rank, Position at);
+    /// Wakes those who sleep waiting for this rank.
+    void announce();
+    /// Nothing moves before `rank` does: false, or why it never will.
+    Result<bool> blocked_by(Rank rank);
+    void unblocked();
+
+    const std::unique_ptr<transport::Region> region_;
+    const Rank self_;
+    const int ranks_;
+    const int spins_;
+    std::size_t segment_bytes_;
+    std::size_t half_offset_;  // of the first half in a segment
+    std::size_t half_bytes_;
+    std::array<Posted, 2> posted_{};
+    std::vector<Position> known_read_;  // by rank: at least so much
+    std::uint64_t probe_ = 0;
+    std::uint64_t sequence_ = 0;
+    State state_ = State::kAbsent;
+    bool reads_directly_ = false;
+    Rank awaits_ = kNoRank;
+    int idle_ = 0;
+    TimePoint looked_{};
+};
+
+/// The most ranks that a board is made for.
+inline constexpr int kMostBoardRanks = 256;
+
+}  // namespace pccl::comm

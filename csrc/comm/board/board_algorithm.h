@@ -1,0 +1,78 @@
+// The ways in which a collective can go over a board.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "csrc/schedule/schedule.h"
+
+namespace pccl::comm {
+
+enum class BoardAlgorithm : std::uint8_t {
+    kOneShot,  // everybody publishes, everybody reads: every collective
+    kTwoShot,  // reduce_scatter, then all_gather: all_reduce
+    kDirect,   // as these two, but read from the other's memory, with no copy on the board
+};
+inline constexpr std::array kBoardAlgorithms{BoardAlgorithm::kOneShot, BoardAlgorithm::kTwoShot,
+                                             BoardAlgorithm::kDirect};
+
+/// As PCCL_ALGORITHM and messages have them.
+[[nodiscard]] constexpr std::string_view to_string(BoardAlgorithm algorithm) {
+    constexpr std::array<std::string_view, 3> kNames{"shm_one_shot", "shm_two_shot", "shm_direct"};
+    return kNames.at(static_cast<std::size_t>(algorithm));
+}
+
+/// In a CollectiveHeader the algorithms of boards come after the schedules' own.
+inline constexpr std::uint8_t kFirstBoardAlgorithm = 64;
+
+[[nodiscard]] constexpr std::uint8_t wire_number(BoardAlgorithm algorithm) {
+    return static_cast<std::uint8_t>(kFirstBoardAlgorithm + static_cast<std::uint8_t>(algorithm));
+}
+
+/// How one collective goes over a board, the same on all ranks.
+struct BoardPlan {
+    BoardAlgorithm algorithm = BoardAlgorithm::kOneShot;
+    // Elements of a block (two_shot: of a rank's part) that a beat moves; all of them with kDirect.
+    std::size_t window = 1;
+    // With kDirect, where only two ranks know the length of what they exchange: no more goes over
+    // the board all the same.
+    std::size_t inline_bytes = 0;
+};
+
+/// What this rank does in one beat.
+struct Beat {
+    enum class Give : std::uint8_t {
+        kNothing,
+        kWhole,  // the same for all readers
+        kParts,  // to each reader its own
+    };
+    enum class Take : std::uint8_t { kNothing, kCopy, kReduce };
+
+    Give give = Give::kNothing;
+    Take take = Take::kNothing;
+    bool takes_parts = false;  // the givers give parts
+    bool from_root = false;    // takes from the root alone
+    bool to_root = false;      // the root alone reads
+};
+
+/// The beats of a rank repeat for each window: one, or two of a two-shot all_reduce.
+[[nodiscard]] Beat beat_of(schedule::CollectiveKind kind, bool scatters_first, bool is_root,
+                           std::size_t beat);
+
+/// Whether the collective is reduce_scatter and all_gather in turn.
+[[nodiscard]] constexpr bool scatters_first(schedule::CollectiveKind kind,
+                                            BoardAlgorithm algorithm) {
+    return kind == schedule::CollectiveKind::kAllReduce && algorithm != BoardAlgorithm::kOneShot;
+}
+
+/// Whether a half of the board is divided among the readers.
+[[nodiscard]] constexpr bool divides_halves(schedule::CollectiveKind kind,
+                                            BoardAlgorithm algorithm) {
+    using schedule::CollectiveKind;
+    return scatters_first(kind, algorithm) || kind == CollectiveKind::kReduceScatter ||
+           kind == CollectiveKind::kScatter || kind == CollectiveKind::kAllToAll;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,96 @@
+#include "csrc/comm/board/board_cost.h"
+
+#include <algorithm>
+
+#include "csrc/base/ids.h"
+#include "csrc/comm/fingerprint.h"
+
+namespace pccl::comm {
+namespace {
+
+using schedule::CollectiveKind;
+
+// Between processes of one host (benchmarks/results).
+constexpr double kBeat = 0.4e-6;           // from a post to what the others post next
+constexpr double kCopyByte = 0.10e-9;      // into a half, or out of another's
+constexpr double kReduceByte = 0.09e-9;    // of one contribution
+constexpr double kDirectRead = 1.0e-6;     // a call of the kernel
+constexpr double kDirectByte = 0.10e-9;    // read from another process
+constexpr std::size_t kInlineBytes = 16 * kKiB;
+
+double blocks_of(CollectiveKind kind, int ranks) {
+    const bool many = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
+                      kind == CollectiveKind::kScatter || kind == CollectiveKind::kAllToAll ||
+                      kind == CollectiveKind::kReduceScatter;
+    return many ? ranks - 1 : 1;
+}
+
+bool is_reduction(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
+           kind == CollectiveKind::kReduceScatter;
+}
+
+double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
+    const double ranks = board.ranks;
+    const double bytes = static_cast<double>(call.count * call.element_bytes);
+    const bool direct = algorithm == BoardAlgorithm::kDirect;
+    const double windows = std::max(
+        1.0, bytes / static_cast<double>(divides_halves(call.kind, algorithm) ? board.part_bytes
+                                                                             : board.half_bytes));
+    if (scatters_first(call.kind, algorithm)) {
+        const double others = bytes * (ranks - 1) / ranks;
+        if (direct)
+            return 2 * kBeat + 2 * (ranks - 1) * kDirectRead + others * 2 * kDirectByte +
+                   bytes * kReduceByte;
+        return 2 * windows / ranks * kBeat + kBeat + (2 * others + bytes / ranks) * kCopyByte +
+               bytes * kReduceByte;
+    }
+    const double blocks = blocks_of(call.kind, board.ranks);
+    const bool parts = divides_halves(call.kind, algorithm);
+    const double written = direct ? 0 : bytes * (parts ? blocks : 1);
+    const double read = bytes * (is_reduction(call.kind) && !parts ? ranks - 1 : blocks);
+    const double per_byte = direct ? kDirectByte : is_reduction(call.kind) ? 0 : kCopyByte;
+    return (direct ? 2 : windows) * kBeat + (direct ? (ranks - 1) * kDirectRead : 0) +
+           written * kCopyByte + read * per_byte +
+           (is_reduction(call.kind) ? (read + bytes) * kReduceByte : 0);
+}
+
+bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
+    // Where ranks do not know each other's lengths, kDirect still sends short blocks over the board.
+    if (algorithm == BoardAlgorithm::kDirect) return board.reads_directly;
+    if (algorithm == BoardAlgorithm::kTwoShot) return kind == CollectiveKind::kAllReduce;
+    return true;
+}
+
+}  // namespace
+
+std::vector<BoardCandidate> board_candidates(const BoardShape& board, const BoardCall& call) {
+    std::vector<BoardCandidate> found;
+    for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
+        if (!can_make(board, call.kind, algorithm)) continue;
+        const bool favoured = is_per_pair(call.kind) && algorithm == BoardAlgorithm::kDirect;
+        found.push_back({algorithm, favoured ? 0 : predict(board, call, algorithm)});
+    }
+    std::stable_sort(
+        found.begin(), found.end(),
+        [](const BoardCandidate& a, const BoardCandidate& b) { return a.seconds < b.seconds; });
+    return found;
+}
+
+BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
+    const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
+    if (algorithm == BoardAlgorithm::kDirect) {
+        const auto parts = static_cast<std::size_t>(
+            scatters_first(call.kind, algorithm) ? board.ranks : 1);
+        const std::size_t all = (call.count + parts - 1) / parts;
+        constexpr std::size_t kAnyLength = std::size_t{1} << 48;
+        return {.algorithm = algorithm,
+                .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
+                .inline_bytes = std::min(kInlineBytes, board.part_bytes)};
+    }
+    const std::size_t bytes =
+        divides_halves(call.kind, algorithm) ? board.part_bytes : board.half_bytes;
+    return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
+}
+
+}  // namespace pccl::comm

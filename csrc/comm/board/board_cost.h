@@ -1,0 +1,38 @@
+// What a collective over a board costs, and so which way is best.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "csrc/comm/board/board_algorithm.h"
+
+namespace pccl::comm {
+
+/// What matters of a board for the choice; the same on all ranks.
+struct BoardShape {
+    int ranks = 1;
+    std::size_t half_bytes = 0;
+    std::size_t part_bytes = 0;
+    bool reads_directly = false;
+};
+
+struct BoardCall {
+    schedule::CollectiveKind kind = schedule::CollectiveKind::kAllReduce;
+    std::size_t element_bytes = 1;
+    std::size_t count = 0;  // of the longest block, as far as all ranks know it
+};
+
+struct BoardCandidate {
+    BoardAlgorithm algorithm = BoardAlgorithm::kOneShot;
+    double seconds = 0;
+};
+
+/// Every algorithm that can make the call, best first.
+[[nodiscard]] std::vector<BoardCandidate> board_candidates(const BoardShape& board,
+                                                           const BoardCall& call);
+
+/// The cut of an algorithm.
+[[nodiscard]] BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call,
+                                      BoardAlgorithm algorithm);
+
+}  // namespace pccl::comm

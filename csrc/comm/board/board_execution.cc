@@ -1,0 +1,281 @@
+#include "csrc/comm/board/board_execution.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/fingerprint.h"
+#include "csrc/comm/geometry.h"
+
+namespace pccl::comm {
+namespace {
+
+using Give = Beat::Give;
+using Take = Beat::Take;
+
+// What one read of others' memory brings at a time stays in the second-level cache.
+constexpr std::size_t kDirectBytes = 256 * kKiB;
+
+std::size_t longest(const std::vector<Block>& blocks) {
+    std::size_t count = 0;
+    for (const Block& block : blocks) count = std::max(count, block.count);
+    return count;
+}
+
+std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
+
+}  // namespace
+
+void BoardExecution::start(Board& board, const Task& task) {
+    board_ = &board;
+    task_ = task;
+    sequence_ = board.next_sequence();
+    scatters_first_ = scatters_first(kind(), task.plan.algorithm);
+    beats_ = count_beats();
+    beat_ = 0;
+    taken_ = 0;
+    lends_memory_ = false;
+    now_does_ = beat_of(kind(), scatters_first_, task.header.root == board.self(), 0);
+    stage_ = Stage::kGive;
+}
+
+std::size_t BoardExecution::count_beats() const {
+    const Operands& operands = *task_.operands;
+    const std::size_t count = std::max(longest(operands.inputs), longest(operands.outputs));
+    const auto ranks = static_cast<std::size_t>(board_->ranks());
+    const std::size_t window = task_.plan.window;
+    const std::size_t windows = std::max<std::size_t>(
+        quotient_up(count, scatters_first_ ? window * ranks : window), 1);
+    return scatters_first_ ? 2 * windows : windows;
+}
+
+Result<bool> BoardExecution::advance(bool& moved) {
+    while (stage_ != Stage::kDone) {
+        const Result<bool> went_on = step(moved);
+        if (!went_on.is_ok() || !*went_on) return went_on;
+    }
+    return true;
+}
+
+Result<bool> BoardExecution::step(bool& moved) {
+    if (stage_ == Stage::kGive) return give(moved);
+    if (stage_ == Stage::kTake) return take(moved);
+    const Result<bool> read = board_->is_read(now());
+    if (read.is_ok() && *read) stage_ = Stage::kDone;
+    return read;
+}
+
+Result<bool> BoardExecution::give(bool& moved) {
+    stage_ = Stage::kTake;
+    if (now_does_.give == Give::kNothing) return true;
+    const Result<bool> free = board_->may_write(now());
+    if (!free.is_ok() || !*free) {
+        stage_ = Stage::kGive;
+        return free;
+    }
+    if (beat_ == 0) board_->set_header(now(), task_.header);
+    for (Rank reader = 0; reader < board_->ranks(); ++reader)
+        if (reader != board_->self()) give_piece(reader);
+    if (now_does_.give == Give::kWhole) give_data(board_->self(), outgoing(board_->self()));
+    board_->post(now(), now_does_.to_root ? task_.header.root : Board::kEverybody);
+    moved = true;
+    return true;
+}
+
+/// Where a reader finds this rank's memory, and where only the two of them know it, its length.
+void BoardExecution::give_piece(Rank reader) {
+    const Span span = outgoing(reader);
+    if (is_direct() || (beat_ == 0 && is_per_pair(kind()))) {
+        const std::vector<Block>& blocks = task_.operands->inputs;
+        const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
+        const std::size_t bytes = is_per_pair(kind())
+                                      ? blocks[index].count * task_.operands->element_bytes
+                                      : span.bytes;
+        board_->own_pieces(now())[static_cast<std::size_t>(reader)] = {
+            reinterpret_cast<std::uint64_t>(span.data), bytes};
+    }
+    if (now_does_.give == Give::kParts) give_data(reader, span);
+}
+
+void BoardExecution::give_data(Rank reader, const Span& span) {
+    if (goes_directly(span.bytes)) {
+        lends_memory_ = true;
+        return;
+    }
+    const std::size_t offset = now_does_.give == Give::kParts ? offset_for(reader) : 0;
+    copy_bytes(board_->own_half(now()) + offset, span.data, span.bytes);
+}
+
+bool BoardExecution::goes_directly(std::size_t bytes) const {
+    return is_direct() && (!is_per_pair(kind()) || bytes > task_.plan.inline_bytes);
+}
+
+Result<bool> BoardExecution::take(bool& moved) {
+    const std::size_t sources = now_does_.take == Take::kNothing ? 0 : source_count();
+    for (; taken_ < sources; ++taken_) {
+        const Rank giver = source(taken_);
+        PCCL_ASSIGN_OR_RETURN(const bool ready, board_->has_posted(giver, now()));
+        if (!ready) return false;
+        moved = true;
+        if (beat_ == 0) PCCL_TRY(check(giver));
+        if (now_does_.take == Take::kCopy) PCCL_TRY(copy_from(giver));
+    }
+    if (now_does_.take == Take::kReduce) PCCL_TRY(is_direct() ? reduce_directly() : reduce());
+    keep_own();
+    end_beat();
+    moved = true;
+    return true;
+}
+
+void BoardExecution::end_beat() {
+    const bool last = beat_ + 1 == beats_;
+    board_->have_read(position_of(sequence_, last ? kLastBeat : beat_));
+    if (last) {
+        stage_ = lends_memory_ ? Stage::kLinger : Stage::kDone;
+        return;
+    }
+    ++beat_;
+    taken_ = 0;
+    now_does_ = beat_of(kind(), scatters_first_, task_.header.root == board_->self(), beat_);
+    stage_ = Stage::kGive;
+}
+
+Status BoardExecution::check(Rank source) const {
+    PCCL_TRY(compare(task_.header, board_->header(source, now()), source));
+    if (!is_per_pair(kind())) return Status::ok();
+    const std::size_t unit = task_.operands->element_bytes;
+    const std::vector<Block>& blocks = task_.operands->outputs;
+    const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(source);
+    abi::CollectiveHeader ours = task_.header;
+    abi::CollectiveHeader theirs = task_.header;
+    ours.count = blocks[index].count;
+    theirs.count = board_->piece(source, now(), board_->self()).bytes / unit;
+    return compare(ours, theirs, source);
+}
+
+Status BoardExecution::copy_from(Rank giver) const {
+    const Span to = incoming(giver);
+    if (to.bytes == 0) return Status::ok();
+    if (goes_directly(to.bytes))
+        return board_->read_directly(giver,
+                                     board_->piece(giver, now(), board_->self()).address,
+                                     {to.data, to.bytes});
+    copy_bytes(to.data, board_->half(giver, now()) + offset_of_own(), to.bytes);
+    return Status::ok();
+}
+
+/// A rank's own block of what it gathers.
+void BoardExecution::keep_own() const {
+    const Operands& operands = *task_.operands;
+    if (now_does_.take == Take::kReduce || scatters_first_) return;
+    if (operands.inputs.empty() || operands.outputs.empty()) return;
+    const auto self = static_cast<std::size_t>(board_->self());
+    const Span from = window_of(operands.inputs[operands.inputs.size() == 1 ? 0 : self]);
+    const Span to = window_of(operands.outputs[operands.outputs.size() == 1 ? 0 : self]);
+    if (from.data != to.data) copy_bytes(to.data, from.data, std::min(from.bytes, to.bytes));
+}
+
+Status BoardExecution::reduce() {
+    const Span to = incoming(board_->self());
+    contributions_.clear();
+    for (Rank rank = 0; rank < board_->ranks(); ++rank)
+        contributions_.push_back(rank == board_->self()
+                                     ? own_contribution().data
+                                     : board_->half(rank, now()) + offset_of_own());
+    task_.reduction.apply(to.data, contributions_, to.bytes / task_.operands->element_bytes);
+    return Status::ok();
+}
+
+Status BoardExecution::reduce_directly() {
+    const std::size_t unit = task_.operands->element_bytes;
+    const auto ranks = static_cast<std::size_t>(board_->ranks());
+    const std::size_t block = std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
+    if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
+    const Span to = incoming(board_->self());
+    for (std::size_t done = 0; done < to.bytes; done += block) {
+        const std::size_t bytes = std::min(block, to.bytes - done);
+        contributions_.clear();
+        for (Rank rank = 0; rank < board_->ranks(); ++rank) {
+            std::byte* const here = scratch_.data() + static_cast<std::size_t>(rank) * block;
+            contributions_.push_back(here);
+            if (rank == board_->self()) {
+                contributions_.back() = own_contribution().data + done;
+                continue;
+            }
+            const Piece piece = board_->piece(rank, now(), board_->self());
+            PCCL_TRY(board_->read_directly(rank, piece.address + done, {here, bytes}));
+        }
+        task_.reduction.apply(to.data + done, contributions_, bytes / unit);
+    }
+    return Status::ok();
+}
+
+std::string BoardExecution::awaited() const {
+    std::string text;
+    const auto add = [&](Rank peer, const char* what) {
+        text += concat(text.empty() ? "" : ", ", "rank ", peer, what);
+    };
+    if (stage_ == Stage::kTake) {
+        for (std::size_t i = taken_; i < source_count(); ++i)
+            if (!board_->shows_posted(source(i), now())) add(source(i), " (to send)");
+    } else if (const Rank reader = board_->awaited(); reader != kNoRank) {
+        add(reader, " (to receive)");
+    }
+    return text.empty() ? "nobody" : text;
+}
+
+std::size_t BoardExecution::source_count() const {
+    return now_does_.from_root ? 1 : static_cast<std::size_t>(board_->ranks()) - 1;
+}
+
+/// Ranks start with their neighbours, so that they do not all read one rank at once.
+Rank BoardExecution::source(std::size_t index) const {
+    if (now_does_.from_root) return task_.header.root;
+    return (board_->self() + 1 + static_cast<Rank>(index)) % board_->ranks();
+}
+
+BoardExecution::Span BoardExecution::window_of(const Block& block) const {
+    const std::size_t unit = task_.operands->element_bytes;
+    const std::size_t begin = std::min(beat_ * task_.plan.window, block.count);
+    const std::size_t count = std::min(task_.plan.window, block.count - begin);
+    return {count == 0 ? nullptr : block.data + begin * unit, count * unit};
+}
+
+BoardExecution::Span BoardExecution::part_of(const Block& block, Rank rank) const {
+    const std::size_t unit = task_.operands->element_bytes;
+    const Cut cut{.window = task_.plan.window * static_cast<std::size_t>(board_->ranks()),
+                  .chunks = board_->ranks(),
+                  .grain = std::max<std::size_t>(kCacheLine / unit, 1)};
+    const Extent extent = cut.extent(block.count, beat_ / 2, rank, 1);
+    return {extent.count == 0 ? nullptr : block.data + extent.begin * unit, extent.count * unit};
+}
+
+BoardExecution::Span BoardExecution::outgoing(Rank reader) const {
+    const Operands& operands = *task_.operands;
+    if (scatters_first_) {
+        if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_->self());
+        return part_of(operands.inputs[0], reader);
+    }
+    return window_of(operands.inputs[now_does_.give == Give::kWhole
+                                         ? 0
+                                         : static_cast<std::size_t>(reader)]);
+}
+
+/// What comes from `giver`; of reductions, what they result in.
+BoardExecution::Span BoardExecution::incoming(Rank giver) const {
+    const std::vector<Block>& outputs = task_.operands->outputs;
+    if (scatters_first_)
+        return part_of(outputs[0], now_does_.take == Take::kReduce ? board_->self() : giver);
+    return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
+}
+
+BoardExecution::Span BoardExecution::own_contribution() const {
+    const std::vector<Block>& inputs = task_.operands->inputs;
+    if (scatters_first_) return part_of(inputs[0], board_->self());
+    return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_->self())]);
+}
+
+std::size_t BoardExecution::offset_for(Rank reader) const {
+    return static_cast<std::size_t>(reader) * board_->part_bytes();
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,97 @@
+// The executor for boards: one rank's part in a collective over shared memory, as far as it goes
+// without waiting.
+//
+// The schedules are the all-pairs ones of csrc/schedule (one_shot, two_shot), but what a rank sends
+// to all is written once. Data pass in windows through the halves of the board, or, with kDirect,
+// are read from where they lie; then every rank stays until its readers are through. Nothing is
+// allocated once an execution has run a collective of the same size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/comm/arithmetic/reduction.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/comm/board/board_algorithm.h"
+#include "csrc/comm/operands.h"
+
+namespace pccl::comm {
+
+class BoardExecution {
+   public:
+    struct Task {
+        BoardPlan plan;
+        const Operands* operands = nullptr;  // stay where they are until the execution is done
+        abi::CollectiveHeader header{};
+        Reduction reduction;  // of collectives that reduce
+    };
+
+    void start(Board& board, const Task& task);
+
+    /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
+    Result<bool> advance(bool& moved);
+
+    /// Everything that this rank has to give is posted, and need not be kept.
+    [[nodiscard]] bool is_flushed() const { return stage_ == Stage::kDone; }
+    /// The peers it waits for: "rank 2 (to send), rank 3 (to receive)".
+    [[nodiscard]] std::string awaited() const;
+
+   private:
+    enum class Stage : std::uint8_t { kGive, kTake, kLinger, kDone };
+    struct Span {
+        std::byte* data = nullptr;
+        std::size_t bytes = 0;
+    };
+
+    /// False where it has to wait.
+    Result<bool> step(bool& moved);
+    Result<bool> give(bool& moved);
+    void give_piece(Rank reader);
+    void give_data(Rank reader, const Span& span);
+    Result<bool> take(bool& moved);
+    Status check(Rank source) const;
+    Status copy_from(Rank source) const;
+    void keep_own() const;
+    Status reduce();
+    Status reduce_directly();
+    void end_beat();
+
+    [[nodiscard]] Position now() const { return position_of(sequence_, beat_); }
+    [[nodiscard]] schedule::CollectiveKind kind() const {
+        return static_cast<schedule::CollectiveKind>(task_.header.kind);
+    }
+    [[nodiscard]] bool is_direct() const {
+        return task_.plan.algorithm == BoardAlgorithm::kDirect;
+    }
+    [[nodiscard]] bool goes_directly(std::size_t bytes) const;
+    [[nodiscard]] std::size_t count_beats() const;
+    [[nodiscard]] std::size_t source_count() const;
+    [[nodiscard]] Rank source(std::size_t index) const;
+    [[nodiscard]] Span window_of(const Block& block) const;
+    [[nodiscard]] Span part_of(const Block& block, Rank rank) const;
+    [[nodiscard]] Span outgoing(Rank reader) const;
+    [[nodiscard]] Span incoming(Rank giver) const;
+    [[nodiscard]] Span own_contribution() const;
+    [[nodiscard]] std::size_t offset_for(Rank reader) const;
+    [[nodiscard]] std::size_t offset_of_own() const {
+        return now_does_.takes_parts ? offset_for(board_->self()) : 0;
+    }
+
+    Board* board_ = nullptr;
+    Task task_;
+    std::uint64_t sequence_ = 0;
+    std::size_t beats_ = 0;
+    std::size_t beat_ = 0;
+    Beat now_does_;
+    Stage stage_ = Stage::kDone;
+    std::size_t taken_ = 0;  // sources of this beat that were ready
+    bool scatters_first_ = false;
+    bool lends_memory_ = false;  // others read this rank's own
+    std::vector<const std::byte*> contributions_;
+    std::vector<std::byte> scratch_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,73 @@
+// A region: memory that all ranks of a group on one host share, and the doorbells by which they wake
+// each other.
+//
+// Rank 0 makes it and hands it to every other rank over a proven unix connection, in two parcels:
+// the memory, answered by the rank's doorbell; then, once rank 0 has them all, the doorbells of the
+// others. So n ranks need n - 1 connections, and none stays open.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/doorbell.h"
+
+namespace pccl::transport {
+
+class PCCL_API Region {
+   public:
+    /// Zero-filled memory of `bytes`, made by rank 0 of `ranks`.
+    static Result<std::unique_ptr<Region>> create(std::size_t bytes, int ranks);
+    ~Region();
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+
+    [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
+    /// Whether this rank can ring all others. Does not block; kPeerLost when rank 0 left too early.
+    Result<bool> is_complete();
+    /// To be called after the store that `peer` waits for, on a complete region.
+    void ring(Rank peer) { doorbells_[static_cast<std::size_t>(peer)]->ring(); }
+    /// kPeerLost when the process of `peer` has ended. A system call: for now and then.
+    [[nodiscard]] Status look(Rank peer) const;
+
+    // How it comes about, in this order; for transports.
+
+    /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell.
+    Status offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline);
+    /// Rank 0: sends everybody's doorbell to everybody, and closes the connections.
+    Status complete(Deadline deadline);
+    /// Another rank: nullptr until the offer has come. `own` is sent in answer.
+    struct Expected {
+        std::size_t bytes = 0;
+        Rank rank = 0;
+        int ranks = 1;
+    };
+    static Result<std::unique_ptr<Region>> accept(UniqueFd& socket, const DoorbellHandles& own,
+                                                  const Expected& expected);
+
+   private:
+    struct Guest {
+        UniqueFd socket;
+        std::vector<UniqueFd> handles;
+    };
+
+    explicit Region(Rank self, int ranks)
+        : self_(self), doorbells_(static_cast<std::size_t>(ranks)) {}
+    Status map(int memfd, std::size_t bytes);
+    Status send_doorbells(Rank to, Deadline deadline);
+    Status adopt_doorbells(std::span<UniqueFd> handles);
+    /// The next rank after `rank` whose doorbell this rank gets from rank 0.
+    [[nodiscard]] std::size_t first_missing() const;
+
+    const Rank self_;
+    std::span<std::byte> memory_;
+    UniqueFd memfd_;                                          // rank 0, until complete
+    UniqueFd socket_;                                         // to rank 0, until complete
+    std::vector<std::unique_ptr<RemoteDoorbell>> doorbells_;  // by rank; none for this one
+    std::vector<Guest> guests_;                               // rank 0: by rank, until complete
+};
+
+}  // namespace pccl::transport

@@ -1,0 +1,16 @@
+#include "csrc/transport/transport.h"
+
+#include "csrc/base/text.h"
+#include "csrc/transport/region.h"
+
+namespace pccl::transport {
+
+void Acceptor::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
+    refused(TransportKind::kShm, Status::unsupported("regions are not taken here"));
+}
+
+Result<std::unique_ptr<Region>> Transport::share(const RegionRequest&, const Secret&, Deadline) {
+    return Status::unsupported(concat("transport ", to_string(kind()), " shares no memory"));
+}
+
+}  // namespace pccl::transport
