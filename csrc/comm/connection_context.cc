@@ -63,6 +63,7 @@ Status ConnectionContext::open_board(Deadline deadline) {
                                    board_->awaited());
         backoff.pause();
     }
+    if (board_->is_crowded()) runtime_.waiter()->set_crowded(true);
     log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " shares memory with ",
         self_.size - 1, " ranks of this host",
         board_->reads_directly() ? ", which read each other's memory directly" : "");
@@ -173,7 +174,7 @@ void ConnectionContext::disconnect(Rank peer) {
 }
 
 void ConnectionContext::close(const Status& reason) {
-    if (board_ != nullptr) board_->abort();
+    if (board_ != nullptr) board_->leave(reason);
     for (const auto& [key, link] : senders_) link->abort(reason);
     senders_.clear();
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);

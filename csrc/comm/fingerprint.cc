@@ -32,10 +32,10 @@ std::string describe(const abi::CollectiveHeader& header) {
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
     const std::string what =
         reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
-    const std::string uneven = header.lengths == 0
-                                   ? ""
-                                   : concat(", blocks of different lengths, digest ",
-                                            header.lengths % kShownDigests);
+    const std::string uneven =
+        header.lengths == 0
+            ? ""
+            : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
     return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
                   to_string(static_cast<DataType>(header.data_type)), uneven, ", root ",
                   header.root, ", by ", algorithm_name(header.algorithm), " in windows of ",

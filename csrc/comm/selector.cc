@@ -61,7 +61,8 @@ std::optional<BoardShape> shape_of(const Board* board) {
     return BoardShape{.ranks = board->ranks(),
                       .half_bytes = board->half_bytes(),
                       .part_bytes = board->part_bytes(),
-                      .reads_directly = board->reads_directly()};
+                      .reads_directly = board->reads_directly(),
+                      .crowded = board->is_crowded()};
 }
 
 }  // namespace
@@ -172,8 +173,7 @@ Result<Choice> Selector::decide(const Key& key) {
 
 std::optional<Choice> Selector::decide_on_board(const Key& key) const {
     if (!board_) return std::nullopt;
-    const BoardCall call{
-        .kind = key.kind, .element_bytes = size_of(key.type), .count = key.count};
+    const BoardCall call{.kind = key.kind, .element_bytes = size_of(key.type), .count = key.count};
     const std::vector<BoardCandidate> usable = board_candidates(*board_, call);
     const std::string_view wanted = wanted_for(key.kind);
     const auto chosen = std::find_if(usable.begin(), usable.end(), [&](const auto& candidate) {

@@ -22,11 +22,14 @@ Result<std::string> host_identity() {
     return concat(boot, ".", network.st_ino);
 }
 
-int usable_cores() {
+CoreSet usable_cores() {
+    CoreSet cores;
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return std::max(CPU_COUNT(&set), 1);
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+    for (std::size_t core = 0; core < std::min<std::size_t>(cores.size(), CPU_SETSIZE); ++core)
+        cores[core] = CPU_ISSET(core, &set);
+    return cores;
 }
 
 }  // namespace pccl::sys

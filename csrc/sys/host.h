@@ -1,6 +1,7 @@
 // Which host this is, as far as sockets and memory are concerned.
 #pragma once
 
+#include <bitset>
 #include <string>
 
 #include "csrc/base/status.h"
@@ -11,7 +12,10 @@ namespace pccl::sys {
 /// boot id and the namespace's inode, "<uuid>.<number>".
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
 
-/// Cores that this process may run on, at least 1.
-[[nodiscard]] PCCL_API int usable_cores();
+/// Cores by number; those beyond are left out.
+using CoreSet = std::bitset<1024>;
+
+/// Those that this thread may run on.
+[[nodiscard]] PCCL_API CoreSet usable_cores();
 
 }  // namespace pccl::sys

@@ -22,19 +22,16 @@
 namespace pccl::transport {
 namespace {
 
-// Measured with more ranks than cores: yields bounded to about 200 and then the futex beat both
-// pure spinning and sleeping early, since sched_yield may return at once where ranks live in
-// different sessions.
-constexpr int kSpins = 400;
+// Rounds of a wait, each of which looks at everything there is.
+constexpr int kSpins = 200;
 constexpr int kYields = 200;
 // A yield gives a core away for as long as its other users like: milliseconds, on a busy machine.
 constexpr Duration kLongestYielding = std::chrono::microseconds(200);
+// Yields that come back faster found nobody to run: perhaps the others are in other sessions, whose
+// processes the kernel groups apart (autogroup), or asleep.
+constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
+constexpr int kFruitlessYields = 3;
 constexpr Duration kSlice = std::chrono::milliseconds(50);
-
-bool one_core() {
-    static const bool alone = ::sysconf(_SC_NPROCESSORS_ONLN) <= 1;
-    return alone;
-}
 
 Result<DoorbellPage*> map_page(int memfd) {
     void* memory =
@@ -193,25 +190,29 @@ void Backoff::pause() {
         return;
     }
     ++rounds_;
-    if (rounds_ < kSpins && !one_core()) {
+    if (rounds_ < kSpins && !waiter_.is_crowded()) {
         relax();
-    } else if (may_yield()) {
-        ::sched_yield();
-    } else {
+    } else if (!yield_or_not()) {
         ticket_ = waiter_.prepare();
         armed_ = true;
     }
 }
 
-bool Backoff::may_yield() {
-    const TimePoint now = system_clock().now();
-    if (yielding_since_ == TimePoint{}) yielding_since_ = now;
-    return rounds_ < kSpins + kYields && now - yielding_since_ < kLongestYielding;
+/// False when yielding has been tried enough.
+bool Backoff::yield_or_not() {
+    const TimePoint before = system_clock().now();
+    if (since_ == TimePoint{}) since_ = before;
+    if (rounds_ >= kSpins + kYields || before - since_ >= kLongestYielding) return false;
+    if (waiter_.is_crowded() && fruitless_ == kFruitlessYields) return false;
+    ::sched_yield();
+    fruitless_ = system_clock().now() - before < kFruitlessYield ? fruitless_ + 1 : 0;
+    return true;
 }
 
 void Backoff::reset() {
     rounds_ = 0;
-    yielding_since_ = {};
+    fruitless_ = 0;
+    since_ = {};
     if (!armed_) return;
     armed_ = false;
     waiter_.cancel();

@@ -29,8 +29,8 @@ struct DoorbellPage {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Descriptors by which peers of the same host ring a process and see whether it lives: its page, an
-/// eventfd that ends its sleeps in epoll, and its pidfd (where the kernel has none, one that is
+/// Descriptors by which peers of the same host ring a process and see whether it lives: its page,
+/// an eventfd that ends its sleeps in epoll, and its pidfd (where the kernel has none, one that is
 /// never readable).
 using DoorbellHandles = std::array<int, 3>;
 
@@ -80,6 +80,9 @@ class PCCL_API Waiter {
     void cancel();  // instead of sleep(), after prepare()
     /// Ends all sleeps in this process (another thread has news).
     void wake();
+    /// Whether processes that wait for each other outnumber their cores.
+    void set_crowded(bool crowded) { crowded_.store(crowded, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_crowded() const { return crowded_.load(std::memory_order_relaxed); }
     /// The epoll set: readable when a watched socket has news. For nesting in another set.
     [[nodiscard]] int epoll_fd() const { return epoll_.get(); }
 
@@ -94,10 +97,13 @@ class PCCL_API Waiter {
     UniqueFd process_;
     DoorbellPage* page_ = nullptr;
     std::atomic<int> watched_{0};
+    std::atomic<bool> crowded_{false};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 
-/// Paces one wait: bounded spin, bounded yield, then sleeps in slices of at most 50 ms.
+/// Paces one wait: bounded spin, bounded yield, then sleeps in slices of at most 50 ms. Where more
+/// processes of a group share this host than it has cores, nobody spins: the one that is waited for
+/// may need this core.
 ///
 ///     Backoff backoff(waiter);
 ///     while (!look()) backoff.pause();
@@ -115,11 +121,12 @@ class PCCL_API Backoff {
     [[nodiscard]] bool slept() const { return slept_; }
 
    private:
-    [[nodiscard]] bool may_yield();
+    bool yield_or_not();
 
     Waiter& waiter_;
     int rounds_ = 0;
-    TimePoint yielding_since_{};
+    int fruitless_ = 0;  // yields in a row that came back at once
+    TimePoint since_{};
     std::uint32_t ticket_ = 0;
     bool armed_ = false;
     bool slept_ = false;

@@ -87,7 +87,10 @@ class ClientHandshake {
         transcript_.server_nonce = server_proof_.message().nonce;
         if (!sys::equal_in_constant_time(server_proof_.message().proof,
                                          prove(args_.secret, kServerLabel, transcript_))) {
-            return Status::peer_lost(kNoRank, "it does not prove the secret of the group");
+            return Status::peer_lost(
+                kNoRank,
+                "it does not prove the secret of the group: it has left the group, or is "
+                "another program");
         }
         transcript_.request = outgoing_;
         state_ = State::kVerdict;

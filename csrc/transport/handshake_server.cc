@@ -77,7 +77,9 @@ class ServerHandshake {
                                                         prove(secret_, kClientLabel, transcript_));
         if (proven && is_known_) return send_whole(fd_.get(), Verdict::kAccepted);
         static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
-        return Status::invalid_argument("it does not prove the secret of the group");
+        return Status::invalid_argument(
+            is_known_ ? "it does not prove the secret of the group"
+                      : "it asks for a group that this process is not in, or has left");
     }
 
     UniqueFd fd_;

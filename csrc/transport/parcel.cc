@@ -7,8 +7,7 @@
 
 namespace pccl::transport {
 
-Status send_parcel(int socket, std::byte tag, std::span<const int> descriptors,
-                   Deadline deadline) {
+Status send_parcel(int socket, std::byte tag, std::span<const int> descriptors, Deadline deadline) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(socket, tag, descriptors));
         if (sent) return Status::ok();
@@ -23,7 +22,8 @@ Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline
         PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(socket));
         if (parcel && parcel->tag == tag) return std::move(parcel->descriptors);
         if (parcel) return Status::internal("a peer answered out of turn");
-        if (deadline.passed()) return Status::timeout("timed out waiting for the peer's descriptors");
+        if (deadline.passed())
+            return Status::timeout("timed out waiting for the peer's descriptors");
         const sys::Interest readable{.fd = socket, .input = true};
         sys::wait_for_any({&readable, 1}, deadline.remaining());
     }

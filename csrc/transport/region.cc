@@ -141,7 +141,8 @@ Status Region::adopt_doorbells(std::span<UniqueFd> handles) {
         return Status::peer_lost(0, concat("rank 0 sent ", handles.size(), " descriptors"));
     for (; !handles.empty(); handles = handles.subspan(kHandles)) {
         const std::size_t rank = first_missing();
-        if (rank == doorbells_.size()) return Status::peer_lost(0, "rank 0 sent too many doorbells");
+        if (rank == doorbells_.size())
+            return Status::peer_lost(0, "rank 0 sent too many doorbells");
         PCCL_ASSIGN_OR_RETURN(doorbells_[rank], RemoteDoorbell::adopt(handles.first(kHandles)));
     }
     return Status::ok();

@@ -1,5 +1,5 @@
-// A region: memory that all ranks of a group on one host share, and the doorbells by which they wake
-// each other.
+// A region: memory that all ranks of a group on one host share, and the doorbells by which they
+// wake each other.
 //
 // Rank 0 makes it and hands it to every other rank over a proven unix connection, in two parcels:
 // the memory, answered by the rank's doorbell; then, once rank 0 has them all, the doorbells of the

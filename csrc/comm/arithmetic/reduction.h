@@ -11,13 +11,13 @@ namespace pccl::comm {
 class Reduction {
    public:
     Reduction() = default;
-    /// For contributions of `ranks` ranks: kAvg divides by that. `type` and `op` must be a pair that
-    /// combine_for() knows.
+    /// For contributions of `ranks` ranks: kAvg divides by that. `type` and `op` must be a pair
+    /// that combine_for() knows.
     Reduction(DataType type, ReduceOp op, int ranks);
 
     /// dst[i] = the contributions' i-th elements reduced in the order of `sources`, at least two.
-    /// Halves accumulate in float32 and are rounded once. dst may be exactly one of the sources, and
-    /// may not overlap them otherwise.
+    /// Halves accumulate in float32 and are rounded once. dst may be exactly one of the sources,
+    /// and may not overlap them otherwise.
     void apply(std::byte* dst, std::span<const std::byte* const> sources, std::size_t count) const;
     [[nodiscard]] std::size_t element_bytes() const { return size_of(type_); }
 

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
-#include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
 
 namespace pccl::comm {
@@ -20,6 +20,8 @@ constexpr std::size_t kPage = 4096;
 constexpr int kSpins = 64;
 // The clock costs more than a look at a line, and asking the kernel much more.
 constexpr int kFreeLooks = 64;
+// Of equal rooms, so many are used in turn.
+constexpr std::size_t kRooms = 16;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
@@ -32,14 +34,13 @@ Board::Board(std::unique_ptr<transport::Region> region, Rank self, int ranks)
     : region_(std::move(region)),
       self_(self),
       ranks_(ranks),
-      spins_(ranks > sys::usable_cores() ? 0 : kSpins),
       known_read_(static_cast<std::size_t>(ranks), 0) {
     const std::size_t usable = region_->memory().size() - kPage;
     segment_bytes_ = usable / static_cast<std::size_t>(ranks) / kPage * kPage;
     half_offset_ = rounded_up(sizeof(Segment), kCacheLine);
     half_bytes_ = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine -
                   rounded_up(static_cast<std::size_t>(ranks) * sizeof(Piece), kCacheLine);
-    static_assert(kMostBoardRanks * sizeof(std::uint32_t) <= kPage);
+    static_assert(sizeof(Front) <= kPage);
     PCCL_ASSERT(ranks <= kMostBoardRanks);
 }
 
@@ -50,8 +51,8 @@ Board::Segment& Board::segment(Rank rank) const {
 
 std::span<Piece> Board::pieces(Rank rank, Position at) const {
     const std::size_t stride = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine;
-    auto* const first = reinterpret_cast<std::byte*>(&segment(rank)) + half_offset_ +
-                        half_of(at) * stride;
+    auto* const first =
+        reinterpret_cast<std::byte*>(&segment(rank)) + half_offset_ + half_of(at) * stride;
     return {reinterpret_cast<Piece*>(first), static_cast<std::size_t>(ranks_)};
 }
 
@@ -59,11 +60,6 @@ std::byte* Board::data(Rank rank, Position at) const {
     const std::span<Piece> before = pieces(rank, at);
     return reinterpret_cast<std::byte*>(before.data()) +
            rounded_up(before.size_bytes(), kCacheLine);
-}
-
-/// Of the rank that `rank` sleeps for, plus one: packed, for every post looks at all of them.
-std::atomic<std::uint32_t>& Board::awaited_by(Rank rank) const {
-    return reinterpret_cast<std::atomic<std::uint32_t>*>(region_->memory().data())[rank];
 }
 
 Result<bool> Board::open() {
@@ -75,6 +71,7 @@ Result<bool> Board::open() {
         progress.pid = static_cast<std::uint64_t>(::getpid());
         progress.probe = probe_;
         progress.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
+        progress.cores = sys::usable_cores();
         enter(State::kAttached);
     }
     if (state_ == State::kAttached) {
@@ -84,6 +81,7 @@ Result<bool> Board::open() {
     }
     PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kCopies));
     if (!all) return false;
+    spins_ = outnumbers_cores() ? 0 : kSpins;
     reads_directly_ = true;
     for (Rank rank = 0; rank < ranks_; ++rank)
         reads_directly_ &= segment(rank).progress.state.load() == State::kReadsDirectly;
@@ -116,10 +114,37 @@ bool Board::can_read_all() const {
     return true;
 }
 
-void Board::abort() {
-    segment(self_).progress.state.store(State::kGone);
+bool Board::outnumbers_cores() const {
+    sys::CoreSet cores;
+    for (Rank rank = 0; rank < ranks_; ++rank) cores |= segment(rank).progress.cores;
+    return static_cast<std::size_t>(ranks_) > cores.count();
+}
+
+void Board::leave(const Status& reason) {
+    Farewell& farewell = segment(self_).farewell;
+    farewell.code = static_cast<std::uint32_t>(reason.code());
+    farewell.peer = reason.peer();
+    farewell.text.fill(0);
+    reason.message().copy(farewell.text.data(), farewell.text.size());
+    enter(State::kGone);
+    std::uint32_t none = 0;
+    if (reason.code() != StatusCode::kAborted)
+        front().failed.compare_exchange_strong(none, static_cast<std::uint32_t>(self_) + 1);
     for (Rank rank = 0; rank < ranks_; ++rank)
         if (rank != self_ && awaited_by(rank).load() != 0) region_->ring(rank);
+}
+
+/// Why `rank`, which is gone, has left: what it lost or found to differ is so for all.
+Status Board::farewell_of(Rank rank) const {
+    const Farewell& farewell = segment(rank).farewell;
+    const auto* const end = std::find(farewell.text.begin(), farewell.text.end(), '\0');
+    const std::string text(farewell.text.begin(), end);
+    const auto code = static_cast<StatusCode>(farewell.code);
+    const std::string message = concat("rank ", rank, " has left the group: ", text);
+    if (code == StatusCode::kMismatch) return Status::mismatch(rank, message);
+    const bool blames = code == StatusCode::kPeerLost && farewell.peer >= 0 &&
+                        farewell.peer < ranks_ && farewell.peer != self_;
+    return Status::peer_lost(blames ? farewell.peer : rank, message);
 }
 
 void Board::announce() {
@@ -135,8 +160,11 @@ Result<bool> Board::blocked_by(Rank rank) {
         awaits_ = rank;
         awaited_by(self_).store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_seq_cst);
     }
-    if (segment(rank).progress.state.load(std::memory_order_relaxed) == State::kGone)
-        return Status::peer_lost(rank, concat("rank ", rank, " has left the group"));
+    if (segment(rank).progress.state.load(std::memory_order_acquire) == State::kGone)
+        return farewell_of(rank);
+    const std::uint32_t failed = front().failed.load(std::memory_order_acquire);
+    if (failed != 0 && failed <= static_cast<std::uint32_t>(ranks_))
+        return farewell_of(static_cast<Rank>(failed) - 1);
     if (++idle_ < kFreeLooks) return false;
     const TimePoint now = system_clock().now();
     if (now - looked_ < kBetweenLooks) return false;
@@ -185,6 +213,26 @@ void Board::set_header(Position at, const abi::CollectiveHeader& header) {
     line(self_, at).header = header;
 }
 
+std::byte* Board::make_room(Position at, std::size_t parts, std::size_t bytes) {
+    const std::size_t all = parts * stride(bytes);
+    PCCL_ASSERT(all <= half_bytes_);
+    std::size_t& next = next_room_[half_of(at)];
+    if (next + all > std::min(half_bytes_, kRooms * all)) next = 0;
+    line(self_, at).offset = next;
+    line(self_, at).stride = stride(bytes);
+    return data(self_, at) + std::exchange(next, next + all);
+}
+
+Result<const std::byte*> Board::part(Rank rank, Position at, Rank part, std::size_t bytes) const {
+    const Line& theirs = line(rank, at);
+    const std::uint64_t offset = theirs.offset;
+    const std::uint64_t step = theirs.stride;
+    const bool fits = offset <= half_bytes_ && step <= half_bytes_ &&
+                      offset + static_cast<std::uint64_t>(part) * step + bytes <= half_bytes_;
+    if (fits) return data(rank, at) + offset + static_cast<std::uint64_t>(part) * step;
+    return Status::peer_lost(rank, concat("rank ", rank, " posted data beyond its memory"));
+}
+
 void Board::post(Position at, Rank reader) {
     posted_[half_of(at)] = {at, reader};
     line(self_, at).posted.store(at, std::memory_order_seq_cst);
@@ -217,9 +265,8 @@ const abi::CollectiveHeader& Board::header(Rank rank, Position at) const {
 }
 
 Status Board::read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const {
-    const Status read =
-        sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid), address,
-                                 into.data(), into.size());
+    const Status read = sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid),
+                                                 address, into.data(), into.size());
     if (read.is_ok()) return read;
     return Status::peer_lost(rank, concat("rank ", rank, ": ", read.message()));
 }

@@ -7,8 +7,9 @@
 // collective costs one round trip between caches, and nobody takes a lock. (Flags and slots in
 // shared memory as in R. Graham and G. Shipman, "MPI Support for Multi-core Architectures", 2008.)
 //
-// Positions count beats, collective by collective, the same on all ranks; a rank may skip beats that
-// hold nothing for anybody. One thread at a time may use a board; abort() alone may come from any.
+// Positions count beats, collective by collective, the same on all ranks; a rank may skip beats
+// that hold nothing for anybody. One thread at a time may use a board; abort() alone may come from
+// any.
 #pragma once
 
 #include <array>
@@ -22,9 +23,13 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
+#include "csrc/sys/host.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::comm {
+
+/// The most ranks that a board is made for.
+inline constexpr int kMostBoardRanks = 256;
 
 /// A beat of a collective, in order.
 using Position = std::uint64_t;
@@ -57,6 +62,8 @@ class Board {
     }
     /// Whether every rank can read every other's memory directly. Known once open.
     [[nodiscard]] bool reads_directly() const { return reads_directly_; }
+    /// Whether the ranks outnumber the cores that they may run on. Known once open.
+    [[nodiscard]] bool is_crowded() const { return spins_ == 0; }
 
     /// Of the next collective on this board.
     [[nodiscard]] std::uint64_t next_sequence() { return ++sequence_; }
@@ -65,8 +72,9 @@ class Board {
 
     /// Meets the others, without blocking: false until all are there. kPeerLost names who left.
     Result<bool> open();
-    /// Tells the others that this rank has left.
-    void abort();
+    /// Tells the others that this rank has left, and why: those who wait for it end with that, and
+    /// after a failure (any reason but kAborted) so do all who wait for anybody.
+    void leave(const Status& reason);
 
     // Writing. `at` must grow from call to call.
 
@@ -74,7 +82,13 @@ class Board {
     static constexpr Rank kEverybody = -2;
     /// Whether all have read what this rank posted two beats before `at`.
     Result<bool> may_write(Position at);
-    [[nodiscard]] std::byte* own_half(Position at) const { return data(self_, at); }
+    /// Room for `parts` parts of `bytes` each, part i at i * stride() of it. Together they fit into
+    /// a half. Room moves on through the half from beat to beat: what has left the reader's cache
+    /// for the shared one is written faster than what has not.
+    std::byte* make_room(Position at, std::size_t parts, std::size_t bytes);
+    [[nodiscard]] static std::size_t stride(std::size_t bytes) {
+        return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+    }
     [[nodiscard]] std::span<Piece> own_pieces(Position at) const { return pieces(self_, at); }
     void set_header(Position at, const abi::CollectiveHeader& header);
     void post(Position at, Rank reader);
@@ -86,7 +100,8 @@ class Board {
     Result<bool> has_posted(Rank rank, Position at);
     [[nodiscard]] bool shows_posted(Rank rank, Position at) const;
     [[nodiscard]] const abi::CollectiveHeader& header(Rank rank, Position at) const;
-    [[nodiscard]] const std::byte* half(Rank rank, Position at) const { return data(rank, at); }
+    /// `bytes` of part `part` of what `rank` posted. kPeerLost where there is no such thing.
+    Result<const std::byte*> part(Rank rank, Position at, Rank part, std::size_t bytes) const;
     [[nodiscard]] Piece piece(Rank rank, Position at, Rank reader) const {
         return pieces(rank, at)[static_cast<std::size_t>(reader)];
     }
@@ -101,6 +116,8 @@ class Board {
     struct Line {
         alignas(kCacheLine) std::atomic<Position> posted;
         abi::CollectiveHeader header;  // of the collective that the latest beat here is of
+        std::uint64_t offset;          // of its data in the half
+        std::uint64_t stride;          // from part to part
     };
     struct Progress {
         alignas(kCacheLine) std::atomic<Position> read;
@@ -108,10 +125,26 @@ class Board {
         std::uint64_t pid;
         std::uint64_t probe;  // what lies at probe_address
         std::uint64_t probe_address;
+        sys::CoreSet cores;
+    };
+    /// Written once, before the state becomes kGone.
+    struct Farewell {
+        std::uint32_t code;
+        std::int32_t peer;
+        std::array<char, 504> text;
     };
     struct Segment {
         std::array<Line, 2> lines;
         Progress progress;
+        Farewell farewell;
+    };
+    /// The first page of the region.
+    struct Front {
+        // By rank: the rank that it sleeps for, plus one. Packed, for every post looks at all of
+        // them.
+        std::array<std::atomic<std::uint32_t>, kMostBoardRanks> awaited;
+        std::atomic<std::uint32_t>
+            failed;  // the first rank that left because of a failure, plus one
     };
     /// The latest post in a half.
     struct Posted {
@@ -126,15 +159,22 @@ class Board {
     }
     [[nodiscard]] std::span<Piece> pieces(Rank rank, Position at) const;
     [[nodiscard]] std::byte* data(Rank rank, Position at) const;
-    [[nodiscard]] std::atomic<std::uint32_t>& awaited_by(Rank rank) const;
+    [[nodiscard]] Front& front() const {
+        return *reinterpret_cast<Front*>(region_->memory().data());
+    }
+    [[nodiscard]] std::atomic<std::uint32_t>& awaited_by(Rank rank) const {
+        return front().awaited[static_cast<std::size_t>(rank)];
+    }
 
     Result<bool> all_have_reached(State state);
     [[nodiscard]] bool can_read_all() const;
+    [[nodiscard]] bool outnumbers_cores() const;
     void enter(State state);
     Result<bool> is_read_by_all(const Posted& posted);
     [[nodiscard]] bool has_read(Rank rank, Position at);
     /// Wakes those who sleep waiting for this rank.
     void announce();
+    [[nodiscard]] Status farewell_of(Rank rank) const;
     /// Nothing moves before `rank` does: false, or why it never will.
     Result<bool> blocked_by(Rank rank);
     void unblocked();
@@ -142,12 +182,13 @@ class Board {
     const std::unique_ptr<transport::Region> region_;
     const Rank self_;
     const int ranks_;
-    const int spins_;
+    int spins_ = 0;
     std::size_t segment_bytes_;
     std::size_t half_offset_;  // of the first half in a segment
     std::size_t half_bytes_;
     std::array<Posted, 2> posted_{};
-    std::vector<Position> known_read_;  // by rank: at least so much
+    std::array<std::size_t, 2> next_room_{};  // in each half
+    std::vector<Position> known_read_;        // by rank: at least so much
     std::uint64_t probe_ = 0;
     std::uint64_t sequence_ = 0;
     State state_ = State::kAbsent;
@@ -156,8 +197,5 @@ class Board {
     int idle_ = 0;
     TimePoint looked_{};
 };
-
-/// The most ranks that a board is made for.
-inline constexpr int kMostBoardRanks = 256;
 
 }  // namespace pccl::comm

@@ -10,12 +10,13 @@ namespace {
 
 using schedule::CollectiveKind;
 
-// Between processes of one host (benchmarks/results).
-constexpr double kBeat = 0.4e-6;           // from a post to what the others post next
-constexpr double kCopyByte = 0.10e-9;      // into a half, or out of another's
-constexpr double kReduceByte = 0.09e-9;    // of one contribution
-constexpr double kDirectRead = 1.0e-6;     // a call of the kernel
-constexpr double kDirectByte = 0.10e-9;    // read from another process
+// Measured between processes of one host of 2 cores, the data in its caches.
+constexpr double kBeat = 0.4e-6;         // from a post to what the others post next
+constexpr double kCrowdedBeat = 5e-6;    // the same where they take turns on a core
+constexpr double kCopyByte = 0.05e-9;    // into a half, or out of another's
+constexpr double kReduceByte = 0.02e-9;  // of one contribution
+constexpr double kDirectRead = 1.5e-6;   // a call of the kernel
+constexpr double kDirectByte = 0.10e-9;  // read from another process
 constexpr std::size_t kInlineBytes = 16 * kKiB;
 
 double blocks_of(CollectiveKind kind, int ranks) {
@@ -32,17 +33,18 @@ bool is_reduction(CollectiveKind kind) {
 
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
     const double ranks = board.ranks;
+    const double beat = board.crowded ? kCrowdedBeat : kBeat;
     const double bytes = static_cast<double>(call.count * call.element_bytes);
     const bool direct = algorithm == BoardAlgorithm::kDirect;
     const double windows = std::max(
         1.0, bytes / static_cast<double>(divides_halves(call.kind, algorithm) ? board.part_bytes
-                                                                             : board.half_bytes));
+                                                                              : board.half_bytes));
     if (scatters_first(call.kind, algorithm)) {
         const double others = bytes * (ranks - 1) / ranks;
         if (direct)
-            return 2 * kBeat + 2 * (ranks - 1) * kDirectRead + others * 2 * kDirectByte +
+            return 2 * beat + 2 * (ranks - 1) * kDirectRead + others * 2 * kDirectByte +
                    bytes * kReduceByte;
-        return 2 * windows / ranks * kBeat + kBeat + (2 * others + bytes / ranks) * kCopyByte +
+        return (windows / ranks + 1) * beat + (2 * others + bytes / ranks) * kCopyByte +
                bytes * kReduceByte;
     }
     const double blocks = blocks_of(call.kind, board.ranks);
@@ -50,13 +52,12 @@ double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm al
     const double written = direct ? 0 : bytes * (parts ? blocks : 1);
     const double read = bytes * (is_reduction(call.kind) && !parts ? ranks - 1 : blocks);
     const double per_byte = direct ? kDirectByte : is_reduction(call.kind) ? 0 : kCopyByte;
-    return (direct ? 2 : windows) * kBeat + (direct ? (ranks - 1) * kDirectRead : 0) +
+    return (direct ? 2 : windows) * beat + (direct ? (ranks - 1) * kDirectRead : 0) +
            written * kCopyByte + read * per_byte +
            (is_reduction(call.kind) ? (read + bytes) * kReduceByte : 0);
 }
 
 bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
-    // Where ranks do not know each other's lengths, kDirect still sends short blocks over the board.
     if (algorithm == BoardAlgorithm::kDirect) return board.reads_directly;
     if (algorithm == BoardAlgorithm::kTwoShot) return kind == CollectiveKind::kAllReduce;
     return true;
@@ -68,8 +69,7 @@ std::vector<BoardCandidate> board_candidates(const BoardShape& board, const Boar
     std::vector<BoardCandidate> found;
     for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
         if (!can_make(board, call.kind, algorithm)) continue;
-        const bool favoured = is_per_pair(call.kind) && algorithm == BoardAlgorithm::kDirect;
-        found.push_back({algorithm, favoured ? 0 : predict(board, call, algorithm)});
+        found.push_back({algorithm, predict(board, call, algorithm)});
     }
     std::stable_sort(
         found.begin(), found.end(),
@@ -80,8 +80,8 @@ std::vector<BoardCandidate> board_candidates(const BoardShape& board, const Boar
 BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
     const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
     if (algorithm == BoardAlgorithm::kDirect) {
-        const auto parts = static_cast<std::size_t>(
-            scatters_first(call.kind, algorithm) ? board.ranks : 1);
+        const auto parts =
+            static_cast<std::size_t>(scatters_first(call.kind, algorithm) ? board.ranks : 1);
         const std::size_t all = (call.count + parts - 1) / parts;
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.algorithm = algorithm,

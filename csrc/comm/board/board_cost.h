@@ -14,6 +14,7 @@ struct BoardShape {
     std::size_t half_bytes = 0;
     std::size_t part_bytes = 0;
     bool reads_directly = false;
+    bool crowded = false;
 };
 
 struct BoardCall {

@@ -43,8 +43,8 @@ std::size_t BoardExecution::count_beats() const {
     const std::size_t count = std::max(longest(operands.inputs), longest(operands.outputs));
     const auto ranks = static_cast<std::size_t>(board_->ranks());
     const std::size_t window = task_.plan.window;
-    const std::size_t windows = std::max<std::size_t>(
-        quotient_up(count, scatters_first_ ? window * ranks : window), 1);
+    const std::size_t windows =
+        std::max<std::size_t>(quotient_up(count, scatters_first_ ? window * ranks : window), 1);
     return scatters_first_ ? 2 * windows : windows;
 }
 
@@ -73,36 +73,56 @@ Result<bool> BoardExecution::give(bool& moved) {
         return free;
     }
     if (beat_ == 0) board_->set_header(now(), task_.header);
-    for (Rank reader = 0; reader < board_->ranks(); ++reader)
-        if (reader != board_->self()) give_piece(reader);
-    if (now_does_.give == Give::kWhole) give_data(board_->self(), outgoing(board_->self()));
+    if (now_does_.give == Give::kWhole)
+        give_whole();
+    else
+        give_parts();
     board_->post(now(), now_does_.to_root ? task_.header.root : Board::kEverybody);
     moved = true;
     return true;
 }
 
-/// Where a reader finds this rank's memory, and where only the two of them know it, its length.
-void BoardExecution::give_piece(Rank reader) {
-    const Span span = outgoing(reader);
-    if (is_direct() || (beat_ == 0 && is_per_pair(kind()))) {
-        const std::vector<Block>& blocks = task_.operands->inputs;
-        const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
-        const std::size_t bytes = is_per_pair(kind())
-                                      ? blocks[index].count * task_.operands->element_bytes
-                                      : span.bytes;
-        board_->own_pieces(now())[static_cast<std::size_t>(reader)] = {
-            reinterpret_cast<std::uint64_t>(span.data), bytes};
-    }
-    if (now_does_.give == Give::kParts) give_data(reader, span);
-}
-
-void BoardExecution::give_data(Rank reader, const Span& span) {
+void BoardExecution::give_whole() {
+    const Span span = outgoing(board_->self());
+    for (Rank reader = 0; reader < board_->ranks(); ++reader) set_piece(reader, span);
     if (goes_directly(span.bytes)) {
         lends_memory_ = true;
         return;
     }
-    const std::size_t offset = now_does_.give == Give::kParts ? offset_for(reader) : 0;
-    copy_bytes(board_->own_half(now()) + offset, span.data, span.bytes);
+    copy_bytes(board_->make_room(now(), 1, span.bytes), span.data, span.bytes);
+}
+
+void BoardExecution::give_parts() {
+    std::size_t most = 0;
+    for (Rank reader = 0; reader < board_->ranks(); ++reader) {
+        const Span span = outgoing(reader);
+        set_piece(reader, span);
+        if (reader == board_->self()) continue;
+        if (goes_directly(span.bytes))
+            lends_memory_ = true;
+        else
+            most = std::max(most, span.bytes);
+    }
+    const auto parts = static_cast<std::size_t>(board_->ranks());
+    std::byte* const room = board_->make_room(now(), parts, most);
+    for (Rank reader = 0; reader < board_->ranks(); ++reader) {
+        const Span span = outgoing(reader);
+        if (reader != board_->self() && !goes_directly(span.bytes))
+            copy_bytes(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
+                       span.bytes);
+    }
+}
+
+/// Where a reader finds this rank's memory, and where only the two of them know it, its length.
+void BoardExecution::set_piece(Rank reader, const Span& span) {
+    const bool tells_length = beat_ == 0 && is_per_pair(kind());
+    if (!is_direct() && !tells_length) return;
+    const std::vector<Block>& blocks = task_.operands->inputs;
+    const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
+    const std::size_t bytes =
+        tells_length ? blocks[index].count * task_.operands->element_bytes : span.bytes;
+    board_->own_pieces(now())[static_cast<std::size_t>(reader)] = {
+        reinterpret_cast<std::uint64_t>(span.data), bytes};
 }
 
 bool BoardExecution::goes_directly(std::size_t bytes) const {
@@ -156,10 +176,11 @@ Status BoardExecution::copy_from(Rank giver) const {
     const Span to = incoming(giver);
     if (to.bytes == 0) return Status::ok();
     if (goes_directly(to.bytes))
-        return board_->read_directly(giver,
-                                     board_->piece(giver, now(), board_->self()).address,
+        return board_->read_directly(giver, board_->piece(giver, now(), board_->self()).address,
                                      {to.data, to.bytes});
-    copy_bytes(to.data, board_->half(giver, now()) + offset_of_own(), to.bytes);
+    PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
+                          board_->part(giver, now(), own_part(), to.bytes));
+    copy_bytes(to.data, from, to.bytes);
     return Status::ok();
 }
 
@@ -177,10 +198,12 @@ void BoardExecution::keep_own() const {
 Status BoardExecution::reduce() {
     const Span to = incoming(board_->self());
     contributions_.clear();
-    for (Rank rank = 0; rank < board_->ranks(); ++rank)
-        contributions_.push_back(rank == board_->self()
-                                     ? own_contribution().data
-                                     : board_->half(rank, now()) + offset_of_own());
+    for (Rank rank = 0; rank < board_->ranks(); ++rank) {
+        contributions_.push_back(own_contribution().data);
+        if (rank == board_->self()) continue;
+        PCCL_ASSIGN_OR_RETURN(contributions_.back(),
+                              board_->part(rank, now(), own_part(), to.bytes));
+    }
     task_.reduction.apply(to.data, contributions_, to.bytes / task_.operands->element_bytes);
     return Status::ok();
 }
@@ -188,7 +211,8 @@ Status BoardExecution::reduce() {
 Status BoardExecution::reduce_directly() {
     const std::size_t unit = task_.operands->element_bytes;
     const auto ranks = static_cast<std::size_t>(board_->ranks());
-    const std::size_t block = std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
+    const std::size_t block =
+        std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
     if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
     const Span to = incoming(board_->self());
     for (std::size_t done = 0; done < to.bytes; done += block) {
@@ -255,9 +279,8 @@ BoardExecution::Span BoardExecution::outgoing(Rank reader) const {
         if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_->self());
         return part_of(operands.inputs[0], reader);
     }
-    return window_of(operands.inputs[now_does_.give == Give::kWhole
-                                         ? 0
-                                         : static_cast<std::size_t>(reader)]);
+    return window_of(
+        operands.inputs[now_does_.give == Give::kWhole ? 0 : static_cast<std::size_t>(reader)]);
 }
 
 /// What comes from `giver`; of reductions, what they result in.
@@ -272,10 +295,6 @@ BoardExecution::Span BoardExecution::own_contribution() const {
     const std::vector<Block>& inputs = task_.operands->inputs;
     if (scatters_first_) return part_of(inputs[0], board_->self());
     return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_->self())]);
-}
-
-std::size_t BoardExecution::offset_for(Rank reader) const {
-    return static_cast<std::size_t>(reader) * board_->part_bytes();
 }
 
 }  // namespace pccl::comm

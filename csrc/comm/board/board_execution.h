@@ -49,8 +49,9 @@ class BoardExecution {
     /// False where it has to wait.
     Result<bool> step(bool& moved);
     Result<bool> give(bool& moved);
-    void give_piece(Rank reader);
-    void give_data(Rank reader, const Span& span);
+    void give_whole();
+    void give_parts();
+    void set_piece(Rank reader, const Span& span);
     Result<bool> take(bool& moved);
     Status check(Rank source) const;
     Status copy_from(Rank source) const;
@@ -63,9 +64,7 @@ class BoardExecution {
     [[nodiscard]] schedule::CollectiveKind kind() const {
         return static_cast<schedule::CollectiveKind>(task_.header.kind);
     }
-    [[nodiscard]] bool is_direct() const {
-        return task_.plan.algorithm == BoardAlgorithm::kDirect;
-    }
+    [[nodiscard]] bool is_direct() const { return task_.plan.algorithm == BoardAlgorithm::kDirect; }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
     [[nodiscard]] std::size_t source_count() const;
@@ -75,10 +74,7 @@ class BoardExecution {
     [[nodiscard]] Span outgoing(Rank reader) const;
     [[nodiscard]] Span incoming(Rank giver) const;
     [[nodiscard]] Span own_contribution() const;
-    [[nodiscard]] std::size_t offset_for(Rank reader) const;
-    [[nodiscard]] std::size_t offset_of_own() const {
-        return now_does_.takes_parts ? offset_for(board_->self()) : 0;
-    }
+    [[nodiscard]] Rank own_part() const { return now_does_.takes_parts ? board_->self() : 0; }
 
     Board* board_ = nullptr;
     Task task_;

@@ -93,8 +93,8 @@ Status ShmTransport::reaches(const std::string& address) const {
     return Status::unavailable("the peer is on another host or in another network namespace");
 }
 
-Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkRequest& request,
-                                    Use use, const Secret& secret, Deadline deadline) {
+Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkRequest& request, Use use,
+                                    const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     Introduction introduction{.request = request};
     introduction.purpose[0] = static_cast<std::uint8_t>(use);
@@ -133,8 +133,7 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
         PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
                               dial(request.addresses[static_cast<std::size_t>(rank)], link,
                                    Use::kRegion, secret, deadline));
-        const Status offered =
-            region->offer(rank, std::move(socket), waiter_.handles(), deadline);
+        const Status offered = region->offer(rank, std::move(socket), waiter_.handles(), deadline);
         if (!offered.is_ok()) return blame(offered, rank);
     }
     PCCL_TRY(region->complete(deadline));
@@ -181,11 +180,10 @@ Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) 
     if (ranks < 2 || arrival.request.destination < 1 || arrival.request.destination >= ranks)
         return Status::invalid_argument("a region for a rank that is not in its group");
     const int socket = arrival.socket.get();
-    PCCL_ASSIGN_OR_RETURN(auto region,
-                          Region::accept(arrival.socket, waiter_.handles(),
-                                         {.bytes = region_bytes(ranks),
-                                          .rank = arrival.request.destination,
-                                          .ranks = ranks}));
+    PCCL_ASSIGN_OR_RETURN(auto region, Region::accept(arrival.socket, waiter_.handles(),
+                                                      {.bytes = region_bytes(ranks),
+                                                       .rank = arrival.request.destination,
+                                                       .ranks = ranks}));
     if (region == nullptr) return false;
     server_->unwatch(socket);
     acceptor.accepted_region(arrival.request, std::move(region));
@@ -199,8 +197,8 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::map(std::move(descriptors.front()),
                                                     ring_bytes(arrival.request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));
-    PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(arrival.socket.get(), kWelcome,
-                                                                 waiter_.handles()));
+    PCCL_ASSIGN_OR_RETURN(const bool sent,
+                          sys::send_descriptors(arrival.socket.get(), kWelcome, waiter_.handles()));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
     auto wire = std::make_unique<PeerWire>(arrival.request.source, std::move(arrival.socket),

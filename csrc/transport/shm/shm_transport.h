@@ -68,8 +68,8 @@ class PCCL_API ShmTransport final : public Transport {
     std::list<Arrival> arrivals_;
 };
 
-/// Bytes of the region of a group of `ranks`: near 16 MiB, from 2 MiB for each rank of a small group
-/// to 64 KiB for each rank of a large one. Pages are allocated when they are first used.
+/// Bytes of the region of a group of `ranks`: near 16 MiB, from 2 MiB for each rank of a small
+/// group to 64 KiB for each rank of a large one. Pages are allocated when they are first used.
 [[nodiscard]] PCCL_API std::size_t region_bytes(int ranks);
 
 /// Whether two addresses of ShmTransports are of one host.

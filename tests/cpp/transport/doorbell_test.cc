@@ -121,7 +121,8 @@ TEST(RemoteDoorbellTest, SeesTheEndOfTheProcess) {
     }
     const UniqueFd here(handover[0]);
     const UniqueFd there(handover[1]);
-    auto handles = transport::receive_parcel(here.get(), std::byte{'D'}, Deadline::after(kPatience));
+    auto handles =
+        transport::receive_parcel(here.get(), std::byte{'D'}, Deadline::after(kPatience));
     ASSERT_TRUE(handles.is_ok()) << handles.status().to_string();
     const auto bell = RemoteDoorbell::adopt(*handles);
     ASSERT_TRUE(bell.is_ok()) << bell.status().to_string();
