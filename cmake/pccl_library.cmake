@@ -11,9 +11,11 @@ target_link_options(
   PRIVATE
     # With this a static libcrypto (PCCL_DEPS_DIR) stays inside, too.
     -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libpccl.map
-    # A missing definition is an error here, not at import; sanitizer runtimes are resolved later.
-    $<$<STREQUAL:${PCCL_SANITIZE},>:-Wl,--no-undefined>
 )
+if(NOT PCCL_SANITIZE)
+  # A missing definition is an error here, not at import; sanitizer runtimes are resolved later.
+  target_link_options(pccl PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(
   pccl
   PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}

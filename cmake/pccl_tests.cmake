@@ -35,6 +35,34 @@ foreach(room base abi sys topo schedule transport netconf capsule kernels cluste
 endforeach()
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
 
+# The collectives once more, by ways that the cost model does not choose between threads of one host:
+# a schedule over links, and the board's other algorithms.
+function(pccl_test_algorithm name)
+  list(JOIN ARGN "," algorithms)
+  add_test(NAME comm_${name} COMMAND pccl_comm_test --gtest_filter=Shm/CollectiveTest*:UnevenCollectivesTest*)
+  set_tests_properties(
+    comm_${name} PROPERTIES TIMEOUT 600 LABELS cpu ENVIRONMENT "PCCL_ALGORITHM=${algorithms}"
+  )
+endfunction()
+set(links_per_pair gather=one_shot scatter=one_shot all_to_all=one_shot)
+pccl_test_algorithm(
+  rings all_reduce=ring all_gather=ring reduce_scatter=ring broadcast=ring reduce=ring
+  ${links_per_pair}
+)
+pccl_test_algorithm(
+  trees all_reduce=double_binary_tree broadcast=binomial reduce=binomial ${links_per_pair}
+)
+pccl_test_algorithm(
+  all_pairs all_reduce=two_shot all_gather=one_shot reduce_scatter=one_shot broadcast=one_shot
+  reduce=one_shot ${links_per_pair}
+)
+set(kinds all_reduce all_gather reduce_scatter broadcast reduce gather scatter all_to_all)
+foreach(algorithm one_shot direct)
+  list(TRANSFORM kinds APPEND "=shm_${algorithm}" OUTPUT_VARIABLE choices)
+  pccl_test_algorithm(shm_${algorithm} ${choices})
+endforeach()
+pccl_test_algorithm(shm_two_shot all_reduce=shm_two_shot)
+
 # The C++ example links libpccl.so alone, so it also tests what that exports; two ranks meet in a file.
 add_executable(example_all_reduce ${PROJECT_SOURCE_DIR}/examples/all_reduce.cc)
 target_link_libraries(example_all_reduce PRIVATE pccl pccl_flags)

@@ -194,7 +194,7 @@ def groups_end_with_work_in_flight(rank: int, world_size: int) -> None:
     wait_for_all("started")
     dist.destroy_process_group(group)
     for work in works:
-        with pytest.raises(RuntimeError, match="shut down|has left the group"):
+        with pytest.raises(RuntimeError, match=r"shut down|has left the group"):
             work.wait()
     wait_for_all("ended")
 

@@ -8,8 +8,7 @@
 // shared memory as in R. Graham and G. Shipman, "MPI Support for Multi-core Architectures", 2008.)
 //
 // Positions count beats, collective by collective, the same on all ranks; a rank may skip beats
-// that hold nothing for anybody. One thread at a time may use a board; abort() alone may come from
-// any.
+// that hold nothing for anybody. One thread at a time may use a board.
 #pragma once
 
 #include <array>

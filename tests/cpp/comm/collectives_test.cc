@@ -190,7 +190,7 @@ TEST_P(CollectiveTest, AsynchronousOperationsKeepTheirOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Shm, CollectiveTest,
                          testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
-                                          testing::Values(0, 1, 17, 1000, 100'003)));
+                                          testing::Values(0, 1, 17, 1000, 100'003, 700'001)));
 
 TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
     run_ranks({.size = 3}, [](Communicator& comm) {

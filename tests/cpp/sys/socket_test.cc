@@ -206,7 +206,7 @@ std::size_t open_descriptors() {
 
 TEST(DescriptorsTest, TooManyAreRefusedAtBothEnds) {
     const Connection pair = connected(unix_address("many"));
-    const std::array<int, 20> many{};
+    const std::array<int, kMostDescriptors + 20> many{};
     EXPECT_EQ(send_descriptors(pair.client.get(), std::byte{1}, many).status().code(),
               StatusCode::kInvalidArgument);
 
