@@ -1,7 +1,7 @@
 // Python objects that expose memory (numpy arrays, bytearrays, memoryviews) as blocks.
 #pragma once
 
-#include <Python.h>
+#include <pybind11/pybind11.h>
 
 #include <memory>
 #include <optional>
@@ -29,6 +29,17 @@ class Buffers {
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
 
    private:
+    struct Memory {
+        std::byte* data = nullptr;
+        std::size_t bytes = 0;
+        DataType type = DataType::kBytes;
+    };
+
+    /// A numpy array's, without a detour; nullopt for what has to go through the buffer protocol.
+    static std::optional<Memory> memory_of_array(PyObject* object, Access access);
+    Memory memory_of_view(PyObject* object, Access access);
+
+    std::vector<pybind11::object> arrays_;
     // On the heap each: what owns the memory may point into its Py_buffer.
     std::vector<std::unique_ptr<Py_buffer>> views_;
     std::optional<DataType> type_;

@@ -80,8 +80,15 @@ struct PyCommunicator::Call {
     Rank root = 0;
     ReduceOp op = ReduceOp::kSum;
     Buffers buffers{};
-    std::vector<comm::Block> inputs{};
-    std::vector<comm::Block> outputs{};
+    std::vector<comm::Block>& inputs = cleared_blocks(0);
+    std::vector<comm::Block>& outputs = cleared_blocks(1);
+
+    /// Kept from call to call: a thread reads the arguments of one call at a time.
+    static std::vector<comm::Block>& cleared_blocks(std::size_t side) {
+        thread_local std::array<std::vector<comm::Block>, 2> kept;
+        kept.at(side).clear();
+        return kept.at(side);
+    }
 
     void read(const py::object& object) {
         inputs.push_back(buffers.add(object.ptr(), Access::kRead));
@@ -146,11 +153,10 @@ auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome 
         throw_unless_ok(event.status());
         return hand_out(std::move(event), std::move(call.buffers), options);
     }
-    Status status;
-    {
-        const py::gil_scoped_release released;
-        status = communicator_->run(call.collective(), timeout_of(options.timeout));
-    }
+    // What py::gil_scoped_release does besides takes as long as a small collective.
+    PyThreadState* const state = PyEval_SaveThread();
+    const Status status = communicator_->run(call.collective(), timeout_of(options.timeout));
+    PyEval_RestoreThread(state);
     throw_unless_ok(status);
     return py::none();
 }

@@ -33,16 +33,37 @@ Deadline Group::deadline(OptionalTimeout timeout) const {
 }
 
 Status Group::run(const Collective& collective, OptionalTimeout timeout) {
-    PCCL_ASSIGN_OR_RETURN(auto operation, enqueue(collective, timeout));
-    Status status = help(*operation, Until::kDone, Deadline::never());
-    const std::lock_guard lock(mutex_);
-    operation->release_group();  // the group must not keep itself alive
+    PCCL_TRY(check(collective));
+    std::unique_lock lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
+    operation->begin(nullptr, deadline(timeout));
+    if (!collectives_.empty() || !try_at_once(*operation)) {
+        collectives_.push_back(operation);
+        lock.unlock();
+        PCCL_TRY(help(*operation, Until::kDone, Deadline::never()));
+        lock.lock();
+    }
     spare_ = std::move(operation);
-    return status;
+    return Status::ok();
+}
+
+/// Most collectives of a board are done at the first try, with nothing in the queue.
+bool Group::try_at_once(CollectiveOperation& operation) {
+    if (connections_.board() == nullptr) return false;
+    bool moved = false;
+    const Result<bool> done = operation.advance(connections_, moved);
+    return done.is_ok() && *done;
 }
 
 Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
-    PCCL_ASSIGN_OR_RETURN(const auto operation, enqueue(collective, timeout));
+    PCCL_TRY(check(collective));
+    std::shared_ptr<CollectiveOperation> operation;
+    {
+        const std::lock_guard lock(mutex_);
+        PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
+        operation->begin(shared_from_this(), deadline(timeout));
+        collectives_.push_back(operation);
+    }
     leave_to_background(operation);
     return Event(operation);
 }
@@ -78,14 +99,11 @@ std::shared_ptr<CollectiveOperation> Group::take_spare() {
     return std::make_shared<CollectiveOperation>();
 }
 
-Result<std::shared_ptr<CollectiveOperation>> Group::enqueue(const Collective& collective,
-                                                            OptionalTimeout timeout) {
-    PCCL_TRY(check(collective));
+Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (runtime_.is_forked())
         return Status::unavailable(concat("group ", name_,
                                           " belongs to the parent of this forked process; "
                                           "make a new group here, in a process started by spawn"));
-    const std::lock_guard lock(mutex_);
     if (!broken_.is_ok()) return broken_;
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
@@ -94,8 +112,6 @@ Result<std::shared_ptr<CollectiveOperation>> Group::enqueue(const Collective& co
     operation->prepare(collective,
                        {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
                        size_);
-    operation->begin(shared_from_this(), deadline(timeout));
-    collectives_.push_back(operation);
     return operation;
 }
 

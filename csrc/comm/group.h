@@ -62,14 +62,14 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
    private:
     using OperationPtr = std::shared_ptr<Operation>;
 
-    Result<std::shared_ptr<CollectiveOperation>> enqueue(const Collective& collective,
-                                                         OptionalTimeout timeout);
     [[nodiscard]] Status check(const Collective& collective) const;
     [[nodiscard]] Deadline deadline(OptionalTimeout timeout) const;
     std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
 
     // Under mutex_:
+    Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
+    bool try_at_once(CollectiveOperation& operation);
     Status advance_collectives(bool& moved);
     Status too_late(const Operation& operation) const;
     void end_collective(Status status);

@@ -9,18 +9,18 @@ void Operation::begin(std::shared_ptr<Group> group, Deadline deadline) {
     deadline_ = deadline;
     status_ = Status::ok();
     source_ = kNoRank;
-    timing_ = {system_clock().now(), {}, {}};
+    if (group_ != nullptr) timing_ = {system_clock().now(), {}, {}};
     done_.store(false, std::memory_order_relaxed);
 }
 
 void Operation::mark_started() {
-    if (timing_.started == TimePoint{}) timing_.started = system_clock().now();
+    if (group_ != nullptr && timing_.started == TimePoint{}) timing_.started = system_clock().now();
 }
 
 void Operation::finish(Status status, Rank source) {
     status_ = std::move(status);
     source_ = source;
-    timing_.finished = system_clock().now();
+    if (group_ != nullptr) timing_.finished = system_clock().now();
     const std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);
 }

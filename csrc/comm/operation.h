@@ -52,12 +52,9 @@ class Operation {
     void notify();
     [[nodiscard]] const std::shared_ptr<Group>& group() const { return group_; }
 
-    /// For an operation that is done and that nobody else holds.
-    void release_group() { group_.reset(); }
-
    protected:
-    /// Makes the object ready for a new run; `group` may be null for operations that nobody waits
-    /// for.
+    /// Makes the object ready for a new run. `group` is null for operations that no event speaks
+    /// of; these take no times.
     void begin(std::shared_ptr<Group> group, Deadline deadline);
     void mark_started();
 
