@@ -22,6 +22,7 @@ from support.models import (
     slice_of,
     train,
 )
+from support.torch_names import all_gather_single, reduce_scatter_single
 
 STEPS = 4
 pytestmark = pytest.mark.multiproc
@@ -147,12 +148,12 @@ def scatter_then_gather(_: object, bucket: dist.GradBucket) -> torch.futures.Fut
     flat = bucket.buffer()
     padded = torch.nn.functional.pad(flat, (0, -flat.numel() % world_size))
     part = torch.empty(padded.numel() // world_size)
-    work = dist.reduce_scatter_single(part, padded, async_op=True)
+    work = reduce_scatter_single(part, padded, async_op=True)
 
     def gather(future: torch.futures.Future[list[Tensor]]) -> Tensor:
         future.wait()
         whole = torch.empty_like(padded)
-        dist.all_gather_single(whole, part.div_(world_size))
+        all_gather_single(whole, part.div_(world_size))
         return whole[: flat.numel()]
 
     return work.get_future().then(gather)

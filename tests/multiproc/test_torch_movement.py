@@ -9,6 +9,7 @@ from torch import Tensor
 
 from support.launch import BACKEND, not_on_gloo, run_ranks
 from support.reference import COMPLEX, FLOAT8, FLOATS, MOVABLE
+from support.torch_names import all_gather_single, reduce_scatter_single
 
 COUNTS = (0, 1, 33, 5000)
 TYPES = MOVABLE if BACKEND != "gloo" else (torch.float32, torch.int64, torch.uint8)
@@ -37,7 +38,7 @@ def gathers(rank: int, world_size: int) -> None:
             parts = [torch.empty_like(part) for part in everyone]
             dist.all_gather(parts, everyone[rank])
             whole = torch.empty_like(torch.cat(everyone))
-            dist.all_gather_single(whole, everyone[rank])
+            all_gather_single(whole, everyone[rank])
             assert_same_bits(whole, torch.cat(everyone))
             for part, expected in zip(parts, everyone, strict=True):
                 assert_same_bits(part, expected)
@@ -132,9 +133,9 @@ def empty_tensors_everywhere(rank: int, world_size: int) -> None:
     dist.reduce(empty, 0)
     dist.broadcast(empty, 0)
     dist.all_gather(several, empty)
-    dist.all_gather_single(torch.empty(0, 4), empty)
+    all_gather_single(torch.empty(0, 4), empty)
     dist.reduce_scatter(empty, several)
-    dist.reduce_scatter_single(empty, torch.empty(0, 4))
+    reduce_scatter_single(empty, torch.empty(0, 4))
     dist.all_to_all_single(torch.empty(0, 4), empty)
     dist.gather(empty, several if rank == 0 else None)
     dist.scatter(empty, several if rank == 0 else None)
@@ -172,7 +173,7 @@ def gathers_into_strided_outputs(rank: int, world_size: int) -> None:
     parts = [torch.zeros(3, 8).t()[::2] for _ in range(world_size)]
     dist.all_gather(parts, mine)
     whole = torch.zeros(4 * world_size, 6)[:, ::2]
-    dist.all_gather_single(whole, mine)
+    all_gather_single(whole, mine)
     for other, part in enumerate(parts):
         expected = (torch.arange(12.0) + other).view(3, 4).t()
         assert torch.equal(part, expected)
@@ -182,7 +183,7 @@ def gathers_into_strided_outputs(rank: int, world_size: int) -> None:
 def scatters_and_exchanges_strided(rank: int, world_size: int) -> None:
     blocks = torch.arange(4.0 * world_size).view(4, world_size).t()
     mine = torch.zeros(8)[::2]
-    dist.reduce_scatter_single(mine, blocks)
+    reduce_scatter_single(mine, blocks)
     assert torch.equal(mine, world_size * blocks[rank])
 
     exchanged = torch.zeros(world_size, 8)[:, ::2]
@@ -227,11 +228,11 @@ def outputs_that_share_memory(rank: int, world_size: int) -> None:
 
     in_place = torch.zeros(world_size, 4)
     in_place[rank] = rank
-    dist.all_gather_single(in_place, in_place[rank])
+    all_gather_single(in_place, in_place[rank])
     assert torch.equal(in_place[:, 0], torch.arange(float(world_size)))
 
     blocks = torch.ones(world_size, 4)
-    dist.reduce_scatter_single(blocks[rank], blocks)
+    reduce_scatter_single(blocks[rank], blocks)
     assert torch.equal(blocks[rank], torch.full((4,), float(world_size)))
 
 
@@ -240,7 +241,7 @@ def coalesced_gathers_and_scatters(rank: int, world_size: int) -> None:
     outputs = [torch.empty(size * world_size) for size in sizes]
     with dist._coalescing_manager():
         for size, output in zip(sizes, outputs, strict=True):
-            dist.all_gather_single(output, torch.full((size,), float(rank)))
+            all_gather_single(output, torch.full((size,), float(rank)))
     for size, output in zip(sizes, outputs, strict=True):
         expected = torch.arange(float(world_size)).repeat_interleave(size)
         assert torch.equal(output, expected)
@@ -248,7 +249,7 @@ def coalesced_gathers_and_scatters(rank: int, world_size: int) -> None:
     parts = [torch.empty(size) for size in sizes]
     with dist._coalescing_manager(async_ops=True) as coalescing:
         for size, part in zip(sizes, parts, strict=True):
-            dist.reduce_scatter_single(part, torch.ones(size * world_size))
+            reduce_scatter_single(part, torch.ones(size * world_size))
     coalescing.wait()
     for size, part in zip(sizes, parts, strict=True):
         assert torch.equal(part, torch.full((size,), float(world_size)))
@@ -257,9 +258,9 @@ def coalesced_gathers_and_scatters(rank: int, world_size: int) -> None:
 def refuses_types_that_do_not_match(rank: int, world_size: int) -> None:
     """Found before anything is sent: the group goes on."""
     with pytest.raises((ValueError, RuntimeError, TypeError)):
-        dist.all_gather_single(torch.empty(2 * world_size, dtype=torch.float64), torch.ones(2))
+        all_gather_single(torch.empty(2 * world_size, dtype=torch.float64), torch.ones(2))
     with pytest.raises((ValueError, RuntimeError)):
-        dist.all_gather_single(torch.empty(2 * world_size + 1), torch.ones(2))
+        all_gather_single(torch.empty(2 * world_size + 1), torch.ones(2))
     with pytest.raises((ValueError, RuntimeError)):
         dist.all_to_all_single(torch.empty(4), torch.ones(4), [1] * world_size, [9] * world_size)
     value = torch.ones(1)

@@ -18,6 +18,7 @@ from support.reference import (
     reduced,
     seeded_input,
 )
+from support.torch_names import reduce_scatter_single
 
 COUNTS = (0, 1, 17, 1000)
 LARGE = 300_007  # several chunks and a remainder
@@ -78,7 +79,7 @@ def reduce_scatters(rank: int, world_size: int) -> None:
         blocks = [block.clone() for block in inputs[rank].chunk(world_size)]
         dist.reduce_scatter(from_list, blocks, OPS[op])
         assert_reduces(from_list, op, expected, "reduce_scatter")
-        dist.reduce_scatter_single(from_tensor, inputs[rank], OPS[op])
+        reduce_scatter_single(from_tensor, inputs[rank], OPS[op])
         assert_reduces(from_tensor, op, expected, "reduce_scatter_single")
 
 
@@ -102,7 +103,7 @@ def premultiplied_sums(rank: int, world_size: int) -> None:
             mine, mine_too = inputs[rank].clone(), torch.empty(100).to(dtype)
             dist.all_reduce(mine, op)
             assert_reduces(mine, "sum", scaled, "premultiplied all_reduce")
-            dist.reduce_scatter_single(mine_too, inputs[rank].repeat(world_size), op)
+            reduce_scatter_single(mine_too, inputs[rank].repeat(world_size), op)
             assert_reduces(mine_too, "sum", scaled, "premultiplied reduce_scatter")
 
 
