@@ -1,17 +1,15 @@
 #include "csrc/schedule/schedule.h"
 
-#include <sstream>
+#include "csrc/base/text.h"
 
 namespace pccl::schedule {
 namespace {
 
-std::ostream& operator<<(std::ostream& out, const Slice& slice) {
-    return out << to_string(slice.buffer) << '[' << slice.offset << '+' << slice.count << ']';
+std::string to_string(const Slice& slice) {
+    return concat(to_string(slice.buffer), "[", slice.offset, "+", slice.count, "]");
 }
 
-std::ostream& operator<<(std::ostream& out, const Port& port) {
-    return out << port.peer << '/' << port.channel;
-}
+std::string to_string(const Port& port) { return concat(port.peer, "/", port.channel); }
 
 }  // namespace
 
@@ -92,33 +90,30 @@ int blocks(CollectiveKind kind, Buffer buffer, int ranks) {
 }
 
 std::string to_string(const Step& step) {
-    std::ostringstream out;
-    out << to_string(step.action);
-    if (step.src.count > 0) out << ' ' << step.src;
-    if (step.dst.count > 0) out << (step.src.count > 0 ? " -> " : " ") << step.dst;
-    if (step.from.is_used()) out << " from " << step.from;
-    if (step.to.is_used()) out << " to " << step.to;
-    for (const Dependency& after : step.after) {
-        out << " after " << after.lane << ':' << after.step;
-    }
-    return std::move(out).str();
+    std::string text(to_string(step.action));
+    if (step.src.count > 0) text += concat(" ", to_string(step.src));
+    if (step.dst.count > 0) text += concat(step.src.count > 0 ? " -> " : " ", to_string(step.dst));
+    if (step.from.is_used()) text += concat(" from ", to_string(step.from));
+    if (step.to.is_used()) text += concat(" to ", to_string(step.to));
+    for (const Dependency& after : step.after)
+        text += concat(" after ", after.lane, ":", after.step);
+    return text;
 }
 
 std::string to_string(const Schedule& schedule) {
-    std::ostringstream out;
     const Shape& shape = schedule.shape;
-    out << schedule.name << ": " << to_string(shape.kind) << ", " << shape.ranks << " ranks, root "
-        << shape.root << ", " << shape.chunks << " chunks, " << shape.slots << " slots\n";
+    std::string text =
+        concat(schedule.name, ": ", to_string(shape.kind), ", ", shape.ranks, " ranks, root ",
+               shape.root, ", ", shape.chunks, " chunks, ", shape.slots, " slots\n");
     for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
         const Program& program = schedule.programs[rank];
         for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
-            for (std::size_t step = 0; step < program.lanes[lane].size(); ++step) {
-                out << "rank " << rank << " lane " << lane << " step " << step << ": "
-                    << to_string(program.lanes[lane][step]) << '\n';
-            }
+            for (std::size_t step = 0; step < program.lanes[lane].size(); ++step)
+                text += concat("rank ", rank, " lane ", lane, " step ", step, ": ",
+                               to_string(program.lanes[lane][step]), "\n");
         }
     }
-    return std::move(out).str();
+    return text;
 }
 
 }  // namespace pccl::schedule

@@ -61,7 +61,9 @@ void LoopbackFabric::kill(int process) {
     if (const auto found = find(process)) found->die();
 }
 
-std::string LoopbackFabric::prefix() const { return concat("v1;", ::getpid(), ";", this, ";"); }
+std::string LoopbackFabric::prefix() const {
+    return concat("v1;", ::getpid(), ";", reinterpret_cast<std::uintptr_t>(this), ";");
+}
 
 std::shared_ptr<Process> LoopbackFabric::find(int process) {
     const std::lock_guard lock(mutex_);
