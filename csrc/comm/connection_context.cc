@@ -64,6 +64,7 @@ Status ConnectionContext::open_board(Deadline deadline) {
         backoff.pause();
     }
     if (board_->is_crowded()) runtime_.waiter()->set_crowded(true);
+    if (board_->leaves_barriers_to_sleepers()) runtime_.waiter()->take_barriers();
     log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " shares memory with ",
         self_.size - 1, " ranks of this host",
         board_->reads_directly() ? ", which read each other's memory directly" : "");

@@ -18,6 +18,7 @@
 
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/memory_barrier.h"
 
 namespace pccl::transport {
 namespace {
@@ -143,6 +144,7 @@ void Waiter::unwatch(int fd) {
 
 std::uint32_t Waiter::prepare() {
     page_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (barriers_.load(std::memory_order_relaxed)) sys::process_barrier();
     return page_->sequence.load(std::memory_order_seq_cst);
 }
 

@@ -82,6 +82,8 @@ class PCCL_API Waiter {
     void wake();
     /// Whether processes that wait for each other outnumber their cores.
     void set_crowded(bool crowded) { crowded_.store(crowded, std::memory_order_relaxed); }
+    /// From now on prepare() passes a barrier in all processes: peers ring without one.
+    void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] bool is_crowded() const { return crowded_.load(std::memory_order_relaxed); }
     /// The epoll set: readable when a watched socket has news. For nesting in another set.
     [[nodiscard]] int epoll_fd() const { return epoll_.get(); }
@@ -98,6 +100,7 @@ class PCCL_API Waiter {
     DoorbellPage* page_ = nullptr;
     std::atomic<int> watched_{0};
     std::atomic<bool> crowded_{false};
+    std::atomic<bool> barriers_{false};
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 

@@ -9,6 +9,7 @@
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/memory_barrier.h"
 #include "csrc/sys/process_memory.h"
 
 namespace pccl::comm {
@@ -72,6 +73,7 @@ Result<bool> Board::open() {
         progress.probe = probe_;
         progress.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
         progress.cores = sys::usable_cores();
+        progress.joins_barriers = sys::join_process_barriers();
         enter(State::kAttached);
     }
     if (state_ == State::kAttached) {
@@ -82,6 +84,8 @@ Result<bool> Board::open() {
     PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kCopies));
     if (!all) return false;
     spins_ = outnumbers_cores() ? 0 : kSpins;
+    // Where ranks take turns on a core, they sleep all the time.
+    posts_with_barrier_ = is_crowded() || !all_join_barriers();
     reads_directly_ = true;
     for (Rank rank = 0; rank < ranks_; ++rank)
         reads_directly_ &= segment(rank).progress.state.load() == State::kReadsDirectly;
@@ -112,6 +116,12 @@ bool Board::can_read_all() const {
         if (!read.is_ok() || seen != progress.probe) return false;
     }
     return true;
+}
+
+bool Board::all_join_barriers() const {
+    bool all = true;
+    for (Rank rank = 0; rank < ranks_; ++rank) all &= segment(rank).progress.joins_barriers;
+    return all;
 }
 
 bool Board::outnumbers_cores() const {
@@ -148,8 +158,8 @@ Status Board::farewell_of(Rank rank) const {
 }
 
 void Board::announce() {
-    // This rank stores its news and then looks who waits; they say so and then look for news. All
-    // four are sequentially consistent, so that one side sees the other.
+    // This rank stores its news and then looks who waits; they say so and then look for news. With
+    // a barrier between the two on both sides, one sees the other.
     const auto own = static_cast<std::uint32_t>(self_) + 1;
     for (Rank rank = 0; rank < ranks_; ++rank)
         if (awaited_by(rank).load(std::memory_order_seq_cst) == own) region_->ring(rank);
@@ -235,7 +245,17 @@ Result<const std::byte*> Board::part(Rank rank, Position at, Rank part, std::siz
 
 void Board::post(Position at, Rank reader) {
     posted_[half_of(at)] = {at, reader};
-    line(self_, at).posted.store(at, std::memory_order_seq_cst);
+    publish(line(self_, at).posted, at);
+}
+
+void Board::publish(std::atomic<Position>& counter, Position at) {
+    if (posts_with_barrier_) {
+        counter.store(at, std::memory_order_seq_cst);
+    } else {
+        counter.store(at, std::memory_order_release);
+        // The barrier is the sleeper's; only the compiler must keep the order here.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
     announce();
 }
 
@@ -271,9 +291,6 @@ Status Board::read_directly(Rank rank, std::uint64_t address, std::span<std::byt
     return Status::peer_lost(rank, concat("rank ", rank, ": ", read.message()));
 }
 
-void Board::have_read(Position at) {
-    segment(self_).progress.read.store(at, std::memory_order_seq_cst);
-    announce();
-}
+void Board::have_read(Position at) { publish(segment(self_).progress.read, at); }
 
 }  // namespace pccl::comm

@@ -61,6 +61,9 @@ class Board {
     }
     /// Whether every rank can read every other's memory directly. Known once open.
     [[nodiscard]] bool reads_directly() const { return reads_directly_; }
+    /// Whether a rank that posts passes no barrier, so that those who wait must pass a
+    /// sys::process_barrier() before they sleep. Known once open.
+    [[nodiscard]] bool leaves_barriers_to_sleepers() const { return !posts_with_barrier_; }
     /// Whether the ranks outnumber the cores that they may run on. Known once open.
     [[nodiscard]] bool is_crowded() const { return spins_ == 0; }
 
@@ -125,6 +128,7 @@ class Board {
         std::uint64_t probe;  // what lies at probe_address
         std::uint64_t probe_address;
         sys::CoreSet cores;
+        bool joins_barriers;
     };
     /// Written once, before the state becomes kGone.
     struct Farewell {
@@ -168,6 +172,9 @@ class Board {
     Result<bool> all_have_reached(State state);
     [[nodiscard]] bool can_read_all() const;
     [[nodiscard]] bool outnumbers_cores() const;
+    [[nodiscard]] bool all_join_barriers() const;
+    /// Publishes a counter of this rank, and wakes those who sleep waiting for it.
+    void publish(std::atomic<Position>& counter, Position at);
     void enter(State state);
     Result<bool> is_read_by_all(const Posted& posted);
     [[nodiscard]] bool has_read(Rank rank, Position at);
@@ -192,6 +199,7 @@ class Board {
     std::uint64_t sequence_ = 0;
     State state_ = State::kAbsent;
     bool reads_directly_ = false;
+    bool posts_with_barrier_ = true;
     Rank awaits_ = kNoRank;
     int idle_ = 0;
     TimePoint looked_{};

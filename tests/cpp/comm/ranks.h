@@ -31,7 +31,7 @@ class MemoryStore final : public Store {
 struct RanksOptions {
     int size = 2;
     transport::TransportFlags transports = transport::TransportKind::kShm;
-    std::chrono::milliseconds timeout{5'000};
+    std::chrono::milliseconds timeout{60'000};
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.
