@@ -73,7 +73,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
                                                              options.size, deadline),
                                              options));
     }
-    const Status met = group->register_remote_infos(std::move(roster), deadline);
+    const Status met = group->register_remote_infos(roster, deadline);
     if (!met.is_ok()) return joined(Result<std::shared_ptr<Communicator>>(met), options);
     return comm;
 }

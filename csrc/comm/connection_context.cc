@@ -31,6 +31,7 @@ bool ConnectionContext::has_board() const {
 
 Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadline deadline) {
     std::vector<std::string> addresses;
+    addresses.reserve(roster_.endpoints.size());
     for (const Endpoint& endpoint : roster_.endpoints)
         addresses.push_back(endpoint.addresses.at(transport::TransportKind::kShm));
     transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);

@@ -21,7 +21,7 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
                     .allowed = options.transports}),
       mailbox_(options.rank, options.size) {}
 
-Status Group::register_remote_infos(Roster roster, Deadline deadline) {
+Status Group::register_remote_infos(const Roster& roster, Deadline deadline) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(connections_.register_remote_infos(roster, deadline));
     selector_.emplace(roster, rank_, connections_.board());

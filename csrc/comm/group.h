@@ -30,7 +30,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options);
 
     /// To be called once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(Roster roster, Deadline deadline);
+    Status register_remote_infos(const Roster& roster, Deadline deadline);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);

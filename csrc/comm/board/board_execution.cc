@@ -67,7 +67,7 @@ Result<bool> BoardExecution::step(bool& moved) {
 Result<bool> BoardExecution::give(bool& moved) {
     stage_ = Stage::kTake;
     if (now_does_.give == Give::kNothing) return true;
-    const Result<bool> free = board_->may_write(now());
+    Result<bool> free = board_->may_write(now());
     if (!free.is_ok() || !*free) {
         stage_ = Stage::kGive;
         return free;

@@ -213,6 +213,18 @@ TEST(UnevenCollectivesTest, BlocksOfDifferentLengthsArrive) {
     });
 }
 
+TEST(MismatchTest, AllRanksHearOfIt) {
+    run_ranks({.size = 4}, [](Communicator& comm) {
+        Values data = input_of(comm.rank(), comm.rank() == 3 ? 11 : 10);
+        const auto blocks = blocks_of(data, 1);
+        const Status status = comm.run({.kind = CollectiveKind::kAllReduce,
+                                        .type = DataType::kInt32,
+                                        .inputs = blocks,
+                                        .outputs = blocks});
+        EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.to_string();
+    });
+}
+
 TEST(MismatchTest, ALongerBlockOnOneRankIsNamedOnBoth) {
     run_ranks({.size = 2}, [](Communicator& comm) {
         Values data = input_of(comm.rank(), comm.rank() == 0 ? 10 : 11);

@@ -1,0 +1,107 @@
+// Regions: how ranks come to share memory, and what they refuse.
+#include "csrc/transport/region.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "csrc/transport/parcel.h"
+
+namespace pccl::transport {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kBytes = 64 * kKiB;
+
+Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
+
+struct Sockets {
+    UniqueFd ours;
+    UniqueFd theirs;
+};
+
+Sockets connected() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::unique_ptr<Region> accept_one(UniqueFd& socket, const Waiter& waiter, Rank rank, int ranks) {
+    for (;;) {
+        auto region = Region::accept(socket, waiter.handles(),
+                                     {.bytes = kBytes, .rank = rank, .ranks = ranks});
+        EXPECT_TRUE(region.is_ok()) << region.status().to_string();
+        if (!region.is_ok() || *region != nullptr) return std::move(*region);
+    }
+}
+
+TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
+    constexpr int kRanks = 4;
+    std::array<std::unique_ptr<Waiter>, kRanks> waiters;
+    for (auto& waiter : waiters) waiter = std::move(Waiter::create().value());
+    auto first = std::move(Region::create(kBytes, kRanks).value());
+    std::array<std::unique_ptr<Region>, kRanks> others;
+    for (Rank rank = 1; rank < kRanks; ++rank) {
+        Sockets pair = connected();
+        auto& other = others[static_cast<std::size_t>(rank)];
+        std::thread acceptor([&] {
+            other = accept_one(pair.theirs, *waiters[static_cast<std::size_t>(rank)], rank, kRanks);
+        });
+        const Status offered =
+            first->offer(rank, std::move(pair.ours), waiters[0]->handles(), patience());
+        EXPECT_TRUE(offered.is_ok()) << offered.to_string();
+        acceptor.join();
+        EXPECT_FALSE(other->is_complete().value()) << "the other doorbells are missing";
+    }
+    ASSERT_TRUE(first->complete(patience()).is_ok());
+    first->memory()[7] = std::byte{42};
+    for (Rank rank = 1; rank < kRanks; ++rank) {
+        Region& region = *others[static_cast<std::size_t>(rank)];
+        EXPECT_TRUE(region.is_complete().value());
+        EXPECT_EQ(region.memory()[7], std::byte{42});
+        for (Rank peer = 0; peer < kRanks; ++peer) {
+            if (peer == rank) continue;
+            region.ring(peer);
+            EXPECT_TRUE(region.look(peer).is_ok());
+        }
+    }
+}
+
+TEST(RegionTest, WhatIsNotSealedOrHasAnotherSizeIsRefused) {
+    const auto waiter = std::move(Waiter::create().value());
+    const DoorbellHandles handles = waiter->handles();
+    for (const std::size_t bytes : {kBytes, 2 * kBytes}) {
+        Sockets pair = connected();
+        const UniqueFd memfd(::memfd_create("unsealed", MFD_CLOEXEC));
+        ASSERT_EQ(::ftruncate(memfd.get(), static_cast<off_t>(bytes)), 0);
+        const std::array<int, 4> offered{memfd.get(), handles[0], handles[1], handles[2]};
+        ASSERT_TRUE(send_parcel(pair.ours.get(), std::byte{'R'}, offered, patience()).is_ok());
+        const auto region =
+            Region::accept(pair.theirs, handles, {.bytes = kBytes, .rank = 1, .ranks = 2});
+        EXPECT_EQ(region.status().code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(region.status().message(), HasSubstr("expected a sealed one of 65536"));
+    }
+}
+
+TEST(RegionTest, ARankZeroThatLeavesEarlyIsNamed) {
+    const auto waiter = std::move(Waiter::create().value());
+    auto first = std::move(Region::create(kBytes, 3).value());
+    Sockets pair = connected();
+    std::unique_ptr<Region> other;
+    std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
+    ASSERT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
+    acceptor.join();
+    first.reset();
+    const auto complete = other->is_complete();
+    EXPECT_EQ(complete.status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(complete.status().peer(), 0);
+}
+
+}  // namespace
+}  // namespace pccl::transport
