@@ -285,8 +285,8 @@ const abi::CollectiveHeader& Board::header(Rank rank, Position at) const {
 }
 
 Status Board::read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const {
-    Status read = sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid),
-                                                 address, into.data(), into.size());
+    Status read = sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid), address,
+                                           into.data(), into.size());
     if (read.is_ok()) return read;
     return Status::peer_lost(rank, concat("rank ", rank, ": ", read.message()));
 }
