@@ -9,6 +9,8 @@ function(pccl_extension)
   cmake_parse_arguments(MODULE "" "NAME" "SOURCES;LIBRARIES;RPATH" ${ARGN})
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
+  # Where the compiler takes libstdc++ as a static library, it must not mix with one already loaded.
+  target_link_options(${MODULE_NAME} PRIVATE -Wl,--exclude-libs,ALL)
   set_target_properties(
     ${MODULE_NAME}
     PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}

@@ -3,10 +3,13 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
 
 namespace pccl::bindings {
@@ -37,6 +40,26 @@ void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks
             std::chrono::duration_cast<std::chrono::milliseconds>(limit), wait_all_ranks);
     }
     throw_unless_ok(status);
+}
+
+std::string printed(const comm::Prediction& prediction) {
+    return concat(prediction.algorithm, " over ", prediction.over, ": ",
+                  std::round(prediction.seconds * 1e7) / 10, " us",
+                  prediction.is_chosen ? ", chosen" : "");
+}
+
+void bind_predictions(py::module_& module) {
+    py::class_<comm::Prediction>(module, "Prediction")
+        .def_readonly("algorithm", &comm::Prediction::algorithm)
+        .def_readonly("over", &comm::Prediction::over)
+        .def_readonly("seconds", &comm::Prediction::seconds)
+        .def_readonly("is_chosen", &comm::Prediction::is_chosen)
+        .def("__repr__", &printed);
+}
+
+std::vector<comm::Prediction> explain(PyCommunicator& self, const std::string& collective,
+                                      std::size_t nbytes) {
+    return value_or_throw((*self).explain(kind_of(collective), nbytes));
 }
 
 void bind_collectives(py::class_<PyCommunicator>& cls) {
@@ -124,6 +147,8 @@ void bind_communicator(py::module_& module) {
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
+    bind_predictions(module);
+    cls.def("explain", &explain, arg("collective"), arg("nbytes"));
     bind_collectives(cls);
     bind_messages(cls);
     cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());

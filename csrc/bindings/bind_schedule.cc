@@ -9,6 +9,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/names.h"
 #include "csrc/schedule/generators.h"
 #include "csrc/schedule/verifier.h"
 
@@ -22,18 +23,6 @@ using schedule::Placement;
 using schedule::Schedule;
 
 namespace {
-
-template <typename Enum>
-Enum named(const std::string& name, Enum last, const char* what) {
-    for (int i = 0; i <= static_cast<int>(last); ++i) {
-        if (schedule::to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
-    }
-    throw_status(Status::invalid_argument(concat("'", name, "' is no ", what)));
-}
-
-CollectiveKind kind_of(const std::string& name) {
-    return named(name, CollectiveKind::kAllToAll, "collective");
-}
 
 std::vector<std::string> algorithms(const std::string& collective) {
     std::vector<std::string> names;

@@ -144,6 +144,11 @@ Result<std::span<std::byte>> Communicator::get_operator_space(const std::string&
     return space;
 }
 
+Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
+                                                      std::size_t bytes) const {
+    return group_->explain(kind, bytes);
+}
+
 void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
 void Communicator::shutdown() {

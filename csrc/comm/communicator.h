@@ -23,6 +23,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
+#include "csrc/comm/prediction.h"
 #include "csrc/comm/store.h"
 #include "csrc/transport/transport_flags.h"
 
@@ -92,6 +93,12 @@ class PCCL_API Communicator {
     /// have theirs.
     [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
                                                                   std::size_t bytes);
+
+    /// The ways to make a collective whose largest buffer has `bytes`, with the time that the cost
+    /// model predicts for each; one is chosen. kInvalidArgument names a PCCL_ALGORITHM that does
+    /// not fit.
+    [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
+                                                          std::size_t bytes) const;
 
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
 
+}  // namespace
+
 std::string_view algorithm_name(std::uint8_t number) {
     if (number < kFirstBoardAlgorithm)
         return schedule::to_string(static_cast<schedule::Algorithm>(number));
@@ -20,8 +22,6 @@ std::string_view algorithm_name(std::uint8_t number) {
         if (wire_number(algorithm) == number) return to_string(algorithm);
     return "unknown";
 }
-
-}  // namespace
 
 bool is_per_pair(schedule::CollectiveKind kind) {
     return kind == schedule::CollectiveKind::kAllToAll ||

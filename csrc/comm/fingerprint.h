@@ -1,7 +1,9 @@
 // The fingerprint of a collective: what every message of it opens with, and how two of them differ.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
@@ -12,6 +14,9 @@ namespace pccl::comm {
 /// Whether a block's length is known to its sender and receiver only: a header then holds the
 /// length for that pair, and the choice of an algorithm may depend on the group alone.
 [[nodiscard]] bool is_per_pair(schedule::CollectiveKind kind);
+
+/// Of a header's algorithm number: as PCCL_ALGORITHM has it.
+[[nodiscard]] std::string_view algorithm_name(std::uint8_t number);
 
 /// "all_reduce #7 (sum of 1024 float32, by one_shot)": for messages.
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);

@@ -191,7 +191,15 @@ void Group::break_with(const Status& reason) {
     broken_ = reason;
     while (!collectives_.empty()) end_collective(reason);
     mailbox_.fail_all(reason, ended_);
-    connections_.close(reason);
+    // What a forked child gives up is its parent's.
+    if (!runtime_.is_forked()) connections_.close(reason);
+}
+
+Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
+    const bool has_blocks = schedule::blocks(kind, schedule::Buffer::kInput, size_) > 1 ||
+                            schedule::blocks(kind, schedule::Buffer::kOutput, size_) > 1;
+    const std::lock_guard lock(mutex_);
+    return selector_->explain(kind, has_blocks ? bytes / static_cast<std::size_t>(size_) : bytes);
 }
 
 void Group::abort(const Status& reason) {

@@ -41,6 +41,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     enum class Until : bool { kDone, kFlushed };
     Status help(Operation& operation, Until until, Deadline deadline);
 
+    [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
+
     void abort(const Status& reason);
     [[nodiscard]] Status health() const;
 

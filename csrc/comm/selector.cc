@@ -162,6 +162,22 @@ Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, Collecti
     return plan;
 }
 
+Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size_t block_bytes) {
+    std::vector<Prediction> found;
+    if (board_) {
+        const BoardCall call{.kind = kind, .element_bytes = 1, .count = block_bytes};
+        for (const BoardCandidate& candidate : board_candidates(*board_, call))
+            found.push_back({to_string(candidate.algorithm), "board", candidate.seconds});
+    }
+    for (const Candidate& candidate : candidates(kind, block_bytes, false))
+        found.push_back({schedule::to_string(candidate.algorithm), "links", candidate.seconds});
+    const Key key{kind, DataType::kUint8, ReduceOp::kSum, 0, block_bytes, 0};
+    PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(key));
+    for (Prediction& prediction : found)
+        prediction.is_chosen = prediction.algorithm == algorithm_name(choice.header.algorithm);
+    return found;
+}
+
 std::string_view Selector::wanted_for(CollectiveKind kind) const {
     return ranks_ == 1 ? std::string_view() : override_for(process_config().algorithm, kind);
 }

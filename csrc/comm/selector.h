@@ -20,6 +20,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/cost_model.h"
 #include "csrc/comm/plan.h"
+#include "csrc/comm/prediction.h"
 #include "csrc/comm/roster.h"
 
 namespace pccl::comm {
@@ -47,6 +48,11 @@ class Selector {
     };
     [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, std::size_t bytes,
                                                     bool uneven) const;
+
+    /// Every way to make a collective of uint8 blocks of equal length, as choose() orders them: the
+    /// board's before those over links, each best first.
+    [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
+                                                          std::size_t block_bytes);
 
    private:
     struct Key {

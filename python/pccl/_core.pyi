@@ -68,6 +68,20 @@ class Event:
     def source(self) -> int | None:
         """The rank that sent what this receive got; None until done, and for collectives."""
 
+class Prediction:
+    """One way to make a collective, as the cost model sees it. Prints as a line."""
+
+    @property
+    def algorithm(self) -> str:
+        """As ``PCCL_ALGORITHM`` has it."""
+    @property
+    def over(self) -> str:
+        """``"board"``: memory that the ranks of one host share; or ``"links"``."""
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def is_chosen(self) -> bool: ...
+
 class Communicator:
     """The collectives and messages of one group of processes.
 
@@ -123,6 +137,14 @@ class Communicator:
     @property
     def sequence(self) -> int:
         """Collectives started so far."""
+    def explain(self, collective: _Collective, nbytes: int) -> list[Prediction]:
+        """Predict the time of every way to make a collective; one of them is chosen.
+
+        Parameters
+        ----------
+        nbytes
+            Of the largest buffer: what all ranks have together after an ``all_gather``.
+        """
     @overload
     def all_reduce(
         self,

@@ -203,6 +203,21 @@ def groups_end_with_work_in_flight(rank: int, world_size: int) -> None:
     wait_for_all("ended")
 
 
+def a_forked_child_leaves_its_parent_alone(rank: int, world_size: int) -> None:
+    dist.all_reduce(torch.ones(3))
+    child = os.fork()
+    if child == 0:
+        try:
+            dist.all_reduce(torch.ones(3))
+        except RuntimeError as error:
+            dist.destroy_process_group()
+            os._exit(0 if "forked" in str(error) else 2)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    dist.all_reduce(torch.ones(3))
+
+
 def in_a_doomed_job(rank: int, world_size: int, port: int, results: object) -> None:
     """Run as a process of its own: the last rank dies, the others must learn who it was."""
     die_with_parent()
@@ -253,6 +268,7 @@ CHECKS = [
     messages_of_the_wrong_length_are_refused,
     groups_end_with_callbacks_in_flight,
     groups_end_with_work_in_flight,
+    a_forked_child_leaves_its_parent_alone,
 ]
 
 

@@ -223,6 +223,20 @@ def mistakes(comm: pccl.Communicator) -> None:
     np.testing.assert_array_equal(x, np.full(4, comm.world_size))
 
 
+def explanations(comm: pccl.Communicator) -> None:
+    for collective in ("all_reduce", "all_gather", "all_to_all"):
+        ways = comm.explain(collective, 1 << 20)
+        assert sum(way.is_chosen for way in ways) == 1
+        assert all(way.seconds >= 0 for way in ways)
+        links = [way for way in ways if way.over == "links"]
+        assert links == sorted(links, key=lambda way: way.seconds)
+        # A larger buffer never takes less time.
+        less = {way.algorithm: way.seconds for way in comm.explain(collective, 1 << 10)}
+        assert all(less[way.algorithm] <= way.seconds for way in ways)
+    with pytest.raises(ValueError, match="'all_send' is no collective"):
+        comm.explain("all_send", 1)  # type: ignore[arg-type]
+
+
 def mismatch(comm: pccl.Communicator) -> str:
     x = np.ones(4 + comm.rank, np.float32)
     with pytest.raises(pccl.Error) as caught:
@@ -274,7 +288,15 @@ def groups_from_several_threads(comm: pccl.Communicator) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize(
     "body",
-    [collectives, lists_of_unequal_blocks, element_types, reductions, asynchronous, mistakes],
+    [
+        collectives,
+        lists_of_unequal_blocks,
+        element_types,
+        reductions,
+        asynchronous,
+        mistakes,
+        explanations,
+    ],
 )
 def test_results_equal_numpy(body: Callable[..., Any], size: int) -> None:
     run_ranks(body, size, f"tcp://127.0.0.1:{free_port()}")
