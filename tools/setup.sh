@@ -11,14 +11,13 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
 torch_spec=${PCCL_TORCH_SPEC:-torch==2.13.0}
+# shellcheck source=tools/debian_packages.sh
+source tools/debian_packages.sh
+
 packages=(
     ca-certificates ccache cmake g++ iproute2 libbenchmark-dev libfmt-dev libgmock-dev libgtest-dev
     libspdlog-dev libssl-dev make ninja-build nlohmann-json3-dev
 )
-
-say() { printf 'setup: %s\n' "$*"; }
-
-is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
 # A python3 from elsewhere than Debian brings venv and headers itself.
 python_needs() {
@@ -26,28 +25,6 @@ python_needs() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     "$python" -c 'import pathlib, sys, sysconfig
 sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' || echo python3-dev
-}
-
-install_packages() {
-    local missing=() name
-    for name in "${packages[@]}" $(python_needs); do
-        is_installed "$name" || missing+=("$name")
-    done
-    [ ${#missing[@]} -eq 0 ] && return
-    local line="apt-get install -y --no-install-recommends ${missing[*]}"
-    local as_root=()
-    if [ "$(id -u)" -ne 0 ]; then
-        if ! sudo -n true 2>/dev/null; then
-            say "Debian packages are missing. Run this, then the same command again:"
-            echo "    sudo $line"
-            exit 1
-        fi
-        as_root=(sudo -n)
-    fi
-    say "$line"
-    "${as_root[@]}" apt-get update -qq
-    # shellcheck disable=SC2086  # the line is a list of words
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $line
 }
 
 make_venv() {
@@ -79,7 +56,8 @@ PYTHON
     .venv/bin/python -m pip install --quiet -r .venv/requirements.txt
 }
 
-install_packages
+# shellcheck disable=SC2046  # names of packages
+install_packages "${packages[@]}" $(python_needs)
 make_venv
 install_torch
 install_tools

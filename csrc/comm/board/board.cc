@@ -25,10 +25,6 @@ constexpr int kFreeLooks = 64;
 constexpr std::size_t kRooms = 16;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
-constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace
 
 Board::Board(std::unique_ptr<transport::Region> region, Rank self, int ranks)
@@ -38,9 +34,8 @@ Board::Board(std::unique_ptr<transport::Region> region, Rank self, int ranks)
       known_read_(static_cast<std::size_t>(ranks), 0) {
     const std::size_t usable = region_->memory().size() - kPage;
     segment_bytes_ = usable / static_cast<std::size_t>(ranks) / kPage * kPage;
-    half_offset_ = rounded_up(sizeof(Segment), kCacheLine);
-    half_bytes_ = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine -
-                  rounded_up(static_cast<std::size_t>(ranks) * sizeof(Piece), kCacheLine);
+    half_offset_ = stride(sizeof(Segment));
+    half_bytes_ = half_stride() - stride(static_cast<std::size_t>(ranks) * sizeof(Piece));
     static_assert(sizeof(Front) <= kPage);
     PCCL_ASSERT(ranks <= kMostBoardRanks);
 }
@@ -51,16 +46,14 @@ Board::Segment& Board::segment(Rank rank) const {
 }
 
 std::span<Piece> Board::pieces(Rank rank, Position at) const {
-    const std::size_t stride = (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine;
     auto* const first =
-        reinterpret_cast<std::byte*>(&segment(rank)) + half_offset_ + half_of(at) * stride;
+        reinterpret_cast<std::byte*>(&segment(rank)) + half_offset_ + half_of(at) * half_stride();
     return {reinterpret_cast<Piece*>(first), static_cast<std::size_t>(ranks_)};
 }
 
 std::byte* Board::data(Rank rank, Position at) const {
     const std::span<Piece> before = pieces(rank, at);
-    return reinterpret_cast<std::byte*>(before.data()) +
-           rounded_up(before.size_bytes(), kCacheLine);
+    return reinterpret_cast<std::byte*>(before.data()) + stride(before.size_bytes());
 }
 
 Result<bool> Board::open() {

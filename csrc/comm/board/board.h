@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -48,7 +47,7 @@ struct Piece {
 
 class Board {
    public:
-    /// `region` is complete and at least region_for() large.
+    /// `region` may be completed later; open() sees to it.
     Board(std::unique_ptr<transport::Region> region, Rank self, int ranks);
 
     [[nodiscard]] int ranks() const { return ranks_; }
@@ -159,6 +158,10 @@ class Board {
     [[nodiscard]] Segment& segment(Rank rank) const;
     [[nodiscard]] Line& line(Rank rank, Position at) const {
         return segment(rank).lines[half_of(at)];
+    }
+    /// From half to half of a segment: pieces, then data.
+    [[nodiscard]] std::size_t half_stride() const {
+        return (segment_bytes_ - half_offset_) / 2 / kCacheLine * kCacheLine;
     }
     [[nodiscard]] std::span<Piece> pieces(Rank rank, Position at) const;
     [[nodiscard]] std::byte* data(Rank rank, Position at) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "csrc/base/ids.h"
+#include "csrc/comm/collective_operation.h"
 #include "csrc/comm/fingerprint.h"
 
 namespace pccl::comm {
@@ -26,11 +27,6 @@ double blocks_of(CollectiveKind kind, int ranks) {
     return many ? ranks - 1 : 1;
 }
 
-bool is_reduction(CollectiveKind kind) {
-    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
-           kind == CollectiveKind::kReduceScatter;
-}
-
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
     const double ranks = board.ranks;
     const double beat = board.crowded ? kCrowdedBeat : kBeat;
@@ -50,11 +46,11 @@ double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm al
     const double blocks = blocks_of(call.kind, board.ranks);
     const bool parts = divides_halves(call.kind, algorithm);
     const double written = direct ? 0 : bytes * (parts ? blocks : 1);
-    const double read = bytes * (is_reduction(call.kind) && !parts ? ranks - 1 : blocks);
-    const double per_byte = direct ? kDirectByte : is_reduction(call.kind) ? 0 : kCopyByte;
+    const double read = bytes * (reduces(call.kind) && !parts ? ranks - 1 : blocks);
+    const double per_byte = direct ? kDirectByte : reduces(call.kind) ? 0 : kCopyByte;
     return (direct ? 2 : windows) * beat + (direct ? (ranks - 1) * kDirectRead : 0) +
            written * kCopyByte + read * per_byte +
-           (is_reduction(call.kind) ? (read + bytes) * kReduceByte : 0);
+           (reduces(call.kind) ? (read + bytes) * kReduceByte : 0);
 }
 
 bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
