@@ -19,6 +19,8 @@ constexpr double kReduceByte = 0.02e-9;  // of one contribution
 constexpr double kDirectRead = 1.5e-6;   // a call of the kernel
 constexpr double kDirectByte = 0.10e-9;  // read from another process
 constexpr std::size_t kInlineBytes = 16 * kKiB;
+// Long windows keep the readers waiting for the first and the writers for the last.
+constexpr std::size_t kLongestWindow = 512 * kKiB;
 
 double blocks_of(CollectiveKind kind, int ranks) {
     const bool many = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
@@ -84,8 +86,9 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = std::min(kInlineBytes, board.part_bytes)};
     }
-    const std::size_t bytes =
+    const std::size_t room =
         divides_halves(call.kind, algorithm) ? board.part_bytes : board.half_bytes;
+    const std::size_t bytes = std::min(room, kLongestWindow);
     return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
 }
 

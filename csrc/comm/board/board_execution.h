@@ -49,6 +49,7 @@ class BoardExecution {
     /// False where it has to wait.
     Result<bool> step(bool& moved);
     Result<bool> give(bool& moved);
+    void publish();
     void give_whole();
     void give_parts();
     void set_piece(Rank reader, const Span& span);
@@ -56,6 +57,7 @@ class BoardExecution {
     Status check(Rank source) const;
     Status copy_from(Rank source) const;
     void keep_own() const;
+    void keep(const Span& to, const std::byte* from) const;
     Status reduce();
     Status reduce_directly();
     void end_beat();
@@ -67,6 +69,7 @@ class BoardExecution {
     [[nodiscard]] bool is_direct() const { return task_.plan.algorithm == BoardAlgorithm::kDirect; }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
+    [[nodiscard]] bool streams_results() const;
     [[nodiscard]] std::size_t source_count() const;
     [[nodiscard]] Rank source(std::size_t index) const;
     [[nodiscard]] Span window_of(const Block& block) const;
@@ -85,6 +88,7 @@ class BoardExecution {
     Stage stage_ = Stage::kDone;
     std::size_t taken_ = 0;  // sources of this beat that were ready
     bool scatters_first_ = false;
+    bool streams_results_ = false;
     bool lends_memory_ = false;  // others read this rank's own
     std::vector<const std::byte*> contributions_;
     std::vector<std::byte> scratch_;
