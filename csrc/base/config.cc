@@ -135,6 +135,10 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
                 "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
                 config.socket_ifname);
     parser.path("PCCL_SECRET_FILE", config.secret_file);
+    parser.path("PCCL_TUNING_FILE", config.tuning_file);
+    parser.path("HOME", config.cache_folder);
+    if (!config.cache_folder.empty()) config.cache_folder += "/.cache";
+    parser.path("XDG_CACHE_HOME", config.cache_folder);
     if (const auto sockets = parser.number("PCCL_TCP_SOCKETS", 1, kMostSockets))
         config.tcp_sockets = static_cast<int>(*sockets);
     if (const auto bytes = parser.number("PCCL_SHM_RING_BYTES", kLeastRing, kMostRing, true))

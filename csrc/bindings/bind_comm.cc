@@ -11,6 +11,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
+#include "csrc/comm/tuning.h"
 
 namespace pccl::bindings {
 
@@ -136,18 +137,20 @@ void bind_messages(py::class_<PyCommunicator>& cls) {
 void bind_communicator(py::module_& module) {
     py::class_<PyCommunicator> cls(module, "Communicator");
     cls.def(py::init([](Rank rank, int world_size, py::object rendezvous, double timeout,
-                        std::string name, std::string transports) {
+                        std::string name, std::string transports, std::string algorithm) {
                 return std::make_unique<PyCommunicator>(
                     GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
-                                 std::move(transports)});
+                                 std::move(transports), std::move(algorithm)});
             }),
             py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
-            arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "");
+            arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "",
+            arg("algorithm") = "");
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
     bind_predictions(module);
+    module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
     bind_collectives(cls);
     bind_messages(cls);

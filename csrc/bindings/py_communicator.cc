@@ -132,6 +132,7 @@ PyCommunicator::PyCommunicator(const GroupOptions& options) : store_(store_of(op
                                      .name = options.name,
                                      .timeout = milliseconds_of(options.timeout),
                                      .transports = transports_of(options.transports),
+                                     .algorithm = options.algorithm,
                                      .runtime = nullptr};
     auto communicator = [&] {
         const py::gil_scoped_release released;

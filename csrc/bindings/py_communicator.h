@@ -21,6 +21,7 @@ struct GroupOptions {
     double timeout = 0;           // seconds
     std::string name;
     std::string transports;
+    std::string algorithm;
 };
 
 /// What every collective takes besides its buffers.

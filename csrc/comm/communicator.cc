@@ -9,6 +9,7 @@
 #include "csrc/comm/group.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
+#include "csrc/comm/tuning.h"
 
 namespace pccl::comm {
 namespace {
@@ -67,11 +68,12 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}};
+    Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}, .tuning = {}};
     if (options.size > 1) {
-        PCCL_ASSIGN_OR_RETURN(roster, joined(exchange_roster(*options.store, roster.endpoints[0],
-                                                             options.size, deadline),
-                                             options));
+        PCCL_ASSIGN_OR_RETURN(
+            roster, joined(exchange_roster(*options.store, roster.endpoints[0], options.size,
+                                           options.rank == 0 ? load_tuning() : "", deadline),
+                           options));
     }
     const Status met = group->register_remote_infos(roster, deadline);
     if (!met.is_ok()) return joined(Result<std::shared_ptr<Communicator>>(met), options);

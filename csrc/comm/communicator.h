@@ -44,6 +44,8 @@ struct CommunicatorOptions {
     std::string name = "world";      // for messages
     std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
     transport::TransportFlags transports = transport::TransportFlags::all();
+    // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.
+    std::string algorithm{};
     std::shared_ptr<Runtime> runtime{};  // null: the process's own
 };
 
@@ -95,8 +97,8 @@ class PCCL_API Communicator {
                                                                   std::size_t bytes);
 
     /// The ways to make a collective whose largest buffer has `bytes`, with the time that the cost
-    /// model predicts for each; one is chosen. kInvalidArgument names a PCCL_ALGORITHM that does
-    /// not fit.
+    /// model predicts for each; one is chosen. kInvalidArgument names an algorithm that was asked
+    /// for and does not fit.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
 

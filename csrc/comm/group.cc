@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 
 namespace pccl::comm {
@@ -11,6 +12,7 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
     : rank_(options.rank),
       size_(options.size),
       name_(options.name),
+      algorithm_(options.algorithm.empty() ? process_config().algorithm : options.algorithm),
       runtime_(runtime),
       waiter_(runtime.waiter()),
       timeout_(options.timeout),
@@ -24,7 +26,9 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
 Status Group::register_remote_infos(const Roster& roster, Deadline deadline) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(connections_.register_remote_infos(roster, deadline));
-    selector_.emplace(roster, rank_, connections_.board());
+    PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
+    selector_.emplace(roster, rank_, connections_.board(),
+                      Preferences{.wanted = algorithm_, .tuning = std::move(tuning)});
     return Status::ok();
 }
 

@@ -81,6 +81,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     const Rank rank_;
     const int size_;
     const std::string name_;
+    const std::string algorithm_;  // that was asked for
     Runtime& runtime_;
     const std::shared_ptr<transport::Waiter> waiter_;  // outlives the links
     std::atomic<std::chrono::milliseconds> timeout_;

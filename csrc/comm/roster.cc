@@ -1,11 +1,13 @@
 #include "csrc/comm/roster.h"
 
 #include <span>
+#include <utility>
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/secret_file.h"
+#include "csrc/comm/tuning.h"
 #include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::comm {
@@ -50,6 +52,7 @@ std::string serialise(const Roster& roster) {
     ByteWriter out;
     out.u32(static_cast<std::uint32_t>(roster.endpoints.size()));
     for (const Endpoint& endpoint : roster.endpoints) out.text(endpoint.serialise());
+    out.text(roster.tuning);
     return out.take();
 }
 
@@ -66,12 +69,15 @@ Result<Roster> parse(const std::string& text, int size) {
         PCCL_TRY(in.text(blob, kMaxEndpoint));
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
     }
+    PCCL_TRY(in.text(roster.tuning, Tuning::kMostBytes));
     PCCL_TRY(in.finish());
     return roster;
 }
 
-Result<Roster> collect(Store& store, const Endpoint& mine, int size, Deadline deadline) {
+Result<Roster> collect(Store& store, const Endpoint& mine, int size, std::string tuning,
+                       Deadline deadline) {
     Roster roster;
+    roster.tuning = std::move(tuning);
     roster.endpoints.push_back(mine);
     for (Rank rank = 1; rank < size; ++rank) {
         const auto blob = store.get(endpoint_key(rank), deadline);
@@ -127,8 +133,9 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadli
     return identity;
 }
 
-Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, Deadline deadline) {
-    if (mine.rank == 0) return collect(store, mine, size, deadline);
+Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, std::string tuning,
+                               Deadline deadline) {
+    if (mine.rank == 0) return collect(store, mine, size, std::move(tuning), deadline);
     PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
     const auto text = fetch(store, deadline);
     if (!text.is_ok())

@@ -1,6 +1,7 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "csrc/comm/endpoint.h"
@@ -17,6 +18,7 @@ struct GroupIdentity {
 
 struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
+    std::string tuning;  // rank 0's, so that all choose alike: what Tuning::parse() takes
 };
 
 // In this order, with the group enrolled in its runtime between the two: whoever holds the roster
@@ -28,9 +30,10 @@ struct Roster {
 /// kTimeout when rank 0 has not come.
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline);
 
-/// Publishes `mine`, and returns what rank 0 collected from all `size` ranks. Errors: kTimeout
+/// Publishes `mine`, and returns what rank 0 collected from all `size` ranks, with `tuning` if
+/// this is rank 0. Errors: kTimeout
 /// names the rank that has not published; kUnavailable when the store fails.
 [[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size,
-                                             Deadline deadline);
+                                             std::string tuning, Deadline deadline);
 
 }  // namespace pccl::comm

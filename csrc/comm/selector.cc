@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
-#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/collective_operation.h"
@@ -67,9 +67,10 @@ std::optional<BoardShape> shape_of(const Board* board) {
 
 }  // namespace
 
-Selector::Selector(const Roster& roster, Rank rank, const Board* board)
+Selector::Selector(const Roster& roster, Rank rank, const Board* board, Preferences preferences)
     : ranks_(static_cast<int>(roster.endpoints.size())),
       rank_(rank),
+      preferences_(std::move(preferences)),
       links_(link_model(roster)),
       board_(shape_of(board)) {}
 
@@ -144,8 +145,9 @@ Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) con
     if (board_)
         for (const BoardAlgorithm algorithm : kBoardAlgorithms)
             names += concat(", ", to_string(algorithm));
-    return Status::invalid_argument(concat("PCCL_ALGORITHM: ", wanted, " cannot make this ",
-                                           schedule::to_string(key.kind), "; these can: ", names));
+    return Status::invalid_argument(concat("the algorithm that was asked for, ", wanted,
+                                           ", cannot make this ", schedule::to_string(key.kind),
+                                           "; these can: ", names));
 }
 
 Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind,
@@ -171,7 +173,9 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     }
     for (const Candidate& candidate : candidates(kind, block_bytes, false))
         found.push_back({schedule::to_string(candidate.algorithm), "links", candidate.seconds});
-    const Key key{kind, DataType::kUint8, ReduceOp::kSum, 0, block_bytes, 0};
+    // Ranks choose by no more than all of them know.
+    const std::size_t known = is_per_pair(kind) ? 0 : block_bytes;
+    const Key key{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};
     PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(key));
     for (Prediction& prediction : found)
         prediction.is_chosen = prediction.algorithm == algorithm_name(choice.header.algorithm);
@@ -179,7 +183,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind) const {
-    return ranks_ == 1 ? std::string_view() : override_for(process_config().algorithm, kind);
+    return ranks_ == 1 ? std::string_view() : override_for(preferences_.wanted, kind);
 }
 
 Result<Choice> Selector::decide(const Key& key) {
@@ -191,11 +195,17 @@ std::optional<Choice> Selector::decide_on_board(const Key& key) const {
     if (!board_) return std::nullopt;
     const BoardCall call{.kind = key.kind, .element_bytes = size_of(key.type), .count = key.count};
     const std::vector<BoardCandidate> usable = board_candidates(*board_, call);
+    const auto named = [&](std::string_view name) {
+        return std::find_if(usable.begin(), usable.end(), [name](const auto& candidate) {
+            return to_string(candidate.algorithm) == name;
+        });
+    };
     const std::string_view wanted = wanted_for(key.kind);
-    const auto chosen = std::find_if(usable.begin(), usable.end(), [&](const auto& candidate) {
-        return wanted.empty() || to_string(candidate.algorithm) == wanted;
-    });
-    if (chosen == usable.end()) return std::nullopt;
+    if (!wanted.empty() && named(wanted) == usable.end()) return std::nullopt;
+    auto chosen = named(wanted.empty() ? preferences_.tuning.fastest(key.kind, ranks_,
+                                                                     key.count * call.element_bytes)
+                                       : wanted);
+    if (chosen == usable.end()) chosen = usable.begin();
     Choice choice;
     choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
     choice.header = header_for(key, wire_number(chosen->algorithm), choice.on_board.window);

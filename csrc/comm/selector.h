@@ -22,6 +22,7 @@
 #include "csrc/comm/plan.h"
 #include "csrc/comm/prediction.h"
 #include "csrc/comm/roster.h"
+#include "csrc/comm/tuning.h"
 
 namespace pccl::comm {
 
@@ -33,12 +34,19 @@ struct Choice {
     abi::CollectiveHeader header{};  // without its sequence number
 };
 
+/// What comes before the cost model; the same on all ranks.
+struct Preferences {
+    std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
+    Tuning tuning;       // of boards
+};
+
 class Selector {
    public:
     /// `board` is null in groups that have none.
-    Selector(const Roster& roster, Rank rank, const Board* board);
+    Selector(const Roster& roster, Rank rank, const Board* board, Preferences preferences);
 
-    /// Valid until the next call. kInvalidArgument names a PCCL_ALGORITHM that does not fit.
+    /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
+    /// fit.
     Result<const Choice*> choose(const Collective& collective);
 
     /// Predicted seconds of every algorithm for `bytes` a block, best first.
@@ -74,18 +82,19 @@ class Selector {
     [[nodiscard]] static abi::CollectiveHeader header_for(const Key& key, std::uint8_t algorithm,
                                                           std::size_t window);
     Result<Choice> decide(const Key& key);
-    /// nullopt where PCCL_ALGORITHM wants a schedule, or there is no board.
+    /// nullopt where a schedule is wanted, or there is no board.
     std::optional<Choice> decide_on_board(const Key& key) const;
     Result<Choice> decide_on_links(const Key& key);
     Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
                                              Rank root);
     [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key,
                                                             std::size_t bytes) const;
-    /// What PCCL_ALGORITHM says of a collective; empty where it leaves the choice.
+    /// The algorithm that the user wants; empty where the choice is free.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
 
     const int ranks_;
     const Rank rank_;
+    const Preferences preferences_;
     const LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;

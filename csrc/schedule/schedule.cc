@@ -73,6 +73,13 @@ std::string_view to_string(Action action) {
     return "unknown";
 }
 
+std::optional<CollectiveKind> collective_named(std::string_view name) {
+    for (int kind = 0; kind <= static_cast<int>(CollectiveKind::kAllToAll); ++kind)
+        if (to_string(static_cast<CollectiveKind>(kind)) == name)
+            return static_cast<CollectiveKind>(kind);
+    return std::nullopt;
+}
+
 bool is_rooted(CollectiveKind kind) {
     return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
            kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;

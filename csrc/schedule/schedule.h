@@ -20,6 +20,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
+/// The kind that prints as `name`.
+[[nodiscard]] PCCL_API std::optional<CollectiveKind> collective_named(std::string_view name);
 
 /// broadcast, reduce, gather and scatter: those for which Shape::root counts.
 [[nodiscard]] PCCL_API bool is_rooted(CollectiveKind kind);

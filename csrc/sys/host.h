@@ -12,6 +12,9 @@ namespace pccl::sys {
 /// boot id and the namespace's inode, "<uuid>.<number>".
 [[nodiscard]] PCCL_API Result<std::string> host_identity();
 
+/// The model of its processors and their number, "amd-epyc-9v74-2": alike on machines that are.
+[[nodiscard]] PCCL_API std::string machine_name();
+
 /// Cores by number; those beyond are left out.
 using CoreSet = std::bitset<1024>;
 

@@ -157,6 +157,15 @@ auto PcclBackend::endCoalescing() -> WorkPtr {
     return c10::make_intrusive<BatchWork>(rank_, std::move(works));
 }
 
+std::vector<comm::Prediction> PcclBackend::explain(const std::string& collective,
+                                                   std::size_t bytes) {
+    const auto kind = schedule::collective_named(collective);
+    TORCH_CHECK_VALUE(kind, "'", collective, "' is no collective");
+    auto ways = communicator_->explain(*kind, bytes);
+    throw_unless_ok("pccl:explain", ways.status());
+    return std::move(*ways);
+}
+
 void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
     ++sequence_;
     const auto timeout = timeout_of(options.timeout).value_or(communicator_->timeout());

@@ -74,6 +74,9 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
                      const c10d::AllToAllOptions& options) override;
     WorkPtr barrier(const c10d::BarrierOptions& options) override;
+    /// As Communicator::explain(), by the collective's name.
+    std::vector<comm::Prediction> explain(const std::string& collective, std::size_t bytes);
+
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
     WorkPtr send(Tensors& tensors, int destination, int tag) override;

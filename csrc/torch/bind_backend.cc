@@ -36,6 +36,16 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
 }
 
+// Not comm::Prediction, whose type is the other module's.
+using Way = std::tuple<std::string_view, std::string_view, double, bool>;
+
+std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
+    std::vector<Way> ways;
+    for (const comm::Prediction& way : self.explain(collective, nbytes))
+        ways.emplace_back(way.algorithm, way.over, way.seconds, way.is_chosen);
+    return ways;
+}
+
 }  // namespace
 
 void bind_options(py::module_& module) {
@@ -68,6 +78,7 @@ void bind_backend(py::module_& module) {
              py::arg("name"), py::arg("global_ranks"), py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def("get_error", &PcclBackend::getError)
+        .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
         // new_group calls it on ranks outside the group, for any backend that can split.
         .def(

@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from pccl import schedule
     from pccl._core import Communicator, Event, set_log_level
     from pccl._torch import Options
+    from pccl.explanation import explain
     from pccl.torch_backend import monitored_barrier
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "__version__",
+    "explain",
     "monitored_barrier",
     "register",
     "schedule",
@@ -56,6 +58,7 @@ __all__ = [
 _LAZY = {
     "Communicator": "pccl._core",
     "Event": "pccl._core",
+    "explain": "pccl.explanation",
     "set_log_level": "pccl._core",
     "Options": "pccl._torch",
     "monitored_barrier": "pccl.torch_backend",

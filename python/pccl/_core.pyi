@@ -43,6 +43,9 @@ def set_log_level(
 ) -> None:
     """Choose what goes to stderr; overrides ``PCCL_LOG_LEVEL``."""
 
+def tuning_path() -> str:
+    """Return the file that rank 0 of a group reads the measured choices from; empty without one."""
+
 class Event:
     """An asynchronous operation. Its buffers must not be touched until it is done."""
 
@@ -107,6 +110,9 @@ class Communicator:
         For messages.
     transports
         Restricts the group, for example to ``"shm,tcp"``; empty for all.
+    algorithm
+        As the environment's ``PCCL_ALGORITHM``, which counts where this is empty: for example
+        ``"all_reduce=ring,all_gather=bruck"``. The same on all ranks.
 
     Raises
     ------
@@ -127,6 +133,7 @@ class Communicator:
         timeout: float = 1800.0,
         name: str = "world",
         transports: str = "",
+        algorithm: str = "",
     ) -> None: ...
     @property
     def rank(self) -> int: ...
@@ -137,7 +144,7 @@ class Communicator:
     @property
     def sequence(self) -> int:
         """Collectives started so far."""
-    def explain(self, collective: _Collective, nbytes: int) -> list[Prediction]:
+    def explain(self, collective: str, nbytes: int) -> list[Prediction]:
         """Predict the time of every way to make a collective; one of them is chosen.
 
         Parameters

@@ -6,30 +6,36 @@ over calls. Results are checked once before the calls that are timed.
 
 from __future__ import annotations
 
-import multiprocessing
+import functools
 import statistics
-import tempfile
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
 import pccl
 from pccl.bench_cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
+from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from multiprocessing.context import SpawnProcess
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Job", "Row", "bus_factor", "parse_size", "run", "sizes_between", "table_header"]
+__all__ = [
+    "Job",
+    "Row",
+    "bus_factor",
+    "parse_size",
+    "run",
+    "sizes_between",
+    "slowest",
+    "table_header",
+]
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 WARM_UP_CALLS = 3
 MOST_CALLS = 200
 LEAST_CALLS = 5
 SECONDS_PER_ROW = 0.5
-EXIT_S = 10.0  # how long a rank may take to leave after the last row
 
 
 def parse_size(text: str) -> int:
@@ -184,22 +190,22 @@ def run(job: Job) -> Iterator[Row]:
     pccl.Error
         A rank failed, or the build cannot do what the job asks for.
     """
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="pccl-bench-") as folder:
-        pipes = [context.Pipe(duplex=False) for _ in range(job.ranks)]
-        processes = [
-            context.Process(target=_rank_main, args=(rank, job, folder, sender), daemon=True)
-            for rank, (_, sender) in enumerate(pipes)
-        ]
-        try:
-            for process, (_, sender) in zip(processes, pipes, strict=True):
-                process.start()
-                sender.close()
-            yield from _rows_of([receiver for receiver, _ in pipes])
-            for process in processes:
-                process.join(EXIT_S)
-        finally:
-            _end(processes)
+    yield from run_ranks(functools.partial(_worker, job), job.ranks)
+
+
+def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
+    comm = pccl.Communicator(
+        rank=rank,
+        world_size=job.ranks,
+        rendezvous=rendezvous,
+        timeout=job.timeout,
+        name="bench",
+    )
+    for case in job.cases():
+        row = measure(comm, case)
+        if rank == 0:
+            send(row)
+    comm.barrier()
 
 
 def measure(comm: pccl.Communicator, case: Case) -> Row:
@@ -212,61 +218,17 @@ def measure(comm: pccl.Communicator, case: Case) -> Row:
     comm.all_reduce(wrong)
     # Else every in-place sum would double the values, and soon add infinities.
     x[:] = 0
-    warm_up = _slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS))
+    warm_up = slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS))
     repeats = int(np.clip(SECONDS_PER_ROW / statistics.median(warm_up), LEAST_CALLS, MOST_CALLS))
-    times = _slowest(comm, time_calls(call, comm.barrier, repeats))
+    times = slowest(comm, time_calls(call, comm.barrier, repeats))
     return Row.of(case, statistics.median(times), int(wrong[0]))
 
 
-def _slowest(comm: pccl.Communicator, times: list[float]) -> list[float]:
+def slowest(comm: pccl.Communicator, times: list[float]) -> list[float]:
     """Return the greatest time of all ranks for each call, in seconds."""
     slowest: Any = np.array(times)
     comm.all_reduce(slowest, "max")
     return cast("list[float]", slowest.tolist())
-
-
-def _rank_main(rank: int, job: Job, folder: str, results: Connection) -> None:
-    try:
-        comm = pccl.Communicator(
-            rank=rank,
-            world_size=job.ranks,
-            rendezvous=f"file://{folder}/store",
-            timeout=job.timeout,
-            name="bench",
-        )
-        for case in job.cases():
-            row = measure(comm, case)
-            if rank == 0:
-                results.send(row)
-        comm.barrier()
-        results.send(None)
-    except Exception as error:
-        results.send(error)
-
-
-def _rows_of(receivers: list[Connection]) -> Iterator[Row]:
-    running = {receiver: rank for rank, receiver in enumerate(receivers)}
-    while running:
-        for receiver in cast("list[Connection]", wait(list(running))):
-            try:
-                message = receiver.recv()
-            except EOFError:
-                raise pccl.PeerLostError(
-                    f"rank {running[receiver]} ended without a word", running[receiver]
-                ) from None
-            if isinstance(message, Exception):
-                raise message
-            if message is None:
-                del running[receiver]
-            else:
-                yield message
-
-
-def _end(processes: Sequence[SpawnProcess]) -> None:
-    for process in processes:
-        if process.is_alive():
-            process.kill()
-            process.join()
 
 
 def _require_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 import pccl
 from pccl import _build_info
 from pccl import bench as benchmark
+from pccl import tune as tuning
 from pccl._version import __version__
 from pccl.bench_cases import COLLECTIVES
 
@@ -112,6 +113,52 @@ def _print_rows(job: benchmark.Job) -> list[benchmark.Row]:
         print(row.line(), flush=True)
         rows.append(row)
     return rows
+
+
+@app.command()
+def tune(
+    ranks: Annotated[
+        list[int] | None, typer.Option(help="Processes to start; 2, 4 ... up to the cores.")
+    ] = None,
+    largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
+    rounds: Annotated[int, typer.Option(help="Turns of each algorithm at a size.")] = 3,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
+) -> None:
+    """Measure which algorithm is fastest on this machine, and keep that for all later groups.
+
+    The table shows the time of each algorithm, a star at the one that groups choose now, and how
+    much longer it takes than the best.
+    """
+    try:
+        file = tuning.path()
+        sizes = benchmark.sizes_between(1 << 10, benchmark.parse_size(largest), 4)
+        jobs = [
+            tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
+            for count in ranks or tuning.ranks_to_measure()
+        ]
+        cells = [cell for job in jobs for cell in _print_cells(job)]
+        if not dry_run:
+            tuning.save(tuning.table_of(cells), file)
+            print(f"kept in {file}")
+    except (ValueError, OSError, pccl.Error) as error:
+        _complain(str(error))
+        raise typer.Exit(2) from None
+
+
+def _print_cells(job: tuning.Job) -> list[tuning.Cell]:
+    """Measure and print cell by cell, with a heading for each collective."""
+    cells: list[tuning.Cell] = []
+    for cell in tuning.run(job):
+        if not cells or cells[-1].collective != cell.collective:
+            names = "".join(f" {name:>15}" for name in sorted(cell.us))
+            print(f"# {cell.collective}, ranks: {job.ranks}, us\n#{'size':>11}{names} {'loss':>6}")
+        times = "".join(
+            f" {us:>14.1f}{'*' if name == cell.chosen else ' '}"
+            for name, us in sorted(cell.us.items())
+        )
+        print(f"{cell.size:>12}{times} {cell.loss - 1:>6.0%}", flush=True)
+        cells.append(cell)
+    return cells
 
 
 def _complain(message: str) -> None:

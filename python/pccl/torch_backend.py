@@ -13,7 +13,23 @@ if typing.TYPE_CHECKING:
 
     from torch.distributed import ProcessGroup
 
+    from pccl._torch import ProcessGroupPCCL
+
 __all__ = ["monitored_barrier"]
+
+
+def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
+    """Return PCCL's backend of ``group``, None for the default one.
+
+    Raises
+    ------
+    ValueError
+        It has none; the message says what ``caller`` needs.
+    """
+    backend = _register.backend_of(group or dist.distributed_c10d._get_default_group())
+    if backend is None:
+        raise ValueError(f"{caller} needs a process group with the backend pccl")
+    return backend
 
 
 def monitored_barrier(
@@ -44,9 +60,7 @@ def monitored_barrier(
     """
     if dist.distributed_c10d._rank_not_in_group(group):
         return
-    backend = _register.backend_of(group or dist.distributed_c10d._get_default_group())
-    if backend is None:
-        raise ValueError("monitored_barrier needs a process group with the backend pccl")
+    backend = require_backend(group, "monitored_barrier")
     if timeout is None:
         timeout = backend.options._timeout
     backend.monitored_barrier(timeout, wait_all_ranks)

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import pccl
 from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has another name and fewer features")]
@@ -37,6 +38,18 @@ def options_are_copies(rank: int, world_size: int) -> None:
     assert fresh.group_name != "changed"
     assert list(fresh.global_ranks_in_group) == list(range(world_size))
     assert copy.deepcopy(fresh)._timeout == fresh._timeout
+
+
+def explains_itself(rank: int, world_size: int) -> None:
+    found = pccl.explain("all_reduce", 1 << 20)
+    assert (found.collective, found.nbytes, found.ranks) == ("all_reduce", 1 << 20, world_size)
+    assert found.chosen in found.ways
+    assert f"* {found.chosen.algorithm}" in str(found)
+    with pytest.raises(ValueError, match="'all_send' is no collective"):
+        pccl.explain("all_send", 1)
+    gloo = dist.new_group(backend="gloo")
+    with pytest.raises(ValueError, match="explain needs a process group with the backend pccl"):
+        pccl.explain("all_reduce", 1, gloo)
 
 
 def splits(rank: int, world_size: int) -> None:
@@ -148,6 +161,7 @@ def one_transport(rank: int, world_size: int, transports: str) -> None:
 
 CHECKS = [
     has_its_name,
+    explains_itself,
     options_are_copies,
     splits,
     windows_take_any_operation,

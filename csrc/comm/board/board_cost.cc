@@ -11,13 +11,13 @@ namespace {
 
 using schedule::CollectiveKind;
 
-// Measured between processes of one host of 2 cores, the data in its caches.
-constexpr double kBeat = 0.4e-6;         // from a post to what the others post next
-constexpr double kCrowdedBeat = 5e-6;    // the same where they take turns on a core
-constexpr double kCopyByte = 0.05e-9;    // into a half, or out of another's
-constexpr double kReduceByte = 0.02e-9;  // of one contribution
-constexpr double kDirectRead = 1.5e-6;   // a call of the kernel
-constexpr double kDirectByte = 0.10e-9;  // read from another process
+// Measured between processes of one host of 2 cores (pccl tune), blocks of 64 KiB to 4 MiB.
+constexpr double kBeat = 0.4e-6;          // from a post to what the others post next
+constexpr double kCrowdedBeat = 5e-6;     // the same where they take turns on a core
+constexpr double kCopyByte = 0.045e-9;    // into a half, or out of another's
+constexpr double kReduceByte = 0.027e-9;  // of one contribution
+constexpr double kDirectRead = 1.5e-6;    // a call of the kernel
+constexpr double kDirectByte = 0.12e-9;   // read from another process
 constexpr std::size_t kInlineBytes = 16 * kKiB;
 // Long windows keep the readers waiting for the first and the writers for the last.
 constexpr std::size_t kLongestWindow = 512 * kKiB;
@@ -29,14 +29,18 @@ double blocks_of(CollectiveKind kind, int ranks) {
     return many ? ranks - 1 : 1;
 }
 
+std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
+    return std::min(divides_halves(kind, algorithm) ? board.part_bytes : board.half_bytes,
+                    kLongestWindow);
+}
+
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
     const double ranks = board.ranks;
     const double beat = board.crowded ? kCrowdedBeat : kBeat;
     const double bytes = static_cast<double>(call.count * call.element_bytes);
     const bool direct = algorithm == BoardAlgorithm::kDirect;
-    const double windows = std::max(
-        1.0, bytes / static_cast<double>(divides_halves(call.kind, algorithm) ? board.part_bytes
-                                                                              : board.half_bytes));
+    const double windows =
+        std::max(1.0, bytes / static_cast<double>(window_bytes(board, call.kind, algorithm)));
     if (scatters_first(call.kind, algorithm)) {
         const double others = bytes * (ranks - 1) / ranks;
         if (direct)
@@ -86,9 +90,7 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = std::min(kInlineBytes, board.part_bytes)};
     }
-    const std::size_t room =
-        divides_halves(call.kind, algorithm) ? board.part_bytes : board.half_bytes;
-    const std::size_t bytes = std::min(room, kLongestWindow);
+    const std::size_t bytes = window_bytes(board, call.kind, algorithm);
     return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
 }
 

@@ -44,6 +44,8 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"PCCL_TRANSPORTS", "shm,tcp"},
                                  {"PCCL_SOCKET_IFNAME", "=eth0,10.0.0.0/8,fe80::/10"},
                                  {"PCCL_SECRET_FILE", "/etc/pccl secret"},
+                                 {"PCCL_TUNING_FILE", "/etc/pccl tuning"},
+                                 {"HOME", "/home/me"},
                                  {"PCCL_TCP_SOCKETS", "16"},
                                  {"PCCL_SHM_RING_BYTES", "65536"},
                                  {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
@@ -53,6 +55,9 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
+    EXPECT_EQ(parsed.config.tuning_file, "/etc/pccl tuning");
+    EXPECT_EQ(parsed.config.cache_folder, "/home/me/.cache");
+    EXPECT_EQ(parse({{"HOME", "/a"}, {"XDG_CACHE_HOME", "/b"}}).config.cache_folder, "/b");
     EXPECT_EQ(parsed.config.tcp_sockets, 16);
     EXPECT_EQ(parsed.config.shm_ring_bytes, 65536U);
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::milliseconds(1500));

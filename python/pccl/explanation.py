@@ -1,0 +1,89 @@
+"""Which algorithm a group chooses for a collective, and what the cost model says of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+    from pccl._core import Communicator
+
+__all__ = ["Explanation", "Way", "explain"]
+
+
+class Way(NamedTuple):
+    """One way to make a collective.
+
+    Attributes
+    ----------
+    algorithm
+        As ``PCCL_ALGORITHM`` has it.
+    over
+        ``"board"``: memory that the ranks of one host share; or ``"links"``.
+    seconds
+        As predicted by the cost model.
+    is_chosen
+        Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else as the
+        least predicted time over the board, or over links where there is none.
+    """
+
+    algorithm: str
+    over: str
+    seconds: float
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All ways of a group to make one collective; prints as a table, a star at the choice."""
+
+    collective: str
+    nbytes: int
+    ranks: int
+    ways: tuple[Way, ...]
+
+    @property
+    def chosen(self) -> Way:
+        """The way that the group takes."""
+        return next(way for way in self.ways if way.is_chosen)
+
+    def __str__(self) -> str:
+        """Return a line for each way below a heading."""
+        lines = [f"{self.collective} of {self.nbytes} bytes, {self.ranks} ranks"]
+        for way in self.ways:
+            mark = "*" if way.is_chosen else " "
+            lines.append(f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us")
+        return "\n".join(lines)
+
+
+def explain(
+    collective: str, nbytes: int, group: Communicator | ProcessGroup | None = None
+) -> Explanation:
+    """Predict the time of every way to make a collective; one of them is chosen.
+
+    Parameters
+    ----------
+    nbytes
+        Of the largest buffer: what all ranks have together after an ``all_gather``.
+    group
+        A communicator, or a process group of torch with the backend "pccl"; None for torch's
+        default group.
+
+    Raises
+    ------
+    ValueError
+        There is no such collective, or ``group`` has no backend "pccl".
+    """
+    from pccl._core import Communicator
+
+    if isinstance(group, Communicator):
+        found = group.explain(collective, nbytes)
+        ways = [Way(way.algorithm, way.over, way.seconds, way.is_chosen) for way in found]
+        return Explanation(collective, nbytes, group.world_size, tuple(ways))
+    from pccl import torch_backend
+
+    backend = torch_backend.require_backend(group, "explain")
+    ways = [Way(*way) for way in backend.explain(collective, nbytes)]
+    return Explanation(collective, nbytes, backend.size(), tuple(ways))

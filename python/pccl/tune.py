@@ -1,0 +1,221 @@
+"""Measures which algorithm is fastest on this machine, as ``pccl tune`` does; torch is not needed.
+
+For each collective and size every algorithm gets its turns, in the same processes; the figure is
+the median over calls of the slowest rank's time. What was found is kept in a file of the user's
+cache. Rank 0 of a group reads it and tells the others, so that all ranks choose alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import statistics
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import pccl
+from pccl._core import tuning_path
+from pccl.bench import sizes_between, slowest
+from pccl.bench_cases import COLLECTIVES, Case, make_call, time_calls
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Cell", "Job", "path", "ranks_to_measure", "run", "save", "table_of"]
+
+HEADING = (
+    "# The fastest algorithm: collective, ranks of one host, bytes of a block from which on.\n"
+)
+# Another algorithm must be so much faster to be worth a change: less is noise.
+MARGIN = 0.03
+# The lengths of its blocks may be known to two ranks alone, so all sizes go the same way.
+ONE_CHOICE = ("all_to_all",)
+WARM_UP_CALLS = 2
+LEAST_CALLS = 3
+MOST_CALLS = 200
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to measure.
+
+    Attributes
+    ----------
+    sizes
+        Bytes of the whole buffer, growing.
+    rounds
+        Turns of each algorithm in a cell.
+    seconds
+        Length of a turn.
+    timeout
+        Seconds that one call, or the start of all ranks, may take.
+    """
+
+    ranks: int
+    collectives: tuple[str, ...] = COLLECTIVES
+    sizes: tuple[int, ...] = sizes_between(1 << 10, 64 << 20, 4)
+    rounds: int = 3
+    seconds: float = 0.02
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what cannot be measured."""
+        if self.ranks < 2:
+            raise ValueError(f"{self.ranks} ranks; there is a choice from 2 on")
+        if unknown := set(self.collectives) - set(COLLECTIVES):
+            raise ValueError(
+                f"no collective: {unknown.pop()!r}; choose from {', '.join(COLLECTIVES)}"
+            )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The times of all algorithms for one collective at one size.
+
+    Attributes
+    ----------
+    size, block
+        Bytes of the whole buffer, and of the longest block.
+    chosen
+        The algorithm that a group chooses now.
+    us
+        Microseconds by algorithm.
+    """
+
+    collective: str
+    ranks: int
+    size: int
+    block: int
+    chosen: str
+    us: dict[str, float]
+
+    @property
+    def best(self) -> str:
+        """The fastest algorithm."""
+        return min(self.us, key=self.us.__getitem__)
+
+    @property
+    def loss(self) -> float:
+        """The time of the chosen algorithm over that of the best."""
+        return self.us[self.chosen] / self.us[self.best]
+
+
+def ranks_to_measure() -> tuple[int, ...]:
+    """Return 2, 4 and further powers of two up to the number of cores."""
+    return sizes_between(2, max(4, os.cpu_count() or 1), 2)
+
+
+def run(job: Job) -> Iterator[Cell]:
+    """Start the ranks, and give each cell when it is measured.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed.
+    """
+    yield from run_ranks(functools.partial(_worker, job), job.ranks)
+
+
+def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
+    def join(name: str, algorithm: str = "") -> pccl.Communicator:
+        wanted = ",".join(f"{collective}={algorithm}" for collective in COLLECTIVES)
+        return pccl.Communicator(
+            rank=rank,
+            world_size=job.ranks,
+            rendezvous=f"{rendezvous}-{name}",
+            timeout=job.timeout,
+            name=name,
+            algorithm=wanted if algorithm else "",
+        )
+
+    chooser = join("tune")
+    on_boards = {
+        way.algorithm
+        for collective in job.collectives
+        for way in chooser.explain(collective, 1)
+        if way.over == "board"
+    }
+    comms = {algorithm: join(algorithm, algorithm) for algorithm in sorted(on_boards)}
+    for collective in job.collectives:
+        for size in job.sizes:
+            cell = _measure(job, chooser, comms, Case.of_bytes(collective, job.ranks, size))
+            if rank == 0:
+                send(cell)
+    chooser.barrier()
+
+
+def _measure(
+    job: Job, chooser: pccl.Communicator, comms: dict[str, pccl.Communicator], case: Case
+) -> Cell:
+    ways = [way for way in chooser.explain(case.collective, case.size) if way.over == "board"]
+    x, out = case.buffers()
+    calls = {way.algorithm: make_call(comms[way.algorithm], case, x, out) for way in ways}
+    found: dict[str, list[float]] = {algorithm: [] for algorithm in calls}
+    for turn in range(job.rounds):
+        for algorithm in sorted(calls, reverse=bool(turn % 2)):
+            call = calls[algorithm]
+            once = min(slowest(chooser, time_calls(call, chooser.barrier, WARM_UP_CALLS)))
+            repeats = int(np.clip(job.seconds / once, LEAST_CALLS, MOST_CALLS))
+            times = slowest(chooser, time_calls(call, chooser.barrier, repeats))
+            found[algorithm].append(statistics.median(times))
+    chosen = next((way.algorithm for way in ways if way.is_chosen), ways[0].algorithm)
+    block = case.count * np.dtype(case.dtype).itemsize
+    us = {algorithm: statistics.median(times) * 1e6 for algorithm, times in found.items()}
+    return Cell(case.collective, case.ranks, case.size, block, chosen, us)
+
+
+def table_of(cells: Iterable[Cell]) -> str:
+    """Return what a tuning file says of ``cells``, which are in the order of `run`."""
+
+    def group(cell: Cell) -> tuple[int, str]:
+        return cell.ranks, cell.collective
+
+    lines = []
+    for (ranks, collective), some in groupby(cells, group):
+        choose = _one_choice if collective in ONE_CHOICE else _choices
+        for from_bytes, algorithm in choose(list(some)):
+            lines.append(f"{collective} {ranks} {from_bytes} {algorithm}\n")
+    return HEADING + "".join(lines)
+
+
+def _choices(cells: list[Cell]) -> Iterator[tuple[int, str]]:
+    chosen = cells[0].best
+    yield 0, chosen
+    for before, cell in pairwise(cells):
+        if cell.us[cell.best] < cell.us[chosen] * (1 - MARGIN):
+            chosen = cell.best
+            yield math.isqrt(before.block * cell.block), chosen
+
+
+def _one_choice(cells: list[Cell]) -> Iterator[tuple[int, str]]:
+    def loss(algorithm: str) -> float:
+        return math.prod(cell.us[algorithm] / cell.us[cell.best] for cell in cells)
+
+    yield 0, min(cells[0].us, key=loss)
+
+
+def path() -> Path:
+    """Return the file that groups on this machine read.
+
+    Raises
+    ------
+    ValueError
+        The environment names none.
+    """
+    if not (found := tuning_path()):
+        raise ValueError("no place for the file: set PCCL_TUNING_FILE, XDG_CACHE_HOME or HOME")
+    return Path(found)
+
+
+def save(table: str, file: Path) -> None:
+    """Write ``table`` so that who reads at the same time finds the old or the new one, whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(table)
+    draft.replace(file)

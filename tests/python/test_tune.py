@@ -1,0 +1,109 @@
+"""``pccl tune``: what it keeps is what later groups choose by; never the times."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pccl
+from pccl import tune
+from pccl.bench_cases import COLLECTIVES
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+KIB = 1024
+
+
+def cell(block: int, **us: float) -> tune.Cell:
+    return tune.Cell("all_reduce", 2, block, block, "a", us)
+
+
+def lines_of(table: str) -> list[str]:
+    return [line for line in table.splitlines() if not line.startswith("#")]
+
+
+def test_a_change_of_algorithm_lies_between_the_sizes_that_were_measured() -> None:
+    cells = [cell(1 * KIB, a=1, b=2), cell(4 * KIB, a=3, b=2), cell(16 * KIB, a=9, b=4)]
+    assert lines_of(tune.table_of(cells)) == ["all_reduce 2 0 a", "all_reduce 2 2048 b"]
+
+
+def test_noise_is_no_reason_to_change() -> None:
+    cells = [cell(1 * KIB, a=1, b=2), cell(4 * KIB, a=3, b=2.95), cell(16 * KIB, a=9, b=12)]
+    assert lines_of(tune.table_of(cells)) == ["all_reduce 2 0 a"]
+
+
+def test_all_to_all_gets_one_algorithm_for_all_sizes() -> None:
+    cells = [
+        tune.Cell("all_to_all", 2, size, size, "a", us)
+        for size, us in [(KIB, {"a": 1.0, "b": 1.1}), (64 * KIB, {"a": 30.0, "b": 20.0})]
+    ]
+    assert lines_of(tune.table_of(cells)) == ["all_to_all 2 0 b"]
+
+
+def chosen(rank: int, rendezvous: str, send: Callable[[object], None], ranks: int) -> None:
+    comm = pccl.Communicator(rank=rank, world_size=ranks, rendezvous=rendezvous)
+    send({name: pccl.explain(name, 64 * KIB, comm).chosen.algorithm for name in COLLECTIVES})
+    comm.barrier()
+
+
+def choices(ranks: int) -> list[dict[str, str]]:
+    return list(run_ranks(functools.partial(chosen, ranks=ranks), ranks))
+
+
+@pytest.mark.multiproc
+def test_all_ranks_choose_by_the_file_of_rank_0(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuning.txt"
+    monkeypatch.setenv("PCCL_TUNING_FILE", str(file))
+    file.write_text("all_reduce 2 0 shm_one_shot\nall_reduce 2 32768 shm_direct\n")
+    assert [found["all_reduce"] for found in choices(2)] == ["shm_direct"] * 2
+    file.write_text("all_reduce 2 0 shm_two_shot\nall_reduce 2 99999 shm_one_shot\n")
+    assert [found["all_reduce"] for found in choices(3)] == ["shm_two_shot"] * 3
+    file.write_text("all_reduce 4 0 shm_two_shot\nall_reduce 2 0 no_such_algorithm\n")
+    assert all(found["all_reduce"].startswith("shm_") for found in choices(2))
+
+
+@pytest.mark.multiproc
+def test_a_broken_file_is_named_and_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tuning.txt"
+    monkeypatch.setenv("PCCL_TUNING_FILE", str(file))
+    file.write_text("all_reduce 2 0 shm_one_shot\nall_reduce two\n")
+    assert len(choices(2)) == 2
+    assert f"{file} is ignored: line 2" in capfd.readouterr().err
+
+
+@pytest.mark.multiproc
+def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
+    file = tmp_path / "cache" / "tuning.txt"
+    command = [sys.executable, "-m", "pccl.cli", "tune", "--ranks", "2"]
+    done = subprocess.run(
+        [*command, "--max", "4K", "--rounds", "1"],
+        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(file) in done.stdout.splitlines()[-1]
+    first = {tuple(line.split()[:3]) for line in lines_of(file.read_text())}
+    assert {(name, "2", "0") for name in COLLECTIVES} <= first
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"), [({"ranks": 1}, "1 ranks"), ({"collectives": ("x",)}, "'x'")]
+)
+def test_a_job_that_makes_no_sense_is_refused(wrong: dict[str, object], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        tune.Job(**({"ranks": 2} | wrong))  # type: ignore[arg-type]
