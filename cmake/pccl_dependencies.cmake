@@ -25,6 +25,14 @@ target_compile_definitions(pccl_spdlog INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_E
 target_link_libraries(pccl_spdlog INTERFACE pccl_fmt)
 pccl_header_library(pccl_json nlohmann/json.hpp nlohmann-json3-dev)
 
+# As a static library, so that libpccl.so needs no pugixml of the machine that runs it.
+find_library(PCCL_LIB_pugixml NAMES libpugixml.a)
+pccl_header_library(pccl_pugixml pugixml.hpp libpugixml-dev)
+if(NOT PCCL_LIB_pugixml)
+  message(FATAL_ERROR " libpugixml.a not found: apt-get install libpugixml-dev, or set PCCL_DEPS_DIR")
+endif()
+target_link_libraries(pccl_pugixml INTERFACE ${PCCL_LIB_pugixml})
+
 find_package(OpenSSL COMPONENTS Crypto)
 if(NOT TARGET OpenSSL::Crypto)
   message(FATAL_ERROR " OpenSSL not found: apt-get install libssl-dev, or set PCCL_DEPS_DIR")

@@ -5,12 +5,13 @@
 #   tools/collect_deps.sh                                  here
 #   pip install . --no-build-isolation -Ccmake.define.PCCL_DEPS_DIR=$PWD/build/deps      there
 #
-# libcrypto comes as a static library, so that the result needs no OpenSSL of that machine.
+# libcrypto and libpugixml come as static libraries, so that the result needs none of that machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=build/deps
-packages=(libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libgtest-dev libgmock-dev)
+packages=(libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libpugixml-dev libgtest-dev
+    libgmock-dev)
 
 rm -rf "$target"
 mkdir -p "$target/include" "$target/lib"
@@ -28,7 +29,7 @@ for package in "${packages[@]}"; do
     dpkg-query -W "$package" >/dev/null || { echo "missing: apt-get install $package" >&2; exit 1; }
     copy_headers "$package"
 done
-for library in libcrypto.a libgtest.a libgtest_main.a libgmock.a libgmock_main.a; do
+for library in libcrypto.a libpugixml.a libgtest.a libgtest_main.a libgmock.a libgmock_main.a; do
     cp "$(gcc -print-file-name="$library")" "$target/lib/"
 done
 strip --strip-debug "$target"/lib/*.a

@@ -1,0 +1,16 @@
+// Files read whole, of a bounded size; sysfs and procfs entries among them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "csrc/base/status.h"
+
+namespace pccl::sys {
+
+/// kUnavailable when it cannot be read, kResourceExhausted when it is longer than `limit`.
+[[nodiscard]] PCCL_API Result<std::string> read_file(const std::string& path, std::size_t limit);
+/// Replaces the file as a whole. kUnavailable when it cannot be written.
+[[nodiscard]] PCCL_API Status write_file(const std::string& path, const std::string& text);
+
+}  // namespace pccl::sys

@@ -1,0 +1,98 @@
+#include "csrc/topo/topology.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/sys/sysfs/file.h"
+#include "csrc/topo/hwloc_xml.h"
+#include "csrc/topo/machine_xml.h"
+#include "csrc/topo/sanity.h"
+
+namespace pccl::topo {
+namespace {
+
+std::string printed(const Warning& warning) {
+    return concat(warning.name, ": ", warning.subject, ": ", warning.message);
+}
+
+Status refuse(const Warnings& warnings) {
+    std::string names;
+    for (const Warning& warning : warnings)
+        if (names.find(warning.name) == std::string::npos)
+            names += concat(names.empty() ? "" : ", ", warning.name);
+    return Status::invalid_argument(
+        concat("strict: ", printed(warnings.front()), "; all warnings: ", names));
+}
+
+/// FNV-1a.
+class Hash {
+   public:
+    void add(std::string_view text) {
+        for (const char c : text)
+            state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    }
+    [[nodiscard]] std::string text() const {
+        std::array<char, 16> digits;
+        const auto end =
+            std::to_chars(digits.data(), digits.data() + digits.size(), state_, 16).ptr;
+        const std::string shown(digits.data(), end);
+        return std::string(digits.size() - shown.size(), '0') + shown;
+    }
+
+   private:
+    std::uint64_t state_ = 0xCBF29CE484222325ULL;
+};
+
+}  // namespace
+
+Result<Topology> Topology::make(Machine machine, const LoadOptions& options, Warnings warnings) {
+    PCCL_TRY(check(options.assume));
+    complete(machine, options.assume, warnings);
+    repair(machine, warnings);
+    if (options.strict && !warnings.empty()) return refuse(warnings);
+    PCCL_ASSIGN_OR_RETURN(
+        Graph graph,
+        Graph::build(machine, {.multi_node_nvlink = options.assume.multi_node_nvlink}));
+    return Topology(std::make_shared<const Parts>(std::move(machine), std::move(warnings),
+                                                  options.assume, std::move(graph)));
+}
+
+Topology::Parts::Parts(Machine the_machine, Warnings the_warnings, const Assumptions& the_assume,
+                       Graph the_graph)
+    : machine(std::move(the_machine)),
+      warnings(std::move(the_warnings)),
+      assume(the_assume),
+      graph(std::move(the_graph)),
+      paths(graph, {.peer_to_peer = assume.peer_to_peer}) {}
+
+Result<Topology> Topology::parse(std::string_view xml, std::string_view name,
+                                 const LoadOptions& options) {
+    Warnings warnings;
+    auto machine = is_hwloc_xml(xml) ? parse_hwloc_xml(xml, name, warnings)
+                                     : parse_machine_xml(xml, name, Source::kUserFile, warnings);
+    if (!machine.is_ok()) return machine.status();
+    auto topology = make(*std::move(machine), options, std::move(warnings));
+    if (!topology.is_ok()) return topology.status().with_context(name);
+    return topology;
+}
+
+Result<Topology> Topology::load(const std::string& path, const LoadOptions& options) {
+    PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(path, XmlLimits::kBytes));
+    return parse(text, path, options);
+}
+
+std::string Topology::to_xml() const { return machine_xml(machine()); }
+
+std::string Topology::digest() const {
+    Hash hash;
+    for (const Node& node : graph().nodes())
+        hash.add(concat(to_string(node.type), node.host, ",", node.sm, ",", node.usable, ";"));
+    for (const Link& link : graph().links())
+        hash.add(concat(link.from, ">", link.to, to_string(link.type), link.bandwidth, ";"));
+    return hash.text();
+}
+
+}  // namespace pccl::topo

@@ -1,0 +1,172 @@
+#include "csrc/topo/sanity.h"
+
+#include <gmock/gmock.h>
+
+#include "csrc/topo/machine_xml.h"
+#include "tests/cpp/topo/machines.h"
+
+namespace pccl::topo {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Topology parse(const std::string& text, const LoadOptions& options = {}) {
+    auto topology = Topology::parse(text, "t.xml", options);
+    EXPECT_TRUE(topology.is_ok()) << topology.status().to_string();
+    return *topology;
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& now,
+                     int occurrence = 0) {
+    std::size_t place = text.find(old);
+    for (; occurrence > 0; --occurrence) place = text.find(old, place + 1);
+    EXPECT_NE(place, std::string::npos) << old;
+    return text.replace(place, old.size(), now);
+}
+
+const Warning& warning(const Topology& topology, std::string_view name) {
+    for (const Warning& warning : topology.warnings())
+        if (warning.name == name) return warning;
+    static const Warning none;
+    ADD_FAILURE() << "no warning " << name;
+    return none;
+}
+
+double width(const Topology& topology, std::string_view from, std::string_view to) {
+    return topology.paths().path(topology.graph().find(from), topology.graph().find(to)).bandwidth;
+}
+
+TEST(SanityTest, FindsNothingWrongWithHealthyMachines) {
+    EXPECT_THAT(load("nccl/H100-topology-kubernetes.xml").warnings(), IsEmpty());
+    EXPECT_THAT(load("nccl/dgx1v_cubemesh.xml").warnings(), IsEmpty());
+    EXPECT_THAT(load("nccl/dgx2_16xV100.xml").warnings(), IsEmpty());
+    EXPECT_THAT(load("nccl/panlichen_8x3090_topo.xml").warnings(), IsEmpty());
+}
+
+TEST(SanityTest, SaysWhatAHypervisorHides) {
+    const Topology vm = load("nccl/h200x8_vm.xml");
+    EXPECT_THAT(names_of(vm.warnings()),
+                ElementsAre("unknown_numa", "hidden_switches", "unknown_link_width"));
+    EXPECT_EQ(warning(vm, "unknown_link_width").subject, "0000:00:06.0 and 7 more");
+    EXPECT_EQ(width(vm, "gpu0", "cpu0"), 48) << "gen 5, and 16 lanes assumed";
+}
+
+TEST(SanityTest, CompletesAFileOfPciDevicesOnly) {
+    const Topology ndv4 =
+        load("nccl/ndv4-topo.xml", {.assume = {.sm = 80, .nvlinks = 12, .net_speed = 200000}});
+    EXPECT_THAT(names_of(ndv4.warnings()), ElementsAre("undescribed_gpu", "undescribed_nic"));
+    EXPECT_EQ(ndv4.graph().gpus().size(), 8U);
+    EXPECT_EQ(ndv4.graph().nets().size(), 8U);
+    EXPECT_EQ(width(ndv4, "gpu0", "gpu7"), 240);
+    EXPECT_EQ(width(ndv4, "gpu0", "net0"), 24);
+    EXPECT_EQ(ndv4.machine().cpus[0].devices[0].children[0].gpus[0].sm.source(),
+              Source::kAssumption);
+    const Topology unassumed = load("nccl/ndv4-topo.xml");
+    EXPECT_THAT(names_of(unassumed.warnings()), Contains("unknown_sm"));
+    EXPECT_THAT(names_of(unassumed.warnings()), Contains("unknown_net_speed"));
+    EXPECT_THAT(warning(unassumed, "undescribed_gpu").repair, HasSubstr("assume nvlinks"));
+}
+
+TEST(SanityTest, TrustsNoVirtualSwitch) {
+    std::string text = read_data("nccl/ndv5-topo.xml");
+    text = replaced(text, "link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"",
+                    "link_speed=\"2.5 GT/s PCIe\" link_width=\"1\"");
+    const Topology ndv5 = parse(text);
+    EXPECT_EQ(warning(ndv5, "slow_switch_link").subject, "ffff:ff:01.0");
+    EXPECT_EQ(width(ndv5, "gpu0", "cpu0"), 48);
+    EXPECT_EQ(ndv5.machine().cpus[0].devices[0].link_width.source(), Source::kRepair);
+}
+
+TEST(SanityTest, RepairsSpeedsAndWidthsThatCannotBe) {
+    for (const char* speed : {"", "Unknown", "0 GT/s", "fast"}) {
+        const Topology topology =
+            parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), "32.0 GT/s PCIe", speed, 2));
+        EXPECT_EQ(warning(topology, "unknown_link_speed").subject, "0000:0f:00.0") << speed;
+        EXPECT_EQ(width(topology, "gpu0", "net0"), 48) << speed;
+    }
+    for (const char* lanes : {"0", "255", ""}) {
+        const std::string attribute = std::string("link_width=\"") + lanes + "\"";
+        const Topology topology =
+            parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"", attribute));
+        EXPECT_EQ(warning(topology, "unknown_link_width").subject, "0000:0c:00.0") << lanes;
+    }
+}
+
+TEST(SanityTest, IsLoudAboutALostNvLink) {
+    const std::string link =
+        "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
+    const Topology lost = parse(replaced(read_data("nccl/h200x8_vm.xml"), link, "", 3));
+    EXPECT_EQ(warning(lost, "missing_nvlinks").subject, "gpu 3 (0000:00:09.0)");
+    EXPECT_EQ(warning(lost, "missing_nvlinks").message,
+              "has 0 NVLinks where others have 18: what includes it gets 48 GB/s instead of 370.8");
+    const Topology fewer =
+        parse(replaced(read_data("nccl/h200x8_vm.xml"), "count=\"18\"", "count=\"12\"", 5));
+    EXPECT_EQ(warning(fewer, "missing_nvlinks").subject, "gpu 5 (0000:00:0b.0)");
+}
+
+TEST(SanityTest, ComparesTheEndsOfNvLinks) {
+    const Topology uneven =
+        parse(replaced(read_data("nccl/dgx1v_cubemesh.xml"), "count=\"2\"", "count=\"1\""));
+    EXPECT_EQ(warning(uneven, "uneven_nvlink").subject, "0000:06:00.0 and 1 more");
+    EXPECT_EQ(width(uneven, "gpu0", "gpu3"), 20);
+    EXPECT_EQ(width(uneven, "gpu3", "gpu0"), 20);
+    const Topology loops = load("nccl/ncv4-topo.xml");
+    EXPECT_EQ(warning(loops, "nvlink_to_itself").subject, "0001:00:00.0 and 3 more");
+    EXPECT_THAT(loops.graph().switches(), IsEmpty());
+}
+
+TEST(SanityTest, LeavesOutManagementPorts) {
+    const std::string text =
+        replaced(read_data("nccl/dgx2_16xV100.xml"), "speed=\"100000\"", "speed=\"1000\"");
+    const Topology slow = parse(text);
+    EXPECT_EQ(warning(slow, "slow_nic").subject, "mlx5_0");
+    EXPECT_FALSE(slow.graph().node(slow.graph().find("net0")).usable);
+    EXPECT_TRUE(slow.graph().node(slow.graph().find("net1")).usable);
+}
+
+TEST(SanityTest, SeesSharedAndUnknownDevices) {
+    const std::string gpu = "<gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/>";
+    const Topology shared =
+        parse(replaced(read_data("nccl/h100_1gpu_1nic.xml"), gpu,
+                       gpu + "<gpu dev=\"0\" sm=\"90\" rank=\"1\" gdr=\"1\"/>"));
+    EXPECT_EQ(warning(shared, "shared_gpu").subject, "0000:0f:00.0");
+    EXPECT_EQ(shared.graph().gpus().size(), 2U);
+    EXPECT_EQ(shared.paths().path(shared.graph().gpus()[0], shared.graph().gpus()[1]).type,
+              PathType::kLoc);
+    const Topology partial = load("nccl/g5.48xl-topo.xml");
+    EXPECT_EQ(warning(partial, "unknown_device").subject, "0000:00:16.0 and 8 more");
+}
+
+TEST(SanityTest, StrictMakesWarningsErrors) {
+    const auto strict = Topology::load(data_path("nccl/h200x8_vm.xml"), {.strict = true});
+    EXPECT_EQ(strict.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(strict.status().message(),
+                HasSubstr("unknown_numa, hidden_switches, unknown_link_width"));
+    EXPECT_TRUE(Topology::load(data_path("nccl/dgx1v_cubemesh.xml"), {.strict = true}).is_ok());
+}
+
+TEST(SanityTest, ARepairedMachineLoadsWithoutTheWarning) {
+    const Topology first = load("nccl/h200x8_vm.xml");
+    const Topology second = parse(first.to_xml());
+    EXPECT_TRUE(first.machine() == second.machine());
+    EXPECT_EQ(first.digest(), second.digest());
+    EXPECT_THAT(names_of(second.warnings()), Not(Contains("unknown_link_width")));
+}
+
+TEST(SanityTest, RefusesWhatMakesNoMachine) {
+    const std::string text = read_data("nccl/h200x8_vm.xml");
+    const auto twice = Topology::parse(replaced(text, "0000:00:07.0", "0000:00:06.0"), "t.xml", {});
+    EXPECT_EQ(twice.status().message(),
+              "t.xml: two GPUs have the bus id 0000:00:06.0; on one host each needs its own");
+    const auto assumed = Topology::parse(text, "t.xml", {.assume = {.sm = 9}});
+    EXPECT_EQ(assumed.status().message(), "t.xml: assume sm=9: must be from 10 to 999");
+    EXPECT_EQ(Topology::load("/nowhere.xml", {}).status().message(),
+              "cannot read /nowhere.xml: No such file or directory");
+}
+
+}  // namespace
+}  // namespace pccl::topo
