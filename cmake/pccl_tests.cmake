@@ -87,6 +87,14 @@ add_executable(
 )
 target_link_libraries(schedule_mutants PRIVATE pccl_schedule)
 
+# What NCCL's search finds and what ours does: build/dev/topology_table prints both.
+add_executable(
+  topology_table ${PROJECT_SOURCE_DIR}/tests/tools/topology_table.cc
+                 ${PROJECT_SOURCE_DIR}/tests/cpp/topo/nccl_table.cc
+)
+target_link_libraries(topology_table PRIVATE pccl_topo GTest::gtest)
+target_compile_definitions(topology_table PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+
 # A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
 # it is included first); the others are compiled here, each alone.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)
@@ -103,4 +111,4 @@ foreach(header IN LISTS headers)
   list(APPEND header_checks ${check})
 endforeach()
 add_library(pccl_header_checks OBJECT ${header_checks})
-target_link_libraries(pccl_header_checks PRIVATE pccl_flags pccl_json)
+target_link_libraries(pccl_header_checks PRIVATE pccl_flags pccl_json pccl_pugixml)

@@ -1,0 +1,221 @@
+#include "csrc/topo/search.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "csrc/topo/search/hamiltonian.h"
+#include "csrc/topo/search/packing.h"
+#include "tests/cpp/topo/machines.h"
+#include "tests/cpp/topo/nccl_table.h"
+
+namespace pccl::topo {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+Plan found(const Topology& topology, const SearchOptions& options) {
+    auto plan = search(topology, options);
+    EXPECT_TRUE(plan.is_ok()) << plan.status().to_string();
+    return *plan;
+}
+
+TEST(SearchTest, FindsAtLeastWhatNcclFinds) {
+    for (const NcclRow& row : nccl_rows()) {
+        SCOPED_TRACE(row.name + " " + std::string(to_string(row.search.pattern)));
+        const OwnResult own = own_result(row);
+        EXPECT_GE(own.plan.bandwidth, row.bandwidth - 1e-6);
+        EXPECT_LE(own.plan.type_intra, row.type_intra);
+        if (row.search.nodes > 1) {
+            EXPECT_LE(own.plan.type_inter, row.type_inter);
+        }
+        EXPECT_TRUE(own.plan.optimal) << "bound " << own.plan.bound;
+        EXPECT_LE(own.plan.channels.size(), 32U);
+        EXPECT_LT(own.plan.seconds, 0.25);
+    }
+}
+
+TEST(SearchTest, AgreesWithItself) {
+    for (const NcclRow& row : nccl_rows()) {
+        const Plan first = own_result(row).plan;
+        EXPECT_TRUE(first == own_result(row).plan) << row.name;
+    }
+}
+
+TEST(SearchTest, ADgx1HasSixRingsThatShareNoLink) {
+    const Topology dgx1 = load("nccl/dgx1v_cubemesh.xml");
+    const Plan plan = found(dgx1, {.pattern = Pattern::kRing});
+    ASSERT_THAT(plan.channels, SizeIs(6));
+    const Graph& graph = dgx1.graph();
+    std::map<std::pair<int, int>, double> carried;
+    for (const Channel& channel : plan.channels) {
+        EXPECT_EQ(channel.bandwidth, 20);
+        for (std::size_t i = 0; i < 8; ++i)
+            carried[{channel.order[i], channel.order[(i + 1) % 8]}] += channel.bandwidth;
+    }
+    double links = 0;
+    for (const auto& [hop, bandwidth] : carried) {
+        double width = 0;
+        for (const int link : graph.links_from(graph.gpus()[static_cast<std::size_t>(hop.first)]))
+            if (graph.link(link).to == graph.gpus()[static_cast<std::size_t>(hop.second)])
+                width = graph.link(link).bandwidth;
+        EXPECT_EQ(bandwidth, width) << hop.first << " -> " << hop.second;
+        links += width / 20;
+    }
+    EXPECT_EQ(links, 48) << "every NVLink of the machine, both ways";
+}
+
+TEST(SearchTest, PairsChannelsWhoseNicsDiffer) {
+    const Plan plan = found(load("nccl/H100-topology-kubernetes.xml"), {.nodes = 2});
+    for (std::size_t i = 0; i < plan.channels.size(); i += 2) {
+        const Channel& one = plan.channels[i];
+        const Channel& other = plan.channels[i + 1];
+        EXPECT_EQ(one.net_in, other.net_out);
+        EXPECT_EQ(one.net_out, other.net_in);
+        EXPECT_TRUE(std::equal(one.order.begin(), one.order.end(), other.order.rbegin()));
+    }
+}
+
+TEST(SearchTest, OneLostNvLinkCostsWhatTheBoundSays) {
+    std::string text = read_data("nccl/h200x8_vm.xml");
+    const std::string link =
+        "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>";
+    text.erase(text.find(link), link.size());
+    const Topology lost = *Topology::parse(text, "t.xml", {});
+    const Plan plan = found(lost, {.pattern = Pattern::kRing});
+    EXPECT_GT(plan.bandwidth, 30) << "a hop through the CPU costs 6/5 of 48 GB/s";
+    EXPECT_LE(plan.bandwidth, 48);
+    EXPECT_TRUE(plan.optimal);
+    const auto heads = search(lost, {.pattern = Pattern::kHeads});
+    EXPECT_EQ(heads.status().message(),
+              "search: heads need every GPU on an NVSwitch; gpu0 (0000:00:06.0) is not");
+}
+
+TEST(SearchTest, KeepsTheLimitOfChannels) {
+    const Topology gb200 =
+        load("nccl/gb200_nvl72_18trays.xml", {.assume = {.multi_node_nvlink = true}});
+    for (const int most : {1, 2, 5, 64}) {
+        const Plan plan = found(gb200, {.nodes = 2, .max_channels = most});
+        EXPECT_LE(std::ssize(plan.channels), most);
+        EXPECT_LE(plan.bandwidth, plan.bound * (1 + 1e-9));
+    }
+}
+
+TEST(SearchTest, SpendsNoMoreStepsThanItMay) {
+    const Topology staged =
+        load("nccl/panlichen_8x3090_topo.xml", {.assume = {.peer_to_peer = false}});
+    const Plan hasty = found(staged, {.pattern = Pattern::kTree, .nodes = 2, .steps = 0});
+    EXPECT_FALSE(hasty.optimal);
+    EXPECT_LT(hasty.bandwidth, hasty.bound);
+    EXPECT_LT(hasty.bandwidth, found(staged, {.pattern = Pattern::kTree, .nodes = 2}).bandwidth);
+}
+
+TEST(SearchTest, SaysWhyThereIsNoPlan) {
+    const auto why = [](const Topology& topology, const SearchOptions& options) {
+        return search(topology, options).status().message();
+    };
+    EXPECT_THAT(why(load("nccl/g5.48xl-topo.xml"), {}), HasSubstr("has no GPU"));
+    EXPECT_THAT(why(load("nccl/gb200_nvl8_2trays.xml"), {}), HasSubstr("assume mnnvl=1"));
+    EXPECT_THAT(why(load("nccl/dgx2_16xV100.xml"), {.pattern = Pattern::kHeads}),
+                HasSubstr("gpu0 is sm 70"));
+    EXPECT_THAT(why(load("nccl/dgx2_16xV100.xml"), {.nodes = 0}),
+                HasSubstr("nodes is 0, must be from 1"));
+    EXPECT_THAT(why(load("nccl/dgx2_16xV100.xml"), {.max_channels = 65}),
+                HasSubstr("max_channels is 65"));
+}
+
+TEST(SearchTest, OneGpuNeedsNoWayToOthers) {
+    const Topology one = load("nccl/h100_1gpu_1nic.xml");
+    EXPECT_EQ(found(one, {}).type_intra, PathType::kLoc);
+    const Plan between = found(one, {.nodes = 2});
+    EXPECT_EQ(between.bandwidth, 48);
+    EXPECT_EQ(between.channels.at(0).net_in, 0);
+    EXPECT_EQ(between.type_inter, PathType::kPix);
+}
+
+TEST(PackingTest, IsTheOptimumOfSmallPrograms) {
+    const std::vector<Usage> routes{
+        {{0, 1.0}, {1, 1.0}}, {{1, 1.0}, {2, 1.0}}, {{0, 1.0}, {2, 1.0}}};
+    const Packing packing = pack(routes, std::vector<double>{4, 4, 4});
+    EXPECT_DOUBLE_EQ(packing.total, 6);
+    EXPECT_THAT(packing.amounts, Each(2));
+    double priced = 0;
+    for (const auto& [link, price] : packing.prices) priced += 4 * price;
+    EXPECT_DOUBLE_EQ(priced, 6) << "prices are a certificate of the optimum";
+    EXPECT_DOUBLE_EQ(pack_evenly(routes, std::vector<double>{4, 4, 1}).total, 1.5);
+}
+
+TEST(PackingTest, PricesCertifyRandomPrograms) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<double> capacity(12);
+        for (double& width : capacity) width = 1 + static_cast<double>(random() % 40);
+        std::vector<Usage> routes(8);
+        for (Usage& route : routes)
+            for (int i = 0; i < 4; ++i)
+                route[static_cast<int>(random() % 12)] =
+                    0.5 + 0.5 * static_cast<double>(random() % 3);
+        const Packing packing = pack(routes, capacity);
+        std::vector<double> load(capacity.size());
+        double worth = 0;
+        for (std::size_t i = 0; i < routes.size(); ++i) {
+            double cost = 0;
+            for (const auto& [link, weight] : routes[i]) {
+                load[static_cast<std::size_t>(link)] += weight * packing.amounts[i];
+                const auto price = packing.prices.find(link);
+                if (price != packing.prices.end()) cost += weight * price->second;
+            }
+            EXPECT_GE(cost, 1 - 1e-9);
+        }
+        for (std::size_t link = 0; link < capacity.size(); ++link)
+            EXPECT_LE(load[link], capacity[link] + 1e-9);
+        for (const auto& [link, price] : packing.prices)
+            worth += price * capacity[static_cast<std::size_t>(link)];
+        EXPECT_NEAR(worth, packing.total, 1e-9);
+    }
+}
+
+TEST(HamiltonianTest, FindsTheCheapestOfAllOrders) {
+    std::mt19937 random(3);
+    for (int n = 2; n <= 7; ++n) {
+        CostMatrix costs(n);
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n; ++j) costs.at(i, j) = static_cast<double>(random() % 1000);
+        std::vector<int> order(static_cast<std::size_t>(n));
+        std::iota(order.begin(), order.end(), 0);
+        std::map<int, double> least;
+        do {
+            if (order.front() != 0) continue;
+            double cost = 0;
+            for (std::size_t i = 1; i < order.size(); ++i) cost += costs.at(order[i - 1], order[i]);
+            const auto [found, is_new] = least.emplace(order.back(), cost);
+            if (!is_new) found->second = std::min(found->second, cost);
+        } while (std::next_permutation(order.begin(), order.end()));
+        const HeldKarp best(costs, 0);
+        for (const auto& [last, cost] : least) {
+            EXPECT_EQ(best.cost(last), cost);
+            const std::vector<int> path = best.path(last);
+            double along = 0;
+            for (std::size_t i = 1; i < path.size(); ++i) along += costs.at(path[i - 1], path[i]);
+            EXPECT_EQ(along, cost);
+            EXPECT_EQ(path.front(), 0);
+            EXPECT_EQ(path.back(), last);
+        }
+    }
+}
+
+TEST(HamiltonianTest, PacksAllCyclesOfACompleteGraph) {
+    const std::size_t n = 7;
+    std::vector<std::vector<int>> units(n, std::vector<int>(n, 1));
+    for (std::size_t i = 0; i < n; ++i) units[i][i] = 0;
+    std::int64_t steps = 10'000'000;
+    EXPECT_THAT(disjoint_cycles(units, steps), SizeIs(3)) << "Walecki: (n - 1) / 2 for odd n";
+}
+
+}  // namespace
+}  // namespace pccl::topo
