@@ -92,6 +92,12 @@ class Parser {
         target = *value;
     }
 
+    /// By another library's name where ours says nothing.
+    void path(const char* key, const char* other, std::string& target) {
+        path(other, target);
+        path(key, target);
+    }
+
    private:
     std::optional<std::string_view> find(const char* key) {
         const char* const value = lookup_(key);
@@ -145,6 +151,10 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
         config.shm_ring_bytes = static_cast<std::size_t>(*bytes);
     if (const auto ms = parser.number("PCCL_CONNECT_TIMEOUT_MS", 1, kDayMs))
         config.connect_timeout = std::chrono::milliseconds(*ms);
+    parser.path("PCCL_TOPO_FILE", "NCCL_TOPO_FILE", config.topo_file);
+    parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
+    parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);
+    parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
     parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);
     return config;

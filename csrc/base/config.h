@@ -28,6 +28,11 @@ struct Config {
     std::string cache_folder;  // XDG_CACHE_HOME, or HOME's .cache; empty without both
     std::string algorithm;     // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
                                // selector's choice
+    // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.
+    std::string topo_file;        // PCCL_TOPO_FILE: what is known of the machine, before detection
+    std::string topo_dump_file;   // PCCL_TOPO_DUMP_FILE: where a detected machine is written
+    std::string graph_file;       // PCCL_GRAPH_FILE: plans, instead of a search
+    std::string graph_dump_file;  // PCCL_GRAPH_DUMP_FILE: where plans are written
 };
 
 /// The environment: the value of a key, or null.

@@ -9,4 +9,5 @@ PYBIND11_MODULE(_core, module) {
     pccl::bindings::bind_event(module);
     pccl::bindings::bind_communicator(module);
     pccl::bindings::bind_schedule(module);
+    pccl::bindings::bind_topology(module);
 }

@@ -11,10 +11,10 @@ namespace pccl::topo {
 inline constexpr int kNoNet = -1;
 
 struct Channel {
-    double bandwidth = 0;    // GB/s
-    std::vector<int> order;  // indices of GPUs; of heads: the head, then the others
-    int net_in = kNoNet;     // index of the NIC's port by which the other nodes' data comes
-    int net_out = kNoNet;    // and by which it leaves
+    double bandwidth = 0;      // GB/s
+    std::vector<int> order{};  // indices of GPUs; of heads: the head, then the others
+    int net_in = kNoNet;       // index of the NIC's port by which the other nodes' data comes
+    int net_out = kNoNet;      // and by which it leaves
 
     friend bool operator==(const Channel&, const Channel&) = default;
 };

@@ -170,6 +170,8 @@ class Search {
             }
         }
         plan.channels = std::move(channels);
+        plan.bandwidth = 0;
+        for (const Channel& channel : plan.channels) plan.bandwidth += channel.bandwidth;
     }
 
     const Topology& topology_;

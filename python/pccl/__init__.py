@@ -26,7 +26,7 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import schedule
+    from pccl import schedule, topology
     from pccl._core import Communicator, Event, set_log_level
     from pccl._torch import Options
     from pccl.explanation import explain
@@ -52,6 +52,7 @@ __all__ = [
     "register",
     "schedule",
     "set_log_level",
+    "topology",
 ]
 
 # Where the names live that are loaded when first used.
@@ -66,8 +67,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "schedule":
-        return importlib.import_module("pccl.schedule")
+    if name in {"schedule", "topology"}:
+        return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _LAZY[name] == "pccl._torch":

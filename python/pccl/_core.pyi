@@ -417,3 +417,143 @@ def generate(
     slots
         Messages that may wait between two ranks; None for the fewest that it needs.
     """
+
+_PathType: TypeAlias = Literal[
+    "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"
+]
+
+class TopologyWarning:
+    """What looks wrong about a machine. Prints as a line."""
+
+    @property
+    def name(self) -> str:
+        """Stable; docs/topology.md lists them."""
+    @property
+    def subject(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def repair(self) -> str:
+        """What was assumed instead; empty if nothing could be done."""
+
+class TopologyFact:
+    """One attribute of one device, and who said it. Prints as a line."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def attribute(self) -> str:
+        """As NCCL's topology XML names it."""
+    @property
+    def value(self) -> str: ...
+    @property
+    def source(self) -> str:
+        """file, vendor file, nvml, verbs, sysfs, hwloc, assumption, default or repair."""
+    @property
+    def provenance(self) -> Literal["measured", "declared", "assumed"]: ...
+
+class TopologyNode:
+    """A device of the machine's graph."""
+
+    @property
+    def name(self) -> str:
+        """Unique: ``"gpu0"``."""
+    @property
+    def label(self) -> str:
+        """PCI bus id, NUMA node, or name of the port."""
+    @property
+    def type(self) -> Literal["gpu", "pci", "nvs", "cpu", "nic", "net"]: ...
+    @property
+    def host(self) -> int: ...
+    @property
+    def sm(self) -> int:
+        """Of a GPU: 10 x compute capability."""
+    @property
+    def dev(self) -> int:
+        """Of a GPU or a port: its number in NVML or in the network's plugin."""
+    @property
+    def rank(self) -> int:
+        """Of the process that uses the GPU; -1 if that is not known."""
+    @property
+    def gdr(self) -> bool:
+        """Of a GPU or a port: whether NICs access GPU memory directly."""
+    @property
+    def usable(self) -> bool:
+        """False for a port that plans leave out, as a warning says."""
+
+class TopologyPath:
+    """The best path between two devices. Prints as a line."""
+
+    @property
+    def type(self) -> _PathType: ...
+    @property
+    def bandwidth(self) -> float:
+        """GB/s of the narrowest link."""
+    @property
+    def hops(self) -> int: ...
+    @property
+    def nodes(self) -> list[str]: ...
+    @property
+    def charges(self) -> list[tuple[int, float]]:
+        """What a GB/s on the path takes of links: number of the link, and how much."""
+
+class TopologyChannel:
+    @property
+    def bandwidth(self) -> float:
+        """GB/s."""
+    @property
+    def order(self) -> list[int]:
+        """Of GPUs; for ``"heads"`` the head, then the others."""
+    @property
+    def nets(self) -> tuple[int, int] | None:
+        """Ports by which data of other nodes comes and leaves; None for one node."""
+
+class TopologyPlan:
+    """What a search found. ``pccl.topology.Plan`` describes the properties."""
+
+    @property
+    def pattern(self) -> Literal["ring", "tree", "heads"]: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def channels(self) -> list[TopologyChannel]: ...
+    @property
+    def type_intra(self) -> _PathType: ...
+    @property
+    def type_inter(self) -> _PathType: ...
+    @property
+    def bandwidth(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def optimal(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+    def xml(self) -> str: ...
+    def __eq__(self, other: object) -> bool: ...
+
+class Topology:
+    """A machine. ``pccl.topology`` describes it."""
+
+    @staticmethod
+    def load(path: str, *, assume: dict[str, int], strict: bool) -> Topology: ...
+    @staticmethod
+    def parse(text: str, name: str, *, assume: dict[str, int], strict: bool) -> Topology: ...
+    @staticmethod
+    def detect(*, assume: dict[str, int], strict: bool) -> Topology: ...
+    @property
+    def warnings(self) -> list[TopologyWarning]: ...
+    @property
+    def facts(self) -> list[TopologyFact]: ...
+    @property
+    def nodes(self) -> list[TopologyNode]: ...
+    @property
+    def links(self) -> list[tuple[str, str, str, float]]:
+        """Source, target, type and GB/s."""
+    @property
+    def digest(self) -> str: ...
+    def path(self, source: str, target: str) -> TopologyPath: ...
+    def search(self, pattern: str, *, nodes: int, max_channels: int) -> TopologyPlan: ...
+    def read_plans(self, text: str, name: str) -> list[TopologyPlan]: ...
+    def xml(self) -> str: ...
+    def __eq__(self, other: object) -> bool: ...

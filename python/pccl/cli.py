@@ -104,6 +104,41 @@ def bench(
     raise typer.Exit(1 if any(row.wrong for row in rows) else 0)
 
 
+@app.command()
+def topo(
+    load: Annotated[
+        Path | None, typer.Option(help="Topology XML of NCCL or hwloc; else this machine.")
+    ] = None,
+    assume: Annotated[
+        str, typer.Option(help="For what is not known: sm=90,nvlinks=18,net_speed=400000,p2p=0.")
+    ] = "",
+    search: Annotated[
+        str | None, typer.Option(help="Channels to look for: ring, tree or heads.")
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="Equal machines in the job.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    strict: Annotated[bool, typer.Option(help="Warnings are errors.")] = False,
+    xml: Annotated[Path | None, typer.Option(help="File for the topology, in NCCL's XML.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="File for the plan, in NCCL's XML.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="File for a picture: of the plan, if any.")
+    ] = None,
+) -> None:
+    """Show a machine: its tree, what looks wrong with it, paths, and the best channels.
+
+    Bandwidths are in 10^9 bytes a second, one way. docs/topology.md explains types of paths and
+    warnings.
+    """
+    from pccl import topology_cli  # not above: the other commands need no extension module
+
+    request = topology_cli.Request(load, assume, search, nodes, strict, as_json, xml, graph, svg)
+    try:
+        topology_cli.run(request)
+    except (ImportError, OSError, ValueError, pccl.Error) as error:
+        _complain(str(error))
+        raise typer.Exit(2) from None
+
+
 def _print_rows(job: benchmark.Job) -> list[benchmark.Row]:
     """Measure and print row by row, with a heading for each collective."""
     rows: list[benchmark.Row] = []

@@ -64,6 +64,18 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.algorithm, "all_reduce=ring,all_gather=bruck");
 }
 
+TEST(ConfigTest, TopologyFilesCountUnderNcclsNamesToo) {
+    const Parsed parsed = parse({{"NCCL_TOPO_FILE", "/theirs.xml"},
+                                 {"NCCL_TOPO_DUMP_FILE", "/dump.xml"},
+                                 {"NCCL_GRAPH_FILE", "/graph.xml"},
+                                 {"NCCL_GRAPH_DUMP_FILE", "/graphs.xml"},
+                                 {"PCCL_TOPO_FILE", "/ours.xml"}});
+    EXPECT_EQ(parsed.config.topo_file, "/ours.xml");
+    EXPECT_EQ(parsed.config.topo_dump_file, "/dump.xml");
+    EXPECT_EQ(parsed.config.graph_file, "/graph.xml");
+    EXPECT_EQ(parsed.config.graph_dump_file, "/graphs.xml");
+}
+
 TEST(ConfigTest, EmptyValuesCountAsUnset) {
     const Parsed parsed = parse({{"PCCL_TCP_SOCKETS", ""}, {"PCCL_LOG_LEVEL", "  "}});
     EXPECT_EQ(parsed.config.tcp_sockets, 2);

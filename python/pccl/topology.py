@@ -1,0 +1,334 @@
+"""Machines: what they look like, what is wrong with them, and the best channels on them.
+
+>>> import pccl
+>>> t = pccl.topology.load("ndv5-topo.xml", assume={"sm": 90, "nvlinks": 18, "net_speed": 400000})
+>>> t.path("gpu0", "net3")
+PXN, 48 GB/s, 5 hops
+>>> t.search("ring", nodes=2)
+ring for 2 nodes: 16 channels, 384 GB/s, NVL / PIX, optimal
+
+docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 bytes a second) in
+one direction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path as FilePath
+from typing import Literal, TypeAlias
+
+from pccl import _core
+from pccl._core import TopologyChannel as Channel
+from pccl._core import TopologyFact as Fact
+from pccl._core import TopologyNode as Node
+from pccl._core import TopologyPath as Path
+from pccl._core import TopologyWarning as Warning
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import matplotlib.figure
+    import networkx
+
+__all__ = [
+    "Channel",
+    "Fact",
+    "Link",
+    "Node",
+    "Path",
+    "Plan",
+    "Topology",
+    "Warning",
+    "detect",
+    "load",
+    "parse",
+]
+
+_Pattern: TypeAlias = Literal["ring", "tree", "heads"]
+_FileName: TypeAlias = str | FilePath
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """A link from one node to another; the next or previous one in ``links`` leads back.
+
+    Attributes
+    ----------
+    source, target
+        Names of nodes.
+    type
+        LOC, NVL, C2C, PCI, SYS (between NUMA nodes) or NET.
+    bandwidth
+        GB/s.
+    """
+
+    source: str
+    target: str
+    type: str
+    bandwidth: float
+
+
+class Topology:
+    """A machine, understood; see ``detect`` and ``load``. Immutable.
+
+    Equal topologies say the same about their machines, whoever says it. In a notebook it shows
+    itself as a picture.
+    """
+
+    def __init__(self, core: _core.Topology) -> None:
+        self._core = core
+
+    @property
+    def warnings(self) -> list[Warning]:
+        """What looks wrong, and what was assumed instead."""
+        return self._core.warnings
+
+    @property
+    def facts(self) -> list[Fact]:
+        """Every attribute that is known, with its source: measured, declared or assumed."""
+        return self._core.facts
+
+    @property
+    def nodes(self) -> list[Node]:
+        """GPUs (gpu0, ...), ports of NICs (net0, ...), CPUs, PCIe switches, NICs and NVSwitches."""
+        return self._core.nodes
+
+    @property
+    def links(self) -> list[Link]:
+        """Links by their number in ``Path.charges``: each with the one that leads back."""
+        return [Link(*link) for link in self._core.links]
+
+    @property
+    def gpus(self) -> list[Node]:
+        """In the order that plans number them."""
+        return self._of_type("gpu")
+
+    @property
+    def nets(self) -> list[Node]:
+        """Ports of NICs, in the order that plans number them."""
+        return self._of_type("net")
+
+    @property
+    def digest(self) -> str:
+        """The same for equal machines: 16 hexadecimal digits."""
+        return self._core.digest
+
+    def _of_type(self, kind: str) -> list[Node]:
+        found = [node for node in self.nodes if node.type == kind]
+        return sorted(found, key=lambda node: int(node.name.removeprefix(kind)))
+
+    def path(self, source: str, target: str) -> Path:
+        """Return the best path between two GPUs, ports or CPUs.
+
+        Parameters
+        ----------
+        source, target
+            Names (``"gpu0"``, ``"net3"``) or labels (``"0000:0d:00.0"``, ``"mlx5_0"``).
+        """
+        return self._core.path(source, target)
+
+    def search(self, pattern: _Pattern = "ring", *, nodes: int = 1, max_channels: int = 32) -> Plan:
+        """Find the channels with the most bandwidth.
+
+        Parameters
+        ----------
+        pattern
+            ``"ring"``, ``"tree"`` or ``"heads"`` (reduced and multicast in NVSwitches).
+        nodes
+            Equal machines in the job, 1 to 2**20.
+        max_channels
+            1 to 64.
+
+        Raises
+        ------
+        UnsupportedError
+            The machine cannot make the pattern; the message says why.
+        """
+        return Plan(self._core.search(pattern, nodes=nodes, max_channels=max_channels), self)
+
+    def load_plans(self, path: _FileName) -> list[Plan]:
+        """Read plans from NCCL's graph XML."""
+        text = FilePath(path).read_text(encoding="utf-8")
+        return [Plan(plan, self) for plan in self._core.read_plans(text, str(path))]
+
+    def to_xml(self, path: _FileName | None = None) -> str:
+        """Return NCCL's topology XML, with what was assumed and repaired; write it to ``path``."""
+        return _written(self._core.xml(), path)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return the graph; nodes by name, links with ``type`` and ``bandwidth``."""
+        from pccl import topology_plot
+
+        return topology_plot.network(self)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw the machine. Needs matplotlib and networkx (``pip install pccl[plot]``)."""
+        from pccl import topology_plot
+
+        return topology_plot.draw_machine(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Topology) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return (
+            f"{len(self.gpus)} GPUs, {len(self.nets)} NIC ports, {len(self._of_type('cpu'))} CPUs, "
+            f"{len(self.warnings)} warnings"
+        )
+
+    def _repr_svg_(self) -> str | None:
+        from pccl import topology_plot
+
+        return topology_plot.svg(self)
+
+
+class Plan:
+    """Channels for a machine, as ``Topology.search`` finds them.
+
+    In a notebook it shows itself as a picture.
+    """
+
+    def __init__(self, core: _core.TopologyPlan, topology: Topology) -> None:
+        self._core = core
+        self.topology = topology
+
+    @property
+    def pattern(self) -> str:
+        """``"ring"``, ``"tree"`` or ``"heads"``."""
+        return self._core.pattern
+
+    @property
+    def nodes(self) -> int:
+        """Machines in the job."""
+        return self._core.nodes
+
+    @property
+    def channels(self) -> list[Channel]:
+        """Each with ``bandwidth``, ``order`` (of GPUs) and ``nets`` (port in, port out)."""
+        return self._core.channels
+
+    @property
+    def type_intra(self) -> str:
+        """The worst type of path between GPUs."""
+        return self._core.type_intra
+
+    @property
+    def type_inter(self) -> str:
+        """The worst type of path between GPUs and NICs; LOC for one node."""
+        return self._core.type_inter
+
+    @property
+    def bandwidth(self) -> float:
+        """Of all channels together."""
+        return self._core.bandwidth
+
+    @property
+    def bound(self) -> float:
+        """No plan of these types of paths has more bandwidth."""
+        return self._core.bound
+
+    @property
+    def optimal(self) -> bool:
+        """Whether ``bandwidth`` reaches ``bound``."""
+        return self._core.optimal
+
+    @property
+    def seconds(self) -> float:
+        """What the search took."""
+        return self._core.seconds
+
+    def to_xml(self, path: _FileName | None = None) -> str:
+        """Return NCCL's graph XML; write it to ``path``."""
+        return _written(self._core.xml(), path)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw the channels. Needs matplotlib and networkx (``pip install pccl[plot]``)."""
+        from pccl import topology_plot
+
+        return topology_plot.draw_plan(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash((self.pattern, self.nodes, self.type_intra, self.type_inter))
+
+    def __repr__(self) -> str:
+        types = self.type_intra if self.nodes == 1 else f"{self.type_intra} / {self.type_inter}"
+        place = "one node" if self.nodes == 1 else f"{self.nodes} nodes"
+        return (
+            f"{self.pattern} for {place}: {len(self.channels)} channels, {self.bandwidth:g} GB/s, "
+            f"{types}, {'optimal' if self.optimal else f'at most {self.bound:g} GB/s'}"
+        )
+
+    def _repr_svg_(self) -> str | None:
+        from pccl import topology_plot
+
+        return topology_plot.svg(self)
+
+
+def _written(text: str, path: _FileName | None) -> str:
+    if path is not None:
+        FilePath(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> Topology:
+    """Find out what this machine looks like.
+
+    ``PCCL_TOPO_FILE`` names a file that counts more than what is detected; the result goes to
+    ``PCCL_TOPO_DUMP_FILE``.
+
+    Parameters
+    ----------
+    assume
+        For what cannot be found out; see ``load``.
+    strict
+        Raise InvalidArgumentError if there are warnings.
+    """
+    return Topology(_core.Topology.detect(assume=dict(assume or {}), strict=strict))
+
+
+def load(
+    path: _FileName, *, assume: Mapping[str, int] | None = None, strict: bool = False
+) -> Topology:
+    """Load a machine from NCCL's topology XML (version 1) or from hwloc's XML.
+
+    Parameters
+    ----------
+    path
+        At most 8 MiB.
+    assume
+        What counts where the file is silent: ``sm`` (10 x compute capability), ``nvlinks`` (of
+        each GPU, to an NVSwitch), ``net_speed`` (Mb/s of each port), ``p2p`` (0: GPUs reach each
+        other through the CPU only), ``mnnvl`` (1: the NVLinks of all hosts meet in one switch).
+    strict
+        Raise InvalidArgumentError if there are warnings.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The file is none of these; the message names the line and what would be right.
+    UnavailableError
+        The file cannot be read.
+    UnsupportedError
+        NCCL's XML of another version, or hwloc's without libhwloc.
+    """
+    core = _core.Topology.load(str(path), assume=dict(assume or {}), strict=strict)
+    return Topology(core)
+
+
+def parse(
+    text: str,
+    *,
+    name: str = "text",
+    assume: Mapping[str, int] | None = None,
+    strict: bool = False,
+) -> Topology:
+    """Do as ``load`` with XML in memory; ``name`` stands for it in messages."""
+    core = _core.Topology.parse(text, name, assume=dict(assume or {}), strict=strict)
+    return Topology(core)
