@@ -1,12 +1,15 @@
 #include "csrc/topo/completion.h"
 
+#include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/topo/subjects.h"
+#include "csrc/topo/xml_text.h"
 
 namespace pccl::topo {
 namespace {
@@ -18,6 +21,30 @@ constexpr int kUsualNetSpeed = 10'000;
 bool may_be_gpu(const PciDevice& device) {
     const std::string vendor = device.vendor.value_or("0x10de");
     return is_gpu_class(device) && vendor == "0x10de";
+}
+
+struct Family {
+    int first;  // device ids of one generation
+    int last;
+    int sm;
+};
+constexpr std::array<Family, 9> kFamilies{{{0x1d80, 0x1dff, 70},
+                                           {0x1e00, 0x1fff, 75},
+                                           {0x2080, 0x20ff, 80},
+                                           {0x2200, 0x22ff, 86},
+                                           {0x2300, 0x237f, 90},
+                                           {0x2380, 0x25ff, 86},
+                                           {0x2600, 0x28ff, 89},
+                                           {0x2900, 0x297f, 100},
+                                           {0x3180, 0x31ff, 103}}};
+
+/// By NVIDIA's device id.
+std::optional<int> sm_of(const PciDevice& device) {
+    if (device.vendor.value_or("") != "0x10de") return std::nullopt;
+    const auto id = parse_number(device.device.value_or(""));
+    for (const Family& family : kFamilies)
+        if (id && *id >= family.first && *id <= family.last) return family.sm;
+    return std::nullopt;
 }
 
 class Completion {
@@ -73,8 +100,9 @@ class Completion {
             gpu.sm.offer(*assume_.sm, Source::kAssumption);
             return;
         }
-        gpu.sm.offer(kUsualSm, Source::kDefault);
-        without_sm_.add(*device.bus_id);
+        const std::optional<int> usual = sm_of(device);
+        gpu.sm.offer(usual.value_or(kUsualSm), Source::kDefault);
+        if (!usual) without_sm_.add(*device.bus_id);
     }
 
     void complete_nets(std::vector<Nic>& nics) {

@@ -1,10 +1,62 @@
 #include "csrc/topo/detect.h"
 
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/sys/nvml/nvml.h"
+#include "csrc/sys/sysfs/file.h"
+#include "csrc/sys/sysfs/sysfs.h"
+#include "csrc/topo/live.h"
+#include "csrc/topo/machine_xml.h"
+
 namespace pccl::topo {
+namespace {
+
+/// nullopt where there is no NVML, or no driver.
+std::optional<std::vector<sys::NvmlGpu>> gpus_of_nvml() {
+    const auto nvml = sys::open_nvml();
+    if (!nvml.is_ok()) return std::nullopt;
+    auto gpus = (*nvml)->gpus();
+    return gpus.is_ok() ? std::optional(*std::move(gpus)) : std::nullopt;
+}
+
+Result<Machine> machine_of(const std::string& path, Source source, Warnings& warnings) {
+    PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(path, XmlLimits::kBytes));
+    return parse_machine_xml(text, path, source, warnings);
+}
+
+/// The user's file, or the vendor's; nullopt without either.
+Result<std::optional<Machine>> described(const Config& config, Warnings& warnings) {
+    const bool is_users = !config.topo_file.empty();
+    std::error_code error;
+    if (!is_users && !std::filesystem::exists(kVendorFile, error)) return std::optional<Machine>();
+    const std::string path = is_users ? config.topo_file : kVendorFile;
+    const Source source = is_users ? Source::kUserFile : Source::kVendorFile;
+    PCCL_ASSIGN_OR_RETURN(Machine machine, machine_of(path, source, warnings));
+    return std::optional(std::move(machine));
+}
+
+}  // namespace
 
 Result<Topology> detect(const LoadOptions& options, const Config& config) {
-    if (!config.topo_file.empty()) return Topology::load(config.topo_file, options);
-    return Topology::make(Machine{}, options);
+    const sys::Sysfs sysfs;
+    Warnings warnings;
+    const auto gpus = gpus_of_nvml();
+    Machine machine = observe(sysfs, gpus ? &*gpus : nullptr, warnings);
+    PCCL_ASSIGN_OR_RETURN(std::optional<Machine> file, described(config, warnings));
+    if (file) {
+        enrich(*file, machine);
+        machine = *std::move(file);
+    }
+    check_surroundings(sysfs, machine, warnings);
+    PCCL_ASSIGN_OR_RETURN(Topology topology,
+                          Topology::make(std::move(machine), options, std::move(warnings)));
+    if (!config.topo_dump_file.empty())
+        PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml()));
+    return topology;
 }
 
 }  // namespace pccl::topo

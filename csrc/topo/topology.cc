@@ -71,7 +71,7 @@ Topology::Parts::Parts(Machine the_machine, Warnings the_warnings, const Assumpt
 Result<Topology> Topology::parse(std::string_view xml, std::string_view name,
                                  const LoadOptions& options) {
     Warnings warnings;
-    auto machine = is_hwloc_xml(xml) ? parse_hwloc_xml(xml, name, warnings)
+    auto machine = is_hwloc_xml(xml) ? parse_hwloc_xml(xml, name)
                                      : parse_machine_xml(xml, name, Source::kUserFile, warnings);
     if (!machine.is_ok()) return machine.status();
     auto topology = make(*std::move(machine), options, std::move(warnings));

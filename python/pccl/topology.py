@@ -316,7 +316,7 @@ def load(
     UnavailableError
         The file cannot be read.
     UnsupportedError
-        NCCL's XML of another version, or hwloc's without libhwloc.
+        NCCL's XML of another version.
     """
     core = _core.Topology.load(str(path), assume=dict(assume or {}), strict=strict)
     return Topology(core)

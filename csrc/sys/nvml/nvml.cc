@@ -1,0 +1,158 @@
+#include "csrc/sys/nvml/nvml.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdio>
+
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+namespace {
+
+// Declared here because the header is not part of every CUDA toolkit; the layouts are those of
+// NVML's stable interface (nvmlPciInfo_t of the functions with _v3 and, for NVLinks, _v2).
+using Device = void*;
+constexpr int kSuccess = 0;
+constexpr unsigned kMostLinks = 36;
+
+struct PciInfo {
+    std::array<char, 16> legacy_bus_id;
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned pci_device_id;
+    unsigned pci_subsystem_id;
+    std::array<char, 32> bus_id;
+};
+
+struct Functions {
+    int (*init)() = nullptr;
+    int (*shutdown)() = nullptr;
+    int (*device_count)(unsigned*) = nullptr;
+    int (*device_by_index)(unsigned, Device*) = nullptr;
+    int (*pci_info)(Device, PciInfo*) = nullptr;
+    int (*compute_capability)(Device, int*, int*) = nullptr;
+    int (*max_link_generation)(Device, unsigned*) = nullptr;
+    int (*max_link_width)(Device, unsigned*) = nullptr;
+    int (*link_state)(Device, unsigned, unsigned*) = nullptr;
+    int (*link_remote)(Device, unsigned, PciInfo*) = nullptr;
+    int (*link_remote_type)(Device, unsigned, unsigned*) = nullptr;
+};
+
+/// NVML's spelling has eight digits of domain.
+std::string bus_id_of(const PciInfo& info) {
+    std::array<char, 24> text{};
+    std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", info.domain, info.bus, info.device);
+    return text.data();
+}
+
+bool is_hidden(const PciInfo& info) { return info.domain > 0xFFFF || info.bus == 0xFF; }
+
+class Library final : public Nvml {
+   public:
+    Library(void* handle, const Functions& functions) : handle_(handle), call_(functions) {}
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+    ~Library() override {
+        call_.shutdown();
+        ::dlclose(handle_);
+    }
+
+    [[nodiscard]] Result<std::vector<NvmlGpu>> gpus() const override {
+        unsigned count = 0;
+        if (const int error = call_.device_count(&count); error != kSuccess)
+            return Status::unavailable(concat("NVML cannot count GPUs: error ", error));
+        std::vector<NvmlGpu> gpus;
+        for (unsigned index = 0; index < count; ++index) {
+            Device device = nullptr;
+            PciInfo info{};
+            if (call_.device_by_index(index, &device) != kSuccess ||
+                call_.pci_info(device, &info) != kSuccess)
+                continue;
+            gpus.push_back(describe(device, static_cast<int>(index), info));
+        }
+        return gpus;
+    }
+
+   private:
+    [[nodiscard]] NvmlGpu describe(Device device, int index, const PciInfo& info) const {
+        NvmlGpu gpu{.index = index, .bus_id = bus_id_of(info), .links = links_of(device)};
+        int major = 0;
+        int minor = 0;
+        if (call_.compute_capability(device, &major, &minor) == kSuccess)
+            gpu.sm = 10 * major + minor;
+        unsigned value = 0;
+        if (call_.max_link_generation(device, &value) == kSuccess)
+            gpu.max_link_generation = static_cast<int>(value);
+        if (call_.max_link_width(device, &value) == kSuccess)
+            gpu.max_link_width = static_cast<int>(value);
+        return gpu;
+    }
+
+    [[nodiscard]] std::vector<NvmlLink> links_of(Device device) const {
+        std::vector<NvmlLink> links;
+        for (unsigned link = 0; link < kMostLinks; ++link) {
+            unsigned is_up = 0;
+            if (call_.link_state(device, link, &is_up) != kSuccess || is_up == 0) continue;
+            NvmlLink found{.target = {}, .end = end_of(device, link)};
+            PciInfo remote{};
+            if (call_.link_remote(device, link, &remote) == kSuccess && !is_hidden(remote))
+                found.target = bus_id_of(remote);
+            links.push_back(std::move(found));
+        }
+        return links;
+    }
+
+    [[nodiscard]] NvLinkEnd end_of(Device device, unsigned link) const {
+        unsigned type = 255;
+        if (call_.link_remote_type == nullptr ||
+            call_.link_remote_type(device, link, &type) != kSuccess)
+            return NvLinkEnd::kUnknown;
+        constexpr std::array<NvLinkEnd, 3> kEnds{NvLinkEnd::kGpu, NvLinkEnd::kCpu,
+                                                 NvLinkEnd::kSwitch};
+        return type < kEnds.size() ? kEnds[type] : NvLinkEnd::kUnknown;
+    }
+
+    void* handle_;
+    Functions call_;
+};
+
+template <typename Function>
+bool find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(handle, name));
+    return function != nullptr;
+}
+
+bool find_all(void* handle, Functions& functions) {
+    find(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", functions.link_remote_type);
+    return find(handle, "nvmlInit_v2", functions.init) &&
+           find(handle, "nvmlShutdown", functions.shutdown) &&
+           find(handle, "nvmlDeviceGetCount_v2", functions.device_count) &&
+           find(handle, "nvmlDeviceGetHandleByIndex_v2", functions.device_by_index) &&
+           find(handle, "nvmlDeviceGetPciInfo_v3", functions.pci_info) &&
+           find(handle, "nvmlDeviceGetCudaComputeCapability", functions.compute_capability) &&
+           find(handle, "nvmlDeviceGetMaxPcieLinkGeneration", functions.max_link_generation) &&
+           find(handle, "nvmlDeviceGetMaxPcieLinkWidth", functions.max_link_width) &&
+           find(handle, "nvmlDeviceGetNvLinkState", functions.link_state) &&
+           find(handle, "nvmlDeviceGetNvLinkRemotePciInfo_v2", functions.link_remote);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Nvml>> open_nvml() {
+    void* const handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return Status::unavailable("libnvidia-ml.so.1 is not installed");
+    Functions functions;
+    if (!find_all(handle, functions)) {
+        ::dlclose(handle);
+        return Status::unavailable("libnvidia-ml.so.1 is too old: it lacks a function");
+    }
+    if (const int error = functions.init(); error != kSuccess) {
+        ::dlclose(handle);
+        return Status::unavailable(concat("NVML does not start: error ", error));
+    }
+    return std::unique_ptr<Nvml>(std::make_unique<Library>(handle, functions));
+}
+
+}  // namespace pccl::sys

@@ -1,0 +1,189 @@
+#include "csrc/sys/sysfs/sysfs.h"
+
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/sys/sysfs/file.h"
+
+namespace pccl::sys {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestEntry = 1U << 16U;
+
+int number(std::string_view text, int otherwise) {
+    int value = otherwise;
+    if (text.starts_with("0x")) text.remove_prefix(2);
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+/// "0000:0d:00.0".
+bool is_bus_id(const std::string& name) {
+    return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' &&
+           name[name.size() - 8] == ':';
+}
+
+/// The value of "key : value" in /proc/cpuinfo.
+std::string field(std::string_view text, std::string_view key) {
+    for (std::size_t start = 0; start < text.size();) {
+        const std::size_t end = std::min(text.find('\n', start), text.size());
+        const std::string_view line = text.substr(start, end - start);
+        const std::size_t colon = line.find(':');
+        if (colon != std::string_view::npos && line.starts_with(key) &&
+            line.substr(0, colon).find_last_not_of(" \t") + 1 == key.size())
+            return colon + 2 <= line.size() ? std::string(line.substr(colon + 2)) : std::string();
+        start = end + 1;
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string Sysfs::read(const std::string& path) const {
+    auto text = read_file(root_ + path, kLongestEntry);
+    if (!text.is_ok()) return {};
+    while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
+    return *std::move(text);
+}
+
+std::vector<std::string> Sysfs::list(const std::string& folder) const {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(root_ + folder, error), end; !error && entry != end;
+         entry.increment(error))
+        names.push_back(entry->path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// Bus ids along a path below /sys/devices.
+std::vector<std::string> Sysfs::chain_of(const std::string& path) const {
+    std::vector<std::string> chain;
+    std::error_code error;
+    const fs::path real = fs::canonical(root_ + path, error);
+    if (error) return chain;
+    for (const fs::path& part : real)
+        if (is_bus_id(part.string())) chain.push_back(part.string());
+    return chain;
+}
+
+SysfsPciDevice Sysfs::pci_device(const std::string& bus_id) const {
+    const std::string folder = "/sys/bus/pci/devices/" + bus_id + "/";
+    SysfsPciDevice device{.bus_id = bus_id,
+                          .above = chain_of(folder),
+                          .class_code = read(folder + "class"),
+                          .vendor = read(folder + "vendor"),
+                          .device = read(folder + "device"),
+                          .subsystem_vendor = read(folder + "subsystem_vendor"),
+                          .subsystem_device = read(folder + "subsystem_device"),
+                          .max_link_speed = read(folder + "max_link_speed"),
+                          .max_link_width = number(read(folder + "max_link_width"), 0),
+                          .numa = number(read(folder + "numa_node"), -1)};
+    if (!device.above.empty()) device.above.pop_back();
+    return device;
+}
+
+std::vector<SysfsPciDevice> Sysfs::pci_devices() const {
+    std::vector<SysfsPciDevice> devices;
+    for (const std::string& bus_id : list("/sys/bus/pci/devices"))
+        if (is_bus_id(bus_id)) devices.push_back(pci_device(bus_id));
+    return devices;
+}
+
+std::vector<SysfsPort> Sysfs::ports() const {
+    std::vector<SysfsPort> ports;
+    for (const std::string& card : list("/sys/class/infiniband")) {
+        const std::string folder = "/sys/class/infiniband/" + card;
+        const std::vector<std::string> chain = chain_of(folder + "/device");
+        std::string guid = read(folder + "/node_guid");
+        std::erase(guid, ':');
+        for (const std::string& port : list(folder + "/ports")) {
+            const std::string state = read(folder + "/ports/" + port + "/state");
+            if (chain.empty() || state.find("DOWN") != std::string::npos) continue;
+            const int gigabits = number(read(folder + "/ports/" + port + "/rate"), -1);
+            ports.push_back({.name = card,
+                             .bus_id = chain.back(),
+                             .rdma = true,
+                             .port = number(port, 1),
+                             .megabits = gigabits > 0 ? gigabits * 1000 : -1,
+                             .guid = guid.empty() ? guid : "0x" + guid});
+        }
+    }
+    for (const std::string& name : list("/sys/class/net")) {
+        const std::string folder = "/sys/class/net/" + name;
+        const std::vector<std::string> chain = chain_of(folder + "/device");
+        if (chain.empty() || read(folder + "/operstate") == "down") continue;
+        ports.push_back({.name = name,
+                         .bus_id = chain.back(),
+                         .megabits = number(read(folder + "/speed"), -1),
+                         .guid = {}});
+    }
+    return ports;
+}
+
+std::vector<int> Sysfs::numa_nodes() const {
+    std::vector<int> nodes;
+    for (const std::string& name : list("/sys/devices/system/node"))
+        if (name.starts_with("node") && name.size() > 4) {
+            const int node = number(std::string_view(name).substr(4), -1);
+            const std::string cores = node < 0 ? "" : cores_of(node);
+            if (cores.find_first_not_of("0,") != std::string::npos) nodes.push_back(node);
+        }
+    std::sort(nodes.begin(), nodes.end());
+    return nodes;
+}
+
+std::string Sysfs::cores_of(int numa) const {
+    return read(concat("/sys/devices/system/node/node", numa, "/cpumap"));
+}
+
+SysfsCpu Sysfs::cpu() const {
+    utsname system{};
+    const bool is_known = ::uname(&system) == 0;
+    const std::string machine = is_known ? static_cast<const char*>(system.machine) : "";
+    const std::string info = read("/proc/cpuinfo").substr(0, kLongestEntry);
+    return {.arch = machine == "aarch64" ? "arm64" : machine,
+            .vendor = field(info, "vendor_id"),
+            .family = number(field(info, "cpu family"), -1),
+            .model = number(field(info, "model"), -1)};
+}
+
+/// Access Control Services (PCI Express Base Specification, 6.12): an extended capability, whose
+/// control register sends requests between peers up to the root. Other users than root see no
+/// capabilities.
+bool Sysfs::redirects_peers(const std::string& bus_id) const {
+    constexpr std::size_t kFirst = 0x100;
+    constexpr unsigned kAcs = 0x0D;
+    constexpr unsigned kRedirects = 0b1100;  // requests, completions
+    const auto config = read_file(root_ + "/sys/bus/pci/devices/" + bus_id + "/config", 4096);
+    if (!config.is_ok()) return false;
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>((*config)[i]); };
+    std::size_t place = kFirst;
+    for (int seen = 0; seen < 64 && place >= kFirst && place + 8 <= config->size(); ++seen) {
+        const unsigned id = byte(place) | static_cast<unsigned>(byte(place + 1)) << 8U;
+        if (id == kAcs) return (byte(place + 6) & kRedirects) != 0;
+        place = (static_cast<std::size_t>(byte(place + 3)) << 4U) | (byte(place + 2) >> 4U);
+    }
+    return false;
+}
+
+bool Sysfs::has_iommu() const { return !list("/sys/class/iommu").empty(); }
+
+std::optional<unsigned long long> Sysfs::shm_bytes() const {
+    struct statvfs status {};
+    if (::statvfs((root_ + "/dev/shm").c_str(), &status) != 0) return std::nullopt;
+    return static_cast<unsigned long long>(status.f_blocks) * status.f_frsize;
+}
+
+int Sysfs::driver_gpus() const { return static_cast<int>(list("/proc/driver/nvidia/gpus").size()); }
+
+}  // namespace pccl::sys

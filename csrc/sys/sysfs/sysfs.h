@@ -1,0 +1,75 @@
+// What the kernel says about PCIe devices, NICs and NUMA nodes. Reads sysfs and procfs below a
+// root, so that tests have machines of their own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/status.h"
+
+namespace pccl::sys {
+
+struct SysfsPciDevice {
+    std::string bus_id;
+    std::vector<std::string> above;  // bus ids of the bridges on the way, the highest first
+    std::string class_code;          // "0x030200"
+    std::string vendor;              // "0x10de"
+    std::string device;
+    std::string subsystem_vendor;
+    std::string subsystem_device;
+    std::string max_link_speed;  // "32.0 GT/s PCIe"; empty where the device has none
+    int max_link_width = 0;      // 0 where the device has none
+    int numa = -1;
+};
+
+struct SysfsPort {
+    std::string name;    // "mlx5_0", "eth0"
+    std::string bus_id;  // of its PCIe device
+    bool rdma = false;
+    int port = 0;
+    int megabits = -1;  // -1: unknown
+    std::string guid;   // "0x0c42a10300a1b2c3", of RDMA devices
+};
+
+struct SysfsCpu {
+    std::string arch;    // x86_64, arm64
+    std::string vendor;  // as /proc/cpuinfo has it
+    int family = -1;
+    int model = -1;
+};
+
+class PCCL_API Sysfs {
+   public:
+    explicit Sysfs(std::string root = "") : root_(std::move(root)) {}
+
+    /// In the order of their bus ids; empty where there is no PCIe.
+    [[nodiscard]] std::vector<SysfsPciDevice> pci_devices() const;
+    /// Ports of NICs that have a PCIe device and are not down, in the order of their names; RDMA
+    /// first.
+    [[nodiscard]] std::vector<SysfsPort> ports() const;
+    /// Numbers of the NUMA nodes that have cores.
+    [[nodiscard]] std::vector<int> numa_nodes() const;
+    /// Mask of a node's cores: "00000000,0000ffff".
+    [[nodiscard]] std::string cores_of(int numa) const;
+    [[nodiscard]] SysfsCpu cpu() const;
+
+    /// Whether a bridge sends transfers between devices below it through the CPU. Root's files
+    /// tell.
+    [[nodiscard]] bool redirects_peers(const std::string& bus_id) const;
+    [[nodiscard]] bool has_iommu() const;
+    /// Of /dev/shm; nullopt where it is no file system of its own.
+    [[nodiscard]] std::optional<unsigned long long> shm_bytes() const;
+    /// GPUs that NVIDIA's driver knows, whether this process may see them or not.
+    [[nodiscard]] int driver_gpus() const;
+
+   private:
+    [[nodiscard]] std::string read(const std::string& path) const;
+    [[nodiscard]] std::vector<std::string> list(const std::string& folder) const;
+    [[nodiscard]] SysfsPciDevice pci_device(const std::string& bus_id) const;
+    [[nodiscard]] std::vector<std::string> chain_of(const std::string& path) const;
+
+    std::string root_;
+};
+
+}  // namespace pccl::sys

@@ -1,0 +1,231 @@
+#include "csrc/topo/detect.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "csrc/topo/live.h"
+#include "csrc/topo/machine_xml.h"
+#include "tests/cpp/topo/machines.h"
+
+namespace pccl::topo {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+/// A sysfs in a folder.
+class FakeSysfs {
+   public:
+    FakeSysfs() : root_(fs::path(testing::TempDir()) / "pccl_sysfs") {
+        fs::remove_all(root_);
+        write("sys/devices/system/node/node0/cpumap", "0000ffff");
+        write("sys/devices/system/node/node1/cpumap", "ffff0000");
+        write("proc/cpuinfo",
+              "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+              "model\t\t: 143\nmodel name\t: Xeon\n");
+    }
+    ~FakeSysfs() { fs::remove_all(root_); }
+    FakeSysfs(const FakeSysfs&) = delete;
+    FakeSysfs& operator=(const FakeSysfs&) = delete;
+
+    void write(const std::string& path, const std::string& text) const {
+        fs::create_directories((root_ / path).parent_path());
+        std::ofstream(root_ / path) << text << "\n";
+    }
+
+    /// `chain` is the way from the root complex: "0000:07:01.0/0000:08:00.0".
+    void add_device(const std::string& chain, const std::string& device_class, int numa,
+                    const std::string& speed = "32.0 GT/s PCIe", int width = 16) const {
+        const std::string folder = "sys/devices/pci0000:07/" + chain;
+        write(folder + "/class", device_class);
+        write(folder + "/vendor", device_class == "0x030200" ? "0x10de" : "0x15b3");
+        write(folder + "/device", device_class == "0x030200" ? "0x2330" : "0x1021");
+        write(folder + "/numa_node", std::to_string(numa));
+        write(folder + "/max_link_speed", speed);
+        write(folder + "/max_link_width", std::to_string(width));
+        link("sys/bus/pci/devices/" + fs::path(chain).filename().string(), folder);
+    }
+
+    void add_rdma(const std::string& name, const std::string& chain,
+                  const std::string& rate) const {
+        const std::string card = "sys/class/infiniband/" + name;
+        write(card + "/node_guid", "9a70:5000:03ae:6d94");
+        write(card + "/ports/1/rate", rate);
+        write(card + "/ports/1/state", "4: ACTIVE");
+        link(card + "/device", "sys/devices/pci0000:07/" + chain);
+    }
+
+    void add_ethernet(const std::string& name, const std::string& chain, int speed) const {
+        write("sys/class/net/" + name + "/speed", std::to_string(speed));
+        write("sys/class/net/" + name + "/operstate", "up");
+        link("sys/class/net/" + name + "/device", "sys/devices/pci0000:07/" + chain);
+    }
+
+    [[nodiscard]] sys::Sysfs sysfs() const { return sys::Sysfs(root_.string()); }
+
+   private:
+    void link(const std::string& from, const std::string& to) const {
+        fs::create_directories((root_ / from).parent_path());
+        fs::create_directory_symlink(root_ / to, root_ / from);
+    }
+
+    fs::path root_;
+};
+
+const char* const kSwitch = "0000:07:01.0/0000:08:00.0";
+const char* const kGpu = "0000:07:01.0/0000:08:00.0/0000:09:00.0/0000:0a:00.0";
+const char* const kNic = "0000:07:01.0/0000:08:00.0/0000:09:01.0/0000:0b:00.0";
+
+void add_h100(const FakeSysfs& machine) {
+    machine.add_device("0000:07:01.0", "0x060400", 1);
+    machine.add_device(kSwitch, "0x060400", 1);
+    machine.add_device(std::string(kSwitch) + "/0000:09:00.0", "0x060400", 1);
+    machine.add_device(std::string(kSwitch) + "/0000:09:01.0", "0x060400", 1, "16.0 GT/s PCIe");
+    machine.add_device(kGpu, "0x030200", 1);
+    machine.add_device(kNic, "0x020700", 1);
+    machine.add_rdma("mlx5_0", kNic, "400 Gb/sec (4X NDR)");
+    machine.add_device("0000:07:02.0", "0x020000", 1);
+    machine.add_ethernet("eth0", "0000:07:02.0", 10000);
+}
+
+const std::vector<sys::NvmlGpu> kGpus{
+    {.index = 0,
+     .bus_id = "0000:0a:00.0",
+     .sm = 90,
+     .max_link_generation = 5,
+     .max_link_width = 16,
+     .links = std::vector<sys::NvmlLink>(18, {.target = {}, .end = sys::NvLinkEnd::kSwitch})}};
+
+TEST(DetectTest, SeesSwitchesGpusAndRdmaPorts) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    Warnings warnings;
+    const Machine machine = observe(fake.sysfs(), &kGpus, warnings);
+    EXPECT_THAT(warnings, IsEmpty());
+    const Topology topology = *Topology::make(machine, {});
+    EXPECT_THAT(topology.warnings(), IsEmpty());
+    const Graph& graph = topology.graph();
+    ASSERT_THAT(graph.gpus(), SizeIs(1));
+    ASSERT_THAT(graph.nets(), SizeIs(1)) << "plain Ethernet beside RDMA is left out";
+    EXPECT_THAT(graph.cpus(), SizeIs(2));
+    EXPECT_EQ(graph.node(graph.nets()[0]).label, "mlx5_0");
+    const Path path = topology.paths().path(graph.gpus()[0], graph.nets()[0]);
+    EXPECT_EQ(path.type, PathType::kPix) << "one switch, although it shows as three bridges";
+    EXPECT_EQ(path.bandwidth, 24) << "the port above the NIC is of the fourth generation";
+    EXPECT_EQ(topology.paths().path(graph.gpus()[0], graph.find("NUMA 1")).type, PathType::kPhb);
+    EXPECT_EQ(machine.cpus[1].devices[0].children[0].gpus[0].nvlinks[0].count.value_or(0), 18);
+    EXPECT_EQ(machine.cpus[0].model.value_or(0), 143);
+}
+
+TEST(DetectTest, NamesGpusThatNvmlDoesNotShow) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    const std::vector<sys::NvmlGpu> none;
+    Warnings warnings;
+    const Machine machine = observe(fake.sysfs(), &none, warnings);
+    EXPECT_THAT(names_of(warnings), ElementsAre("hidden_gpus"));
+    EXPECT_EQ(warnings[0].subject, "0000:0a:00.0");
+    EXPECT_THAT(Topology::make(machine, {})->graph().gpus(), IsEmpty());
+}
+
+TEST(DetectTest, WithoutNvmlAGpuIsUndescribed) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    Warnings warnings;
+    const Topology topology = *Topology::make(observe(fake.sysfs(), nullptr, warnings), {});
+    EXPECT_THAT(names_of(topology.warnings()), ElementsAre("undescribed_gpu"));
+    EXPECT_EQ(topology.graph().node(topology.graph().gpus()[0]).sm, 90) << "by its device id";
+}
+
+TEST(DetectTest, AFileCountsMoreThanTheKernel) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    Warnings warnings;
+    const Machine live = observe(fake.sysfs(), &kGpus, warnings);
+    Machine file = *parse_machine_xml(
+        "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:0a:00.0\" link_width=\"8\"/>"
+        "</cpu></system>",
+        "t.xml", Source::kUserFile, warnings);
+    enrich(file, live);
+    const PciDevice& device = file.cpus[0].devices[0];
+    EXPECT_EQ(*device.link_width, 8);
+    EXPECT_EQ(device.link_width.source(), Source::kUserFile);
+    EXPECT_EQ(*device.link_speed, "32.0 GT/s PCIe");
+    EXPECT_EQ(device.link_speed.source(), Source::kNvml);
+    EXPECT_EQ(device.gpus.at(0).sm.value_or(0), 90);
+    EXPECT_EQ(*file.cpus[0].vendor, "GenuineIntel");
+}
+
+TEST(DetectTest, ChecksTheSurroundings) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    fake.write("sys/class/iommu/dmar0/x", "");
+    std::string config(0x110, '\0');
+    config[0x100] = 0x0D;  // ACS, the only extended capability
+    config[0x106] = 0x04;  // redirects requests
+    fake.write("sys/devices/pci0000:07/" + std::string(kSwitch) + "/config", config);
+    Warnings warnings;
+    const Machine machine = observe(fake.sysfs(), &kGpus, warnings);
+    check_surroundings(fake.sysfs(), machine, warnings);
+    EXPECT_THAT(names_of(warnings), ElementsAre("acs_on", "iommu_on"));
+    EXPECT_EQ(warnings[0].subject, "0000:08:00.0");
+}
+
+TEST(DetectTest, UnderstandsThisMachine) {
+    const auto topology = detect({}, {});
+    ASSERT_TRUE(topology.is_ok()) << topology.status().to_string();
+    EXPECT_FALSE(topology->graph().cpus().empty());
+    for (const Node& node : topology->graph().nodes()) EXPECT_FALSE(node.name.empty());
+    const auto again = Topology::parse(topology->to_xml(), "detected", {});
+    ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+    EXPECT_TRUE(again->machine() == topology->machine());
+}
+
+TEST(HwlocXmlTest, ReadsRealMachines) {
+    struct Expected {
+        const char* file;
+        std::size_t gpus, nets, cpus;
+    };
+    for (const Expected& expected : {Expected{"hwloc/c5n.18xl.hwloc.xml", 0, 1, 2},
+                                     {"hwloc/g5.48xl.hwloc.xml", 8, 1, 2},
+                                     {"hwloc/p4d.24xl.hwloc.xml", 8, 4, 2},
+                                     {"hwloc/p5.48xl.hwloc.xml", 8, 32, 2}}) {
+        const Topology topology = load(expected.file, {.assume = {.nvlinks = 12}});
+        EXPECT_EQ(topology.graph().gpus().size(), expected.gpus) << expected.file;
+        EXPECT_EQ(topology.graph().nets().size(), expected.nets) << expected.file;
+        EXPECT_EQ(topology.graph().cpus().size(), expected.cpus) << expected.file;
+        EXPECT_THAT(names_of(topology.warnings()), Not(Contains("unknown_sm")));
+    }
+}
+
+TEST(HwlocXmlTest, FindsTheSwitchesOfAP5) {
+    const Topology p5 =
+        load("hwloc/p5.48xl.hwloc.xml", {.assume = {.nvlinks = 18, .net_speed = 100000}});
+    const Graph& graph = p5.graph();
+    int near = 0;
+    for (const int net : graph.nets())
+        if (p5.paths().path(graph.gpus()[0], net).type <= PathType::kPxb) ++near;
+    EXPECT_EQ(near, 4) << "of 32 ports, 4 are beside each GPU";
+    EXPECT_GE(search(p5, {.nodes = 2})->bandwidth, 8 * 4 * 12.0 * 0.9);
+}
+
+TEST(HwlocXmlTest, RefusesWhatItCannotRead) {
+    const auto refused = [](const char* text) {
+        return Topology::parse(text, "h.xml", {}).status().message();
+    };
+    EXPECT_EQ(refused("<topology version=\"1.0\"/>"),
+              "h.xml:1: no <topology version=\"2.0\">, which hwloc 2 writes");
+    EXPECT_EQ(
+        refused("<topology version=\"2.0\">\n<object type=\"PCIDev\" pci_busid=\"1\"/></topology>"),
+        "h.xml:2: <object> has pci_busid=\"1\", which must be a PCI bus id such as 0000:0d:00.0");
+}
+
+}  // namespace
+}  // namespace pccl::topo
