@@ -1,12 +1,10 @@
 #include "csrc/topo/topology.h"
 
-#include <array>
-#include <charconv>
-#include <cstdint>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/sys/sysfs/file.h"
+#include "csrc/topo/digest.h"
 #include "csrc/topo/hwloc_xml.h"
 #include "csrc/topo/machine_xml.h"
 #include "csrc/topo/sanity.h"
@@ -26,25 +24,6 @@ Status refuse(const Warnings& warnings) {
     return Status::invalid_argument(
         concat("strict: ", printed(warnings.front()), "; all warnings: ", names));
 }
-
-/// FNV-1a.
-class Hash {
-   public:
-    void add(std::string_view text) {
-        for (const char c : text)
-            state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-    }
-    [[nodiscard]] std::string text() const {
-        std::array<char, 16> digits;
-        const auto end =
-            std::to_chars(digits.data(), digits.data() + digits.size(), state_, 16).ptr;
-        const std::string shown(digits.data(), end);
-        return std::string(digits.size() - shown.size(), '0') + shown;
-    }
-
-   private:
-    std::uint64_t state_ = 0xCBF29CE484222325ULL;
-};
 
 }  // namespace
 
@@ -87,12 +66,12 @@ Result<Topology> Topology::load(const std::string& path, const LoadOptions& opti
 std::string Topology::to_xml() const { return machine_xml(machine()); }
 
 std::string Topology::digest() const {
-    Hash hash;
+    Digest digest;
     for (const Node& node : graph().nodes())
-        hash.add(concat(to_string(node.type), node.host, ",", node.sm, ",", node.usable, ";"));
+        digest.add(concat(to_string(node.type), node.host, ",", node.sm, ",", node.usable, ";"));
     for (const Link& link : graph().links())
-        hash.add(concat(link.from, ">", link.to, to_string(link.type), link.bandwidth, ";"));
-    return hash.text();
+        digest.add(concat(link.from, ">", link.to, to_string(link.type), link.bandwidth, ";"));
+    return digest.text();
 }
 
 }  // namespace pccl::topo

@@ -179,7 +179,7 @@ TEST(DetectTest, ChecksTheSurroundings) {
 }
 
 TEST(DetectTest, UnderstandsThisMachine) {
-    const auto topology = detect({}, {});
+    const auto topology = detect({});
     ASSERT_TRUE(topology.is_ok()) << topology.status().to_string();
     EXPECT_FALSE(topology->graph().cpus().empty());
     for (const Node& node : topology->graph().nodes()) EXPECT_FALSE(node.name.empty());

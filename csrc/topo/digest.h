@@ -1,0 +1,31 @@
+// FNV-1a, 64 bits, as 16 hexadecimal digits: tells whether two things are alike, against no
+// adversary.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pccl::topo {
+
+class Digest {
+   public:
+    void add(std::string_view text) {
+        for (const char c : text)
+            state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    }
+    [[nodiscard]] std::string text() const {
+        std::array<char, 16> digits;
+        const auto end =
+            std::to_chars(digits.data(), digits.data() + digits.size(), state_, 16).ptr;
+        const std::string shown(digits.data(), end);
+        return std::string(digits.size() - shown.size(), '0') + shown;
+    }
+
+   private:
+    std::uint64_t state_ = 0xCBF29CE484222325ULL;
+};
+
+}  // namespace pccl::topo

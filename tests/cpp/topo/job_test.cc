@@ -1,0 +1,99 @@
+#include "csrc/topo/job.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "tests/cpp/topo/machines.h"
+
+namespace pccl::topo {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+HostTopology host(const std::string& name, Rank first, const std::string& file) {
+    std::vector<Rank> ranks;
+    const Topology topology = load(file);
+    for (std::size_t i = 0; i < topology.graph().gpus().size(); ++i)
+        ranks.push_back(first + static_cast<Rank>(i));
+    return {name, ranks, topology};
+}
+
+const char* const kH100 = "nccl/H100-topology-kubernetes.xml";
+
+TEST(JobTest, HostsTravelAsBytes) {
+    const HostTopology sent = host("node3", 24, "nccl/h200x8_vm.xml");
+    const auto received = decode_host(encode(sent));
+    ASSERT_TRUE(received.is_ok()) << received.status().to_string();
+    EXPECT_EQ(received->name, "node3");
+    EXPECT_EQ(received->ranks, sent.ranks);
+    EXPECT_TRUE(received->topology.machine() == sent.topology.machine());
+    EXPECT_EQ(received->topology.digest(), sent.topology.digest());
+}
+
+TEST(JobTest, BytesThatAreNoHostAreRefused) {
+    const std::string blob = encode(host("a", 0, "nccl/h100_1gpu_1nic.xml"));
+    for (std::size_t length = 0; length < blob.size(); length += 7)
+        EXPECT_FALSE(decode_host(std::string_view(blob).substr(0, length)).is_ok());
+    EXPECT_FALSE(decode_host(blob + "x").is_ok());
+    std::mt19937 random(1);
+    for (int round = 0; round < 300; ++round) {
+        std::string broken = blob;
+        for (int i = 0; i < 3; ++i) broken[random() % broken.size()] = static_cast<char>(random());
+        (void)decode_host(broken);
+    }
+}
+
+TEST(JobTest, IsTheSameInWhateverOrderHostsCome) {
+    const HostTopology a = host("a", 0, kH100);
+    const HostTopology b = host("b", 8, kH100);
+    const JobTopology one = *JobTopology::make({a, b});
+    const JobTopology other = *JobTopology::make({b, a});
+    EXPECT_EQ(one.digest(), other.digest());
+    EXPECT_EQ(other.hosts()[0].name, "a");
+    EXPECT_TRUE(one.is_uniform());
+    EXPECT_THAT(one.warnings(), IsEmpty());
+    EXPECT_THAT(one.rails(), SizeIs(16));
+    EXPECT_EQ(one.bandwidth_between_hosts(), 400);
+    EXPECT_EQ(one.host_of(9), 1);
+    EXPECT_EQ(one.host_of(16), -1);
+    const auto plans = one.search({});
+    EXPECT_NEAR(plans->at(0).bandwidth, 384, 1e-6);
+    EXPECT_EQ(plans->at(0).nodes, 2);
+    EXPECT_EQ(digest_of(*plans), digest_of(*other.search({})));
+}
+
+TEST(JobTest, UnlikeHostsKeepTheirChannels) {
+    const JobTopology job =
+        *JobTopology::make({host("fast", 0, kH100), host("slow", 8, "nccl/dgx1v_cubemesh.xml")});
+    EXPECT_FALSE(job.is_uniform());
+    EXPECT_THAT(names_of(job.warnings()), ElementsAre("nic_sets_differ"));
+    EXPECT_THAT(job.warnings()[0].message,
+                HasSubstr("has 4 ports of 12.5 GB/s or more, and fast has 16 ports of 25"));
+    EXPECT_THAT(job.rails(), SizeIs(4));
+    EXPECT_EQ(job.rails()[0].bandwidth, 12.5);
+    const auto plans = *job.search({});
+    EXPECT_NEAR(plans.at(0).bandwidth, 384, 1e-6);
+    EXPECT_NEAR(plans.at(1).bandwidth, 48, 1e-6);
+}
+
+TEST(JobTest, NamesWhoDisagrees) {
+    EXPECT_TRUE(check_agreement({"a", "a", "a"}).is_ok());
+    const Status status = check_agreement({"a", "a", "b"});
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_EQ(status.peer(), 2);
+    EXPECT_THAT(status.message(), HasSubstr("rank 2 found other channels than rank 0"));
+}
+
+TEST(JobTest, ARankHasOneHost) {
+    const auto twice = JobTopology::make({host("a", 0, kH100), host("b", 7, kH100)});
+    EXPECT_EQ(twice.status().message(), "rank 7 is on two hosts, a and b");
+    EXPECT_FALSE(JobTopology::make({}).is_ok());
+}
+
+}  // namespace
+}  // namespace pccl::topo
