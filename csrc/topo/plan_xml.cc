@@ -190,14 +190,17 @@ class PlanReader {
     }
 
     Status read(pugi::xml_node node, Pattern pattern, Channel& channel) {
+        static const std::vector<int> kNone;
         if (node.attribute("bandwidth")) {
             PCCL_ASSIGN_OR_RETURN(channel.bandwidth, bandwidth(node, "bandwidth"));
         }
         std::vector<int> nets;
         for (const pugi::xml_node child : node.children()) {
             const bool is_net = std::string_view(child.name()) == "net";
-            PCCL_ASSIGN_OR_RETURN(const int device,
-                                  find(child, is_net ? graph_.nets() : graph_.gpus()));
+            const std::vector<int>& devices = is_net ? graph_.nets() : graph_.gpus();
+            // A port may be met again; of GPUs with one number, each once.
+            const std::vector<int>& met = is_net ? kNone : channel.order;
+            PCCL_ASSIGN_OR_RETURN(const int device, find(child, devices, met));
             (is_net ? nets : channel.order).push_back(device);
         }
         if (!nets.empty()) channel.net_in = nets.front();
@@ -219,15 +222,20 @@ class PlanReader {
             if (gpu != channel.order.front()) channel.order.push_back(gpu);
     }
 
-    Result<int> find(pugi::xml_node node, const std::vector<int>& devices) const {
+    Result<int> find(pugi::xml_node node, const std::vector<int>& devices,
+                     const std::vector<int>& met) const {
         const std::string_view value = node.attribute("dev").value();
         const auto id = parse_number(value);
+        int found = -1;
         for (int i = 0; id && std::cmp_less(i, devices.size()); ++i) {
             const Node& device = graph_.node(devices[at(i)]);
-            if ((*id >> kHostShift) == device.host &&
-                (*id & ((std::int64_t{1} << kHostShift) - 1)) == device.dev)
-                return i;
+            const bool is_named = (*id >> kHostShift) == device.host &&
+                                  (*id & ((std::int64_t{1} << kHostShift) - 1)) == device.dev;
+            if (!is_named) continue;
+            found = i;
+            if (std::find(met.begin(), met.end(), i) == met.end()) return i;
         }
+        if (found >= 0) return found;
         return text_.refuse(node, "<", shown(node.name()), "> has dev=\"", shown(value),
                             "\", which the machine has not");
     }

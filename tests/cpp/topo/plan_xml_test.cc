@@ -44,6 +44,17 @@ TEST(PlanXmlTest, ReadsWhatNcclWrites) {
     EXPECT_GE(search(h200, {})->bandwidth, ring.bandwidth) << "ours is no worse";
 }
 
+TEST(PlanXmlTest, TellsGpusOfOneNumberApart) {
+    std::string text = read_data("nccl/panlichen_8x3090_topo.xml");
+    for (int dev = 1; dev < 8; ++dev) {
+        const std::string old = "<gpu dev=\"" + std::to_string(dev) + "\"";
+        text.replace(text.find(old), old.size(), "<gpu dev=\"0\"");
+    }
+    const Topology alike = *Topology::parse(text, "t.xml", {});
+    const auto plans = parse_plan_xml(plan_xml({*search(alike, {})}, alike), "g.xml", alike);
+    ASSERT_TRUE(plans.is_ok()) << plans.status().to_string();
+}
+
 TEST(PlanXmlTest, SaysWhereAndWhatWouldBeRight) {
     const Topology one = load("nccl/h100_1gpu_1nic.xml");
     const auto graph = [](const std::string& inside, const std::string& speed = "20") {
