@@ -22,6 +22,7 @@ help:
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests under the sanitizers"
 	@echo "make mutants        kill rate of the schedule verifier over small faults"
+	@echo "make topology-table what NCCL's search finds on real machines, and what ours does"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
 	@echo "make venv           .venv with torch and all tools"
 
@@ -83,6 +84,10 @@ bench-all: $(STAMPS)/wheel
 .PHONY: mutants
 mutants: dev
 	build/dev/schedule_mutants
+
+.PHONY: topology-table
+topology-table: dev
+	build/dev/topology_table
 
 .PHONY: asan tsan
 asan tsan: venv

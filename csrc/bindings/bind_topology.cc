@@ -172,6 +172,7 @@ void bind_paths(py::module_& module) {
         .def_property_readonly("charges",
                                [](const PathOf& self) {
                                    std::vector<std::pair<int, double>> charges;
+                                   charges.reserve(self.charges.size());
                                    for (const topo::Charge& charge : self.charges)
                                        charges.emplace_back(charge.link, charge.weight);
                                    return charges;

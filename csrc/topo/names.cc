@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 12> kPaths{"LOC", "NVL", "NVB", "C2C", "P
                                                   "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
 constexpr std::array<std::string_view, 3> kPatterns{"ring", "tree", "heads"};
 
-template <typename Enum, std::size_t n>
-std::optional<Enum> find(const std::array<std::string_view, n>& names, std::string_view name) {
+template <typename Enum, std::size_t Count>
+std::optional<Enum> find(const std::array<std::string_view, Count>& names, std::string_view name) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) return std::nullopt;
     return static_cast<Enum>(found - names.begin());

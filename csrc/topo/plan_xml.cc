@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "csrc/topo/search.h"
@@ -190,7 +191,6 @@ class PlanReader {
     }
 
     Status read(pugi::xml_node node, Pattern pattern, Channel& channel) {
-        static const std::vector<int> kNone;
         if (node.attribute("bandwidth")) {
             PCCL_ASSIGN_OR_RETURN(channel.bandwidth, bandwidth(node, "bandwidth"));
         }
@@ -199,7 +199,8 @@ class PlanReader {
             const bool is_net = std::string_view(child.name()) == "net";
             const std::vector<int>& devices = is_net ? graph_.nets() : graph_.gpus();
             // A port may be met again; of GPUs with one number, each once.
-            const std::vector<int>& met = is_net ? kNone : channel.order;
+            const std::span<const int> met =
+                is_net ? std::span<const int>() : std::span<const int>(channel.order);
             PCCL_ASSIGN_OR_RETURN(const int device, find(child, devices, met));
             (is_net ? nets : channel.order).push_back(device);
         }
@@ -223,7 +224,7 @@ class PlanReader {
     }
 
     Result<int> find(pugi::xml_node node, const std::vector<int>& devices,
-                     const std::vector<int>& met) const {
+                     std::span<const int> met) const {
         const std::string_view value = node.attribute("dev").value();
         const auto id = parse_number(value);
         int found = -1;

@@ -48,13 +48,18 @@ class LinkRepair {
             device.link_speed.offer(
                 widest != nullptr ? widest->link_speed.value_or("") : usual_speed(device),
                 source_for(device.link_speed));
-            speeds_.add(bus_id);
+            if (!is_virtual(device)) speeds_.add(bus_id);
         }
         if (const int lanes = device.link_width.value_or(0); lanes == 0 || lanes == kUnknownLanes) {
             device.link_width.offer(kUsualLanes, source_for(device.link_width));
-            widths_.add(bus_id);
+            if (!is_virtual(device)) widths_.add(bus_id);
         }
         if (widest != nullptr) mend_switch(device, *widest);
+    }
+
+    /// Of virtio: it has no link that could be slow.
+    static bool is_virtual(const PciDevice& device) {
+        return device.vendor.value_or("") == "0x1af4";
     }
 
     void mend_switch(PciDevice& device, const PciDevice& widest) {
@@ -205,6 +210,7 @@ void leave_out_slow_ports(Machine& machine, Warnings& warnings) {
     constexpr int kMuchSlower = 4;
     const std::vector<Net*> ports = ports_of(machine);
     std::vector<int> speeds;
+    speeds.reserve(ports.size());
     for (const Net* port : ports) speeds.push_back(port->speed.value_or(0));
     if (speeds.empty()) return;
     const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);

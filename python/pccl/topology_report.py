@@ -104,7 +104,7 @@ def paths(topology: Topology) -> list[dict[str, object]]:
 def _matrix(topology: Topology, rows: list[dict[str, object]]) -> Table | None:
     """Return the types of paths, as ``nvidia-smi topo -m`` shows them, where 80 columns hold it."""
     targets = [*topology.gpus, *topology.nets]
-    if not targets or 6 + 6 * len(targets) > _WIDTH:
+    if not topology.gpus or 6 + 6 * len(targets) > _WIDTH:
         return None
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("")

@@ -157,6 +157,25 @@ def test_the_command_complains_in_one_line(arguments: list[object], message: str
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_this_machine_is_described_modestly() -> None:
+    done = topo("--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    here = topology.detect()
+    assert found["gpus"] == len(here.gpus)
+    assert found["nets"] == len(here.nets)
+    cards = {
+        path.resolve().name
+        for path in Path("/sys/class/net").glob("*")
+        if (path / "device").exists()
+    }
+    rdma = {path.name for path in Path("/sys/class/infiniband").glob("*")}
+    assert {net.label for net in here.nets} <= cards | rdma, "no NIC that the kernel does not know"
+    measured = [fact for fact in here.facts if fact.attribute == "numaid"]
+    assert measured
+    assert {fact.provenance for fact in measured} == {"measured"}
+
+
 def test_files_that_the_environment_names(tmp_path: Path) -> None:
     machine = DATA / "dgx1v_cubemesh.xml"
     graphs = tmp_path / "graphs.xml"

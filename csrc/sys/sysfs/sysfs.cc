@@ -107,9 +107,10 @@ std::vector<SysfsPort> Sysfs::ports() const {
         std::string guid = read(folder + "/node_guid");
         std::erase(guid, ':');
         for (const std::string& port : list(folder + "/ports")) {
-            const std::string state = read(folder + "/ports/" + port + "/state");
+            const std::string entry = concat(folder, "/ports/", port);
+            const std::string state = read(entry + "/state");
             if (chain.empty() || state.find("DOWN") != std::string::npos) continue;
-            const int gigabits = number(read(folder + "/ports/" + port + "/rate"), -1);
+            const int gigabits = number(read(entry + "/rate"), -1);
             ports.push_back({.name = card,
                              .bus_id = chain.back(),
                              .rdma = true,

@@ -70,6 +70,7 @@ class CyclePicker {
     }
     [[nodiscard]] std::vector<Cycle> best() const {
         std::vector<Cycle> found;
+        found.reserve(best_.size());
         for (const std::size_t cycle : best_) found.push_back(cycles_[cycle]);
         return found;
     }
