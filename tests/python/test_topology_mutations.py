@@ -122,11 +122,12 @@ def lose_numa(root: Element, rng: random.Random) -> str:
 
 
 def drop_sm(root: Element, rng: random.Random) -> str | None:
-    gpu = choose(rng, list(root.iter("gpu")))
-    if gpu is None:
+    devices = [device for device in root.iter("pci") if device.find("gpu") is not None]
+    device = choose(rng, devices)
+    if device is None:
         return ""
-    gpu.attrib.pop("sm", None)
-    return "unknown_sm"
+    device.find("gpu").attrib.pop("sm", None)
+    return None if "device" in device.attrib else "unknown_sm"  # the device id tells it
 
 
 def drop_net_speed(root: Element, rng: random.Random) -> str | None:
