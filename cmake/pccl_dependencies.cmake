@@ -40,6 +40,9 @@ endif()
 add_library(pccl_crypto INTERFACE)
 target_link_libraries(pccl_crypto INTERFACE OpenSSL::Crypto)
 
+# CUDA: device code for PCCL_CUDA_ARCHITECTURES, and the CUDA runtime as a static library, which nothing
+# else in the process sees (NCCL does the same). libcuda.so.1, the driver, is opened at run time: what is
+# built here also loads on a machine without a GPU.
 if(PCCL_WITH_CUDA)
   include(CheckLanguage)
   check_language(CUDA)
@@ -47,4 +50,24 @@ if(PCCL_WITH_CUDA)
     message(STATUS "no nvcc: building without CUDA")
     set(PCCL_WITH_CUDA OFF)
   endif()
+endif()
+add_library(pccl_cuda INTERFACE)
+if(PCCL_WITH_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES ${PCCL_CUDA_ARCHITECTURES})
+  if(PCCL_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20) # CMake 3.25 does not know that nvcc has it
+  endif()
+  find_package(CUDAToolkit REQUIRED)
+  target_include_directories(pccl_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_options(
+    pccl_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  )
+  if(PCCL_DEVELOPER)
+    target_compile_options(pccl_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  endif()
+  target_link_libraries(pccl_cuda INTERFACE CUDA::cudart_static)
 endif()

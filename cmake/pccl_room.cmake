@@ -2,6 +2,7 @@
 #
 # Declares csrc/<room> as the static library pccl_<room> of all its .cc files (with CUDA, its .cu files
 # too), linked to the rooms it may use. A room without sources is a header-only (INTERFACE) library.
+# x_cuda.cc is left out without CUDA, and x_no_cuda.cc, which stands in for it, is left out with CUDA.
 # LIBRARIES are third-party targets. C++ tests link rooms, so that they reach what libpccl.so hides.
 
 function(pccl_room)
@@ -14,11 +15,15 @@ function(pccl_room)
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/csrc/${ROOM_NAME}/*.cu)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
+  if(PCCL_WITH_CUDA)
+    list(FILTER sources EXCLUDE REGEX "_no_cuda\\.cc$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_cuda\\.cc$")
+    file(GLOB_RECURSE stand_ins CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/${ROOM_NAME}/*_no_cuda.cc)
+    list(APPEND sources ${stand_ins})
+  endif()
   pccl_instruction_set_files(sources)
 
-  if(sources MATCHES "\\.cu(;|$)")
-    enable_language(CUDA)
-  endif()
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC pccl_flags ${ROOM_DEPS} ${ROOM_LIBRARIES})

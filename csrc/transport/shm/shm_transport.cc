@@ -1,18 +1,16 @@
 #include "csrc/transport/shm/shm_transport.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/handshake.h"
 #include "csrc/transport/parcel.h"
+#include "csrc/transport/unix_socket.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -37,25 +35,6 @@ Result<ParsedAddress> parse_address(const std::string& text) {
     return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
 }
 
-Result<sys::Address> fresh_name() {
-    std::array<std::uint8_t, 16> random{};
-    PCCL_TRY(sys::fill_random(random));
-    constexpr std::string_view kHex = "0123456789abcdef";
-    std::string name = "pccl-";
-    for (const std::uint8_t byte : random) {
-        name += kHex[byte >> 4];
-        name += kHex[byte & 15];
-    }
-    return sys::Address::from_unix_name(name);
-}
-
-Status same_user(int socket) {
-    PCCL_ASSIGN_OR_RETURN(const sys::Credentials peer, sys::peer_credentials(socket));
-    if (peer.uid == ::geteuid()) return Status::ok();
-    return Status::unavailable(
-        concat("process ", peer.pid, " runs as user ", peer.uid, ", this one as ", ::geteuid()));
-}
-
 Status blame(const Status& why, Rank peer) { return Status(why.code(), why.message(), peer); }
 
 }  // namespace
@@ -77,7 +56,7 @@ bool same_host(const std::string& a, const std::string& b) {
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(Waiter& waiter) {
     PCCL_ASSIGN_OR_RETURN(std::string host, sys::host_identity());
     std::unique_ptr<ShmTransport> transport(new ShmTransport(waiter, std::move(host)));
-    PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_name());
+    PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
     PCCL_ASSIGN_OR_RETURN(transport->server_,
                           HandshakeServer::listen(name, {.kind = TransportKind::kShm}));
     return transport;
@@ -102,7 +81,7 @@ Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkReques
         auto sockets,
         connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
                               {&introduction, 1}, deadline));
-    PCCL_TRY(same_user(sockets.front().get()));
+    PCCL_TRY(require_same_user(sockets.front().get()));
     return std::move(sockets.front());
 }
 
@@ -175,7 +154,7 @@ Result<bool> ShmTransport::receive_link(Arrival& arrival, Acceptor& acceptor) {
 }
 
 Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) {
-    PCCL_TRY(same_user(arrival.socket.get()));
+    PCCL_TRY(require_same_user(arrival.socket.get()));
     const int ranks = arrival.request.group_size;
     if (ranks < 2 || arrival.request.destination < 1 || arrival.request.destination >= ranks)
         return Status::invalid_argument("a region for a rank that is not in its group");
@@ -193,7 +172,7 @@ Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) 
 Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
-    PCCL_TRY(same_user(arrival.socket.get()));
+    PCCL_TRY(require_same_user(arrival.socket.get()));
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::map(std::move(descriptors.front()),
                                                     ring_bytes(arrival.request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));

@@ -1,0 +1,121 @@
+// What host and device code share about a group of GPUs that map each other's memory.
+//
+// Each rank owns a heap of one layout, and has all ranks' heaps mapped. A heap holds, for each
+// thread block of a kernel, a channel: the block talks to the blocks of its own index on the other
+// ranks and to no others. A channel counts its launches (the epoch) in device memory, so that a
+// launch means the same whenever a CUDA graph repeats it. That needs one rule: all ranks launch the
+// same kernels with the same grids in the same order, and every launch passes something between
+// every pair of ranks in every block. A block in epoch e then knows that all others have left epoch
+// e - 2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace pccl::abi {
+
+inline constexpr int kMostDevices = 8;  // in a group
+inline constexpr int kMostBlocks = 128;
+inline constexpr int kMostLinedBlocks = 64;  // of kernels that send lines
+inline constexpr int kLinesPerBlock = 256;
+inline constexpr std::size_t kLineBytes = 8;  // of data
+inline constexpr int kMostStagedPairs = 64;   // pairs of blocks of kernels that send through stages
+inline constexpr std::size_t kStageBytes = std::size_t{32} << 10;
+
+/// 8 bytes of data that say themselves when they have arrived: each half travels in one piece with
+/// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent.
+struct alignas(16) Line {
+    std::uint32_t low;
+    std::uint32_t low_epoch;
+    std::uint32_t high;
+    std::uint32_t high_epoch;
+};
+
+/// What a kernel tells each peer at its start: where this rank's tensors are in the peer's address
+/// space.
+struct Greeting {
+    Line input;
+    Line output;
+};
+
+/// Of one block, in the heap of the rank that reads it.
+struct Channel {
+    Greeting greetings[kMostDevices];      // by sender
+    std::uint32_t departed[kMostDevices];  // by sender: the epoch it has finished
+    std::uint32_t arrived[kMostDevices];   // by sender: stages it has filled here, ever
+    std::uint32_t emptied[kMostDevices];   // by receiver: stages it has emptied, ever
+    std::uint32_t turn;                    // the next rank's: its epoch, and the turn it has ended
+    std::uint32_t stage_turn;       // the same, with the number of a stage in place of the epoch
+    std::uint32_t reduced;          // stages that this rank's reducing block has finished, ever
+    std::uint32_t epoch;            // launches so far; only its owner touches this and what follows
+    std::uint32_t stages_ended[2];  // stages that each of the two blocks has passed, ever
+    std::uint32_t reserved[2];
+};
+static_assert(sizeof(Channel) == 384);
+
+/// Lines of one block, by the parity of the epoch: the next launch may begin before this one has
+/// read everything.
+struct LineBuffer {
+    Line lines[2][kMostDevices][kLinesPerBlock];  // by parity, sender
+};
+
+/// Data on its way to a reduction: the sender fills one half while the receiver reduces the other.
+struct alignas(16) StageBuffer {
+    std::byte bytes[2][kMostDevices][kStageBytes];  // by parity of the stage's number, sender
+};
+
+struct Heap {
+    std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
+    std::uint32_t reserved[31];
+    Channel channels[kMostBlocks];
+    LineBuffer buffers[kMostLinedBlocks];
+    StageBuffer stages[kMostStagedPairs];
+};
+
+enum class DevicePhase : std::uint32_t {
+    kNone = 0,
+    kGreeting = 1,
+    kData = 2,
+    kDeparture = 3,
+    kTurn = 4,
+    kStage = 5,
+};
+
+/// Why a kernel gave up waiting; in host memory, written once, `is_set` last.
+struct DeviceFault {
+    std::uint32_t is_set;
+    DevicePhase phase;
+    std::int32_t rank;  // that waited
+    std::int32_t peer;  // that it waited for
+    std::uint32_t block;
+    std::uint32_t expected;  // epoch
+    std::uint32_t seen;
+    std::uint32_t is_abort;  // told to stop, not too late
+};
+
+/// In host memory that kernels see.
+struct DeviceControl {
+    std::uint32_t abort;  // not 0: kernels stop waiting
+    std::uint32_t reserved[15];
+    DeviceFault fault;
+};
+
+/// A kernel's view of its group; passed by value.
+struct DeviceTeam {
+    Heap* heaps[kMostDevices];  // by rank, as mapped here
+    DeviceControl* control;
+    std::uint64_t timeout_ns;
+    std::int32_t rank;
+    std::int32_t size;
+};
+static_assert(std::is_trivially_copyable_v<DeviceTeam>);
+
+/// Where a launch's tensors are, for each rank: what the greetings carry. Entry r is an address in
+/// rank r's address space.
+struct Postings {
+    std::uint64_t inputs[kMostDevices];
+    std::uint64_t outputs[kMostDevices];
+};
+
+}  // namespace pccl::abi

@@ -1,0 +1,84 @@
+// The CUDA driver as the library uses it: memory that other processes can map, and little else.
+//
+// One interface, so that everything above it is tested without a GPU. The real one opens
+// libcuda.so.1 at run time. Kernels are launched by csrc/kernels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "csrc/base/status.h"
+#include "csrc/base/unique_fd.h"
+
+namespace pccl::sys::cuda {
+
+/// An address as kernels and copies of this process see it; 0 is none.
+using DeviceAddress = std::uint64_t;
+/// CUstream; null is the legacy default stream.
+using Stream = void*;
+
+/// Physical memory of a GPU (CUmemGenericAllocationHandle), mapped nowhere by itself.
+struct MemoryHandle {
+    std::uint64_t value = 0;
+};
+/// CUipcMemHandle: names an allocation of cuMemAlloc() or cudaMalloc() to other processes.
+using IpcHandle = std::array<std::byte, 64>;
+
+/// What an address belongs to. `id` is never used again in this process for another allocation.
+struct Allocation {
+    DeviceAddress base = 0;
+    std::size_t bytes = 0;
+    std::uint64_t id = 0;
+};
+
+/// Errors: kInvalidArgument, kResourceExhausted (memory), kUnsupported and kUnavailable (no GPU, no
+/// peer access), kInternal for the rest; messages name the driver's function and its error.
+/// Safe from every thread; members other than use() need a context current on the calling thread.
+class Driver {
+   public:
+    virtual ~Driver() = default;
+
+    /// Makes the primary context of `device` current on this thread.
+    [[nodiscard]] virtual Status use(int device) = 0;
+
+    // Memory that travels as a descriptor.
+
+    /// Sizes of create() are multiples of this.
+    [[nodiscard]] virtual Result<std::size_t> granularity(int device) = 0;
+    [[nodiscard]] virtual Result<MemoryHandle> create(int device, std::size_t bytes) = 0;
+    [[nodiscard]] virtual Result<UniqueFd> export_memory(MemoryHandle memory) = 0;
+    [[nodiscard]] virtual Result<MemoryHandle> import_memory(int fd) = 0;
+    /// Mappings keep the memory; it is freed with the last one.
+    virtual Status release(MemoryHandle memory) = 0;
+    /// Maps all `bytes` of `memory` for `device` to read and write.
+    [[nodiscard]] virtual Result<DeviceAddress> map(MemoryHandle memory, std::size_t bytes,
+                                                    int device) = 0;
+    virtual Status unmap(DeviceAddress address, std::size_t bytes) = 0;
+
+    // Memory of others' making, such as torch's allocator.
+
+    [[nodiscard]] virtual Result<Allocation> allocation_of(DeviceAddress address) = 0;
+    [[nodiscard]] virtual Result<IpcHandle> export_allocation(DeviceAddress base) = 0;
+    /// Of another process; its base address here.
+    [[nodiscard]] virtual Result<DeviceAddress> open_allocation(const IpcHandle& handle) = 0;
+    virtual Status close_allocation(DeviceAddress base) = 0;
+
+    /// Host memory that all devices reach at the same address; zero-filled.
+    [[nodiscard]] virtual Result<void*> allocate_host(std::size_t bytes) = 0;
+    virtual Status free_host(void* memory) = 0;
+
+    /// Zero-fills; done on return.
+    virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
+    /// In stream order, by a copy engine, between any two mapped addresses.
+    virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;
+    /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where exactly one
+    /// of them is being captured: work inside and outside a graph cannot wait for each other.
+    virtual Status follow(Stream then, Stream first) = 0;
+};
+
+/// The driver of this machine, opened once. kUnsupported in a build without CUDA; kUnavailable
+/// where libcuda.so.1 or a GPU is missing.
+[[nodiscard]] PCCL_API Result<Driver*> process_driver();
+
+}  // namespace pccl::sys::cuda

@@ -1,0 +1,218 @@
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+#include "csrc/sys/cuda/driver.h"
+#include "csrc/sys/cuda/libcuda.h"
+
+namespace pccl::sys::cuda {
+namespace {
+
+#define PCCL_CUDA(function, ...) PCCL_TRY(lib_.check(lib_.function(__VA_ARGS__), #function))
+
+CUmemAllocationProp shareable(int device) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    return properties;
+}
+
+/// While it lives, calls of this thread that a stream capture elsewhere in the process would
+/// otherwise forbid are allowed: none of them belongs into a graph.
+class RelaxedCapture {
+   public:
+    explicit RelaxedCapture(const Libcuda& lib) : lib_(lib) {
+        lib_.cuThreadExchangeStreamCaptureMode(&mode_);
+    }
+    ~RelaxedCapture() { lib_.cuThreadExchangeStreamCaptureMode(&mode_); }
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+   private:
+    const Libcuda& lib_;
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+class LibcudaDriver final : public Driver {
+   public:
+    Status open() {
+        PCCL_TRY(lib_.load());
+        PCCL_CUDA(cuInit, 0);
+        return Status::ok();
+    }
+
+    Status use(int device) override {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        CUcontext context = nullptr;
+        PCCL_TRY(retain(handle, context));
+        PCCL_CUDA(cuCtxSetCurrent, context);
+        return Status::ok();
+    }
+
+    Result<std::size_t> granularity(int device) override {
+        const CUmemAllocationProp properties = shareable(device);
+        std::size_t bytes = 0;
+        PCCL_CUDA(cuMemGetAllocationGranularity, &bytes, &properties,
+                  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+        return bytes;
+    }
+
+    Result<MemoryHandle> create(int device, std::size_t bytes) override {
+        const RelaxedCapture relaxed(lib_);
+        const CUmemAllocationProp properties = shareable(device);
+        CUmemGenericAllocationHandle handle = 0;
+        PCCL_CUDA(cuMemCreate, &handle, bytes, &properties, 0);
+        return MemoryHandle{handle};
+    }
+
+    Result<UniqueFd> export_memory(MemoryHandle memory) override {
+        int fd = -1;
+        PCCL_CUDA(cuMemExportToShareableHandle, &fd, memory.value,
+                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        return UniqueFd(fd);
+    }
+
+    Result<MemoryHandle> import_memory(int fd) override {
+        CUmemGenericAllocationHandle handle = 0;
+        // The driver wants the number of the descriptor in the place of a pointer.
+        void* const source = std::bit_cast<void*>(static_cast<std::intptr_t>(fd));
+        PCCL_CUDA(cuMemImportFromShareableHandle, &handle, source,
+                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        return MemoryHandle{handle};
+    }
+
+    Status release(MemoryHandle memory) override {
+        PCCL_CUDA(cuMemRelease, memory.value);
+        return Status::ok();
+    }
+
+    Result<DeviceAddress> map(MemoryHandle memory, std::size_t bytes, int device) override {
+        const RelaxedCapture relaxed(lib_);
+        CUdeviceptr address = 0;
+        PCCL_CUDA(cuMemAddressReserve, &address, bytes, 0, 0, 0);
+        ScopeExit undo_reserve([&] { lib_.cuMemAddressFree(address, bytes); });
+        PCCL_CUDA(cuMemMap, address, bytes, 0, memory.value, 0);
+        ScopeExit undo_map([&] { lib_.cuMemUnmap(address, bytes); });
+        const CUmemAccessDesc access{.location = shareable(device).location,
+                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        PCCL_CUDA(cuMemSetAccess, address, bytes, &access, 1);
+        undo_map.dismiss();
+        undo_reserve.dismiss();
+        return DeviceAddress{address};
+    }
+
+    Status unmap(DeviceAddress address, std::size_t bytes) override {
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuMemUnmap, address, bytes);
+        PCCL_CUDA(cuMemAddressFree, address, bytes);
+        return Status::ok();
+    }
+
+    Result<Allocation> allocation_of(DeviceAddress address) override {
+        unsigned long long id = 0;
+        CUdeviceptr base = 0;
+        std::size_t bytes = 0;
+        PCCL_CUDA(cuPointerGetAttribute, &id, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
+        PCCL_CUDA(cuMemGetAddressRange, &base, &bytes, address);
+        return Allocation{.base = base, .bytes = bytes, .id = id};
+    }
+
+    Result<IpcHandle> export_allocation(DeviceAddress base) override {
+        const RelaxedCapture relaxed(lib_);
+        CUipcMemHandle raw{};
+        PCCL_CUDA(cuIpcGetMemHandle, &raw, base);
+        static_assert(sizeof(raw) == sizeof(IpcHandle));
+        return std::bit_cast<IpcHandle>(raw);
+    }
+
+    Result<DeviceAddress> open_allocation(const IpcHandle& handle) override {
+        const RelaxedCapture relaxed(lib_);
+        CUdeviceptr base = 0;
+        PCCL_CUDA(cuIpcOpenMemHandle, &base, std::bit_cast<CUipcMemHandle>(handle),
+                  CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+        return DeviceAddress{base};
+    }
+
+    Status close_allocation(DeviceAddress base) override {
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuIpcCloseMemHandle, base);
+        return Status::ok();
+    }
+
+    Result<void*> allocate_host(std::size_t bytes) override {
+        const RelaxedCapture relaxed(lib_);
+        void* memory = nullptr;
+        PCCL_CUDA(cuMemHostAlloc, &memory, bytes,
+                  CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+        std::memset(memory, 0, bytes);
+        return memory;
+    }
+
+    Status free_host(void* memory) override {
+        PCCL_CUDA(cuMemFreeHost, memory);
+        return Status::ok();
+    }
+
+    Status clear(DeviceAddress address, std::size_t bytes) override {
+        const RelaxedCapture relaxed(lib_);
+        // A stream of its own: work of others on this device may wait for this very call.
+        CUstream stream = nullptr;
+        PCCL_CUDA(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+        const ScopeExit destroy([&] { lib_.cuStreamDestroy(stream); });
+        PCCL_CUDA(cuMemsetD8Async, address, 0, bytes, stream);
+        PCCL_CUDA(cuStreamSynchronize, stream);
+        return Status::ok();
+    }
+
+    Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) override {
+        PCCL_CUDA(cuMemcpyAsync, to, from, bytes, static_cast<CUstream>(stream));
+        return Status::ok();
+    }
+
+    Status follow(Stream then, Stream first) override {
+        CUstreamCaptureStatus before{};
+        CUstreamCaptureStatus after{};
+        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(first), &before);
+        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(then), &after);
+        if (before != after) return Status::ok();
+        CUevent event = nullptr;
+        PCCL_CUDA(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+        // The driver keeps what was recorded for those who wait.
+        const ScopeExit destroy([&] { lib_.cuEventDestroy(event); });
+        PCCL_CUDA(cuEventRecord, event, static_cast<CUstream>(first));
+        PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), event, 0);
+        return Status::ok();
+    }
+
+   private:
+    /// Once for each device and process: the context stays until the process ends.
+    Status retain(CUdevice device, CUcontext& context) {
+        const std::lock_guard lock(mutex_);
+        CUcontext& kept = contexts_[device];
+        if (kept == nullptr) PCCL_CUDA(cuDevicePrimaryCtxRetain, &kept, device);
+        context = kept;
+        return Status::ok();
+    }
+
+    Libcuda lib_;
+    std::mutex mutex_;
+    std::map<CUdevice, CUcontext> contexts_;  // guarded by mutex_
+};
+
+#undef PCCL_CUDA
+
+}  // namespace
+
+Result<Driver*> process_driver() {
+    static LibcudaDriver* const driver = new LibcudaDriver;  // outlives every user
+    static const Status opened = driver->open();
+    PCCL_TRY(opened);
+    return static_cast<Driver*>(driver);
+}
+
+}  // namespace pccl::sys::cuda

@@ -1,0 +1,10 @@
+// Stands in for driver_cuda.cc in builds without CUDA.
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::sys::cuda {
+
+Result<Driver*> process_driver() {
+    return Status::unsupported("this build of pccl has no CUDA: build it where nvcc is installed");
+}
+
+}  // namespace pccl::sys::cuda

@@ -1,0 +1,94 @@
+#include "csrc/transport/nvlink/peer_sockets.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/transport/unix_socket.h"
+
+namespace pccl::transport::nvlink {
+namespace {
+
+/// Knows one group, and takes no links.
+class Gatekeeper final : public Acceptor {
+   public:
+    explicit Gatekeeper(const PeerSocketsOptions& options) : options_(options) {}
+
+    std::optional<Secret> secret_of(const GroupId& group) override {
+        return group == options_.group ? std::optional(options_.secret) : std::nullopt;
+    }
+    void accepted(const LinkRequest&, std::unique_ptr<RecvLink>) override {}
+    void refused(TransportKind kind, const Status& why) override {
+        log(LogLevel::kWarning, "refused a connection over ", to_string(kind), ": ", why.message());
+    }
+
+   private:
+    const PeerSocketsOptions& options_;
+};
+
+}  // namespace
+
+PeerSockets::PeerSockets(const PeerSocketsOptions& options)
+    : options_(options), sockets_(index(options.size)) {}
+
+Result<std::unique_ptr<PeerSockets>> PeerSockets::listen(const PeerSocketsOptions& options) {
+    std::unique_ptr<PeerSockets> sockets(new PeerSockets(options));
+    PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
+    PCCL_ASSIGN_OR_RETURN(sockets->server_,
+                          HandshakeServer::listen(name, {.kind = TransportKind::kNvlink}));
+    return sockets;
+}
+
+Status PeerSockets::connect(std::span<const std::string> addresses, Deadline deadline) {
+    for (Rank peer = 0; peer < options_.rank; ++peer)
+        PCCL_TRY(dial(peer, addresses[index(peer)], deadline));
+    return await_higher(deadline);
+}
+
+Status PeerSockets::dial(Rank peer, const std::string& address, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const sys::Address where, sys::Address::parse(address));
+    const Introduction introduction{.request = {.group = options_.group,
+                                                .source = options_.rank,
+                                                .destination = peer,
+                                                .group_size = options_.size}};
+    PCCL_ASSIGN_OR_RETURN(
+        auto connected,
+        connect_authenticated({.address = where, .secret = options_.secret, .stream = {}},
+                              {&introduction, 1}, deadline));
+    PCCL_TRY(require_same_user(connected.front().get()));
+    sockets_[index(peer)] = std::move(connected.front());
+    return Status::ok();
+}
+
+Rank PeerSockets::first_missing() const {
+    Rank peer = options_.rank + 1;
+    while (peer < options_.size && sockets_[index(peer)].is_open()) ++peer;
+    return peer;
+}
+
+Status PeerSockets::await_higher(Deadline deadline) {
+    Gatekeeper gatekeeper(options_);
+    for (Rank missing = first_missing(); missing < options_.size; missing = first_missing()) {
+        if (deadline.passed())
+            return Status::timeout(concat("rank ", missing, " has not connected its GPU"), missing);
+        const sys::Interest arrivals{.fd = server_->poll_fd(), .input = true};
+        const Duration slice = std::chrono::milliseconds(100);
+        sys::wait_for_any({&arrivals, 1}, std::min<Duration>(slice, deadline.remaining()));
+        server_->advance(gatekeeper, [this](UniqueFd socket, const Introduction& introduction) {
+            welcome(std::move(socket), introduction.request);
+        });
+    }
+    return Status::ok();
+}
+
+void PeerSockets::welcome(UniqueFd socket, const LinkRequest& request) {
+    const bool is_expected = request.destination == options_.rank &&
+                             request.source > options_.rank && request.source < options_.size &&
+                             !sockets_[index(request.source)].is_open();
+    if (is_expected && require_same_user(socket.get()).is_ok())
+        sockets_[index(request.source)] = std::move(socket);
+}
+
+}  // namespace pccl::transport::nvlink

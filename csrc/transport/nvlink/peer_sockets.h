@@ -1,0 +1,57 @@
+// Unix sockets between all ranks of a group on one host, each proven (handshake.h): the way on
+// which GPU memory is handed over, and by which a rank notices that another is gone.
+//
+//     auto sockets = PeerSockets::listen(...);      each rank
+//     publish sockets->address(), collect those of all
+//     sockets->connect(addresses, deadline);        each rank
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/handshake_server.h"
+
+namespace pccl::transport::nvlink {
+
+struct PeerSocketsOptions {
+    GroupId group{};
+    Secret secret{};
+    Rank rank = 0;
+    int size = 1;
+};
+
+class PCCL_API PeerSockets {
+   public:
+    static Result<std::unique_ptr<PeerSockets>> listen(const PeerSocketsOptions& options);
+
+    /// For the peers' connect().
+    [[nodiscard]] std::string address() const { return server_->address().to_string(); }
+    /// `addresses` by rank; its own is not used. Connects to all lower ranks, then waits for the
+    /// higher ones: ranks that do so at once do not wait in a circle. kTimeout and kPeerLost name
+    /// the rank.
+    Status connect(std::span<const std::string> addresses, Deadline deadline);
+
+    [[nodiscard]] Rank rank() const { return options_.rank; }
+    [[nodiscard]] int size() const { return options_.size; }
+    /// -1 for this rank itself.
+    [[nodiscard]] int of(Rank peer) const { return sockets_[index(peer)].get(); }
+
+   private:
+    explicit PeerSockets(const PeerSocketsOptions& options);
+    static std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+    Status dial(Rank peer, const std::string& address, Deadline deadline);
+    Status await_higher(Deadline deadline);
+    /// The first higher rank without a socket, or size().
+    [[nodiscard]] Rank first_missing() const;
+    void welcome(UniqueFd socket, const LinkRequest& request);
+
+    const PeerSocketsOptions options_;
+    std::unique_ptr<HandshakeServer> server_;
+    std::vector<UniqueFd> sockets_;  // by rank
+};
+
+}  // namespace pccl::transport::nvlink

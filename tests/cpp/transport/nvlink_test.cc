@@ -1,0 +1,223 @@
+// How ranks share GPU memory, on a driver in host memory; ranks are threads.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <bit>
+#include <chrono>
+#include <thread>
+
+#include "csrc/sys/socket/socket.h"
+#include "csrc/transport/nvlink/registration_cache.h"
+#include "csrc/transport/nvlink/symmetric_heap.h"
+#include "tests/fakes/fake_cuda.h"
+
+namespace pccl::transport::nvlink {
+namespace {
+
+using fakes::FakeCudaDriver;
+using fakes::FakeGpus;
+
+Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
+
+/// One rank, as a test sees it.
+struct Member {
+    Rank rank;
+    FakeCudaDriver& driver;
+    PeerSockets& sockets;
+    std::barrier<>& together;
+};
+
+Result<std::unique_ptr<PeerSockets>> listen(Rank rank, int size, std::uint8_t secret = 7) {
+    PeerSocketsOptions options{.rank = rank, .size = size};
+    options.secret.fill(secret);
+    return PeerSockets::listen(options);
+}
+
+void run(int size, const std::function<void(Member&)>& body) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    std::vector<std::unique_ptr<PeerSockets>> sockets;
+    std::vector<std::string> addresses;
+    for (Rank rank = 0; rank < size; ++rank) {
+        auto listening = listen(rank, size);
+        ASSERT_TRUE(listening.is_ok()) << listening.status().to_string();
+        sockets.push_back(std::move(*listening));
+        addresses.push_back(sockets.back()->address());
+    }
+    std::barrier together(size);
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < size; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            auto& own = sockets[static_cast<std::size_t>(rank)];
+            const Status connected = own->connect(addresses, soon());
+            ASSERT_TRUE(connected.is_ok()) << connected.to_string();
+            Member member{rank, driver, *own, together};
+            body(member);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+std::uint64_t& word_at(sys::cuda::DeviceAddress address) {
+    return *std::bit_cast<std::uint64_t*>(address);
+}
+
+TEST(PeerSocketsTest, AStrangerIsRefusedAndAMissingRankNamed) {
+    auto host = listen(0, 2);
+    ASSERT_TRUE(host.is_ok());
+    auto stranger = listen(1, 2, 8);
+    ASSERT_TRUE(stranger.is_ok());
+    const std::vector<std::string> addresses{(*host)->address(), (*stranger)->address()};
+    std::thread thread([&] {
+        const auto limit = Deadline::after(std::chrono::seconds(1));
+        EXPECT_FALSE((*stranger)->connect(addresses, limit).is_ok());
+    });
+    const Status status =
+        (*host)->connect(addresses, Deadline::after(std::chrono::milliseconds(400)));
+    thread.join();
+    EXPECT_EQ(status.code(), StatusCode::kTimeout);
+    EXPECT_EQ(status.peer(), 1);
+}
+
+class HeapTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, HeapTest, testing::Values(1, 2, 3, 8));
+
+TEST_P(HeapTest, EveryRankReachesEveryHeap) {
+    run(GetParam(), [](Member& member) {
+        auto heap =
+            SymmetricHeap::create({.driver = member.driver, .bytes = 1000}, member.sockets, soon());
+        ASSERT_TRUE(heap.is_ok()) << heap.status().to_string();
+        EXPECT_EQ((*heap)->bytes(), 2U << 20);
+        const auto size = static_cast<std::size_t>(member.sockets.size());
+        const auto self = static_cast<std::size_t>(member.rank);
+        for (std::size_t peer = 0; peer < size; ++peer) {
+            EXPECT_EQ(word_at((*heap)->bases()[peer] + 8 * self), 0U);
+            word_at((*heap)->bases()[peer] + 8 * self) = 100 * self + peer;
+        }
+        member.together.arrive_and_wait();
+        for (std::size_t sender = 0; sender < size; ++sender)
+            EXPECT_EQ(word_at((*heap)->bases()[self] + 8 * sender), 100 * sender + self);
+        member.together.arrive_and_wait();
+        heap->reset();
+        EXPECT_EQ(member.driver.open_mappings(), 0);
+    });
+}
+
+TEST(HeapTest, ARankThatCannotMapSaysWhose) {
+    run(2, [](Member& member) {
+        if (member.rank == 1)
+            member.driver.fail("import_memory", Status::unsupported("no peer access"));
+        const auto heap =
+            SymmetricHeap::create({.driver = member.driver, .bytes = 1000}, member.sockets, soon());
+        EXPECT_EQ(heap.is_ok(), member.rank == 0);
+        if (member.rank == 0) return;
+        EXPECT_EQ(heap.status().code(), StatusCode::kUnsupported);
+        EXPECT_EQ(heap.status().peer(), 0);
+        EXPECT_EQ(member.driver.open_mappings(), 0);
+    });
+}
+
+Result<std::unique_ptr<RegistrationCache>> cache_of(Member& member,
+                                                    std::function<void()> on_lost = {}) {
+    return RegistrationCache::create(
+        {.driver = member.driver, .sockets = member.sockets, .on_lost = std::move(on_lost)});
+}
+
+TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
+    run(3, [](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        word_at(base + 512) = static_cast<std::uint64_t>(member.rank) + 1;
+        for (const std::size_t offset : {512, 0, 512}) {
+            const auto found = (*cache)->find(base + offset, 64, soon());
+            ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+            EXPECT_EQ(found.value()[static_cast<std::size_t>(member.rank)], base + offset);
+            if (offset == 512) {
+                for (std::size_t peer = 0; peer < 3; ++peer)
+                    EXPECT_EQ(word_at(found.value()[peer]),
+                              static_cast<std::uint64_t>(member.rank) + 1);
+            }
+        }
+        EXPECT_EQ((*cache)->size(), 1U);
+        member.together.arrive_and_wait();
+        EXPECT_EQ(member.driver.opened_allocations(), 2);
+        member.together.arrive_and_wait();
+        cache->reset();
+        EXPECT_EQ(member.driver.opened_allocations(), 0);
+    });
+}
+
+TEST(RegistrationCacheTest, AnAddressGivenOutAgainIsMappedAgain) {
+    run(2, [](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        member.together.arrive_and_wait();
+        EXPECT_EQ(member.driver.opened_allocations(), 1);
+        member.together.arrive_and_wait();
+        member.driver.forget(base);
+        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        member.together.arrive_and_wait();
+        EXPECT_EQ(member.driver.opened_allocations(), 2);
+        member.together.arrive_and_wait();
+    });
+}
+
+TEST(RegistrationCacheTest, WhatIsNoGpuMemoryOrTooShortIsRefused) {
+    run(2, [](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        std::uint64_t here = 0;
+        const auto host = std::bit_cast<sys::cuda::DeviceAddress>(&here);
+        EXPECT_EQ((*cache)->find(host, 8, soon()).status().code(), StatusCode::kInvalidArgument);
+        EXPECT_EQ((*cache)->find(base + 4000, 97, soon()).status().code(),
+                  StatusCode::kInvalidArgument);
+        EXPECT_TRUE((*cache)->find(base + 4000, 96, soon()).is_ok());
+        member.together.arrive_and_wait();
+    });
+}
+
+TEST(RegistrationCacheTest, AnAllocationThatAPeerCannotMapIsUnsupported) {
+    run(2, [](Member& member) {
+        if (member.rank == 1)
+            member.driver.fail("open_allocation", Status::unsupported("no peer access"));
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        const auto found = (*cache)->find(base, 64, soon());
+        EXPECT_EQ(found.status().code(),
+                  member.rank == 0 ? StatusCode::kUnsupported : StatusCode::kOk);
+        member.together.arrive_and_wait();
+    });
+}
+
+TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
+    run(2, [](Member& member) {
+        std::atomic<int> losses{0};
+        auto cache = cache_of(member, [&] {
+            losses.fetch_add(1);
+            losses.notify_all();
+        });
+        ASSERT_TRUE(cache.is_ok());
+        if (member.rank == 1) {
+            cache->reset();
+            sys::shut_down(member.sockets.of(0));
+            return;
+        }
+        losses.wait(0);
+        EXPECT_EQ((*cache)->health().code(), StatusCode::kPeerLost);
+        EXPECT_EQ((*cache)->health().peer(), 1);
+        const auto base = member.driver.allocate(4096);
+        EXPECT_EQ((*cache)->find(base, 64, soon()).status().code(), StatusCode::kPeerLost);
+        EXPECT_EQ(losses.load(), 1);
+    });
+}
+
+}  // namespace
+}  // namespace pccl::transport::nvlink

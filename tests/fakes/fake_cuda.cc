@@ -1,0 +1,163 @@
+#include "tests/fakes/fake_cuda.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace pccl::fakes {
+
+using sys::cuda::Allocation;
+using sys::cuda::DeviceAddress;
+using sys::cuda::IpcHandle;
+using sys::cuda::MemoryHandle;
+
+namespace {
+
+constexpr std::size_t kPage = 2 * 1024 * 1024;
+
+}  // namespace
+
+FakeCudaDriver::~FakeCudaDriver() {
+    for (const auto& [base, allocation] : allocations_) std::free(std::bit_cast<void*>(base));
+}
+
+Status FakeCudaDriver::check(const std::string& function) const {
+    const auto failure = failures_.find(function);
+    return failure == failures_.end() ? Status::ok() : failure->second;
+}
+
+DeviceAddress FakeCudaDriver::allocate(std::size_t bytes) {
+    const auto base = std::bit_cast<DeviceAddress>(std::calloc(1, bytes));
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    allocations_[base] = {.base = base, .bytes = bytes, .id = ++gpus_->last_id};
+    return base;
+}
+
+void FakeCudaDriver::forget(DeviceAddress base) {
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    Allocation& allocation = allocations_.at(base);
+    gpus_->allocations.erase(allocation.id);
+    allocation.id = ++gpus_->last_id;
+}
+
+Status FakeCudaDriver::use(int device) {
+    PCCL_TRY(check("use"));
+    if (device < 0 || device >= gpus_->count) return Status::invalid_argument("no such device");
+    return Status::ok();
+}
+
+Result<std::size_t> FakeCudaDriver::granularity(int) { return kPage; }
+
+Result<MemoryHandle> FakeCudaDriver::create(int, std::size_t bytes) {
+    PCCL_TRY(check("create"));
+    UniqueFd memory(::memfd_create("fake-gpu", MFD_CLOEXEC));
+    if (bytes % kPage != 0) return Status::invalid_argument("not a multiple of the granularity");
+    if (::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0)
+        return Status::from_errno(errno, "cannot size fake memory");
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    const MemoryHandle handle{++gpus_->last_id};
+    memories_[handle.value] = std::move(memory);
+    return handle;
+}
+
+Result<UniqueFd> FakeCudaDriver::export_memory(MemoryHandle memory) {
+    PCCL_TRY(check("export_memory"));
+    const std::lock_guard lock(mutex_);
+    return UniqueFd(::dup(memories_.at(memory.value).get()));
+}
+
+Result<MemoryHandle> FakeCudaDriver::import_memory(int fd) {
+    PCCL_TRY(check("import_memory"));
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    const MemoryHandle handle{++gpus_->last_id};
+    memories_[handle.value] = UniqueFd(::dup(fd));
+    return handle;
+}
+
+Status FakeCudaDriver::release(MemoryHandle memory) {
+    const std::lock_guard lock(mutex_);
+    return memories_.erase(memory.value) == 1 ? Status::ok()
+                                              : Status::invalid_argument("released twice");
+}
+
+Result<DeviceAddress> FakeCudaDriver::map(MemoryHandle memory, std::size_t bytes, int) {
+    PCCL_TRY(check("map"));
+    const std::lock_guard lock(mutex_);
+    void* const place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                               memories_.at(memory.value).get(), 0);
+    if (place == MAP_FAILED) return Status::from_errno(errno, "cannot map fake memory");
+    const auto address = std::bit_cast<DeviceAddress>(place);
+    mappings_[address] = bytes;
+    return address;
+}
+
+Status FakeCudaDriver::unmap(DeviceAddress address, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = mappings_.find(address);
+    if (found == mappings_.end() || found->second != bytes)
+        return Status::invalid_argument("no such mapping");
+    mappings_.erase(found);
+    ::munmap(std::bit_cast<void*>(address), bytes);
+    return Status::ok();
+}
+
+Result<Allocation> FakeCudaDriver::allocation_of(DeviceAddress address) {
+    const std::lock_guard lock(mutex_);
+    auto after = allocations_.upper_bound(address);
+    if (after == allocations_.begin()) return Status::invalid_argument("no GPU memory");
+    const Allocation& allocation = (--after)->second;
+    if (address - allocation.base >= allocation.bytes)
+        return Status::invalid_argument("no GPU memory");
+    return allocation;
+}
+
+Result<IpcHandle> FakeCudaDriver::export_allocation(DeviceAddress base) {
+    PCCL_TRY(check("export_allocation"));
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    const Allocation& allocation = allocations_.at(base);
+    gpus_->allocations[allocation.id] = allocation;
+    IpcHandle handle{};
+    std::memcpy(handle.data(), &allocation.id, sizeof allocation.id);
+    return handle;
+}
+
+Result<DeviceAddress> FakeCudaDriver::open_allocation(const IpcHandle& handle) {
+    PCCL_TRY(check("open_allocation"));
+    std::uint64_t id = 0;
+    std::memcpy(&id, handle.data(), sizeof id);
+    const std::scoped_lock lock(gpus_->mutex, mutex_);
+    const auto found = gpus_->allocations.find(id);
+    if (found == gpus_->allocations.end()) return Status::invalid_argument("no such handle");
+    ++opened_;
+    return found->second.base;
+}
+
+Status FakeCudaDriver::close_allocation(DeviceAddress) {
+    const std::lock_guard lock(mutex_);
+    --opened_;
+    return Status::ok();
+}
+
+Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) { return std::calloc(1, bytes); }
+
+Status FakeCudaDriver::free_host(void* memory) {
+    std::free(memory);
+    return Status::ok();
+}
+
+Status FakeCudaDriver::clear(DeviceAddress address, std::size_t bytes) {
+    std::memset(std::bit_cast<void*>(address), 0, bytes);
+    return Status::ok();
+}
+
+Status FakeCudaDriver::copy(DeviceAddress to, DeviceAddress from, std::size_t bytes,
+                            sys::cuda::Stream) {
+    std::memmove(std::bit_cast<void*>(to), std::bit_cast<const void*>(from), bytes);
+    return Status::ok();
+}
+
+}  // namespace pccl::fakes

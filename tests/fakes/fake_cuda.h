@@ -1,0 +1,81 @@
+// A CUDA driver in host memory: GPU memory is pages of memfds, ranks are threads of one process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::fakes {
+
+/// What the drivers of all ranks share: the GPUs of one host.
+struct FakeGpus {
+    int count = 8;
+    std::mutex mutex;
+    std::uint64_t last_id = 0;
+    /// Memory that others can open, by the number in its handle.
+    std::map<std::uint64_t, sys::cuda::Allocation> allocations;
+};
+
+/// One rank's driver. Mappings of one memory have different addresses, as in different processes.
+class FakeCudaDriver final : public sys::cuda::Driver {
+   public:
+    explicit FakeCudaDriver(std::shared_ptr<FakeGpus> gpus) : gpus_(std::move(gpus)) {}
+    ~FakeCudaDriver() override;
+
+    /// As cudaMalloc(): memory that allocation_of() knows.
+    sys::cuda::DeviceAddress allocate(std::size_t bytes);
+    /// As if the memory at `base` had been freed, and its address given out again.
+    void forget(sys::cuda::DeviceAddress base);
+    /// From now on `function` fails with `status`.
+    void fail(const std::string& function, Status status) {
+        failures_[function] = std::move(status);
+    }
+    [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
+    [[nodiscard]] int opened_allocations() const { return opened_; }
+
+    Status use(int device) override;
+    Result<std::size_t> granularity(int device) override;
+    Result<sys::cuda::MemoryHandle> create(int device, std::size_t bytes) override;
+    Result<UniqueFd> export_memory(sys::cuda::MemoryHandle memory) override;
+    Result<sys::cuda::MemoryHandle> import_memory(int fd) override;
+    Status release(sys::cuda::MemoryHandle memory) override;
+    Result<sys::cuda::DeviceAddress> map(sys::cuda::MemoryHandle memory, std::size_t bytes,
+                                         int device) override;
+    Status unmap(sys::cuda::DeviceAddress address, std::size_t bytes) override;
+    Result<sys::cuda::Allocation> allocation_of(sys::cuda::DeviceAddress address) override;
+    Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
+    Result<sys::cuda::DeviceAddress> open_allocation(const sys::cuda::IpcHandle& handle) override;
+    Status close_allocation(sys::cuda::DeviceAddress base) override;
+    Result<void*> allocate_host(std::size_t bytes) override;
+    Status free_host(void* memory) override;
+    Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
+    Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
+                sys::cuda::Stream stream) override;
+    Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
+        followed_.emplace_back(then, first);
+        return Status::ok();
+    }
+    /// The calls of follow(), oldest first.
+    [[nodiscard]] const auto& followed() const { return followed_; }
+
+   private:
+    [[nodiscard]] Status check(const std::string& function) const;
+
+    const std::shared_ptr<FakeGpus> gpus_;
+    std::map<std::string, Status> failures_;
+    std::mutex mutex_;  // guards what follows
+    std::map<std::uint64_t, UniqueFd> memories_;
+    std::map<sys::cuda::DeviceAddress, std::size_t> mappings_;
+    std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
+    int opened_ = 0;
+    std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
+};
+
+}  // namespace pccl::fakes
