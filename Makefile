@@ -15,6 +15,7 @@ help:
 	@echo "make demo           train on the digits data set with pccl, then with gloo, and compare"
 	@echo "make demo-netns     the same training between two network namespaces (root)"
 	@echo "make test           build, lint, C++ tests, Python tests, multi-process tests"
+	@echo "make test-gpu       build, test and measure on a machine with several GPUs"
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy"
 	@echo "make format         formats C++ and Python files"
@@ -67,6 +68,10 @@ test: dev
 .PHONY: test-upstream
 test-upstream: dev
 	$(DEV) $(VENV)/python tests/upstream/run.py
+
+.PHONY: test-gpu
+test-gpu:
+	tools/gpu_suite.sh
 
 .PHONY: bench
 bench: $(STAMPS)/wheel

@@ -8,6 +8,7 @@ namespace pccl::bindings {
 void bind_base(pybind11::module_& module);
 void bind_event(pybind11::module_& module);
 void bind_communicator(pybind11::module_& module);
+void bind_device(pybind11::module_& module);
 void bind_schedule(pybind11::module_& module);
 void bind_topology(pybind11::module_& module);
 

@@ -51,17 +51,6 @@ std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
     return milliseconds_of(*seconds);
 }
 
-std::shared_ptr<comm::Store> store_of(const GroupOptions& options) {
-    if (options.rendezvous.is_none()) return nullptr;
-    if (!py::isinstance<py::str>(options.rendezvous)) return adapt_store(options.rendezvous);
-    const auto url = options.rendezvous.cast<std::string>();
-    const py::gil_scoped_release released;
-    auto store = comm::open_store(url, options.rank, options.world_size,
-                                  Deadline::after(milliseconds_of(options.timeout)));
-    const py::gil_scoped_acquire gil;
-    return value_or_throw(std::move(store));
-}
-
 transport::TransportFlags transports_of(const std::string& text) {
     if (text.empty()) return transport::TransportFlags::all();
     return value_or_throw(transport::TransportFlags::parse(text));
@@ -125,7 +114,9 @@ struct PyCommunicator::Call {
     }
 };
 
-PyCommunicator::PyCommunicator(const GroupOptions& options) : store_(store_of(options)) {
+PyCommunicator::PyCommunicator(const GroupOptions& options)
+    : store_(store_at(options.rendezvous, options.rank, options.world_size,
+                      Deadline::after(milliseconds_of(options.timeout)))) {
     comm::CommunicatorOptions wanted{.rank = options.rank,
                                      .size = options.world_size,
                                      .store = store_,

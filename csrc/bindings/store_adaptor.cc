@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/bindings/errors.h"
 
 namespace pccl::bindings {
 
@@ -96,6 +97,17 @@ class PythonStore final : public comm::Store {
 
 std::shared_ptr<comm::Store> adapt_store(py::object store) {
     return std::make_shared<PythonStore>(std::move(store));
+}
+
+std::shared_ptr<comm::Store> store_at(const py::object& rendezvous, Rank rank, int size,
+                                      Deadline deadline) {
+    if (rendezvous.is_none()) return nullptr;
+    if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);
+    const auto url = rendezvous.cast<std::string>();
+    const py::gil_scoped_release released;
+    auto store = comm::open_store(url, rank, size, deadline);
+    const py::gil_scoped_acquire gil;
+    return value_or_throw(std::move(store));
 }
 
 }  // namespace pccl::bindings

@@ -15,4 +15,8 @@ namespace pccl::bindings {
 /// call.
 [[nodiscard]] std::shared_ptr<comm::Store> adapt_store(pybind11::object store);
 
+/// What users give as rendezvous: a URL for open_store(), a store object, or None (null here).
+[[nodiscard]] std::shared_ptr<comm::Store> store_at(const pybind11::object& rendezvous, Rank rank,
+                                                    int size, Deadline deadline);
+
 }  // namespace pccl::bindings

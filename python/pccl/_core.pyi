@@ -557,3 +557,92 @@ class Topology:
     def read_plans(self, text: str, name: str) -> list[TopologyPlan]: ...
     def xml(self) -> str: ...
     def __eq__(self, other: object) -> bool: ...
+
+class DevicePlan:
+    """How a collective runs on GPUs: by what protocol, in how many blocks.
+
+    ``"words"``, ``"direct"``, and for large messages ``"staged"`` where there is something to
+    reduce and ``"turns"`` where not.    """
+
+    def __init__(
+        self, *, protocol: str, blocks: int, threads: int = 512
+    ) -> None: ...
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+
+def device_plan(collective: str, nbytes: int, world_size: int) -> DevicePlan:
+    """Give the plan that the library chooses for blocks of ``nbytes``."""
+
+class DeviceGroup:
+    """Collectives among up to 8 GPUs of one host, on raw addresses and streams.
+
+    Every rank has one GPU and makes the group at the same time. Launches return at once; those of
+    one group must come in the same order on all ranks.
+
+    Parameters
+    ----------
+    rank
+        This process, 0 <= rank < world_size.
+    world_size
+        How many processes there are, 1 to 8.
+    rendezvous
+        Where they meet, as for ``Communicator``; of this group alone.
+    device
+        The GPU, as CUDA numbers it in this process.
+    timeout
+        Seconds that the ranks may take to meet, and a launch to wait for its peers.
+
+    Raises
+    ------
+    UnsupportedError
+        A build without CUDA, or GPUs that do not reach each other.
+    UnavailableError
+        A machine without a driver or GPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        rank: int,
+        world_size: int,
+        rendezvous: object = None,
+        device: int,
+        timeout: float = 1800.0,
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def heap_bytes(self) -> int:
+        """GPU memory that the group holds on this rank's device."""
+
+    def launch(
+        self,
+        collective: str,
+        *,
+        input: int,
+        output: int,
+        count: int,
+        dtype: str,
+        op: str = "sum",
+        root: int = 0,
+        stream: int = 0,
+        plan: DevicePlan | None = None,
+    ) -> None:
+        """Launch all_reduce, all_gather, reduce_scatter, all_to_all or broadcast on ``stream``.
+
+        ``input`` and ``output`` are addresses of GPU memory, ``count`` is of elements in one
+        rank's block (the whole tensor for all_reduce and broadcast). The first use of an
+        allocation waits until the peers have mapped it.
+        """
+
+    def check(self) -> None:
+        """Raise why a kernel gave up waiting, if one did."""
+
+    def abort(self) -> None:
+        """Make kernels that wait end, and later launches fail."""

@@ -1,0 +1,341 @@
+"""Time pccl's device kernels beside NCCL's and torch's symmetric memory, in one run.
+
+    python benchmarks/gpu_collectives.py [--ranks 2 4] [--sizes 1K 1M] [--sweep] [--json FILE]
+
+Ordinary ``torch.empty`` tensors of bfloat16, except where a library needs its own: NCCL's
+registered windows and torch's symmetric memory. Every figure is the median over replays of a CUDA
+graph of several calls, the slowest rank counting; the libraries take turns. Sizes are of the whole
+tensor: of all blocks together where there is one for each rank. ``--sweep`` times pccl's plans
+instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from pccl import _core
+from pccl.bench import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Call = Callable[[], object]
+
+KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+SIZES = [1 << power for power in range(10, 31)]
+DTYPE = torch.bfloat16
+FACTORS: dict[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "broadcast": lambda n: 1.0,
+}
+
+
+def calls_in(nbytes: int) -> int:
+    return 20 if nbytes <= 16 << 20 else 5
+
+
+def graph_of(call: Call, repeats: int, side: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
+    """Capture as torch.cuda.graph() does, but without its collection of garbage."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(side):
+        call()
+        side.synchronize()
+        graph.capture_begin(capture_error_mode="thread_local")
+        for _ in range(repeats):
+            call()
+        graph.capture_end()
+    return graph
+
+
+def replay_us(graph: torch.cuda.CUDAGraph, repeats: int) -> float:
+    """Return microseconds a call; the replay before the timed one brings the ranks together."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    graph.replay()
+    start.record()
+    graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) * 1000 / repeats
+
+
+class Pccl:
+    """pccl on slices of two ordinary tensors."""
+
+    def __init__(self, rank: int, ranks: int, most: int, store: Any) -> None:
+        self.ranks = ranks
+        self.input = torch.empty(most, device="cuda", dtype=DTYPE).normal_()
+        self.output = torch.empty(most, device="cuda", dtype=DTYPE)
+        self.group = _core.DeviceGroup(
+            rank=rank, world_size=ranks, rendezvous=store, device=rank, timeout=15.0
+        )
+
+    def call(self, kind: str, numel: int, plan: _core.DevicePlan | None = None) -> Call:
+        count = numel if kind in ("all_reduce", "broadcast") else numel // self.ranks
+
+        def run() -> None:
+            self.group.launch(
+                kind,
+                input=self.input.data_ptr(),
+                output=self.output.data_ptr(),
+                count=count,
+                dtype="bfloat16",
+                stream=torch.cuda.current_stream().cuda_stream,
+                plan=plan,
+            )
+
+        return run
+
+    def plans(self, kind: str, nbytes: int) -> dict[str, Call]:
+        """Return a call for each plan worth a look."""
+        block = nbytes if kind in ("all_reduce", "broadcast") else nbytes // self.ranks
+        plans = {}
+        words = -(-block // 8)
+        for threads in (128, 256):
+            blocks = -(-words // threads)
+            if blocks <= 64:
+                plans[f"words{threads}"] = _core.DevicePlan(
+                    protocol="words", blocks=blocks, threads=threads
+                )
+        moved = nbytes // self.ranks if kind == "all_reduce" else nbytes
+        for blocks in (1, 4, 8, 16, 32, 64, 128):
+            is_sensible = blocks * 4096 <= moved <= blocks * (16 << 20)
+            if is_sensible or (blocks == 1 and moved <= 4096):
+                plans[f"direct{blocks}"] = _core.DevicePlan(protocol="direct", blocks=blocks)
+            part = block // self.ranks if kind == "all_reduce" else block
+            if kind in ("all_gather", "all_to_all") and blocks >= 16 and part >= 1 << 18:
+                plans[f"turns{blocks}"] = _core.DevicePlan(protocol="turns", blocks=blocks)
+            is_reduction = kind in ("all_reduce", "reduce_scatter")
+            if is_reduction and blocks >= 16 and (blocks // 2 - 1) * 32768 < part:
+                plans[f"staged{blocks}"] = _core.DevicePlan(protocol="staged", blocks=blocks)
+        return {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
+
+
+def dist_call(
+    kind: str, source: torch.Tensor, target: torch.Tensor, numel: int, ranks: int
+) -> Call:
+    """Return a call of torch.distributed on slices of the two tensors."""
+    block = numel // ranks
+    if kind == "all_reduce":
+        return lambda: dist.all_reduce(target[:numel])
+    if kind == "all_gather":
+        return lambda: dist.all_gather_into_tensor(target[:numel], source[:block])
+    if kind == "reduce_scatter":
+        return lambda: dist.reduce_scatter_tensor(target[:block], source[:numel])
+    if kind == "all_to_all":
+        return lambda: dist.all_to_all_single(target[:numel], source[:numel])
+    return lambda: dist.broadcast(target[:numel], 0)
+
+
+def nccl_windows(most: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return two tensors in memory that NCCL has registered as symmetric windows."""
+    backend = dist.group.WORLD._get_backend(torch.device("cuda"))  # type: ignore[union-attr]
+    pool = torch.cuda.MemPool(backend.mem_allocator)
+    with torch.cuda.use_mem_pool(pool):
+        both = (
+            torch.empty(most, device="cuda", dtype=DTYPE),
+            torch.empty(most, device="cuda", dtype=DTYPE),
+        )
+    backend.register_mem_pool(pool, symm=True)
+    nccl_windows.kept = pool  # type: ignore[attr-defined]
+    return both
+
+
+def symmetric_call(kind: str, tensor: torch.Tensor, numel: int) -> Call | None:
+    """Return torch's own all_reduce on symmetric memory, by the better of its two kernels."""
+    name = dist.group.WORLD.group_name  # type: ignore[union-attr]
+    ops = torch.ops.symm_mem
+    if kind != "all_reduce":
+        return None
+    if numel * DTYPE.itemsize <= 256 << 10:
+        return lambda: ops.one_shot_all_reduce(tensor[:numel], "sum", name)
+    return lambda: ops.two_shot_all_reduce_(tensor[:numel], "sum", name)
+
+
+def say(what: str) -> None:
+    if dist.get_rank() == 0:
+        print(what, flush=True)
+
+
+def try_to(what: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except Exception as error:
+        say(f"without {what}: {str(error).splitlines()[0][:200]}")
+        return None
+
+
+def peers_of(most: int) -> Callable[[str, int, int], dict[str, Call]]:
+    """Return what makes the other libraries' calls."""
+    say("NCCL is up")
+    plain = (
+        torch.empty(most, device="cuda", dtype=DTYPE).normal_(),
+        torch.empty(most, device="cuda", dtype=DTYPE).normal_(),
+    )
+    windows = try_to("NCCL's windows", lambda: nccl_windows(most))
+
+    def symmetric() -> torch.Tensor:
+        from torch.distributed import _symmetric_memory as symm_mem
+
+        tensor = symm_mem.empty(most, dtype=DTYPE, device="cuda")
+        symm_mem.rendezvous(tensor, dist.group.WORLD.group_name)  # type: ignore[union-attr]
+        return tensor.zero_()
+
+    shared = try_to("torch's symmetric memory", symmetric)
+
+    def calls(kind: str, numel: int, ranks: int) -> dict[str, Call]:
+        found = {"nccl": dist_call(kind, *plain, numel, ranks)}
+        if windows is not None:
+            found["nccl_windows"] = dist_call(kind, *windows, numel, ranks)
+        call = None if shared is None else symmetric_call(kind, shared, numel)
+        if call is not None:
+            found["symm_mem"] = call
+        return found
+
+    return calls
+
+
+def time_cell(calls: dict[str, Call], nbytes: int, rounds: int) -> dict[str, list[float]]:
+    repeats = calls_in(nbytes)
+    side = torch.cuda.Stream()
+    graphs = {}
+    for name, call in calls.items():
+        graph = try_to(f"{name} at {nbytes}", lambda call=call: graph_of(call, repeats, side))
+        if graph is not None:
+            graphs[name] = graph
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    for _ in range(rounds):
+        for name, graph in graphs.items():
+            times[name].append(replay_us(graph, repeats))
+    return times
+
+
+def run_rank(rank: int, ranks: int, port: int, options: argparse.Namespace, results: Any) -> None:
+    torch.cuda.set_device(rank)
+    store = dist.TCPStore("127.0.0.1", port, ranks, rank == 0)
+    dist.init_process_group(
+        "nccl", store=store, rank=rank, world_size=ranks, device_id=torch.device("cuda", rank)
+    )
+    most = max(options.sizes) // DTYPE.itemsize
+    ours = Pccl(rank, ranks, most, dist.PrefixStore("pccl", store))
+    theirs = None if options.sweep else peers_of(most)
+    found = []
+    for kind in options.collectives:
+        for nbytes in options.sizes:
+            if options.sweep:
+                calls = ours.plans(kind, nbytes)
+            else:
+                calls = {"pccl": ours.call(kind, nbytes // 2)}
+                calls |= theirs(kind, nbytes // 2, ranks)  # type: ignore[misc]
+            times = time_cell(calls, nbytes, options.rounds)
+            ours.group.check()
+            found.append((kind, nbytes, times))
+            if rank == 0:
+                medians = {name: statistics.median(each) for name, each in times.items()}
+                line = " ".join(f"{name} {us:.2f}" for name, us in medians.items())
+                print(f"rank 0: {kind} n{ranks} {nbytes}: {line}", flush=True)
+    everyone: list[Any] = [None] * ranks
+    dist.all_gather_object(everyone, found)
+    if rank == 0:
+        results.put(everyone)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def enter(rank: int, *args: Any) -> None:
+    try:
+        run_rank(rank, *args)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # whatever still runs on the GPU must not keep this rank
+
+
+def merge(everyone: list[Any], ranks: int) -> list[dict[str, Any]]:
+    """Return a record for each cell: the median over replays of the slowest rank's time."""
+    records = []
+    for cells in zip(*everyone, strict=True):
+        kind, nbytes, first = cells[0]
+        us = {}
+        for name in first:
+            if all(name in times for _, _, times in cells):
+                replays = zip(*(times[name] for _, _, times in cells), strict=True)
+                us[name] = round(statistics.median(max(each) for each in replays), 2)
+        records.append({"collective": kind, "bytes": nbytes, "ranks": ranks, "us": us})
+    return records
+
+
+def show(records: list[dict[str, Any]]) -> None:
+    for record in records:
+        us, n = record["us"], record["ranks"]
+        factor = FACTORS.get(record["collective"], lambda n: (n - 1) / n)(n)
+        best = min(us, key=us.get)
+        line = " ".join(f"{name} {value:.1f}" for name, value in us.items())
+        busbw = record["bytes"] * factor / us.get("pccl", us[best]) / 1e3
+        print(f"{record['collective']} n{n} {record['bytes']}: {line} | {best} {busbw:.0f} GB/s")
+
+
+def measure(ranks: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = mp.get_context("spawn")
+    results = context.SimpleQueue()
+    processes = [
+        context.Process(target=enter, args=(rank, ranks, port, options, results))
+        for rank in range(ranks)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(options.limit)
+    if any(process.exitcode != 0 for process in processes):
+        for process in processes:
+            process.kill()
+        print(f"{ranks} ranks: failed", flush=True)
+        return []
+    return merge(results.get(), ranks)
+
+
+def main() -> int:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[torch.cuda.device_count()])
+    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--collectives", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for a world size")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    records = []
+    for ranks in options.ranks:
+        records += measure(ranks, options)
+        show([record for record in records if record["ranks"] == ranks])
+    if options.json:
+        options.json.write_text(
+            json.dumps(
+                {
+                    "device": torch.cuda.get_device_name(0),
+                    "torch": torch.__version__,
+                    "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+                    "cells": records,
+                }
+            )
+        )
+    return 0 if records else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

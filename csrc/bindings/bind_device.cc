@@ -1,0 +1,130 @@
+// DeviceGroup: collectives on raw GPU addresses and streams, below any tensor library.
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/names.h"
+#include "csrc/bindings/store_adaptor.h"
+#include "csrc/comm/device/device_group.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using comm::DeviceGroup;
+using kernels::Plan;
+using kernels::Protocol;
+using py::arg;
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kProtocols = {"words", "direct", "turns", "staged"};
+
+std::string_view to_string(Protocol protocol) {
+    return kProtocols.at(static_cast<std::size_t>(protocol));
+}
+
+Plan make_plan(const std::string& protocol, int blocks, int threads) {
+    const auto found = std::find(kProtocols.begin(), kProtocols.end(), protocol);
+    if (found == kProtocols.end())
+        throw_status(Status::invalid_argument(
+            concat("'", protocol, "' is no protocol: words, direct, turns, staged")));
+    return {.protocol = static_cast<Protocol>(found - kProtocols.begin()),
+            .blocks = blocks,
+            .threads = threads};
+}
+
+std::string printed(const Plan& plan) {
+    return concat(to_string(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
+}
+
+struct PyDeviceGroup {
+    std::shared_ptr<comm::Store> store;
+    std::unique_ptr<DeviceGroup> group;
+};
+
+std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::object& rendezvous,
+                                          int device, double timeout) {
+    const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::duration<double>(timeout));
+    auto made = std::make_unique<PyDeviceGroup>();
+    made->store = store_at(rendezvous, rank, world_size, Deadline::after(limit));
+    const py::gil_scoped_release released;
+    auto group = DeviceGroup::create({.rank = rank,
+                                      .size = world_size,
+                                      .store = made->store,
+                                      .device = device,
+                                      .timeout = limit});
+    const py::gil_scoped_acquire gil;
+    made->group = value_or_throw(std::move(group));
+    return made;
+}
+
+void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
+            std::uint64_t output, std::size_t count, const std::string& dtype,
+            const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan) {
+    const comm::DeviceCollective wanted{.kind = kind_of(collective),
+                                        .type = named(dtype, DataType::kBytes, "element type"),
+                                        .op = named(op, ReduceOp::kBxor, "reduction"),
+                                        .root = root,
+                                        .input = std::bit_cast<const void*>(input),
+                                        .output = std::bit_cast<void*>(output),
+                                        .count = count,
+                                        .plan = plan};
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream));
+    }
+    throw_unless_ok(status);
+}
+
+void bind_plan(py::module_& module) {
+    py::class_<Plan>(module, "DevicePlan")
+        .def(py::init(&make_plan), py::kw_only(), arg("protocol"), arg("blocks"),
+             arg("threads") = 512)
+        .def_property_readonly("protocol",
+                               [](const Plan& plan) { return to_string(plan.protocol); })
+        .def_readonly("blocks", &Plan::blocks)
+        .def_readonly("threads", &Plan::threads)
+        .def("__repr__", &printed);
+    module.def(
+        "device_plan",
+        [](const std::string& collective, std::size_t nbytes, int world_size) {
+            return comm::plan_collective(kind_of(collective), nbytes, world_size);
+        },
+        arg("collective"), arg("nbytes"), arg("world_size"));
+}
+
+}  // namespace
+
+void bind_device(py::module_& module) {
+    bind_plan(module);
+    py::class_<PyDeviceGroup>(module, "DeviceGroup")
+        .def(py::init(&make_group), py::kw_only(), arg("rank"), arg("world_size"),
+             arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0)
+        .def_property_readonly("rank", [](const PyDeviceGroup& self) { return self.group->rank(); })
+        .def_property_readonly("world_size",
+                               [](const PyDeviceGroup& self) { return self.group->size(); })
+        .def_property_readonly("heap_bytes",
+                               [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
+        .def("launch", &launch, arg("collective"), py::kw_only(), arg("input"), arg("output"),
+             arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
+             arg("plan") = py::none())
+        .def("check", [](const PyDeviceGroup& self) { throw_unless_ok(self.group->health()); })
+        .def("abort", [](PyDeviceGroup& self) { self.group->abort(); });
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,103 @@
+#include "csrc/kernels/all_gather.h"
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/turns.cuh"
+#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+struct Arguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;  // of a block
+};
+
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    all_gather_words(const __grid_constant__ Arguments args) {
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    const std::size_t at = grid_crew().first * kWordBytes;
+    if (at < args.bytes) {
+        const Word own = load_word(args.input, at, args.bytes);
+        send_words(team, visit, [own](int) { return own; });
+        Words words;
+        const bool came = receive_words(team, visit, own, words);
+#pragma unroll
+        for (int rank = 0; rank < abi::kMostDevices; ++rank)
+            if (came && rank < team.size)
+                store_word(args.output + rank * args.bytes, at, args.bytes, words[rank]);
+    }
+    visit.end();
+}
+
+/// Loads its block once, and pushes it to all.
+__global__ void __launch_bounds__(512, 1)
+    all_gather_direct(const __grid_constant__ Arguments args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        const int in_place = addresses.outputs[team.rank] == args.input ? 1 : 0;
+        Targets to{};
+        to.count = team.size - in_place;
+#pragma unroll
+        for (int step = 0; step < abi::kMostDevices; ++step)
+            to.at[step] = addresses.outputs[(team.rank + in_place + step) % team.size];
+        copy_bytes(grid_crew(), args.input, to, args.bytes);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+/// The same to one peer at a time.
+__global__ void __launch_bounds__(512, 1) all_gather_turns(const __grid_constant__ Arguments args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        const Turns turns(team, visit);
+        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+            Targets to{};
+            to.at[0] = addresses.outputs[(team.rank + turn) % team.size];
+            to.at[1] = addresses.outputs[team.rank];
+            const bool keeps = turn == 1 && to.at[1] != args.input;
+            to.count = keeps ? 2 : 1;
+            copy_bytes(grid_crew(), args.input, to, args.bytes);
+            turns.end(turn);
+        }
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
+    switch (protocol) {
+        case Protocol::kWords:
+            return all_gather_words;
+        case Protocol::kTurns:
+            return all_gather_turns;
+        case Protocol::kDirect:
+        case Protocol::kStaged:
+            break;
+    }
+    return all_gather_direct;
+}
+
+}  // namespace
+
+Status launch_all_gather(const Launch& launch, Stream stream) {
+    return launch_kernel(kernel_of(launch.plan.protocol),
+                         {.team = launch.team,
+                          .postings = launch.postings,
+                          .input = launch.input,
+                          .output = launch.output,
+                          .bytes = launch.count * size_of(launch.type)},
+                         launch.plan, stream);
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,141 @@
+#include "csrc/kernels/all_reduce.h"
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/stages.cuh"
+#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+template <typename Reduction>
+struct Arguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;
+    Reduction reduction;
+};
+
+template <typename Reduction>
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    all_reduce_words(const __grid_constant__ Arguments<Reduction> args) {
+    const Visit visit(args.team);
+    const std::size_t at = grid_crew().first * kWordBytes;
+    if (at < args.bytes) {
+        const Word own = load_word(args.input, at, args.bytes);
+        send_words(args.team, visit, [own](int) { return own; });
+        Words words;
+        if (receive_words(args.team, visit, own, words))
+            store_word(args.output, at, args.bytes,
+                       combine_words(args.team, words, args.reduction));
+    }
+    visit.end();
+}
+
+/// A part for each rank, in 16s.
+__device__ Parts parts_of(std::size_t bytes, int ranks) {
+    const std::size_t share = (bytes + ranks - 1) / ranks;
+    return {(share + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4), bytes};
+}
+
+/// Rank r pulls part r of all inputs and pushes their sum to all outputs.
+template <int kMost, typename Reduction>
+__global__ void __launch_bounds__(512, 1)
+    all_reduce_direct(const __grid_constant__ Arguments<Reduction> args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        const Range part = parts_of(args.bytes, team.size).of(team.rank);
+        Sources from{};
+        Targets to{};
+        from.count = to.count = team.size;
+        // Beginning with itself, so that the ranks do not all read from one at a time.
+#pragma unroll
+        for (int step = 0; step < kMost; ++step) {
+            const int peer = (team.rank + step) % team.size;
+            from.at[step] = addresses.inputs[peer] + part.begin;
+            to.at[step] = addresses.outputs[peer] + part.begin;
+        }
+        combine_bytes<kMost>(grid_crew(), from, to, part.bytes, args.reduction);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+/// Pushes this rank's part, reduced, to all others in turns; each block of a pair every second
+/// stage.
+__device__ void push_sums(const Visit& visit, const abi::DeviceTeam& team, const Pair& pair,
+                          const Parts& parts, const Visit::Addresses& addresses) {
+    const Range part = parts.of(team.rank);
+    const int count = stage_count(pair, part.bytes);
+    const Turns turns(team, visit);
+    for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+        const int peer = (team.rank + turn) % team.size;
+        for (int index = static_cast<int>(pair.role); index < count; index += 2) {
+            const Range range = stage_range(pair, part.bytes, index);
+            const std::size_t begin = part.begin + range.begin;
+            copy_bytes(block_crew(), addresses.outputs[team.rank] + begin,
+                       addresses.outputs[peer] + begin, range.bytes);
+        }
+        turns.end(turn);
+    }
+}
+
+template <int kMost, typename Reduction>
+__global__ void __launch_bounds__(512, 1)
+    all_reduce_staged(const __grid_constant__ Arguments<Reduction> args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        const Pair pair = this_pair();
+        const Parts parts = parts_of(args.bytes, team.size);
+        bool came;
+        if (pair.role == Role::kPush) {
+            came = push_parts(team, pair, parts, args.input);
+        } else {
+            came = reduce_part<kMost>(team, pair, parts, args.input,
+                                      args.output + parts.of(team.rank).begin, args.reduction);
+        }
+        if (came && await_reduced(team, pair)) push_sums(visit, team, pair, parts, addresses);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+template <int kMost, typename Reduction>
+auto large_kernel_of(Protocol protocol) -> void (*)(Arguments<Reduction>) {
+    return protocol == Protocol::kStaged ? all_reduce_staged<kMost, Reduction>
+                                         : all_reduce_direct<kMost, Reduction>;
+}
+
+template <typename Reduction>
+auto kernel_of(const Launch& launch) -> void (*)(Arguments<Reduction>) {
+    if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
+    if constexpr (is_hot<Reduction>) {
+        if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch.plan.protocol);
+        if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch.plan.protocol);
+    }
+    return large_kernel_of<abi::kMostDevices, Reduction>(launch.plan.protocol);
+}
+
+}  // namespace
+
+Status launch_all_reduce(const Launch& launch, Stream stream) {
+    return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
+        return launch_kernel(kernel_of<Reduction>(launch),
+                             {.team = launch.team,
+                              .postings = launch.postings,
+                              .input = launch.input,
+                              .output = launch.output,
+                              .bytes = launch.count * size_of(launch.type),
+                              .reduction = reduction},
+                             launch.plan, stream);
+    });
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,14 @@
+// all_reduce: how it is launched. The kernels are in all_reduce.cu.
+#pragma once
+
+#include "csrc/kernels/plan.h"
+
+namespace pccl::kernels {
+
+/// `bytes` of the tensor.
+///
+/// By words, everybody sends everything and reduces it: one hop, n - 1 times the tensor leaves each
+/// GPU, twice over. Otherwise each reduces a part: 2 (n - 1) / n times the tensor.
+[[nodiscard]] Plan plan_all_reduce(std::size_t bytes, int ranks);
+
+}  // namespace pccl::kernels

@@ -1,0 +1,101 @@
+#include "csrc/kernels/all_to_all.h"
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/turns.cuh"
+#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+struct Arguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;  // of a block
+};
+
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    all_to_all_words(const __grid_constant__ Arguments args) {
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    const std::size_t at = grid_crew().first * kWordBytes;
+    if (at < args.bytes) {
+        const auto word_for = [&](int rank) {
+            return load_word(args.input + rank * args.bytes, at, args.bytes);
+        };
+        send_words(team, visit, word_for);
+        Words words;
+        const bool came = receive_words(team, visit, word_for(team.rank), words);
+#pragma unroll
+        for (int rank = 0; rank < abi::kMostDevices; ++rank)
+            if (came && rank < team.size)
+                store_word(args.output + rank * args.bytes, at, args.bytes, words[rank]);
+    }
+    visit.end();
+}
+
+/// Pushes to one peer after the other, each rank beginning with another.
+__global__ void __launch_bounds__(512, 1)
+    all_to_all_direct(const __grid_constant__ Arguments args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        for (int step = 0; step < team.size; ++step) {
+            const int peer = (team.rank + step) % team.size;
+            copy_bytes(grid_crew(), args.input + peer * args.bytes, addresses.outputs[peer],
+                       args.bytes);
+        }
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+__global__ void __launch_bounds__(512, 1) all_to_all_turns(const __grid_constant__ Arguments args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        const Turns turns(team, visit);
+        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+            const int peer = (team.rank + turn) % team.size;
+            copy_bytes(grid_crew(), args.input + peer * args.bytes, addresses.outputs[peer],
+                       args.bytes);
+            turns.end(turn);
+        }
+        copy_bytes(grid_crew(), args.input + team.rank * args.bytes, addresses.outputs[team.rank],
+                   args.bytes);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
+    switch (protocol) {
+        case Protocol::kWords:
+            return all_to_all_words;
+        case Protocol::kTurns:
+            return all_to_all_turns;
+        case Protocol::kDirect:
+        case Protocol::kStaged:
+            break;
+    }
+    return all_to_all_direct;
+}
+
+}  // namespace
+
+Status launch_all_to_all(const Launch& launch, Stream stream) {
+    return launch_kernel(kernel_of(launch.plan.protocol),
+                         {.team = launch.team,
+                          .postings = launch.postings,
+                          .input = launch.input,
+                          .output = launch.output,
+                          .bytes = launch.count * size_of(launch.type)},
+                         launch.plan, stream);
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,82 @@
+// Single instructions that CUDA C++ has no name for.
+#pragma once
+
+#include <cstdint>
+
+#include "csrc/abi/device_team.h"
+
+namespace pccl::kernels::device {
+
+// Relaxed accesses at system scope: never served by this multiprocessor's L1, which does not see
+// what other GPUs write.
+
+__device__ __forceinline__ uint4 load_system(const uint4* from) {
+    uint4 value;
+    asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from)
+                 : "memory");
+    return value;
+}
+
+__device__ __forceinline__ std::uint64_t load_system(const std::uint64_t* from) {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ std::uint32_t load_system(const std::uint32_t* from) {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ std::uint16_t load_system(const std::uint16_t* from) {
+    std::uint16_t value;
+    asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ std::uint8_t load_system(const std::uint8_t* from) {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return static_cast<std::uint8_t>(value);
+}
+
+__device__ __forceinline__ std::uint32_t load_acquire(const std::uint32_t* from) {
+    std::uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void store_release(std::uint32_t* to, std::uint32_t value) {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(std::uint32_t* to, std::uint32_t value) {
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+
+/// Both halves of a line travel whole; the line itself may be seen half written.
+__device__ __forceinline__ void store_line(abi::Line* to, const abi::Line& line) {
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low),
+                 "r"(line.low_epoch), "r"(line.high), "r"(line.high_epoch)
+                 : "memory");
+}
+
+__device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
+    abi::Line line;
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(line.low), "=r"(line.low_epoch), "=r"(line.high), "=r"(line.high_epoch)
+                 : "l"(from)
+                 : "memory");
+    return line;
+}
+
+__device__ __forceinline__ std::uint64_t global_timer_ns() {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+
+}  // namespace pccl::kernels::device

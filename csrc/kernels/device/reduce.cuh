@@ -1,0 +1,167 @@
+// Element types and reductions on the device.
+//
+// A reduction has an Element (as stored), a Value (as computed: float32 for the half types, rounded
+// once at the end), combine() and finish(). Sum<T> is for what is hot; AnyOperator<T> decides at
+// run time, which costs nothing next to NVLink.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "csrc/abi/datatype.h"
+
+namespace pccl::kernels::device {
+
+/// A byte that is true unless 0; results are 0 or 1.
+struct Truth {
+    std::uint8_t byte;
+};
+
+template <typename T>
+struct Numeric {
+    using Value = T;
+    static __device__ Value load(T stored) { return stored; }
+    static __device__ T store(Value value) { return value; }
+};
+template <>
+struct Numeric<__half> {
+    using Value = float;
+    static __device__ float load(__half stored) { return __half2float(stored); }
+    static __device__ __half store(float value) { return __float2half_rn(value); }
+};
+template <>
+struct Numeric<__nv_bfloat16> {
+    using Value = float;
+    static __device__ float load(__nv_bfloat16 stored) { return __bfloat162float(stored); }
+    static __device__ __nv_bfloat16 store(float value) { return __float2bfloat16_rn(value); }
+};
+template <>
+struct Numeric<Truth> {
+    using Value = bool;
+    static __device__ bool load(Truth stored) { return stored.byte != 0; }
+    static __device__ Truth store(bool value) { return {static_cast<std::uint8_t>(value)}; }
+};
+
+/// a + b and a * b, wrapping in integers.
+template <typename T>
+__device__ __forceinline__ T plus(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return a || b;
+    } else if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+        return a + b;
+    }
+}
+template <typename T>
+__device__ __forceinline__ T times(T a, T b) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return a && b;
+    } else if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else {
+        return a * b;
+    }
+}
+
+template <typename T>
+struct Sum {
+    using Element = T;
+    using Value = typename Numeric<T>::Value;
+    int divisor;  // of averages; 1 otherwise
+
+    __device__ Value combine(Value a, Value b) const { return plus(a, b); }
+    __device__ Value finish(Value value) const {
+        return divisor == 1 ? value : value / static_cast<Value>(divisor);
+    }
+};
+
+template <typename Reduction>
+inline constexpr bool is_hot = false;
+template <typename T>
+inline constexpr bool is_hot<Sum<T>> = true;
+
+template <typename T>
+struct AnyOperator {
+    using Element = T;
+    using Value = typename Numeric<T>::Value;
+    ReduceOp op;
+    int divisor;
+
+    __device__ Value combine(Value a, Value b) const {
+        switch (op) {
+            case ReduceOp::kProduct:
+                return times(a, b);
+            // A NaN on either side gives NaN, as on the CPU.
+            case ReduceOp::kMin:
+                return a < b || a != a ? a : b;
+            case ReduceOp::kMax:
+                return a > b || a != a ? a : b;
+            case ReduceOp::kBand:
+            case ReduceOp::kBor:
+            case ReduceOp::kBxor:
+                return bitwise(a, b);
+            case ReduceOp::kSum:
+            case ReduceOp::kAvg:
+                break;
+        }
+        return plus(a, b);
+    }
+    __device__ Value finish(Value value) const {
+        if constexpr (!std::is_same_v<Value, bool>) {
+            if (divisor != 1) return value / static_cast<Value>(divisor);
+        }
+        return value;
+    }
+
+   private:
+    __device__ Value bitwise(Value a, Value b) const {
+        if constexpr (std::is_integral_v<Value>) {
+            if (op == ReduceOp::kBand) return static_cast<Value>(a & b);
+            if (op == ReduceOp::kBor) return static_cast<Value>(a | b);
+            return static_cast<Value>(a ^ b);
+        } else {
+            return a;
+        }
+    }
+};
+
+/// The elements of one load (uint4, Word, or one element's bits), as values.
+template <typename Reduction, typename Raw>
+class Lanes {
+   public:
+    using Element = typename Reduction::Element;
+    using Value = typename Reduction::Value;
+
+    __device__ explicit Lanes(const Raw& raw) {
+        Element elements[kLanes];
+        memcpy(elements, &raw, sizeof raw);
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) values_[i] = Numeric<Element>::load(elements[i]);
+    }
+    __device__ void combine(const Reduction& reduction, const Lanes& other) {
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i)
+            values_[i] = reduction.combine(values_[i], other.values_[i]);
+    }
+    [[nodiscard]] __device__ Raw finish(const Reduction& reduction) const {
+        Element elements[kLanes];
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i)
+            elements[i] = Numeric<Element>::store(reduction.finish(values_[i]));
+        Raw raw;
+        memcpy(&raw, elements, sizeof raw);
+        return raw;
+    }
+
+   private:
+    static constexpr int kLanes = sizeof(Raw) / sizeof(Element);
+    static_assert(kLanes >= 1);
+    Value values_[kLanes];
+};
+
+}  // namespace pccl::kernels::device

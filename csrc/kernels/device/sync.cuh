@@ -1,0 +1,144 @@
+// How the blocks of one index meet on all ranks: epochs, greetings, departures, and waits that end.
+#pragma once
+
+#include "csrc/abi/device_team.h"
+#include "csrc/kernels/device/ptx.cuh"
+
+namespace pccl::kernels::device {
+
+/// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
+__device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::DevicePhase phase,
+                                           int peer, std::uint32_t expected, std::uint32_t seen) {
+    abi::DeviceControl* control = team.control;
+    const bool is_abort = load_system(&control->abort) != 0;
+    if (atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0) {
+        control->fault.phase = phase;
+        control->fault.rank = team.rank;
+        control->fault.peer = peer;
+        control->fault.block = blockIdx.x;
+        control->fault.expected = expected;
+        control->fault.seen = seen;
+        control->fault.is_abort = is_abort ? 1 : 0;
+        store_release(&control->fault.is_set, 1);
+    }
+    store_relaxed(&control->abort, 1);
+}
+
+/// Tells a waiting thread when to give up. The clock and the abort flag, which is in host memory,
+/// are read every kPolls polls only.
+class Patience {
+   public:
+    __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team) {}
+
+    __device__ bool is_over() { return (++polls_ % kPolls) == 0 && look(); }
+
+   private:
+    static constexpr std::uint32_t kPolls = 256;
+
+    __device__ __noinline__ bool look() {
+        const std::uint64_t now = global_timer_ns();
+        if (polls_ == kPolls) started_ = now;
+        return load_system(&team_.control->abort) != 0 || now - started_ > team_.timeout_ns;
+    }
+
+    const abi::DeviceTeam& team_;
+    std::uint32_t polls_ = 0;
+    std::uint64_t started_ = 0;
+};
+
+/// One launch of one block, from its epoch's beginning to its end. All threads construct it.
+class Visit {
+   public:
+    __device__ explicit Visit(const abi::DeviceTeam& team)
+        : team_(team), channel_(&team.heaps[team.rank]->channels[blockIdx.x]) {
+        epoch_ = channel_->epoch + 1;
+        epoch_ += epoch_ == 0;  // 0 is what memory holds before the first line
+    }
+
+    [[nodiscard]] __device__ std::uint32_t epoch() const { return epoch_; }
+
+    /// Where `sender` puts this epoch's lines for `receiver`.
+    [[nodiscard]] __device__ abi::Line* lines(int receiver, int sender) const {
+        return team_.heaps[receiver]->buffers[blockIdx.x].lines[epoch_ & 1][sender];
+    }
+
+    /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
+    /// held before this launch is visible afterwards to loads at system scope. False, on all
+    /// threads, when a peer did not come.
+    struct Addresses {
+        const std::byte* inputs[abi::kMostDevices];
+        std::byte* outputs[abi::kMostDevices];
+    };
+    [[nodiscard]] __device__ bool greet(const abi::Postings& postings, Addresses& shared) const {
+        const int peer = static_cast<int>(threadIdx.x);
+        bool came = true;
+        if (peer < team_.size) {
+            abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
+            store_line(&there->input, line_of(postings.inputs[peer]));
+            store_line(&there->output, line_of(postings.outputs[peer]));
+            const abi::Greeting* here = &channel_->greetings[peer];
+            abi::Line input;
+            abi::Line output;
+            came = await(&here->input, peer, input) && await(&here->output, peer, output);
+            shared.inputs[peer] = reinterpret_cast<const std::byte*>(data_of(input));
+            shared.outputs[peer] = reinterpret_cast<std::byte*>(data_of(output));
+        }
+        return __syncthreads_and(came) != 0;
+    }
+
+    /// Returns when all peers have finished with this rank's tensors. With kRelease, what this
+    /// block stored into theirs is visible to whatever follows in their streams.
+    enum class Stores { kNone, kRelease };
+    __device__ void depart(Stores stores) const {
+        __syncthreads();
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer >= team_.size) return;
+        std::uint32_t* there = &team_.heaps[peer]->channels[blockIdx.x].departed[team_.rank];
+        if (stores == Stores::kRelease) {
+            store_release(there, epoch_);
+        } else {
+            store_relaxed(there, epoch_);
+        }
+        const std::uint32_t* here = &channel_->departed[peer];
+        Patience patience(team_);
+        for (std::uint32_t seen = load_acquire(here); seen != epoch_; seen = load_acquire(here)) {
+            if (!patience.is_over()) continue;
+            report(team_, abi::DevicePhase::kDeparture, peer, epoch_, seen);
+            return;
+        }
+    }
+
+    /// Ends the epoch; to be called by all threads, after their last wait.
+    __device__ void end() const {
+        __syncthreads();
+        if (threadIdx.x == 0) channel_->epoch = epoch_;
+    }
+
+    [[nodiscard]] __device__ abi::Line line_of(std::uint64_t data) const {
+        return {static_cast<std::uint32_t>(data), epoch_, static_cast<std::uint32_t>(data >> 32),
+                epoch_};
+    }
+    [[nodiscard]] __device__ bool is_here(const abi::Line& line) const {
+        return line.low_epoch == epoch_ && line.high_epoch == epoch_;
+    }
+    static __device__ std::uint64_t data_of(const abi::Line& line) {
+        return line.low | static_cast<std::uint64_t>(line.high) << 32;
+    }
+
+   private:
+    __device__ bool await(const abi::Line* at, int peer, abi::Line& line) const {
+        Patience patience(team_);
+        for (line = load_line(at); !is_here(line); line = load_line(at)) {
+            if (!patience.is_over()) continue;
+            report(team_, abi::DevicePhase::kGreeting, peer, epoch_, line.low_epoch);
+            return false;
+        }
+        return true;
+    }
+
+    const abi::DeviceTeam& team_;
+    abi::Channel* channel_;
+    std::uint32_t epoch_;
+};
+
+}  // namespace pccl::kernels::device

@@ -1,0 +1,92 @@
+// Small messages: every thread sends one word of 8 bytes to each peer and gets one from each. The
+// words come with their epochs (abi::Line), so there is no flag to wait for and no fence.
+//
+// All polls are in flight together: polling one peer after another costs half as much again.
+#pragma once
+
+#include "csrc/kernels/device/reduce.cuh"
+#include "csrc/kernels/device/sync.cuh"
+
+namespace pccl::kernels::device {
+
+using Word = std::uint64_t;
+inline constexpr std::size_t kWordBytes = sizeof(Word);
+static_assert(kWordBytes == abi::kLineBytes);
+
+/// Bytes [at, at + 8) of a buffer of `bytes`; zeros beyond its end.
+__device__ __forceinline__ Word load_word(const std::byte* buffer, std::size_t at,
+                                          std::size_t bytes) {
+    const std::byte* from = buffer + at;
+    if (reinterpret_cast<std::uintptr_t>(from) % kWordBytes == 0 && at + kWordBytes <= bytes)
+        return *reinterpret_cast<const Word*>(from);
+    Word word = 0;
+    for (std::size_t i = 0; i < kWordBytes && at + i < bytes; ++i)
+        word |= static_cast<Word>(from[i]) << (8 * i);
+    return word;
+}
+
+__device__ __forceinline__ void store_word(std::byte* buffer, std::size_t at, std::size_t bytes,
+                                           Word word) {
+    std::byte* to = buffer + at;
+    if (reinterpret_cast<std::uintptr_t>(to) % kWordBytes == 0 && at + kWordBytes <= bytes) {
+        *reinterpret_cast<Word*>(to) = word;
+        return;
+    }
+    for (std::size_t i = 0; i < kWordBytes && at + i < bytes; ++i)
+        to[i] = static_cast<std::byte>(word >> (8 * i));
+}
+
+/// The words that a thread got, by sender; its own where it sent one to itself.
+using Words = Word[abi::kMostDevices];
+
+/// Sends word_for(peer) to every peer, as line threadIdx.x.
+template <typename WordFor>
+__device__ __forceinline__ void send_words(const abi::DeviceTeam& team, const Visit& visit,
+                                           WordFor word_for) {
+#pragma unroll
+    for (int step = 1; step < abi::kMostDevices; ++step) {
+        if (step >= team.size) break;
+        const int peer = (team.rank + step) % team.size;
+        store_line(visit.lines(peer, team.rank) + threadIdx.x, visit.line_of(word_for(peer)));
+    }
+}
+
+/// Gets what the peers sent; words[team.rank] is `own`. False when a peer's word did not come.
+__device__ __forceinline__ bool receive_words(const abi::DeviceTeam& team, const Visit& visit,
+                                              Word own, Words& words) {
+    const abi::Line* const first = visit.lines(team.rank, 0) + threadIdx.x;
+    Patience patience(team);
+    for (;;) {
+        int missing = -1;
+        std::uint32_t seen = 0;
+        abi::Line lines[abi::kMostDevices];
+#pragma unroll
+        for (int peer = 0; peer < abi::kMostDevices; ++peer)
+            if (peer < team.size) lines[peer] = load_line(first + peer * abi::kLinesPerBlock);
+#pragma unroll
+        for (int peer = 0; peer < abi::kMostDevices; ++peer) {
+            if (peer >= team.size) continue;
+            words[peer] = peer == team.rank ? own : Visit::data_of(lines[peer]);
+            if (peer == team.rank || visit.is_here(lines[peer])) continue;
+            missing = peer;
+            seen = lines[peer].low_epoch;
+        }
+        if (missing < 0) return true;
+        if (!patience.is_over()) continue;
+        report(team, abi::DevicePhase::kData, missing, visit.epoch(), seen);
+        return false;
+    }
+}
+
+/// In the order of ranks, so that all ranks get the same bits.
+template <typename Reduction>
+__device__ Word combine_words(const abi::DeviceTeam& team, const Words& words,
+                              const Reduction& reduction) {
+    Lanes<Reduction, Word> sum(words[0]);
+#pragma unroll
+    for (int peer = 1; peer < abi::kMostDevices; ++peer)
+        if (peer < team.size) sum.combine(reduction, Lanes<Reduction, Word>(words[peer]));
+    return sum.finish(reduction);
+}
+
+}  // namespace pccl::kernels::device

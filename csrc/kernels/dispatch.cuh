@@ -1,0 +1,78 @@
+// From element types and operators at run time to reductions at compile time.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "csrc/base/text.h"
+#include "csrc/kernels/device/reduce.cuh"
+#include "csrc/kernels/launch.h"
+
+namespace pccl::kernels {
+
+/// Launches `kernel` with `arguments` and the plan's shape.
+template <typename Arguments>
+Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
+                     Stream stream) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
+    config.blockDim = dim3(static_cast<unsigned>(plan.threads));
+    config.stream = static_cast<cudaStream_t>(stream);
+    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments);
+    if (error == cudaSuccess) return Status::ok();
+    return Status::internal(concat("a kernel was not launched: ", cudaGetErrorString(error)));
+}
+
+template <typename T, typename Body>
+Status with_hot(const Launch& launch, Body& body) {
+    const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
+    if (launch.op == ReduceOp::kSum || launch.op == ReduceOp::kAvg)
+        return body(device::Sum<T>{divisor});
+    return body(device::AnyOperator<T>{launch.op, divisor});
+}
+
+template <typename T, typename Body>
+Status with_any(const Launch& launch, Body& body) {
+    const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
+    return body(device::AnyOperator<T>{launch.op, divisor});
+}
+
+/// Calls body(reduction) for the type and operator of `launch`, which check_reduction() admits.
+/// Complex numbers are added as pairs of reals.
+template <typename Body>
+Status with_reduction(const Launch& launch, Body body) {
+    switch (launch.type) {
+        case DataType::kBfloat16:
+            return with_hot<__nv_bfloat16>(launch, body);
+        case DataType::kFloat16:
+            return with_hot<__half>(launch, body);
+        case DataType::kFloat32:
+        case DataType::kComplex64:
+            return with_hot<float>(launch, body);
+        case DataType::kFloat64:
+        case DataType::kComplex128:
+            return with_any<double>(launch, body);
+        case DataType::kUint8:
+            return with_any<std::uint8_t>(launch, body);
+        case DataType::kInt8:
+            return with_any<std::int8_t>(launch, body);
+        case DataType::kUint16:
+            return with_any<std::uint16_t>(launch, body);
+        case DataType::kInt16:
+            return with_any<std::int16_t>(launch, body);
+        case DataType::kUint32:
+            return with_any<std::uint32_t>(launch, body);
+        case DataType::kInt32:
+            return with_any<std::int32_t>(launch, body);
+        case DataType::kUint64:
+            return with_any<std::uint64_t>(launch, body);
+        case DataType::kInt64:
+            return with_any<std::int64_t>(launch, body);
+        case DataType::kBool:
+            return with_any<device::Truth>(launch, body);
+        case DataType::kBytes:
+            break;
+    }
+    return Status::internal("a reduction that no kernel knows");
+}
+
+}  // namespace pccl::kernels

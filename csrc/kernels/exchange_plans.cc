@@ -1,0 +1,49 @@
+// Plans of the collectives in which every pair of ranks passes one block. Measured on 4 x H200.
+#include "csrc/base/ids.h"
+#include "csrc/kernels/all_gather.h"
+#include "csrc/kernels/all_to_all.h"
+#include "csrc/kernels/broadcast.h"
+#include "csrc/kernels/reduce_scatter.h"
+
+namespace pccl::kernels {
+namespace {
+
+constexpr int kBlocks = 64;
+
+std::size_t sent_to_all(std::size_t bytes, int ranks) {
+    return bytes * static_cast<std::size_t>(ranks - 1);
+}
+
+bool fits_words(std::size_t bytes, int ranks) {
+    return bytes <= kMostWordBytes && sent_to_all(bytes, ranks) <= kMostSentInWords;
+}
+
+Plan plan_exchange(std::size_t bytes, int ranks) {
+    if (fits_words(bytes, ranks)) return words_plan(bytes);
+    return direct_plan(sent_to_all(bytes, ranks), kBlocks);
+}
+
+}  // namespace
+
+Plan plan_all_gather(std::size_t bytes, int ranks) {
+    // From here on turns gain more than they cost.
+    constexpr std::size_t kLeastInTurns = 24 * kMiB;
+    if (sent_to_all(bytes, ranks) >= kLeastInTurns) return turns_plan(kBlocks);
+    return plan_exchange(bytes, ranks);
+}
+
+Plan plan_all_to_all(std::size_t bytes, int ranks) {
+    const int blocks = sent_to_all(bytes, ranks) < 8 * kMiB ? kBlocks : abi::kMostBlocks;
+    if (fits_words(bytes, ranks)) return words_plan(bytes);
+    return direct_plan(sent_to_all(bytes, ranks), blocks);
+}
+
+Plan plan_reduce_scatter(std::size_t bytes, int ranks) { return plan_exchange(bytes, ranks); }
+
+Plan plan_broadcast(std::size_t bytes, int ranks) {
+    if (fits_words(bytes, ranks)) return words_plan(bytes);
+    // More blocks than NVLink needs are in each other's way here.
+    return direct_plan(bytes, bytes < 8 * kMiB ? kBlocks : 16);
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,17 @@
+// Stands in for the kernels in builds without CUDA.
+#include "csrc/kernels/launch.h"
+
+namespace pccl::kernels {
+namespace {
+
+Status no_kernels() { return Status::unsupported("this build of pccl has no device kernels"); }
+
+}  // namespace
+
+Status launch_all_reduce(const Launch&, Stream) { return no_kernels(); }
+Status launch_reduce_scatter(const Launch&, Stream) { return no_kernels(); }
+Status launch_all_gather(const Launch&, Stream) { return no_kernels(); }
+Status launch_all_to_all(const Launch&, Stream) { return no_kernels(); }
+Status launch_broadcast(const Launch&, Stream) { return no_kernels(); }
+
+}  // namespace pccl::kernels

@@ -1,0 +1,67 @@
+// How a collective is launched: the same on all ranks, a pure function of what all ranks know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "csrc/abi/device_team.h"
+
+namespace pccl::kernels {
+
+/// kWords: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
+/// the bandwidth. kDirect: loads from and stores to the peers' tensors between two meetings.
+/// kTurns: pushes only, to one peer after the other. kStaged: the same into stages in the heap,
+/// from which as many blocks again reduce.
+enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kStaged };
+
+struct Plan {
+    Protocol protocol = Protocol::kDirect;
+    int blocks = 1;
+    int threads = 512;
+    bool operator==(const Plan&) const = default;
+};
+
+inline constexpr int kMostThreads = 512;  // of a block
+
+/// A message between two ranks that kWords can carry in one launch.
+inline constexpr std::size_t kMostWordBytes =
+    static_cast<std::size_t>(abi::kMostLinedBlocks) * abi::kLinesPerBlock * abi::kLineBytes;
+
+/// What leaves a GPU before words, with their flags, take longer than a second meeting.
+inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
+
+/// Blocks and threads for `bytes` by words: few words a block while there are blocks.
+[[nodiscard]] constexpr Plan words_plan(std::size_t bytes) {
+    constexpr std::size_t kFewWords = 128;
+    const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLineBytes - 1) / abi::kLineBytes;
+    std::size_t threads = kFewWords;
+    while (threads * abi::kMostLinedBlocks < words) threads *= 2;
+    if (words < threads) threads = (words + 31) / 32 * 32;
+    return {.protocol = Protocol::kWords,
+            .blocks = static_cast<int>((words + threads - 1) / threads),
+            .threads = static_cast<int>(threads)};
+}
+
+/// Blocks for `bytes` that one rank moves over NVLink directly.
+[[nodiscard]] constexpr Plan direct_plan(std::size_t bytes, int most_blocks) {
+    constexpr std::size_t kBytesPerBlock = 8 * 1024;  // one packet a thread
+    const std::size_t wanted = (bytes + kBytesPerBlock - 1) / kBytesPerBlock;
+    const std::size_t most = static_cast<std::size_t>(most_blocks);
+    const std::size_t blocks = wanted < 1 ? 1 : (wanted > most ? most : wanted);
+    return {.protocol = Protocol::kDirect, .blocks = static_cast<int>(blocks)};
+}
+
+/// Blocks for what one rank moves in turns.
+[[nodiscard]] constexpr Plan turns_plan(int blocks) {
+    return {.protocol = Protocol::kTurns, .blocks = blocks};
+}
+
+/// Blocks, in pairs, for `bytes` that one rank reduces.
+[[nodiscard]] constexpr Plan staged_plan(std::size_t bytes, int most_blocks) {
+    const std::size_t stages = (bytes + abi::kStageBytes - 1) / abi::kStageBytes;
+    const std::size_t most = static_cast<std::size_t>(most_blocks) / 2;
+    const std::size_t pairs = stages < 1 ? 1 : (stages > most ? most : stages);
+    return {.protocol = Protocol::kStaged, .blocks = static_cast<int>(2 * pairs)};
+}
+
+}  // namespace pccl::kernels

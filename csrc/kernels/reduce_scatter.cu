@@ -1,0 +1,108 @@
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/stages.cuh"
+#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/dispatch.cuh"
+#include "csrc/kernels/reduce_scatter.h"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+template <typename Reduction>
+struct Arguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;  // of a block
+    Reduction reduction;
+};
+
+template <typename Reduction>
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    reduce_scatter_words(const __grid_constant__ Arguments<Reduction> args) {
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    const std::size_t at = grid_crew().first * kWordBytes;
+    if (at < args.bytes) {
+        const auto word_for = [&](int rank) {
+            return load_word(args.input + rank * args.bytes, at, args.bytes);
+        };
+        send_words(team, visit, word_for);
+        Words words;
+        if (receive_words(team, visit, word_for(team.rank), words))
+            store_word(args.output, at, args.bytes, combine_words(team, words, args.reduction));
+    }
+    visit.end();
+}
+
+/// Rank r pulls block r of all inputs.
+template <int kMost, typename Reduction>
+__global__ void __launch_bounds__(512, 1)
+    reduce_scatter_direct(const __grid_constant__ Arguments<Reduction> args) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(args.team);
+    const abi::DeviceTeam& team = args.team;
+    if (visit.greet(args.postings, addresses)) {
+        Sources from{};
+        from.count = team.size;
+#pragma unroll
+        for (int step = 0; step < kMost; ++step)
+            from.at[step] =
+                addresses.inputs[(team.rank + step) % team.size] + team.rank * args.bytes;
+        Targets to{};
+        to.at[0] = args.output;
+        to.count = 1;
+        combine_bytes<kMost>(grid_crew(), from, to, args.bytes, args.reduction);
+        visit.depart(Visit::Stores::kNone);
+    }
+    visit.end();
+}
+
+template <int kMost, typename Reduction>
+__global__ void __launch_bounds__(512, 1)
+    reduce_scatter_staged(const __grid_constant__ Arguments<Reduction> args) {
+    const Visit visit(args.team);
+    const Pair pair = this_pair();
+    const Parts parts{args.bytes, args.bytes * args.team.size};
+    if (pair.role == Role::kPush) {
+        push_parts(args.team, pair, parts, args.input);
+    } else {
+        reduce_part<kMost>(args.team, pair, parts, args.input, args.output, args.reduction);
+    }
+    visit.end();
+}
+
+template <int kMost, typename Reduction>
+auto large_kernel_of(Protocol protocol) -> void (*)(Arguments<Reduction>) {
+    return protocol == Protocol::kStaged ? reduce_scatter_staged<kMost, Reduction>
+                                         : reduce_scatter_direct<kMost, Reduction>;
+}
+
+template <typename Reduction>
+auto kernel_of(const Launch& launch) -> void (*)(Arguments<Reduction>) {
+    if (launch.plan.protocol == Protocol::kWords) return reduce_scatter_words<Reduction>;
+    if constexpr (is_hot<Reduction>) {
+        if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch.plan.protocol);
+        if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch.plan.protocol);
+    }
+    return large_kernel_of<abi::kMostDevices, Reduction>(launch.plan.protocol);
+}
+
+}  // namespace
+
+Status launch_reduce_scatter(const Launch& launch, Stream stream) {
+    return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
+        return launch_kernel(kernel_of<Reduction>(launch),
+                             {.team = launch.team,
+                              .postings = launch.postings,
+                              .input = launch.input,
+                              .output = launch.output,
+                              .bytes = launch.count * size_of(launch.type),
+                              .reduction = reduction},
+                             launch.plan, stream);
+    });
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,227 @@
+"""Collectives on GPUs, each against a float64 reference that every rank computes for itself."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import torch
+
+from pccl import _core
+
+NAMES = {
+    torch.bfloat16: "bfloat16",
+    torch.float16: "float16",
+    torch.float32: "float32",
+    torch.float64: "float64",
+    torch.int32: "int32",
+    torch.int64: "int64",
+    torch.int16: "int16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.bool: "bool",
+}
+FLOATS = [torch.bfloat16, torch.float16, torch.float32, torch.float64]
+REDUCING = ["all_reduce", "reduce_scatter"]
+COLLECTIVES = [*REDUCING, "all_gather", "all_to_all", "broadcast"]
+POISON = 93
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective; ``count`` is of elements in a block, ``offset`` shifts the tensors."""
+
+    collective: str
+    dtype: torch.dtype
+    count: int
+    op: str = "sum"
+    root: int = 0
+    offset: int = 0
+    in_place: bool = False
+    protocol: str | None = None
+    seed: int = 0
+
+    def plan(self, world_size: int) -> _core.DevicePlan | None:
+        """Return the plan of the case's protocol in few blocks; None for the library's own.
+
+        "large" is the protocol for large messages: staged for reductions, else turns.
+        """
+        if self.protocol is None:
+            return None
+        is_cut = self.collective == "all_reduce" and self.protocol != "words"
+        nbytes = -(-self.count * self.dtype.itemsize // (world_size if is_cut else 1))
+        if self.protocol == "words":
+            words = -(-nbytes // 8)
+            threads = 128 if words <= 128 * 64 else 256
+            return _core.DevicePlan(protocol="words", blocks=-(-words // threads), threads=threads)
+        blocks = min(12, -(-nbytes // 32768))
+        if self.protocol == "large":
+            is_reduction = self.collective in REDUCING
+            protocol = "staged" if is_reduction else "turns"
+            return _core.DevicePlan(
+                protocol=protocol, blocks=2 * blocks if is_reduction else blocks
+            )
+        return _core.DevicePlan(protocol=self.protocol, blocks=blocks)
+
+
+def random_case(world_size: int, seed: int) -> Case:
+    """Return a case that fits any device group of ``world_size``; the same on all ranks."""
+    rng = random.Random(seed)
+    collective = rng.choice(COLLECTIVES)
+    dtype = rng.choice(list(NAMES))
+    count = max(1, int(2 ** rng.uniform(0, 19))) + rng.choice([0, 0, 1, 3])
+    ops = ["sum", "product", "min", "max"]
+    ops += ["avg"] if dtype is not torch.bool else []
+    ops += ["band", "bor", "bxor"] if not dtype.is_floating_point else []
+    words = count * dtype.itemsize <= 64 * 256 * 8
+    protocol = rng.choice([None, "direct", "large", *(["words"] if words else [])])
+    return Case(
+        collective,
+        dtype,
+        count,
+        op=rng.choice(ops),
+        root=rng.randrange(world_size),
+        offset=rng.choice([0, 0, 0, 1, 2, 5]),
+        in_place=rng.random() < 0.4,
+        protocol=protocol,
+        seed=seed,
+    )
+
+
+def values(case: Case, rank: int, numel: int) -> torch.Tensor:
+    """Return what ``rank`` contributes; every rank can compute it."""
+    generator = torch.Generator("cuda").manual_seed(1000 * case.seed + rank)
+    if case.dtype is torch.bool:
+        return torch.rand(numel, device="cuda", generator=generator) < 0.5
+    if case.dtype.is_floating_point:
+        return torch.randn(numel, device="cuda", generator=generator, dtype=torch.float32).to(
+            case.dtype
+        )
+    low = 0 if case.dtype is torch.uint8 else -5
+    return torch.randint(low, 6, (numel,), device="cuda", generator=generator, dtype=case.dtype)
+
+
+def reduced(case: Case, parts: list[torch.Tensor]) -> torch.Tensor:
+    """Reduce as the definition says, in float64, or exactly for integers."""
+    if case.dtype is torch.bool:
+        folded = {"sum": "max", "product": "min", "bor": "max", "band": "min"}.get(case.op, case.op)
+        whole = torch.stack([part.to(torch.int32) for part in parts])
+        if folded == "bxor":
+            return whole.sum(0) % 2 == 1
+        return (whole.amax(0) if folded == "max" else whole.amin(0)).bool()
+    wide = torch.float64 if case.dtype.is_floating_point else torch.int64
+    total = parts[0].to(wide)
+    for part in parts[1:]:
+        other = part.to(wide)
+        total = {
+            "sum": torch.add,
+            "avg": torch.add,
+            "product": torch.mul,
+            "min": torch.minimum,
+            "max": torch.maximum,
+            "band": torch.bitwise_and,
+            "bor": torch.bitwise_or,
+            "bxor": torch.bitwise_xor,
+        }[case.op](total, other)
+    if case.op == "avg":
+        if wide is torch.float64:
+            return total / len(parts)
+        # The sum is of the element's own type, and wraps.
+        return torch.div(total.to(case.dtype).to(wide), len(parts), rounding_mode="trunc")
+    return total
+
+
+def expected(case: Case, rank: int, world_size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the reference, and for each of its elements the size of what was added up."""
+    blocks_in = world_size if case.collective in ("reduce_scatter", "all_to_all") else 1
+    inputs = [values(case, peer, blocks_in * case.count) for peer in range(world_size)]
+    count = case.count
+    if case.collective == "reduce_scatter":
+        inputs = [each[rank * count : (rank + 1) * count] for each in inputs]
+    if case.collective in REDUCING:
+        size = torch.stack([each.to(torch.float64).abs() for each in inputs]).sum(0)
+        return reduced(case, inputs), size
+    if case.collective == "broadcast":
+        whole = inputs[case.root]
+    elif case.collective == "all_gather":
+        whole = torch.cat(inputs)
+    else:
+        whole = torch.cat([each[rank * count : (rank + 1) * count] for each in inputs])
+    return whole, torch.zeros(1, device="cuda", dtype=torch.float64)
+
+
+def poisoned(numel: int, case: Case) -> torch.Tensor:
+    tensor = torch.empty(numel + case.offset, device="cuda", dtype=case.dtype)
+    return tensor.view(torch.uint8).fill_(POISON).view(case.dtype)[case.offset :]
+
+
+def tensors(case: Case, rank: int, world_size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the input, filled, and the output, which may share its memory."""
+    many_in = case.collective in ("reduce_scatter", "all_to_all")
+    many_out = case.collective in ("all_gather", "all_to_all")
+    count = case.count
+    source = values(case, rank, count * (world_size if many_in else 1))
+    output = poisoned(count * (world_size if many_out else 1), case)
+    if not case.in_place:
+        shifted = poisoned(source.numel(), case)
+        return shifted.copy_(source), output
+    if case.collective == "reduce_scatter":
+        shifted = poisoned(source.numel(), case).copy_(source)
+        return shifted, shifted[rank * count : (rank + 1) * count]
+    if case.collective == "all_gather":
+        own = output[rank * count : (rank + 1) * count]
+        return own.copy_(source), output
+    if case.collective == "all_to_all" and (case.protocol or "") != "words":
+        return poisoned(source.numel(), case).copy_(source), output
+    return output.copy_(source), output
+
+
+def launch(
+    group: _core.DeviceGroup, case: Case, source: torch.Tensor, output: torch.Tensor
+) -> None:
+    group.launch(
+        case.collective,
+        input=source.data_ptr(),
+        output=output.data_ptr(),
+        count=case.count,
+        dtype=NAMES[case.dtype],
+        op=case.op,
+        root=case.root,
+        stream=torch.cuda.current_stream().cuda_stream,
+        plan=case.plan(group.world_size),
+    )
+
+
+def check(case: Case, rank: int, world_size: int, output: torch.Tensor) -> None:
+    want, size = expected(case, rank, world_size)
+    if not case.dtype.is_floating_point or case.collective not in REDUCING:
+        wrong = (output != want.to(case.dtype)).sum().item()
+        assert wrong == 0, f"{case}: {wrong} of {output.numel()} elements differ"
+        return
+    # Rounded once to the element's type, after sums in float32 (float64 for float64).
+    steps = 2.0**-50 if case.dtype is torch.float64 else 2.0**-21
+    eps = torch.finfo(case.dtype).eps
+    tiny = torch.finfo(case.dtype).smallest_normal
+    error = (output.to(torch.float64) - want).abs()
+    if case.op == "product":
+        size = want.abs()
+    allowed = want.abs() * eps + size * steps * world_size + tiny
+    worst = (error - allowed).max().item()
+    assert worst <= 0, f"{case}: off by {error.max().item()}, {worst} more than rounding"
+
+
+def digest(tensor: torch.Tensor) -> int:
+    raw = tensor.contiguous().view(torch.uint8).to(torch.int64)
+    weights = torch.arange(1, raw.numel() + 1, device="cuda") % 65521 + 1
+    return int((raw * weights).sum().item())
+
+
+def run_case(group: _core.DeviceGroup, case: Case) -> int:
+    """Run one case and check it; return a digest of the output."""
+    source, output = tensors(case, group.rank, group.world_size)
+    torch.cuda.synchronize()
+    launch(group, case, source, output)
+    torch.cuda.synchronize()
+    group.check()
+    check(case, group.rank, group.world_size, output)
+    return digest(output)

@@ -1,0 +1,159 @@
+"""DeviceGroup on real GPUs. Nothing here runs where there are none."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+import torch
+from tests.gpu import cases
+from tests.gpu.ranks import run_gpu_ranks
+
+from pccl import _core
+from pccl.errors import CollectiveTimeoutError, Error
+
+GPUS = torch.cuda.device_count()
+pytestmark = pytest.mark.gpu
+if GPUS < 2:
+    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+
+WORLD_SIZES = [n for n in (2, 3, 4, 5, 6, 7, 8) if n <= GPUS]
+
+
+def make_group(
+    rank: int, world_size: int, store: Any, timeout: float = 60.0, name: str = "gpu"
+) -> _core.DeviceGroup:
+    return _core.DeviceGroup(
+        rank=rank,
+        world_size=world_size,
+        rendezvous=torch.distributed.PrefixStore(name, store),
+        device=torch.cuda.current_device(),
+        timeout=timeout,
+    )
+
+
+def finish(rank: int, world_size: int, store: Any) -> None:
+    """Keep every rank until all are through."""
+    torch.cuda.synchronize()
+    store.add("through", 1)
+    while store.add("through", 0) < world_size:
+        time.sleep(0.01)
+
+
+def run_all(rank: int, world_size: int, store: Any, chosen: list[cases.Case]) -> list[Any]:
+    group = make_group(rank, world_size, store)
+    found = [cases.run_case(group, case) for case in chosen]
+    finish(rank, world_size, store)
+    return found
+
+
+def agree(chosen: list[cases.Case], found: list[list[int]]) -> None:
+    """All ranks have the same bits where the collective gives all the same."""
+    for index, case in enumerate(chosen):
+        if case.collective in ("all_reduce", "all_gather", "broadcast"):
+            assert len({digests[index] for digests in found}) == 1, f"{case}: ranks differ"
+
+
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_sizes_and_protocols(world_size: int) -> None:
+    chosen = [
+        cases.Case(collective, torch.bfloat16, count, protocol=protocol, seed=count)
+        for collective in cases.COLLECTIVES
+        for count in (1, 7, 64, 515, 8192, 65_536)
+        for protocol in (None, "words", "direct", "large")
+    ]
+    chosen += [
+        cases.Case(collective, torch.float32, count, seed=count)
+        for collective in cases.COLLECTIVES
+        for count in (1_000_003, 4_194_304)
+    ]
+    chosen += [
+        cases.Case(collective, torch.bfloat16, count, protocol="large", seed=count)
+        for collective in cases.COLLECTIVES
+        for count in (16_384, 1_000_003, 4_194_304)
+    ]
+    agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
+
+
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_random_cases(world_size: int) -> None:
+    chosen = [cases.random_case(world_size, seed) for seed in range(200)]
+    agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
+
+
+def replay_graphs(rank: int, world_size: int, store: Any) -> None:
+    group = make_group(rank, world_size, store)
+    mixed = [
+        cases.Case("all_reduce", torch.float32, 1000, seed=1),
+        cases.Case("all_gather", torch.bfloat16, 300_001, seed=2),
+        cases.Case("all_reduce", torch.bfloat16, 1 << 20, seed=3),
+        cases.Case("reduce_scatter", torch.float16, 2048, seed=4),
+    ]
+    memory = [cases.tensors(case, rank, world_size) for case in mixed]
+    for case, (source, output) in zip(mixed, memory, strict=True):
+        cases.launch(group, case, source, output)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        for case, (source, output) in zip(mixed, memory, strict=True):
+            cases.launch(group, case, source, output)
+    for _ in range(20):
+        for _, output in memory:
+            output.view(torch.uint8).fill_(cases.POISON)
+        graph.replay()
+        cases.run_case(group, cases.Case("broadcast", torch.int32, 12_345, root=1, seed=5))
+        for case, (_, output) in zip(mixed, memory, strict=True):
+            cases.check(case, rank, world_size, output)
+    finish(rank, world_size, store)
+
+
+def test_graphs_replay_between_other_launches() -> None:
+    run_gpu_ranks(WORLD_SIZES[-1], replay_graphs)
+
+
+def wait_in_vain(rank: int, world_size: int, store: Any, protocol: str) -> float:
+    group = make_group(rank, world_size, store, timeout=3.0)
+    case = cases.Case("all_reduce", torch.float32, 1000, protocol=protocol)
+    cases.run_case(group, case)
+    began = time.monotonic()
+    if rank != 1:
+        source, output = cases.tensors(case, rank, world_size)
+        cases.launch(group, case, source, output)
+        torch.cuda.synchronize()
+        with pytest.raises(CollectiveTimeoutError, match="waited for rank 1"):
+            group.check()
+    spent = time.monotonic() - began
+    finish(rank, world_size, store)
+    return spent
+
+
+@pytest.mark.parametrize("protocol", ["words", "direct", "large"])
+def test_a_missing_rank_is_named(protocol: str) -> None:
+    spent = run_gpu_ranks(2, wait_in_vain, protocol)
+    assert 2.0 < spent[0] < 20.0
+
+
+def run_forever(group: _core.DeviceGroup, case: cases.Case) -> None:
+    while True:
+        cases.run_case(group, case)
+
+
+def outlive(rank: int, world_size: int, store: Any, protocol: str) -> float:
+    group = make_group(rank, world_size, store)
+    case = cases.Case("all_reduce", torch.float32, 1000, protocol=protocol)
+    cases.run_case(group, case)
+    finish(rank, world_size, store)
+    if rank == 1:
+        os._exit(0)
+    began = time.monotonic()
+    with pytest.raises(Error):
+        run_forever(group, case)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("protocol", ["words", "direct", "large"])
+def test_a_dead_rank_frees_the_others(protocol: str) -> None:
+    spent = run_gpu_ranks(WORLD_SIZES[-1], outlive, protocol)
+    assert all(each < 10.0 for rank, each in enumerate(spent) if rank != 1)

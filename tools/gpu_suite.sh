@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Builds, tests and measures on a machine with several GPUs of one host that has torch, nvcc, CMake, ninja and
+# pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
+# tools/collect_deps.sh elsewhere, and carry that folder along).
+#
+#   tools/gpu_suite.sh [build] [test] [eager] [sweep] [bench]       default: build test eager bench
+#
+# Goes on past a part that fails. Results go to $OUT, by default build/gpu.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+build=build/gpu
+out=${OUT:-$build/results}
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(build test eager bench)
+failed=()
+mkdir -p "$out" build
+export PYTHONPATH=$PWD/$build/python PYTHONUNBUFFERED=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
+
+build() {
+    local options=(-DCMAKE_BUILD_TYPE=Release -DPCCL_WITH_CUDA=ON "-DPython_EXECUTABLE=$(command -v "$python")")
+    [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
+    cmake -S . -B "$build" -G Ninja "${options[@]}" >"$out/build.log" 2>&1 || { tail -30 "$out/build.log"; return 1; }
+    cmake --build "$build" --target pccl _core >>"$out/build.log" 2>&1 ||
+        { grep -B2 -A12 -m6 'error' "$out/build.log"; return 1; }
+    cmake --build "$build" --target _torch >>"$out/build.log" 2>&1 ||
+        { grep -B2 -A12 -m6 'error' "$out/build.log"; echo "without pccl._torch"; }
+    "$python" -c 'import pccl; from pccl import _build_info as b; print("built: CUDA", b.CUDA)'
+}
+
+tests() { timeout "${TEST_LIMIT:-240}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
+
+eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
+
+bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
+
+for part in "${parts[@]}"; do
+    began=$SECONDS
+    case $part in
+        build) build ;;
+        test) tests ;;
+        sweep) bench sweep --sweep ${SWEEP:-} ;;
+        eager) eager ;;
+        bench) bench bench ${BENCH:-} ;;
+        *) echo "unknown part: $part" >&2; false ;;
+    esac || failed+=("$part")
+    echo "== $part: $((SECONDS - began)) s"
+done
+[ ${#failed[@]} -eq 0 ] || { echo "failed: ${failed[*]}"; exit 1; }
