@@ -58,12 +58,17 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
                          c10::intrusive_ptr<PcclOptions> options)
     : Backend(rank, size),
       options_(std::move(options)),
-      communicator_(connect(store, rank, size, *options_)) {
+      communicator_(connect(store, rank, size, *options_)),
+      gpu_({.store = comm::prefixed(adapt_store(store), "gpu"),
+            .rank = rank,
+            .size = size,
+            .timeout = options_->timeout}) {
     init();
 }
 
 PcclBackend::~PcclBackend() {
     const auto released = without_gil();
+    gpu_.close();
     communicator_->shutdown();
     observer_->runner().drain();
     communicator_.reset();
@@ -85,6 +90,7 @@ auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
 
 auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
     ++sequence_;
+    if (!calls.empty() && calls.front().device().is_cuda()) return launch_all(request, calls);
     const auto work = make_work(request);
     if (!request.async) {
         run_all(*work, calls, request);
@@ -92,6 +98,16 @@ auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr
     }
     submit_all(*work, calls, request);
     return issued(work);
+}
+
+auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> WorkPtr {
+    return issued(gpu_.launch({.type = request.type,
+                               .title = request.title,
+                               .inputs = request.inputs,
+                               .outputs = request.outputs,
+                               .sequence = sequence_.load(),
+                               .async = request.async},
+                              calls));
 }
 
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
@@ -135,7 +151,7 @@ c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
                                          request.inputs, std::move(request.outputs));
 }
 
-auto PcclBackend::issued(c10::intrusive_ptr<PcclWork> work) -> WorkPtr {
+auto PcclBackend::issued(WorkPtr work) -> WorkPtr {
     const std::lock_guard lock(mutex_);
     if (window_) window_->push_back(work);
     return work;
@@ -230,11 +246,13 @@ c10d::ErrorType PcclBackend::getError() {
 
 void PcclBackend::abort() {
     const auto released = without_gil();
+    gpu_.abort();
     communicator_->abort(Status::aborted("abort was called on this process group"));
 }
 
 void PcclBackend::shutdown() {
     const auto released = without_gil();
+    gpu_.close();
     communicator_->shutdown();
 }
 

@@ -6,7 +6,8 @@
 // touched until their work is done. Strided tensors take part through contiguous copies (see
 // staging.h).
 //
-// One backend serves tensors of all devices that this build knows.
+// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h). One backend serves tensors of
+// all devices that this build knows.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "csrc/comm/communicator.h"
 #include "csrc/torch/call.h"
+#include "csrc/torch/gpu_lane.h"
 #include "csrc/torch/observer.h"
 #include "csrc/torch/options.h"
 #include "csrc/torch/work.h"
@@ -124,12 +126,13 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr perform_all(Request request, std::span<Call> calls);
     void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
+    WorkPtr launch_all(const Request& request, std::span<Call> calls);
     WorkPtr receive(Request request, Rank source_or_any, int tag);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
                   Staging staging);
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
     /// Gathers the work where a window is open.
-    WorkPtr issued(c10::intrusive_ptr<PcclWork> work);
+    WorkPtr issued(WorkPtr work);
 
     [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input) const;
     [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input) const;
@@ -142,6 +145,7 @@ class PcclBackend final : public c10d::Backend {
     const c10::intrusive_ptr<PcclOptions> options_;
     const std::shared_ptr<Observer> observer_ = std::make_shared<Observer>();
     std::shared_ptr<comm::Communicator> communicator_;
+    GpuLane gpu_;
     std::atomic<std::uint64_t> sequence_{0};
 
     std::mutex mutex_;  // guards what follows

@@ -8,6 +8,7 @@ namespace pccl::backend {
 Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root)
     : kind_(kind),
       scalar_type_(sample.scalar_type()),
+      device_(sample.device()),
       encoding_(encoding_for_moves(scalar_type_)),
       root_(root) {}
 
@@ -15,6 +16,7 @@ Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction&
            Rank root)
     : kind_(kind),
       scalar_type_(sample.scalar_type()),
+      device_(sample.device()),
       reduction_(reduction),
       encoding_(encoding_for_reductions(scalar_type_, reduction.op)),
       root_(root) {}
@@ -85,9 +87,12 @@ void Call::check(const at::Tensor& tensor) const {
     TORCH_CHECK_VALUE(tensor.scalar_type() == scalar_type_,
                       "PCCL expects tensors of one type, got ", scalar_type_, " and ",
                       tensor.scalar_type());
+    TORCH_CHECK_VALUE(tensor.device() == device_, "PCCL expects tensors of one device, got ",
+                      device_, " and ", tensor.device());
 }
 
 at::Tensor Call::premultiplied(const at::Tensor& tensor) const {
+    if (tensor.is_cuda()) return scaled_copy(tensor, *reduction_.factor);
     at::Tensor product = stage_for(tensor);
     const comm::Block from = block_to_read(tensor, encoding_);
     const comm::Block to = block_to_write(product, encoding_);

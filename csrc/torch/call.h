@@ -32,6 +32,8 @@ class Call {
     /// Valid as long as this Call is neither moved nor changed.
     [[nodiscard]] comm::Collective collective() const;
     [[nodiscard]] Staging& staging() { return staging_; }
+    /// Of all its tensors.
+    [[nodiscard]] at::Device device() const { return device_; }
 
    private:
     using Blocks = c10::SmallVector<comm::Block, 4>;
@@ -45,6 +47,7 @@ class Call {
 
     comm::CollectiveKind kind_;
     at::ScalarType scalar_type_;
+    at::Device device_;
     Reduction reduction_;
     Encoding encoding_;
     Rank root_;

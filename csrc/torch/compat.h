@@ -4,8 +4,10 @@
 // torch 2.14 keeps those names as aliases.
 #pragma once
 
+#include <dlfcn.h>
 #include <torch/version.h>
 
+#include <cstdint>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 #if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11)
@@ -24,6 +26,26 @@ template <typename Options>
         return options.asyncOp;
     } else {
         return true;
+    }
+}
+
+/// The cudaStream_t of `stream`, on the current device. `streams` is a VirtualGuardImpl: what it
+/// and Stream offer came one after the other, and before that AOTInductor's C interface has it for
+/// the current stream, which `stream` must be.
+template <typename Streams, typename Stream>
+[[nodiscard]] void* native_handle(const Streams& streams, const Stream& stream) {
+    if constexpr (requires { streams.getStreamNativeHandle(stream); }) {
+        return streams.getStreamNativeHandle(stream);
+    } else if constexpr (requires { stream.native_handle(); }) {
+        return stream.native_handle();
+    } else {
+        using Current = std::int32_t (*)(std::int32_t device, void** stream);
+        const auto current =
+            reinterpret_cast<Current>(::dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
+        void* handle = nullptr;
+        TORCH_CHECK(current != nullptr && current(stream.device_index(), &handle) == 0,
+                    "this torch does not tell its CUDA streams");
+        return handle;
     }
 }
 

@@ -18,7 +18,7 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor, void* data) {
 
 const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
     TORCH_CHECK_VALUE(tensors.size() == 1, "a message is one tensor, got ", tensors.size());
-    check_tensor(tensors.front());
+    check_cpu_tensor(tensors.front());
     return tensors.front();
 }
 

@@ -20,6 +20,13 @@ class Staging {
     at::Tensor writable(const at::Tensor& tensor);
     void hold(at::Tensor tensor) { held_.push_back(std::move(tensor)); }
 
+    /// Calls body(tensor) for all memory that the operation uses.
+    template <typename Body>
+    void for_each(Body body) const {
+        for (const at::Tensor& tensor : held_) body(tensor);
+        for (const CopyBack& copy : copies_back_) body(copy.stage);
+    }
+
     /// Once, after success.
     void finish() const;
 

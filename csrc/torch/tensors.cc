@@ -92,13 +92,16 @@ Reduction reduction_of(const c10d::ReduceOp& op) {
 
 void check_tensor(const at::Tensor& tensor) {
     TORCH_CHECK_VALUE(tensor.defined(), "PCCL got an undefined tensor");
-    if (!tensor.is_cpu()) {
-        TORCH_CHECK_NOT_IMPLEMENTED(!tensor.is_cuda(), "CUDA tensors need a PCCL built with CUDA");
-        C10_THROW_ERROR(NotImplementedError,
-                        c10::str("PCCL has no way to move tensors of device ", tensor.device()));
-    }
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu() || tensor.is_cuda(),
+                                "PCCL has no way to move tensors of device ", tensor.device());
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
                                 "PCCL expects a dense tensor, got ", tensor.layout());
+}
+
+void check_cpu_tensor(const at::Tensor& tensor) {
+    check_tensor(tensor);
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu(), "PCCL does not send tensors of device ",
+                                tensor.device(), " yet: send tensor.cpu()");
 }
 
 bool needs_staging(const at::Tensor& tensor) {
@@ -114,6 +117,11 @@ at::Tensor staged_copy(const at::Tensor& tensor) {
     at::Tensor stage = stage_for(tensor);
     copy_elements(stage, tensor);
     return stage;
+}
+
+at::Tensor scaled_copy(const at::Tensor& tensor, double factor) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    return staged_copy(tensor).mul_(factor);
 }
 
 void copy_elements(const at::Tensor& to, const at::Tensor& from) {

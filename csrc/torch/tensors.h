@@ -32,8 +32,10 @@ struct Reduction {
 /// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
 [[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
 
-/// Throws unless `tensor` is a dense CPU tensor.
+/// Throws unless `tensor` is a dense tensor of the CPU or a CUDA device.
 void check_tensor(const at::Tensor& tensor);
+/// Throws unless `tensor` is a dense CPU tensor: for what has no way over GPUs yet.
+void check_cpu_tensor(const at::Tensor& tensor);
 
 /// Whether the tensor's memory, read from front to back, is not its elements in order.
 [[nodiscard]] bool needs_staging(const at::Tensor& tensor);
@@ -41,6 +43,8 @@ void check_tensor(const at::Tensor& tensor);
 [[nodiscard]] at::Tensor stage_for(const at::Tensor& tensor);
 /// A contiguous copy.
 [[nodiscard]] at::Tensor staged_copy(const at::Tensor& tensor);
+/// A contiguous copy times `factor`, on the tensor's device.
+[[nodiscard]] at::Tensor scaled_copy(const at::Tensor& tensor, double factor);
 /// to = from, without autograd taking note.
 void copy_elements(const at::Tensor& to, const at::Tensor& from);
 

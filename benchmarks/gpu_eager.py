@@ -1,0 +1,91 @@
+"""Time dist.all_reduce from Python, without a graph, on pccl and on NCCL.
+
+    python benchmarks/gpu_eager.py [--ranks 4] [--sizes 1K 64K] [--calls 500]
+
+The host's time for a call that returns at once, and the time a call takes when so many are made in
+a row that the GPU or the host is never idle. bfloat16; the slowest rank counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from pccl.bench import parse_size
+
+
+def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, results: Any) -> None:
+    torch.cuda.set_device(rank)
+    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    dist.init_process_group(
+        backend, store=dist.PrefixStore(backend, store), rank=rank, world_size=options.ranks
+    )
+    found = {}
+    for nbytes in options.sizes:
+        x = torch.zeros(nbytes // 2, device="cuda", dtype=torch.bfloat16)
+        for _ in range(50):
+            dist.all_reduce(x)
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(20):
+            dist.all_reduce(x)
+        issued = (time.perf_counter() - began) / 20
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(options.calls):
+            dist.all_reduce(x)
+        torch.cuda.synchronize()
+        found[nbytes] = (issued * 1e6, (time.perf_counter() - began) / options.calls * 1e6)
+    results.put(found)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float, float]]:
+    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    context = mp.get_context("spawn")
+    results = context.SimpleQueue()
+    ranks = [
+        context.Process(target=run_rank, args=(rank, backend, server.port, options, results))
+        for rank in range(options.ranks)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(120)
+    if any(process.exitcode != 0 for process in ranks):
+        for process in ranks:
+            process.kill()
+        print(f"{backend}: failed", flush=True)
+        return {}
+    found = [results.get() for _ in ranks]
+    return {
+        nbytes: (max(each[nbytes][0] for each in found), max(each[nbytes][1] for each in found))
+        for nbytes in found[0]
+    }
+
+
+def main() -> int:
+    """Measure both and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
+    sizes = [1 << 10, 16 << 10, 64 << 10, 512 << 10]
+    parser.add_argument("--sizes", type=parse_size, nargs="+", default=sizes)
+    parser.add_argument("--calls", type=int, default=500)
+    options = parser.parse_args()
+    found = {backend: measure(backend, options) for backend in ("pccl", "nccl")}
+    for backend, times in found.items():
+        for nbytes, (issued, taken) in times.items():
+            print(f"eager all_reduce n{options.ranks} {nbytes} {backend}: ", end="")
+            print(f"{issued:.1f} us to issue, {taken:.1f} us a call", flush=True)
+    return 0 if all(found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

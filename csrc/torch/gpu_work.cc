@@ -1,0 +1,77 @@
+#include "csrc/torch/gpu_work.h"
+
+#include <ATen/record_function.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <utility>
+
+#include "csrc/torch/errors.h"
+
+namespace pccl::backend {
+
+namespace {
+
+using Future = c10::ivalue::Future;
+
+bool is_profiling() {
+    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
+}
+
+std::optional<std::vector<at::Tensor>> inputs_if_profiling(const std::vector<at::Tensor>& inputs) {
+    if (!is_profiling()) return std::nullopt;
+    return inputs;
+}
+
+std::vector<c10::Device> devices_of(const std::vector<at::Tensor>& tensors) {
+    if (tensors.empty()) return {};
+    return {tensors.front().device()};
+}
+
+}  // namespace
+
+GpuWork::GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::DeviceGroup> group)
+    : Work(rank, request.type, is_profiling() ? request.title : nullptr,
+           inputs_if_profiling(request.inputs)),
+      title_(request.title),
+      async_(request.async),
+      sequence_(request.sequence),
+      outputs_(request.outputs),
+      group_(std::move(group)) {}
+
+void GpuWork::launched(const c10::Stream& stream) {
+    if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+    if (!async_) return;
+    end_.emplace(stream.device_type());
+    end_->record(stream);
+    // Completed in the order of the stream: whoever uses its value waits for what is in it now.
+    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
+                                          devices_of(outputs_));
+    future_->markCompleted(at::IValue(outputs_));
+}
+
+bool GpuWork::isCompleted() { return !end_ || end_->query(); }
+
+bool GpuWork::isSuccess() const {
+    const auto group = group_.lock();
+    return group == nullptr || group->health().is_ok();
+}
+
+bool GpuWork::wait(std::chrono::milliseconds) {
+    if (end_) {
+        const c10::impl::VirtualGuardImpl streams(end_->device_type());
+        end_->block(streams.getStream(end_->device()));
+    }
+    if (const auto group = group_.lock()) throw_unless_ok(title_, group->health());
+    return true;
+}
+
+void GpuWork::abort() {
+    if (const auto group = group_.lock()) group->abort();
+}
+
+c10::intrusive_ptr<Future> GpuWork::getFuture() {
+    TORCH_CHECK(future_, title_, " was synchronous: it has no future");
+    return future_;
+}
+
+}  // namespace pccl::backend

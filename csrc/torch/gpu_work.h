@@ -1,0 +1,57 @@
+// The handle of a launch on a GPU: what waits for it is a stream, not the host.
+#pragma once
+
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+
+#include <memory>
+#include <optional>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "csrc/comm/device/device_group.h"
+#include "csrc/torch/call.h"
+
+namespace pccl::backend {
+
+/// What a launch says of itself; borrowed for the call.
+struct GpuRequest {
+    c10d::OpType type = c10d::OpType::UNKNOWN;
+    const char* title = "";  // static
+    const std::vector<at::Tensor>& inputs;
+    const std::vector<at::Tensor>& outputs;
+    std::uint64_t sequence = 0;
+    bool async = true;
+};
+
+class GpuWork final : public c10d::Work {
+   public:
+    GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::DeviceGroup> group);
+
+    /// To be called once, with what was launched in the current `stream`. Of an asynchronous one,
+    /// wait() makes other streams wait for it.
+    void launched(const c10::Stream& stream);
+
+    /// Whether the GPU has done it. Not to be asked while the launch is being captured.
+    bool isCompleted() override;
+    bool isSuccess() const override;
+    /// Makes the current stream wait; returns at once. Throws when a kernel of the group has given
+    /// up, as far as that is known now.
+    bool wait(std::chrono::milliseconds timeout) override;
+    void synchronize() override { wait(kNoTimeout); }
+    std::vector<at::Tensor> result() override { return outputs_; }
+    void abort() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    std::uint64_t getSequencenumber() const override { return sequence_; }
+
+   private:
+    const char* const title_;
+    const bool async_;
+    const std::uint64_t sequence_;
+    const std::vector<at::Tensor> outputs_;
+    const std::weak_ptr<comm::DeviceGroup> group_;
+    std::optional<c10::Event> end_;  // of asynchronous ones
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+}  // namespace pccl::backend

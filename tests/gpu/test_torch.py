@@ -1,0 +1,168 @@
+"""torch.distributed with backend "pccl" and CUDA tensors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from tests.gpu.ranks import run_gpu_ranks
+
+GPUS = torch.cuda.device_count()
+pytestmark = pytest.mark.gpu
+if GPUS < 2:
+    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+
+
+def meet(rank: int, world_size: int, store: Any, timeout: float = 60.0) -> None:
+    dist.init_process_group(
+        "pccl",
+        store=dist.PrefixStore("torch", store),
+        rank=rank,
+        world_size=world_size,
+        timeout=timedelta(seconds=timeout),
+    )
+
+
+def part(rank: int, numel: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return small whole numbers, whose sums are exact in every type."""
+    return ((torch.arange(numel, device="cuda") * 7 + rank * 13) % 11).to(dtype)
+
+
+def collectives(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    ranks = range(world_size)
+    for dtype in (torch.bfloat16, torch.float32, torch.int64):
+        for numel in (1, 1000, 100_003, 2_000_000):
+            total = sum(part(peer, numel, dtype) for peer in ranks)
+            for async_op in (False, True):
+                x = part(rank, numel, dtype)
+                work = dist.all_reduce(x, async_op=async_op)
+                if async_op:
+                    work.wait()
+                assert torch.equal(x, total), (dtype, numel, async_op)
+            whole = torch.cat([part(peer, numel, dtype) for peer in ranks])
+            gathered = torch.empty_like(whole)
+            dist.all_gather_into_tensor(gathered, part(rank, numel, dtype))
+            assert torch.equal(gathered, whole)
+            listed = [torch.empty(numel, device="cuda", dtype=dtype) for _ in ranks]
+            dist.all_gather(listed, part(rank, numel, dtype))
+            assert torch.equal(torch.cat(listed), whole)
+            mine = torch.empty(numel, device="cuda", dtype=dtype)
+            dist.reduce_scatter_tensor(mine, part(rank, numel * world_size, dtype))
+            everything = sum(part(peer, numel * world_size, dtype) for peer in ranks)
+            assert torch.equal(mine, everything[rank * numel : (rank + 1) * numel])
+            swapped = torch.empty(numel * world_size, device="cuda", dtype=dtype)
+            dist.all_to_all_single(swapped, part(rank, numel * world_size, dtype))
+            pieces = [part(p, numel * world_size, dtype)[rank * numel :][:numel] for p in ranks]
+            assert torch.equal(swapped, torch.cat(pieces))
+            x = part(rank, numel, dtype)
+            dist.broadcast(x, world_size - 1)
+            assert torch.equal(x, part(world_size - 1, numel, dtype))
+    strided = part(rank, 600).reshape(20, 30).t()
+    dist.all_reduce(strided, op=dist.ReduceOp.AVG)
+    mean = sum(part(peer, 600) for peer in ranks).reshape(20, 30).t() / world_size
+    torch.testing.assert_close(strided, mean)
+    on_cpu = torch.full((5,), float(rank))
+    dist.all_reduce(on_cpu)
+    assert torch.equal(on_cpu, torch.full((5,), float(sum(ranks))))
+    with pytest.raises(NotImplementedError, match="does not send"):
+        dist.send(part(rank, 3), (rank + 1) % world_size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("world_size", [2, GPUS])
+def test_collectives_of_cuda_tensors(world_size: int) -> None:
+    run_gpu_ranks(world_size, collectives)
+
+
+def overlap(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    other = dist.new_group(list(range(world_size)), backend="pccl")
+    ranks = range(world_size)
+    side = torch.cuda.Stream()
+    for step in range(50):
+        numel = 1000 * (step % 7 + 1) ** 3
+        x, y, z = (part(rank + step, numel) for _ in range(3))
+        torch.cuda.current_stream().synchronize()
+        first = dist.all_reduce(x, async_op=True)
+        with torch.cuda.stream(side):
+            dist.all_reduce(y, group=other)
+        dist.all_reduce(z)
+        future = first.get_future().then(lambda done: done.value()[0] * 2)
+        doubled = future.wait()
+        torch.cuda.current_stream().wait_stream(side)
+        total = sum(part(peer + step, numel) for peer in ranks)
+        for result in (x, y, z, doubled / 2):
+            assert torch.equal(result, total), step
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_streams_groups_and_futures() -> None:
+    run_gpu_ranks(GPUS, overlap)
+
+
+def capture(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    x = part(rank, 5000)
+    y = torch.empty(world_size * 300_000, device="cuda")
+    z = part(rank, 300_000)
+    for _ in range(2):
+        dist.all_reduce(x)
+        dist.all_gather_into_tensor(y, z)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        dist.all_reduce(x)
+        work = dist.all_gather_into_tensor(y, z, async_op=True)
+        work.wait()
+        y += 1
+    for step in range(5):
+        x.copy_(part(rank + step, 5000))
+        z.copy_(part(rank + step, 300_000))
+        graph.replay()
+        assert torch.equal(x, sum(part(p + step, 5000) for p in range(world_size)))
+        whole = torch.cat([part(p + step, 300_000) for p in range(world_size)])
+        assert torch.equal(y, whole + 1)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_graphs() -> None:
+    run_gpu_ranks(GPUS, capture)
+
+
+def train(rank: int, world_size: int, store: Any, backend: str) -> list[float]:
+    if backend == "pccl":
+        meet(rank, world_size, store)
+    else:
+        dist.init_process_group(
+            backend, store=dist.PrefixStore(backend, store), rank=rank, world_size=world_size
+        )
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)
+    ).cuda()
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank + 1)
+    losses = []
+    for _ in range(20):
+        x = torch.randn(32, 64, device="cuda")
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    dist.destroy_process_group()
+    return losses
+
+
+def test_ddp_trains_as_with_nccl() -> None:
+    ours = run_gpu_ranks(GPUS, train, "pccl")
+    theirs = run_gpu_ranks(GPUS, train, "nccl")
+    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-4, atol=1e-6)
