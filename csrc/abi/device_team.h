@@ -20,8 +20,6 @@ inline constexpr int kMostBlocks = 128;
 inline constexpr int kMostLinedBlocks = 64;  // of kernels that send lines
 inline constexpr int kLinesPerBlock = 256;
 inline constexpr std::size_t kLineBytes = 8;  // of data
-inline constexpr int kMostStagedPairs = 64;   // pairs of blocks of kernels that send through stages
-inline constexpr std::size_t kStageBytes = std::size_t{32} << 10;
 
 /// 8 bytes of data that say themselves when they have arrived: each half travels in one piece with
 /// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent.
@@ -43,14 +41,9 @@ struct Greeting {
 struct Channel {
     Greeting greetings[kMostDevices];      // by sender
     std::uint32_t departed[kMostDevices];  // by sender: the epoch it has finished
-    std::uint32_t arrived[kMostDevices];   // by sender: stages it has filled here, ever
-    std::uint32_t emptied[kMostDevices];   // by receiver: stages it has emptied, ever
     std::uint32_t turn;                    // the next rank's: its epoch, and the turn it has ended
-    std::uint32_t stage_turn;       // the same, with the number of a stage in place of the epoch
-    std::uint32_t reduced;          // stages that this rank's reducing block has finished, ever
-    std::uint32_t epoch;            // launches so far; only its owner touches this and what follows
-    std::uint32_t stages_ended[2];  // stages that each of the two blocks has passed, ever
-    std::uint32_t reserved[2];
+    std::uint32_t epoch;                   // launches so far; only its owner touches it
+    std::uint32_t reserved[22];
 };
 static_assert(sizeof(Channel) == 384);
 
@@ -60,17 +53,11 @@ struct LineBuffer {
     Line lines[2][kMostDevices][kLinesPerBlock];  // by parity, sender
 };
 
-/// Data on its way to a reduction: the sender fills one half while the receiver reduces the other.
-struct alignas(16) StageBuffer {
-    std::byte bytes[2][kMostDevices][kStageBytes];  // by parity of the stage's number, sender
-};
-
 struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
     std::uint32_t reserved[31];
     Channel channels[kMostBlocks];
     LineBuffer buffers[kMostLinedBlocks];
-    StageBuffer stages[kMostStagedPairs];
 };
 
 enum class DevicePhase : std::uint32_t {
@@ -79,7 +66,6 @@ enum class DevicePhase : std::uint32_t {
     kData = 2,
     kDeparture = 3,
     kTurn = 4,
-    kStage = 5,
 };
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.

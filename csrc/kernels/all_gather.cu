@@ -82,7 +82,6 @@ auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
         case Protocol::kTurns:
             return all_gather_turns;
         case Protocol::kDirect:
-        case Protocol::kStaged:
             break;
     }
     return all_gather_direct;

@@ -1,6 +1,6 @@
 #include "csrc/kernels/all_reduce.h"
 #include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/stages.cuh"
+#include "csrc/kernels/device/turns.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
@@ -35,12 +35,6 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
-/// A part for each rank, in 16s.
-__device__ Parts parts_of(std::size_t bytes, int ranks) {
-    const std::size_t share = (bytes + ranks - 1) / ranks;
-    return {(share + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4), bytes};
-}
-
 /// Rank r pulls part r of all inputs and pushes their sum to all outputs.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
@@ -49,7 +43,7 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = parts_of(args.bytes, team.size).of(team.rank);
+        const Range part = share_of(args.bytes, team.rank, team.size);
         Sources from{};
         Targets to{};
         from.count = to.count = team.size;
@@ -66,42 +60,35 @@ __global__ void __launch_bounds__(512, 1)
     visit.end();
 }
 
-/// Pushes this rank's part, reduced, to all others in turns; each block of a pair every second
-/// stage.
-__device__ void push_sums(const Visit& visit, const abi::DeviceTeam& team, const Pair& pair,
-                          const Parts& parts, const Visit::Addresses& addresses) {
-    const Range part = parts.of(team.rank);
-    const int count = stage_count(pair, part.bytes);
-    const Turns turns(team, visit);
-    for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
-        const int peer = (team.rank + turn) % team.size;
-        for (int index = static_cast<int>(pair.role); index < count; index += 2) {
-            const Range range = stage_range(pair, part.bytes, index);
-            const std::size_t begin = part.begin + range.begin;
-            copy_bytes(block_crew(), addresses.outputs[team.rank] + begin,
-                       addresses.outputs[peer] + begin, range.bytes);
-        }
-        turns.end(turn);
-    }
-}
-
+/// Rank r pulls part r of all inputs, and pushes the sum to one peer after the other. Each block
+/// has a piece of the part to itself, so that it pushes what it has reduced.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
-    all_reduce_staged(const __grid_constant__ Arguments<Reduction> args) {
+    all_reduce_turns(const __grid_constant__ Arguments<Reduction> args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Pair pair = this_pair();
-        const Parts parts = parts_of(args.bytes, team.size);
-        bool came;
-        if (pair.role == Role::kPush) {
-            came = push_parts(team, pair, parts, args.input);
-        } else {
-            came = reduce_part<kMost>(team, pair, parts, args.input,
-                                      args.output + parts.of(team.rank).begin, args.reduction);
+        const Range part = share_of(args.bytes, team.rank, team.size);
+        const Range piece =
+            share_of(part.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+        const std::size_t begin = part.begin + piece.begin;
+        Sources from{};
+        from.count = team.size;
+#pragma unroll
+        for (int step = 0; step < kMost; ++step)
+            from.at[step] = addresses.inputs[(team.rank + step) % team.size] + begin;
+        Targets to{};
+        to.at[0] = args.output + begin;
+        to.count = 1;
+        combine_bytes<kMost>(block_crew(), from, to, piece.bytes, args.reduction);
+        const Turns turns(team, visit);
+        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+            const int peer = (team.rank + turn) % team.size;
+            copy_bytes(block_crew(), args.output + begin, addresses.outputs[peer] + begin,
+                       piece.bytes);
+            turns.end(turn);
         }
-        if (came && await_reduced(team, pair)) push_sums(visit, team, pair, parts, addresses);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
@@ -109,8 +96,8 @@ __global__ void __launch_bounds__(512, 1)
 
 template <int kMost, typename Reduction>
 auto large_kernel_of(Protocol protocol) -> void (*)(Arguments<Reduction>) {
-    return protocol == Protocol::kStaged ? all_reduce_staged<kMost, Reduction>
-                                         : all_reduce_direct<kMost, Reduction>;
+    return protocol == Protocol::kTurns ? all_reduce_turns<kMost, Reduction>
+                                        : all_reduce_direct<kMost, Reduction>;
 }
 
 template <typename Reduction>

@@ -80,7 +80,6 @@ auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
         case Protocol::kTurns:
             return all_to_all_turns;
         case Protocol::kDirect:
-        case Protocol::kStaged:
             break;
     }
     return all_to_all_direct;

@@ -38,23 +38,28 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
-/// The i-th rank after the root pulls part i of n - 1 and pushes it to all others.
-__device__ void pass_on(const Arguments& args, const Visit::Addresses& addresses) {
-    const abi::DeviceTeam& team = args.team;
-    const int parts = team.size - 1;
-    const int index = (team.rank - args.root - 1 + team.size) % team.size;
-    const std::size_t share = (args.bytes + parts - 1) / parts;
-    const std::size_t part = (share + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
-    const std::size_t begin = min(part * index, args.bytes);
-    const std::size_t end = min(begin + part, args.bytes);
-    Targets to{};
-    to.count = parts;
-#pragma unroll
-    for (int step = 0; step < abi::kMostDevices - 1; ++step) {
-        const int peer = (args.root + 1 + (index + step) % parts) % team.size;
-        to.at[step] = addresses.outputs[peer] + begin;
+/// The ranks but the root, each with a part of the tensor, in the order after the root.
+struct Relay {
+    int parts;
+    int index;  // this rank's part; the root has none
+
+    __device__ Relay(const abi::DeviceTeam& team, int root)
+        : parts(team.size - 1), index((team.rank - root - 1 + team.size) % team.size) {}
+    [[nodiscard]] __device__ int rank_of(const Arguments& args, int part) const {
+        return (args.root + 1 + part % parts) % args.team.size;
     }
-    copy_bytes(grid_crew(), addresses.inputs[args.root] + begin, to, end - begin);
+};
+
+/// Pulls its part from the root and pushes it to all others.
+__device__ void pull_and_pass_on(const Arguments& args, const Visit::Addresses& addresses) {
+    const Relay relay(args.team, args.root);
+    const Range part = share_of(args.bytes, relay.index, relay.parts);
+    Targets to{};
+    to.count = relay.parts;
+#pragma unroll
+    for (int step = 0; step < abi::kMostDevices - 1; ++step)
+        to.at[step] = addresses.outputs[relay.rank_of(args, relay.index + step)] + part.begin;
+    copy_bytes(grid_crew(), addresses.inputs[args.root] + part.begin, to, part.bytes);
 }
 
 __global__ void __launch_bounds__(512, 1) broadcast_direct(const __grid_constant__ Arguments args) {
@@ -62,7 +67,7 @@ __global__ void __launch_bounds__(512, 1) broadcast_direct(const __grid_constant
     const Visit visit(args.team);
     if (visit.greet(args.postings, addresses)) {
         if (args.team.rank != args.root) {
-            pass_on(args, addresses);
+            pull_and_pass_on(args, addresses);
         } else if (args.input != args.output) {
             copy_bytes(grid_crew(), args.input, args.output, args.bytes);
         }

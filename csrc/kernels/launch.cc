@@ -16,23 +16,6 @@ bool is_bitwise(ReduceOp op) {
 }
 bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kAvg; }
 
-struct Bounds {
-    int blocks;
-    int threads;
-};
-Bounds bounds_of(Protocol protocol) {
-    switch (protocol) {
-        case Protocol::kWords:
-            return {abi::kMostLinedBlocks, abi::kLinesPerBlock};
-        case Protocol::kStaged:
-            return {2 * abi::kMostStagedPairs, kMostThreads};
-        case Protocol::kTurns:
-        case Protocol::kDirect:
-            break;
-    }
-    return {abi::kMostBlocks, kMostThreads};
-}
-
 }  // namespace
 
 Status check_reduction(DataType type, ReduceOp op) {
@@ -45,21 +28,19 @@ Status check_reduction(DataType type, ReduceOp op) {
 }
 
 Status check_plan(const Plan& plan, std::size_t bytes) {
-    const Bounds most = bounds_of(plan.protocol);
-    if (plan.blocks < 1 || plan.blocks > most.blocks || plan.threads < 32 ||
-        plan.threads > most.threads || plan.threads % 32 != 0)
+    const bool is_words = plan.protocol == Protocol::kWords;
+    const int most_blocks = is_words ? abi::kMostLinedBlocks : abi::kMostBlocks;
+    const int most_threads = is_words ? abi::kLinesPerBlock : kMostThreads;
+    if (plan.blocks < 1 || plan.blocks > most_blocks || plan.threads < 32 ||
+        plan.threads > most_threads || plan.threads % 32 != 0)
         return Status::invalid_argument(concat("a plan of ", plan.blocks, " blocks of ",
-                                               plan.threads, " threads; up to ", most.blocks,
-                                               " of ", most.threads, ", in warps of 32, work"));
-    const auto blocks = static_cast<std::size_t>(plan.blocks);
-    const std::size_t in_words = blocks * static_cast<std::size_t>(plan.threads) * abi::kLineBytes;
-    if (plan.protocol == Protocol::kWords && in_words < bytes)
+                                               plan.threads, " threads; up to ", most_blocks,
+                                               " of ", most_threads, ", in warps of 32, work"));
+    const std::size_t in_words = static_cast<std::size_t>(plan.blocks) *
+                                 static_cast<std::size_t>(plan.threads) * abi::kLineBytes;
+    if (is_words && in_words < bytes)
         return Status::invalid_argument(
             concat("a plan that carries ", in_words, " bytes of ", bytes));
-    const bool is_paired = blocks % 2 == 0 && (blocks / 2 - 1) * abi::kStageBytes < bytes;
-    if (plan.protocol == Protocol::kStaged && !is_paired)
-        return Status::invalid_argument(
-            concat("a plan of ", blocks, " blocks does not pair them over ", bytes, " bytes"));
     return Status::ok();
 }
 

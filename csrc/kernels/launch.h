@@ -18,7 +18,7 @@ using Stream = void*;
 /// for all_reduce and broadcast, what one rank contributes or gets for the others.
 struct Launch {
     abi::DeviceTeam team{};
-    abi::Postings postings{};  // where the peers see input and output; for Protocol::kDirect
+    abi::Postings postings{};  // where the peers see input and output; not for kWords
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     std::size_t count = 0;
@@ -31,7 +31,7 @@ struct Launch {
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
-/// Whether `plan` can carry `bytes` between two ranks; kInvalidArgument says what is wrong.
+/// Whether `plan` can carry a block of `bytes`; kInvalidArgument says what is wrong.
 [[nodiscard]] Status check_plan(const Plan& plan, std::size_t bytes);
 
 // In stream order; the return says only whether the kernel was launched. kUnsupported in a build

@@ -10,9 +10,8 @@ namespace pccl::kernels {
 
 /// kWords: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
 /// the bandwidth. kDirect: loads from and stores to the peers' tensors between two meetings.
-/// kTurns: pushes only, to one peer after the other. kStaged: the same into stages in the heap,
-/// from which as many blocks again reduce.
-enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kStaged };
+/// kTurns: the same, but what is pushed goes to one peer after the other.
+enum class Protocol : std::uint8_t { kWords, kDirect, kTurns };
 
 struct Plan {
     Protocol protocol = Protocol::kDirect;
@@ -54,14 +53,6 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
 /// Blocks for what one rank moves in turns.
 [[nodiscard]] constexpr Plan turns_plan(int blocks) {
     return {.protocol = Protocol::kTurns, .blocks = blocks};
-}
-
-/// Blocks, in pairs, for `bytes` that one rank reduces.
-[[nodiscard]] constexpr Plan staged_plan(std::size_t bytes, int most_blocks) {
-    const std::size_t stages = (bytes + abi::kStageBytes - 1) / abi::kStageBytes;
-    const std::size_t most = static_cast<std::size_t>(most_blocks) / 2;
-    const std::size_t pairs = stages < 1 ? 1 : (stages > most ? most : stages);
-    return {.protocol = Protocol::kStaged, .blocks = static_cast<int>(2 * pairs)};
 }
 
 }  // namespace pccl::kernels

@@ -1,5 +1,4 @@
 #include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/stages.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 #include "csrc/kernels/reduce_scatter.h"
@@ -60,34 +59,14 @@ __global__ void __launch_bounds__(512, 1)
     visit.end();
 }
 
-template <int kMost, typename Reduction>
-__global__ void __launch_bounds__(512, 1)
-    reduce_scatter_staged(const __grid_constant__ Arguments<Reduction> args) {
-    const Visit visit(args.team);
-    const Pair pair = this_pair();
-    const Parts parts{args.bytes, args.bytes * args.team.size};
-    if (pair.role == Role::kPush) {
-        push_parts(args.team, pair, parts, args.input);
-    } else {
-        reduce_part<kMost>(args.team, pair, parts, args.input, args.output, args.reduction);
-    }
-    visit.end();
-}
-
-template <int kMost, typename Reduction>
-auto large_kernel_of(Protocol protocol) -> void (*)(Arguments<Reduction>) {
-    return protocol == Protocol::kStaged ? reduce_scatter_staged<kMost, Reduction>
-                                         : reduce_scatter_direct<kMost, Reduction>;
-}
-
 template <typename Reduction>
 auto kernel_of(const Launch& launch) -> void (*)(Arguments<Reduction>) {
     if (launch.plan.protocol == Protocol::kWords) return reduce_scatter_words<Reduction>;
     if constexpr (is_hot<Reduction>) {
-        if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch.plan.protocol);
-        if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch.plan.protocol);
+        if (launch.team.size <= 2) return reduce_scatter_direct<2, Reduction>;
+        if (launch.team.size <= 4) return reduce_scatter_direct<4, Reduction>;
     }
-    return large_kernel_of<abi::kMostDevices, Reduction>(launch.plan.protocol);
+    return reduce_scatter_direct<abi::kMostDevices, Reduction>;
 }
 
 }  // namespace

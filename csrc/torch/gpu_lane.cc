@@ -161,8 +161,9 @@ void GpuLane::close() {
     if (group_.load() == nullptr) return;
     try {
         streams_of(*device_).synchronizeDevice(device_->index());
-    } catch (const c10::Error&) {
+    } catch (const c10::Error& error) {
         // A device that failed has nothing left to wait for.
+        TORCH_WARN("PCCL closes a group of GPUs: ", error.what_without_backtrace());
     }
     group_.store(nullptr);
     stream_.reset();

@@ -561,12 +561,11 @@ class Topology:
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
-    ``"words"``, ``"direct"``, and for large messages ``"staged"`` where there is something to
-    reduce and ``"turns"`` where not.    """
+    ``"words"`` for small messages, ``"direct"``, and ``"turns"`` for large ones (the same as
+    direct for reduce_scatter and broadcast).
+    """
 
-    def __init__(
-        self, *, protocol: str, blocks: int, threads: int = 512
-    ) -> None: ...
+    def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
     @property
     def protocol(self) -> str: ...
     @property

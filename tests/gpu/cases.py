@@ -42,26 +42,15 @@ class Case:
     seed: int = 0
 
     def plan(self, world_size: int) -> _core.DevicePlan | None:
-        """Return the plan of the case's protocol in few blocks; None for the library's own.
-
-        "large" is the protocol for large messages: staged for reductions, else turns.
-        """
+        """Return the plan of the case's protocol in few blocks; None for the library's own."""
         if self.protocol is None:
             return None
-        is_cut = self.collective == "all_reduce" and self.protocol != "words"
-        nbytes = -(-self.count * self.dtype.itemsize // (world_size if is_cut else 1))
+        nbytes = self.count * self.dtype.itemsize
         if self.protocol == "words":
             words = -(-nbytes // 8)
             threads = 128 if words <= 128 * 64 else 256
             return _core.DevicePlan(protocol="words", blocks=-(-words // threads), threads=threads)
-        blocks = min(12, -(-nbytes // 32768))
-        if self.protocol == "large":
-            is_reduction = self.collective in REDUCING
-            protocol = "staged" if is_reduction else "turns"
-            return _core.DevicePlan(
-                protocol=protocol, blocks=2 * blocks if is_reduction else blocks
-            )
-        return _core.DevicePlan(protocol=self.protocol, blocks=blocks)
+        return _core.DevicePlan(protocol=self.protocol, blocks=min(12, -(-nbytes // 32768)))
 
 
 def random_case(world_size: int, seed: int) -> Case:
@@ -74,7 +63,7 @@ def random_case(world_size: int, seed: int) -> Case:
     ops += ["avg"] if dtype is not torch.bool else []
     ops += ["band", "bor", "bxor"] if not dtype.is_floating_point else []
     words = count * dtype.itemsize <= 64 * 256 * 8
-    protocol = rng.choice([None, "direct", "large", *(["words"] if words else [])])
+    protocol = rng.choice([None, "direct", "turns", *(["words"] if words else [])])
     return Case(
         collective,
         dtype,

@@ -62,7 +62,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         cases.Case(collective, torch.bfloat16, count, protocol=protocol, seed=count)
         for collective in cases.COLLECTIVES
         for count in (1, 7, 64, 515, 8192, 65_536)
-        for protocol in (None, "words", "direct", "large")
+        for protocol in (None, "words", "direct", "turns")
     ]
     chosen += [
         cases.Case(collective, torch.float32, count, seed=count)
@@ -70,7 +70,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         for count in (1_000_003, 4_194_304)
     ]
     chosen += [
-        cases.Case(collective, torch.bfloat16, count, protocol="large", seed=count)
+        cases.Case(collective, torch.bfloat16, count, protocol="turns", seed=count)
         for collective in cases.COLLECTIVES
         for count in (16_384, 1_000_003, 4_194_304)
     ]
@@ -129,7 +129,7 @@ def wait_in_vain(rank: int, world_size: int, store: Any, protocol: str) -> float
     return spent
 
 
-@pytest.mark.parametrize("protocol", ["words", "direct", "large"])
+@pytest.mark.parametrize("protocol", ["words", "direct", "turns"])
 def test_a_missing_rank_is_named(protocol: str) -> None:
     spent = run_gpu_ranks(2, wait_in_vain, protocol)
     assert 2.0 < spent[0] < 20.0
@@ -153,7 +153,7 @@ def outlive(rank: int, world_size: int, store: Any, protocol: str) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("protocol", ["words", "direct", "large"])
+@pytest.mark.parametrize("protocol", ["words", "direct", "turns"])
 def test_a_dead_rank_frees_the_others(protocol: str) -> None:
     spent = run_gpu_ranks(WORLD_SIZES[-1], outlive, protocol)
     assert all(each < 10.0 for rank, each in enumerate(spent) if rank != 1)

@@ -43,22 +43,6 @@ bool is_known(CollectiveKind kind) {
            kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kBroadcast;
 }
 
-/// Whether peers load from or store to this rank's tensors, and so must have mapped them.
-bool reaches_tensors(CollectiveKind kind, kernels::Protocol protocol) {
-    if (protocol == kernels::Protocol::kWords) return false;
-    return protocol != kernels::Protocol::kStaged || kind == CollectiveKind::kAllReduce;
-}
-
-/// Turns are for moves, stages for reductions.
-Status check_protocol(CollectiveKind kind, kernels::Protocol protocol) {
-    const bool fits = protocol == kernels::Protocol::kWords ||
-                      protocol == kernels::Protocol::kDirect ||
-                      (protocol == kernels::Protocol::kStaged) == is_reduction(kind);
-    if (fits) return Status::ok();
-    return Status::invalid_argument(
-        concat("a plan of another collective than ", schedule::to_string(kind)));
-}
-
 Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
                         kernels::Stream stream) {
     switch (kind) {
@@ -207,22 +191,12 @@ Status DeviceGroup::launch(const DeviceCollective& collective, kernels::Stream s
         .op = collective.op,
         .root = collective.root,
         .plan = collective.plan.value_or(plan_collective(collective.kind, bytes, options_.size))};
-    PCCL_TRY(check_protocol(collective.kind, launch.plan.protocol));
-    PCCL_TRY(kernels::check_plan(launch.plan, bytes_between(collective, launch.plan)));
-    if (reaches_tensors(collective.kind, launch.plan.protocol)) {
+    PCCL_TRY(kernels::check_plan(launch.plan, bytes));
+    if (launch.plan.protocol != kernels::Protocol::kWords) {
         PCCL_ASSIGN_OR_RETURN(launch.postings, post(collective, bytes));
     }
     PCCL_TRY(follow_last(stream));
     return launch_kernel_of(collective.kind, launch, stream);
-}
-
-std::size_t DeviceGroup::bytes_between(const DeviceCollective& collective,
-                                       const kernels::Plan& plan) const {
-    const std::size_t bytes = collective.count * size_of(collective.type);
-    const bool is_cut =
-        collective.kind == CollectiveKind::kAllReduce && plan.protocol != kernels::Protocol::kWords;
-    const std::size_t parts = is_cut ? index(options_.size) : 1;
-    return (bytes + parts - 1) / parts;
 }
 
 Status DeviceGroup::follow_last(kernels::Stream stream) {

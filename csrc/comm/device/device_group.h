@@ -74,9 +74,6 @@ class PCCL_API DeviceGroup {
     Status connect(Deadline deadline);
     Status allocate_control();
     [[nodiscard]] Status check(const DeviceCollective& collective) const;
-    /// What two ranks pass each other.
-    [[nodiscard]] std::size_t bytes_between(const DeviceCollective& collective,
-                                            const kernels::Plan& plan) const;
     Status follow_last(kernels::Stream stream);
     /// Without NVLink: a group of one rank.
     Status copy_alone(const DeviceCollective& collective, kernels::Stream stream);

@@ -76,6 +76,19 @@ __device__ __forceinline__ void store_packet(std::byte* to, std::size_t index, c
     reinterpret_cast<Raw*>(to)[index] = packet;
 }
 
+struct Range {
+    std::size_t begin;
+    std::size_t bytes;
+};
+
+/// What `index` gets of `bytes` in equal shares of whole 16s.
+__device__ __forceinline__ Range share_of(std::size_t bytes, int index, int shares) {
+    const std::size_t even = (bytes + shares - 1) / shares;
+    const std::size_t share = (even + sizeof(uint4) - 1) / sizeof(uint4) * sizeof(uint4);
+    const std::size_t begin = min(share * index, bytes);
+    return {begin, min(share, bytes - begin)};
+}
+
 /// In place of a reduction: there is one source, which is passed on as it is.
 struct FirstOnly {};
 

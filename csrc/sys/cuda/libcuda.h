@@ -38,11 +38,11 @@ struct Libcuda {
     use(cuStreamSynchronize);            \
     use(cuStreamDestroy);                \
     use(cuMemcpyAsync);                  \
-    use(cuStreamIsCapturing);                 \
-    use(cuStreamWaitEvent);                   \
-    use(cuEventCreate);                       \
-    use(cuEventRecord);                       \
-    use(cuEventDestroy);                      \
+    use(cuStreamIsCapturing);            \
+    use(cuStreamWaitEvent);              \
+    use(cuEventCreate);                  \
+    use(cuEventRecord);                  \
+    use(cuEventDestroy);                 \
     use(cuThreadExchangeStreamCaptureMode)
 
 #define PCCL_DECLARE(name) decltype(&::name) name = nullptr
