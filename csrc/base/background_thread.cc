@@ -9,6 +9,8 @@
 
 namespace pccl {
 
+bool is_main_thread() { return ::gettid() == ::getpid(); }
+
 BackgroundThread::BackgroundThread(const std::string& name, std::function<void()> body)
     : owner_pid_(::getpid()) {
     // A new thread inherits the mask: signals stay with the application's threads.

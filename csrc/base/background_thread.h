@@ -1,4 +1,4 @@
-// The one owner of threads in the library.
+// The one owner of threads in the library, and what it knows of those of the process.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,10 @@
 #include "csrc/base/export.h"
 
 namespace pccl {
+
+/// Whether this is the thread that the process started with, which alone runs Python's signal
+/// handlers.
+[[nodiscard]] PCCL_API bool is_main_thread();
 
 /// Runs `body` on a thread that is named, takes no signals, and is joined by the destructor;
 /// whoever owns it makes `body` return first. Left alone in a child of fork(), where the thread

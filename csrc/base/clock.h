@@ -4,6 +4,7 @@
 // transport/loopback). A Deadline is a point on a clock; "never" is a valid deadline.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include "csrc/base/export.h"
@@ -36,12 +37,21 @@ class Deadline {
         return unbounded ? never() : Deadline(now + timeout);
     }
 
+    /// The same deadline, which also passes once another thread sets `cancelled`. Waits notice it
+    /// at their next look.
+    [[nodiscard]] Deadline unless(const std::atomic<bool>& cancelled) const {
+        Deadline deadline(at_);
+        deadline.cancelled_ = &cancelled;
+        return deadline;
+    }
+
     [[nodiscard]] bool is_never() const { return at_ == TimePoint::max(); }
     [[nodiscard]] bool passed(const Clock& clock = system_clock()) const {
-        return !is_never() && clock.now() >= at_;
+        return is_cancelled() || (!is_never() && clock.now() >= at_);
     }
     /// Zero once passed; Duration::max() for never.
     [[nodiscard]] Duration remaining(const Clock& clock = system_clock()) const {
+        if (is_cancelled()) return Duration::zero();
         if (is_never()) return Duration::max();
         const TimePoint now = clock.now();
         return now >= at_ ? Duration::zero() : at_ - now;
@@ -49,7 +59,12 @@ class Deadline {
 
    private:
     explicit Deadline(TimePoint at) : at_(at) {}
+    [[nodiscard]] bool is_cancelled() const {
+        return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
+    }
+
     TimePoint at_;
+    const std::atomic<bool>* cancelled_ = nullptr;
 };
 
 }  // namespace pccl

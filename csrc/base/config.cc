@@ -131,6 +131,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     constexpr std::int64_t kMostSockets = 16;
     constexpr auto kLeastRing = static_cast<std::int64_t>(4 * kKiB);
     constexpr auto kMostRing = static_cast<std::int64_t>(1024 * kMiB);
+    constexpr std::int64_t kLeastPeerTimeoutMs = 100;
     constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
 
     Config config;
@@ -155,6 +156,8 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
+    if (const auto ms = parser.number("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeoutMs, kDayMs))
+        config.peer_timeout = std::chrono::milliseconds(*ms);
     parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);
     return config;

@@ -63,7 +63,7 @@ std::string_view to_string(StatusCode code) {
 Status::Status(StatusCode code, std::string message, Rank peer)
     : detail_(code == StatusCode::kOk
                   ? nullptr
-                  : std::make_shared<const Detail>(Detail{code, std::move(message), peer})) {}
+                  : std::make_shared<const Detail>(Detail{code, std::move(message), peer, {}})) {}
 
 Status Status::invalid_argument(std::string message) {
     return {StatusCode::kInvalidArgument, std::move(message)};
@@ -98,9 +98,23 @@ const std::string& Status::message() const {
     return detail_ ? detail_->message : empty;
 }
 
+const PeerProcess& Status::process() const {
+    static const PeerProcess unknown;
+    return detail_ ? detail_->process : unknown;
+}
+
 Status Status::with_context(std::string_view context) const {
+    return with_message(concat(context, ": ", message()));
+}
+
+Status Status::with_message(std::string message) const {
     if (is_ok()) return {};
-    return {detail_->code, concat(context, ": ", detail_->message), detail_->peer};
+    return Status(Detail{detail_->code, std::move(message), detail_->peer, detail_->process});
+}
+
+Status Status::with_process(PeerProcess process) const {
+    if (is_ok()) return {};
+    return Status(Detail{detail_->code, detail_->message, detail_->peer, std::move(process)});
 }
 
 std::string Status::to_string() const {

@@ -12,6 +12,7 @@
 //     }
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,12 @@ enum class StatusCode {
 
 [[nodiscard]] PCCL_API std::string_view to_string(StatusCode code);
 
+/// The process behind a rank, as far as it is known.
+struct PeerProcess {
+    std::string host;
+    std::int64_t pid = 0;  // 0: unknown
+};
+
 class [[nodiscard]] PCCL_API Status {
    public:
     Status() = default;
@@ -63,9 +70,15 @@ class [[nodiscard]] PCCL_API Status {
     [[nodiscard]] const std::string& message() const;
     /// The rank to blame, or kNoRank.
     [[nodiscard]] Rank peer() const { return detail_ ? detail_->peer : kNoRank; }
+    /// The process of that rank; empty where it is not known.
+    [[nodiscard]] const PeerProcess& process() const;
 
     /// The same status with "<context>: " before its message; ok stays ok.
     [[nodiscard]] Status with_context(std::string_view context) const;
+    /// The same status with another message, about the same rank.
+    [[nodiscard]] Status with_message(std::string message) const;
+    /// The same status that knows the process of the rank it blames.
+    [[nodiscard]] Status with_process(PeerProcess process) const;
     /// "peer_lost: rank 3 closed its connection"; "ok" when ok.
     [[nodiscard]] std::string to_string() const;
 
@@ -74,7 +87,10 @@ class [[nodiscard]] PCCL_API Status {
         StatusCode code;
         std::string message;
         Rank peer;
+        PeerProcess process;
     };
+    explicit Status(Detail detail) : detail_(std::make_shared<const Detail>(std::move(detail))) {}
+
     std::shared_ptr<const Detail> detail_;
 };
 

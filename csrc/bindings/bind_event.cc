@@ -15,8 +15,6 @@ namespace py = pybind11;
 
 namespace {
 
-constexpr std::chrono::milliseconds kSignalInterval{100};
-
 double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();
 }
@@ -59,17 +57,12 @@ void hold_until_done(const comm::Event& event, Buffers buffers,
 }
 
 void wait_for(const comm::Event& event, std::optional<double> seconds) {
-    const Deadline deadline = deadline_after(seconds);
-    while (true) {
-        Status status;
-        {
-            const py::gil_scoped_release released;
-            const Duration slice = std::min<Duration>(deadline.remaining(), kSignalInterval);
-            status = event.wait(Deadline::after(slice));
-        }
-        if (event.is_done() || deadline.passed()) return throw_unless_ok(status);
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = event.wait(deadline_after(seconds));
     }
+    throw_unless_ok(status);
 }
 
 void bind_event(py::module_& module) {

@@ -81,13 +81,14 @@ bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int
 }
 
 void CollectiveOperation::prepare(const Collective& collective, Decision decision,
-                                  abi::CollectiveHeader header, int ranks) {
+                                  abi::CollectiveHeader header, Membership membership) {
     type_ = collective.type;
     op_ = collective.op;
-    ranks_ = ranks;
+    self_ = membership.self;
+    ranks_ = membership.ranks;
     reduces_ = reduces(collective.kind);
     decision_ = std::move(decision);
-    widened_ = !is_on_board() && runs_widened(collective.kind, type_, op_, ranks);
+    widened_ = !is_on_board() && runs_widened(collective.kind, type_, op_, ranks_);
     header_ = header;
     inputs_.assign(collective.inputs.begin(), collective.inputs.end());
     outputs_.assign(collective.outputs.begin(), collective.outputs.end());
@@ -99,8 +100,8 @@ bool CollectiveOperation::is_flushed() const {
     return started_ && (is_on_board() ? board_execution_.is_flushed() : execution_.is_flushed());
 }
 
-std::string CollectiveOperation::awaited() const {
-    if (!started_) return "operations before it";
+AwaitedRanks CollectiveOperation::awaited() const {
+    if (!started_) return {};
     return is_on_board() ? board_execution_.awaited() : execution_.awaited();
 }
 
@@ -141,7 +142,7 @@ void CollectiveOperation::start_on_links() {
     } else if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_)) {
         copy_inputs_aside();
     }
-    execution_.start(decision_.plan, decision_.cut, operands_, header_);
+    execution_.start(decision_.plan, decision_.cut, operands_, header_, self_);
 }
 
 void CollectiveOperation::copy_inputs_aside() {

@@ -24,11 +24,16 @@ struct Decision {
     Board* board = nullptr;
 };
 
+struct Membership {
+    Rank self = 0;
+    int ranks = 1;
+};
+
 class CollectiveOperation final : public Operation {
    public:
     /// `collective` is copied; its blocks must stay valid until done.
     void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
-                 int ranks);
+                 Membership membership);
     void begin(std::shared_ptr<Group> group, Deadline deadline) {
         Operation::begin(std::move(group), deadline);
         started_ = false;
@@ -37,7 +42,9 @@ class CollectiveOperation final : public Operation {
     Result<bool> advance(LinkTable& links, bool& moved) override;
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string awaited() const override;
+    [[nodiscard]] AwaitedRanks awaited() const override;
+    /// Of the collectives of its group.
+    [[nodiscard]] std::uint64_t sequence() const { return header_.sequence; }
 
    private:
     [[nodiscard]] bool is_on_board() const { return decision_.plan == nullptr; }
@@ -49,6 +56,7 @@ class CollectiveOperation final : public Operation {
 
     DataType type_ = DataType::kFloat32;
     ReduceOp op_ = ReduceOp::kSum;
+    Rank self_ = 0;
     int ranks_ = 1;
     bool reduces_ = false;
     bool widened_ = false;

@@ -58,25 +58,37 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     if (options.runtime == nullptr) {
         PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
     }
-    const Deadline deadline = Deadline::after(options.timeout);
+    Meeting meeting{.size = options.size, .deadline = Deadline::after(options.timeout)};
+    meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
+        if (options.interrupted) PCCL_TRY(options.interrupted());
+        return options.runtime->look_for_lost(options.global_ranks, awaited);
+    };
     PCCL_ASSIGN_OR_RETURN(
         const GroupIdentity identity,
         options.size == 1
             ? fresh_identity()
-            : joined(agree_on_identity(*options.store, options.rank, deadline), options));
+            : joined(agree_on_identity(*options.store, options.rank, meeting), options));
     const auto group = std::make_shared<Group>(*options.runtime, identity, options);
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
     Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}, .tuning = {}};
+    if (options.rank == 0) meeting.tuning = load_tuning();
+    const auto fail = [&](const Status& why) {
+        return joined(Result<std::shared_ptr<Communicator>>(agree_on_failure(*options.store, why)),
+                      options);
+    };
     if (options.size > 1) {
-        PCCL_ASSIGN_OR_RETURN(
-            roster, joined(exchange_roster(*options.store, roster.endpoints[0], options.size,
-                                           options.rank == 0 ? load_tuning() : "", deadline),
-                           options));
+        meeting.lost = [&, of_job = meeting.lost](std::span<const Endpoint> present, Rank awaited) {
+            PCCL_TRY(of_job(present, awaited));
+            return group->look_at(present);
+        };
+        auto met = exchange_roster(*options.store, roster.endpoints[0], meeting);
+        if (!met.is_ok()) return fail(met.status());
+        roster = std::move(*met);
     }
-    const Status met = group->register_remote_infos(roster, deadline);
-    if (!met.is_ok()) return joined(Result<std::shared_ptr<Communicator>>(met), options);
+    if (const Status met = group->register_remote_infos(roster, meeting.deadline); !met.is_ok())
+        return fail(met);
     return comm;
 }
 
@@ -159,5 +171,11 @@ void Communicator::shutdown() {
 }
 
 Status Communicator::health() const { return group_->health(); }
+
+Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
+    if (rank >= 0 && rank < size()) return group_->ask(rank, deadline);
+    return Status::invalid_argument(
+        concat("rank ", rank, " is not in group ", name(), " of ", size()));
+}
 
 }  // namespace pccl::comm

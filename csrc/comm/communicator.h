@@ -14,6 +14,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 #include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
 #include "csrc/comm/prediction.h"
+#include "csrc/comm/situation.h"
 #include "csrc/comm/store.h"
 #include "csrc/transport/transport_flags.h"
 
@@ -37,6 +39,10 @@ inline constexpr Rank kAnySource = -1;
 /// Tags at and above this are the library's own; users' tags are below.
 inline constexpr std::int32_t kReservedTags = 1 << 30;
 
+/// Whether the waiting thread should stop waiting: not ok when so. Called now and then, with no
+/// lock held, on threads that wait.
+using InterruptCheck = std::function<Status()>;
+
 struct CommunicatorOptions {
     Rank rank = 0;
     int size = 1;
@@ -47,6 +53,10 @@ struct CommunicatorOptions {
     // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.
     std::string algorithm{};
     std::shared_ptr<Runtime> runtime{};  // null: the process's own
+    /// The members' numbers in the whole job, by rank: what one group learns of a process that has
+    /// gone, others that are being made learn through them. Empty: unknown.
+    std::vector<std::uint64_t> global_ranks{};
+    InterruptCheck interrupted{};
 };
 
 class PCCL_API Communicator {
@@ -109,6 +119,8 @@ class PCCL_API Communicator {
     void shutdown();
     /// ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
+    /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
 
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);

@@ -8,6 +8,12 @@
 #include "csrc/comm/cost_model.h"
 
 namespace pccl::comm {
+namespace {
+
+constexpr Duration kBetweenQuestions = std::chrono::milliseconds(500);
+constexpr Duration kPatience = std::chrono::milliseconds(500);
+
+}  // namespace
 
 ConnectionContext::ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self)
     : runtime_(runtime),
@@ -42,6 +48,7 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadl
 
 Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
+    Deadline look = Deadline::after(kBetweenQuestions);
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
@@ -49,6 +56,11 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadl
         }
         if (deadline.passed())
             return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
+        if (look.passed()) {
+            const auto answer = ask(0, Deadline::after(kPatience));
+            if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
+            look = Deadline::after(kBetweenQuestions);
+        }
         backoff.pause();
     }
 }
@@ -98,14 +110,64 @@ Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId c
     return found->second.get();
 }
 
+transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channel) const {
+    return {.group = identity_.group,
+            .source = self_.rank,
+            .destination = peer,
+            .channel = channel,
+            .group_size = self_.size};
+}
+
+std::pair<transport::Transport*, std::string> ConnectionContext::way_to(
+    const Endpoint& peer) const {
+    for (const auto& transport : runtime_.transports()) {
+        const auto address = peer.addresses.find(transport->kind());
+        if (!self_.allowed.has(transport->kind()) || address == peer.addresses.end()) continue;
+        if (transport->reaches(address->second).is_ok()) return {transport.get(), address->second};
+    }
+    return {nullptr, {}};
+}
+
+Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline) const {
+    const auto [transport, address] = way_to(peer);
+    if (transport == nullptr)
+        return Status::unavailable(concat("no transport to rank ", peer.rank));
+    PCCL_ASSIGN_OR_RETURN(
+        const std::string answer,
+        transport->inquire(address, request_to(peer.rank, 0), identity_.secret, deadline));
+    return Situation::parse(answer);
+}
+
+Status ConnectionContext::tell(Rank peer, const Status& reason, Deadline deadline) const {
+    const auto [transport, address] = way_to(endpoint(peer));
+    if (transport == nullptr) return Status::unavailable(concat("no transport to rank ", peer));
+    return transport->tell(address, request_to(peer, 0), identity_.secret, reason, deadline);
+}
+
+std::vector<Rank> ConnectionContext::out_of_reach() {
+    std::vector<Rank> ranks;
+    if (board_ != nullptr || !knows_peers()) return ranks;
+    const std::lock_guard lock(mutex_);
+    // Nearest first: the neighbours of one rank are not all of them those of another.
+    for (Rank distance = 1; distance < self_.size; ++distance) {
+        const Rank peer = (self_.rank + distance) % self_.size;
+        if (!senders_.contains({peer, 0}) && !receivers_.contains({peer, 0})) ranks.push_back(peer);
+    }
+    return ranks;
+}
+
+Status ConnectionContext::look() {
+    if (board_ != nullptr) PCCL_TRY(board_->look_at_all());
+    for (const auto& [key, link] : senders_) PCCL_TRY(link->look());
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) PCCL_TRY(link->look());
+    return Status::ok();
+}
+
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
                                                                      Deadline deadline) {
-    const Endpoint& endpoint = roster_.endpoints[static_cast<std::size_t>(peer)];
-    const transport::LinkRequest request{.group = identity_.group,
-                                         .source = self_.rank,
-                                         .destination = peer,
-                                         .channel = channel,
-                                         .group_size = self_.size};
+    const Endpoint& endpoint = this->endpoint(peer);
+    const transport::LinkRequest request = request_to(peer, channel);
     const Deadline soon = Deadline::after(process_config().connect_timeout);
     std::string reasons;
     for (const auto& transport : runtime_.transports()) {
@@ -118,17 +180,15 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, 
         auto link = transport->connect(address->second, request, identity_.secret,
                                        soon.remaining() < deadline.remaining() ? soon : deadline);
         if (!link.is_ok()) {
-            return link.status().with_context(concat(
-                "group ", self_.group_name, ": rank ", self_.rank, " cannot connect to rank ", peer,
-                " (", endpoint.host, ", pid ", endpoint.pid, ")"));
+            return link.status().with_context(
+                concat("rank ", self_.rank, " cannot connect to rank ", peer));
         }
         log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ",
             peer, " over ", to_string(transport->kind()), reasons);
         return link;
     }
-    return Status::unavailable(concat("group ", self_.group_name, ": rank ", self_.rank,
-                                      " has no transport to rank ", peer, " on ", endpoint.host,
-                                      reasons));
+    return Status(StatusCode::kUnavailable,
+                  concat("rank ", self_.rank, " has no transport to rank ", peer, reasons), peer);
 }
 
 transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {
@@ -150,6 +210,7 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
         return;
     }
     const std::lock_guard lock(mutex_);
+    if (!closed_.is_ok()) return link->abort(closed_);
     auto& slot = receivers_[{request.source, request.channel}];
     if (slot != nullptr) retired_.push_back(std::move(slot));
     slot = std::move(link);
@@ -181,6 +242,7 @@ void ConnectionContext::close(const Status& reason) {
     senders_.clear();
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
     const std::lock_guard lock(mutex_);
+    closed_ = reason;
     for (const auto& [key, link] : receivers_) link->abort(reason);
     for (auto& first : first_receivers_) first.store(nullptr);
     receivers_.clear();

@@ -18,6 +18,7 @@
 #include "csrc/comm/link_table.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
+#include "csrc/comm/situation.h"
 
 namespace pccl::comm {
 
@@ -37,6 +38,24 @@ class ConnectionContext final : public LinkTable {
     Status register_remote_infos(Roster roster, Deadline deadline);
     /// The group's board, or null.
     [[nodiscard]] Board* board() const { return board_.get(); }
+
+    /// How `peer` fares, from itself; waits at most until `deadline`. From any thread, once the
+    /// peers are registered.
+    [[nodiscard]] Result<Situation> ask(Rank peer, Deadline deadline) const {
+        return ask(endpoint(peer), deadline);
+    }
+    [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const;
+    /// False while the group is being made.
+    [[nodiscard]] bool knows_peers() const { return !roster_.endpoints.empty(); }
+    [[nodiscard]] const Endpoint& endpoint(Rank peer) const {
+        return roster_.endpoints[static_cast<std::size_t>(peer)];
+    }
+    /// The peers that a failure cannot be told to over a link or the board.
+    [[nodiscard]] std::vector<Rank> out_of_reach();
+    /// Tells one of them, on a connection of its own. From any thread.
+    Status tell(Rank peer, const Status& reason, Deadline deadline) const;
+    /// Why a peer is gone, as far as the board and the links show it.
+    [[nodiscard]] Status look();
 
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
                                            Deadline deadline) override;
@@ -58,6 +77,9 @@ class ConnectionContext final : public LinkTable {
    private:
     using Key = std::pair<Rank, ChannelId>;
 
+    [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
+    /// The best way to `peer`, and its address there; null when there is none.
+    [[nodiscard]] std::pair<transport::Transport*, std::string> way_to(const Endpoint& peer) const;
     Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel,
                                                       Deadline deadline);
     [[nodiscard]] bool has_board() const;
@@ -72,10 +94,11 @@ class ConnectionContext final : public LinkTable {
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;  // of channel 0, by peer: no search on the hot path
-    std::mutex mutex_;   // guards receivers_ and region_
+    std::mutex mutex_;   // guards receivers_, region_ and closed_
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
+    Status closed_;                              // why, for peers that connect later
     std::unique_ptr<transport::Region> region_;  // arrived, not taken yet; guarded by mutex_
     std::unique_ptr<Board> board_;
 };

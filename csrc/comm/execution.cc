@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "csrc/base/text.h"
-
 namespace pccl::comm {
 
 using schedule::Action;
 
 void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
-                      const abi::CollectiveHeader& header) {
+                      const abi::CollectiveHeader& header, Rank self) {
     plan_ = std::move(plan);
+    self_ = self;
     operands_ = &operands;
     cut_ = cut;
     header_ = header;
@@ -144,21 +143,18 @@ bool Execution::is_flushed() const {
     return true;
 }
 
-std::string Execution::awaited() const {
-    std::string text;
-    const auto add = [&](Rank peer, const char* what) {
-        text += concat(text.empty() ? "" : ", ", "rank ", peer, what);
-    };
+AwaitedRanks Execution::awaited() const {
+    AwaitedRanks ranks;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const Lane& lane = lanes_[i];
         if (lane.done || !lane.entered) continue;
         const PlanStep& step = plan_->lanes[i][lane.step];
         if (step.from != kNoPort && lane.received < lane.total)
-            add(plan_->receive_ports[static_cast<std::size_t>(step.from)].peer, " (to send)");
+            ranks.push_back({plan_->receive_ports[static_cast<std::size_t>(step.from)].peer, true});
         else if (step.to != kNoPort && lane.sent < lane.total)
-            add(plan_->send_ports[static_cast<std::size_t>(step.to)].peer, " (to receive)");
+            ranks.push_back({plan_->send_ports[static_cast<std::size_t>(step.to)].peer, false});
     }
-    return text.empty() ? "nobody" : text;
+    return ranks;
 }
 
 }  // namespace pccl::comm

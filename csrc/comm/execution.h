@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
+#include "csrc/comm/awaited.h"
 #include "csrc/comm/link_table.h"
 #include "csrc/comm/operands.h"
 #include "csrc/comm/plan.h"
@@ -26,7 +27,7 @@ class Execution {
    public:
     /// `operands` stay where they are until the execution is done.
     void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
-               const abi::CollectiveHeader& header);
+               const abi::CollectiveHeader& header, Rank self);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
@@ -34,8 +35,8 @@ class Execution {
 
     /// Everything that this rank has to send is handed to its links.
     [[nodiscard]] bool is_flushed() const;
-    /// The peers that unfinished lanes wait for: "rank 2 (to send), rank 3 (to receive)".
-    [[nodiscard]] std::string awaited() const;
+    /// The peers that unfinished lanes wait for.
+    [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
     struct Lane {
@@ -102,6 +103,7 @@ class Execution {
     const Operands* operands_ = nullptr;
     Cut cut_;
     abi::CollectiveHeader header_{};
+    Rank self_ = 0;
     std::vector<Lane> lanes_;
     std::vector<SendPort> send_ports_;
     std::vector<ReceivePort> receive_ports_;

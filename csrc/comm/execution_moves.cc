@@ -199,7 +199,8 @@ Result<bool> Execution::open_receive(ReceivePort& port, const schedule::Port& wh
     port.header_received += bytes;
     moved |= bytes > 0;
     if (port.header_received < sizeof port.header) return false;
-    PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header, where.peer));
+    PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header,
+                     {.self = self_, .peer = where.peer}));
     return true;
 }
 

@@ -42,14 +42,16 @@ std::string describe(const abi::CollectiveHeader& header) {
                   header.window, ")");
 }
 
-Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs, Rank peer) {
+Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
+               const Sides& sides) {
+    const Rank peer = sides.peer;
     if (std::memcmp(&ours, &theirs, sizeof ours) == 0) return Status::ok();
     if (theirs.magic != abi::kCollectiveMagic)
         return Status::peer_lost(peer, concat("rank ", peer, " sent bytes that are no collective"));
     return Status::mismatch(
-        peer,
-        concat("ranks disagree: this rank runs ", describe(ours), " but rank ", peer, " runs ",
-               describe(theirs), "; call the same collectives in the same order on all ranks"));
+        peer, concat("ranks disagree: rank ", sides.self, " runs ", describe(ours), " but rank ",
+                     peer, " runs ", describe(theirs),
+                     "; call the same collectives in the same order on all ranks"));
 }
 
 }  // namespace pccl::comm

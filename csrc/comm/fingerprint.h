@@ -23,7 +23,11 @@ namespace pccl::comm {
 
 /// ok when `theirs` is what `ours` is; else kMismatch that says both sides, or kPeerLost where
 /// `theirs` is no header at all.
+struct Sides {
+    Rank self = 0;
+    Rank peer = 0;
+};
 [[nodiscard]] Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
-                             Rank peer);
+                             const Sides& sides);
 
 }  // namespace pccl::comm

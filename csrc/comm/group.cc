@@ -7,6 +7,25 @@
 #include "csrc/base/text.h"
 
 namespace pccl::comm {
+namespace {
+
+constexpr Duration kLongIdle = std::chrono::milliseconds(300);
+
+std::string_view advice(const Status& cause) {
+    switch (cause.code()) {
+        case StatusCode::kPeerLost:
+            return "; this group is over: go on without that rank (pccl.shrink), or restart the "
+                   "job";
+        case StatusCode::kTimeout:
+            return "; this group is over: see what that rank does (pccl debug), or allow more time";
+        case StatusCode::kMismatch:
+            return "; this group is over: mend the program, and make a new group";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
 
 Group::Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options)
     : rank_(options.rank),
@@ -16,6 +35,8 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
       runtime_(runtime),
       waiter_(runtime.waiter()),
       timeout_(options.timeout),
+      global_ranks_(options.global_ranks),
+      interrupted_(options.interrupted),
       connections_(runtime, identity,
                    {.rank = options.rank,
                     .size = options.size,
@@ -33,7 +54,8 @@ Status Group::register_remote_infos(const Roster& roster, Deadline deadline) {
 }
 
 Deadline Group::deadline(OptionalTimeout timeout) const {
-    return Deadline::after(timeout.value_or(timeout_.load(std::memory_order_relaxed)));
+    return Deadline::after(timeout.value_or(timeout_.load(std::memory_order_relaxed)))
+        .unless(aborted_);
 }
 
 Status Group::run(const Collective& collective, OptionalTimeout timeout) {
@@ -44,7 +66,12 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     if (!collectives_.empty() || !try_at_once(*operation)) {
         collectives_.push_back(operation);
         lock.unlock();
-        PCCL_TRY(help(*operation, Until::kDone, Deadline::never()));
+        if (const Status status = help(*operation, Until::kDone, Deadline::never());
+            !status.is_ok()) {
+            // The caller's memory must not be used once it has returned.
+            if (!operation->is_done()) abort(status);
+            return status;
+        }
         lock.lock();
     }
     spare_ = std::move(operation);
@@ -82,6 +109,7 @@ Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout t
     message->begin(shared_from_this(), deadline(timeout));
     {
         const std::lock_guard lock(mutex_);
+        if (runtime_.is_forked()) return forked();
         if (!broken_.is_ok()) return broken_;
         mailbox_.post(message);
     }
@@ -103,11 +131,14 @@ std::shared_ptr<CollectiveOperation> Group::take_spare() {
     return std::make_shared<CollectiveOperation>();
 }
 
+Status Group::forked() const {
+    return Status::unavailable(concat("group ", name_,
+                                      " belongs to the parent of this forked process; make a new "
+                                      "group here, in a process started by spawn"));
+}
+
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
-    if (runtime_.is_forked())
-        return Status::unavailable(concat("group ", name_,
-                                          " belongs to the parent of this forked process; "
-                                          "make a new group here, in a process started by spawn"));
+    if (runtime_.is_forked()) return forked();
     if (!broken_.is_ok()) return broken_;
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
@@ -115,12 +146,13 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     auto operation = take_spare();
     operation->prepare(collective,
                        {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
-                       size_);
+                       {.self = rank_, .ranks = size_});
     return operation;
 }
 
 Status Group::help(Operation& operation, Until until, Deadline deadline) {
     transport::Backoff backoff(*waiter_);
+    TimePoint idle_since{};
     const auto reached = [&] {
         if (operation.is_done()) return true;
         if (until == Until::kDone) return false;
@@ -130,7 +162,14 @@ Status Group::help(Operation& operation, Until until, Deadline deadline) {
     while (!reached()) {
         if (advance()) {
             backoff.reset();
+            idle_since = {};
             continue;
+        }
+        if (backoff.slept()) {
+            PCCL_TRY(check_interrupt());
+            const TimePoint now = system_clock().now();
+            if (idle_since == TimePoint{}) idle_since = now;
+            if (now - idle_since > kLongIdle) look_around();
         }
         if (deadline.passed())
             return Status::timeout(concat(operation.describe(), " in group ", name_,
@@ -142,39 +181,53 @@ Status Group::help(Operation& operation, Until until, Deadline deadline) {
 
 bool Group::advance() {
     bool moved = false;
+    bool late = false;
+    bool ended_well = true;
     std::vector<OperationPtr> ended;
     bool any_ended = false;
     {
         const std::lock_guard lock(mutex_);
         const std::size_t before = collectives_.size();
         Status status = broken_;
+        if (status.is_ok() && heard_.is_set()) status = heard_.get();
         if (status.is_ok()) status = advance_collectives(moved);
         if (status.is_ok()) status = mailbox_.advance(connections_, moved, ended_);
-        if (!status.is_ok() && broken_.is_ok()) break_with(explained(status));
+        ended_well = status.is_ok() || !broken_.is_ok();
+        if (!ended_well) break_with(status);
+        late = !moved && is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
         ended.swap(ended_);
     }
     for (const OperationPtr& operation : ended) operation->notify();
     if (any_ended) waiter_->wake();
+    if (!ended_well) tell_the_others();
+    if (late) give_up_late();
     return moved;
 }
 
 Status Group::advance_collectives(bool& moved) {
     while (!collectives_.empty()) {
-        CollectiveOperation& head = *collectives_.front();
         bool head_moved = false;
-        PCCL_ASSIGN_OR_RETURN(const bool done, head.advance(connections_, head_moved));
+        PCCL_ASSIGN_OR_RETURN(const bool done,
+                              collectives_.front()->advance(connections_, head_moved));
         moved |= head_moved;
-        if (!done) return head_moved || !head.deadline().passed() ? Status::ok() : too_late(head);
+        if (!done) return Status::ok();
         moved = true;
         end_collective(Status::ok());
     }
     return Status::ok();
 }
 
-Status Group::too_late(const Operation& operation) const {
-    return Status::timeout(
-        concat("timed out: the timeout passed while waiting for ", operation.awaited()));
+bool Group::is_late() const {
+    return !collectives_.empty() && collectives_.front()->deadline().passed();
+}
+
+AwaitedRanks Group::awaited() const {
+    AwaitedRanks ranks = mailbox_.awaited();
+    if (collectives_.empty()) return ranks;
+    const AwaitedRanks more = collectives_.front()->awaited();
+    ranks.insert(ranks.end(), more.begin(), more.end());
+    return ranks;
 }
 
 void Group::end_collective(Status status) {
@@ -186,17 +239,47 @@ void Group::end_collective(Status status) {
     if (operation->has_callbacks()) ended_.push_back(std::move(operation));
 }
 
-Status Group::explained(const Status& status) const {
-    if (collectives_.empty()) return status.with_context(concat("group ", name_));
-    return status.with_context(concat("group ", name_, ", ", collectives_.front()->describe()));
+/// What users see: the operation, its number and group, who is to blame, and what to do next.
+Status Group::explained(const Status& cause) const {
+    const std::string where = collectives_.empty()
+                                  ? concat("group ", name_)
+                                  : concat("group ", name_, ", ", collectives_.front()->describe());
+    std::string text = concat(where, ": ", cause.message());
+    Status status = cause;
+    const Rank peer = cause.peer();
+    if (peer >= 0 && peer < size_ && peer != rank_ && connections_.knows_peers()) {
+        const Endpoint& endpoint = connections_.endpoint(peer);
+        text += concat(" (rank ", peer, " is process ", endpoint.pid, " on ", endpoint.host, ")");
+        status = status.with_process({.host = endpoint.host, .pid = endpoint.pid});
+    }
+    return status.with_message(concat(text, advice(cause)));
 }
 
-void Group::break_with(const Status& reason) {
-    broken_ = reason;
-    while (!collectives_.empty()) end_collective(reason);
-    mailbox_.fail_all(reason, ended_);
+void Group::break_with(const Status& cause) {
+    // Who aborts ends a connection attempt, which then looks as if it had timed out.
+    cause_ = aborted_.load() && cause.code() == StatusCode::kTimeout
+                 ? Status::aborted("abort was called on this group")
+                 : cause;
+    broken_ = explained(cause_);
+    while (!collectives_.empty()) end_collective(broken_);
+    mailbox_.fail_all(broken_, ended_);
     // What a forked child gives up is its parent's.
-    if (!runtime_.is_forked()) connections_.close(reason);
+    if (runtime_.is_forked()) return;
+    if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
+    connections_.close(cause_);
+}
+
+void Group::break_from_outside(const Status& cause) {
+    std::vector<OperationPtr> ended;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!broken_.is_ok()) return;
+        break_with(cause);
+        ended.swap(ended_);
+    }
+    for (const OperationPtr& operation : ended) operation->notify();
+    waiter_->wake();
+    tell_the_others();
 }
 
 Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
@@ -207,15 +290,8 @@ Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t 
 }
 
 void Group::abort(const Status& reason) {
-    std::vector<OperationPtr> ended;
-    {
-        const std::lock_guard lock(mutex_);
-        if (!broken_.is_ok()) return;
-        break_with(reason);
-        ended.swap(ended_);
-    }
-    for (const OperationPtr& operation : ended) operation->notify();
-    waiter_->wake();
+    aborted_.store(true);
+    break_from_outside(reason);
 }
 
 Status Group::health() const {

@@ -18,8 +18,10 @@
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/connection_context.h"
+#include "csrc/comm/inquest.h"
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/selector.h"
+#include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
@@ -40,17 +42,31 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     /// it has).
     enum class Until : bool { kDone, kFlushed };
     Status help(Operation& operation, Until until, Deadline deadline);
+    /// ok, or that this thread was interrupted: the operation goes on.
+    [[nodiscard]] Status check_interrupt() const {
+        return interrupted_ ? interrupted_() : Status::ok();
+    }
 
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
 
     void abort(const Status& reason);
     [[nodiscard]] Status health() const;
+    /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
+    /// How this rank fares.
+    [[nodiscard]] Situation situation() const;
+    /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
+    [[nodiscard]] Status look_at(std::span<const Endpoint> joined) const;
 
     void accept_link(const transport::LinkRequest& request,
                      std::unique_ptr<transport::RecvLink> link) override;
     void accept_region(const transport::LinkRequest& request,
                        std::unique_ptr<transport::Region> region) override;
     bool advance() override;
+    [[nodiscard]] std::string describe() const override { return situation().serialise(); }
+    [[nodiscard]] std::optional<LostMember> look_for_lost(std::uint64_t suspect) override;
+    void look_around() override;
+    void hear(Rank from, const Status& reason) override;
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
 
     [[nodiscard]] Rank rank() const { return rank_; }
@@ -69,14 +85,26 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
 
+    [[nodiscard]] Status forked() const;
+
     // Under mutex_:
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status advance_collectives(bool& moved);
-    Status too_late(const Operation& operation) const;
+    [[nodiscard]] bool is_late() const;
+    [[nodiscard]] AwaitedRanks awaited() const;
     void end_collective(Status status);
-    void break_with(const Status& reason);
-    [[nodiscard]] Status explained(const Status& status) const;
+    void break_with(const Status& cause);
+    [[nodiscard]] Status explained(const Status& cause) const;
+
+    // Not under it:
+    void break_from_outside(const Status& cause);
+    /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
+    [[nodiscard]] Status look_at_members(std::uint64_t suspect);
+    /// Tells ranks that no link or board tells: for a moment, then they find out by themselves.
+    void tell_the_others();
+    /// Finds out who is to blame for the collective at the front, and ends it.
+    void give_up_late();
 
     const Rank rank_;
     const int size_;
@@ -88,8 +116,18 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::atomic<std::uint64_t> sequence_{0};
     std::atomic<int> unattended_{0};  // operations that nobody may be waiting for
 
+    const std::vector<std::uint64_t> global_ranks_;  // of the members, in the whole job
+    const InterruptCheck interrupted_;
+    std::atomic<bool> aborted_{false};    // ends what waits with the lock held
+    std::atomic<bool> inquiring_{false};  // some thread asks other ranks
+    std::atomic<TimePoint> looked_around_{};
+
+    transport::StickyStatus heard_;  // from a rank that has left
+
     mutable std::mutex mutex_;
+    std::vector<Rank> to_tell_;  // once broken_
     Status broken_;
+    Status cause_;  // of that, as others are told
     ConnectionContext connections_;
     std::optional<Selector> selector_;  // from register_remote_infos() on
     Mailbox mailbox_;

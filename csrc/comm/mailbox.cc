@@ -23,10 +23,9 @@ std::string MessageOperation::describe() const {
                   envelope_.bytes, " bytes)");
 }
 
-std::string MessageOperation::awaited() const {
-    if (envelope_.peer == kAnySource) return "any rank (to send)";
-    const bool sends = envelope_.direction == Direction::kSend;
-    return concat("rank ", envelope_.peer, sends ? " (to receive)" : " (to send)");
+AwaitedRanks MessageOperation::awaited() const {
+    static_assert(kAnySource == kNoRank);
+    return {{envelope_.peer, envelope_.direction == Direction::kReceive}};
 }
 
 Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
@@ -227,7 +226,7 @@ Status Mailbox::expire(Ended& ended) {
     const auto late = [](const MessageOperation& message) {
         return Status::timeout(
             concat(message.describe(), " timed out: the timeout passed while waiting for ",
-                   message.awaited()),
+                   to_string(message.awaited())),
             message.envelope().peer);
     };
     std::erase_if(receives_, [&](const MessagePtr& receive) {
@@ -244,6 +243,18 @@ Status Mailbox::expire(Ended& ended) {
         queue.pop_front();
     }
     return Status::ok();
+}
+
+AwaitedRanks Mailbox::awaited() const {
+    AwaitedRanks ranks;
+    for (std::size_t rank = 0; rank < sources_.size(); ++rank)
+        if (sources_[rank].into != nullptr) ranks.push_back({static_cast<Rank>(rank), true});
+    for (const MessagePtr& receive : receives_)
+        if (receive->envelope().peer != kAnySource)
+            ranks.push_back({receive->envelope().peer, true});
+    for (std::size_t rank = 0; rank < outgoing_.size(); ++rank)
+        if (!outgoing_[rank].empty()) ranks.push_back({static_cast<Rank>(rank), false});
+    return ranks;
 }
 
 void Mailbox::fail_all(const Status& reason, Ended& ended) {

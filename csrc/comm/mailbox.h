@@ -45,7 +45,7 @@ class MessageOperation final : public Operation {
     Result<bool> advance(LinkTable& links, bool& moved) override;
     [[nodiscard]] bool is_flushed() const override { return true; }
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] std::string awaited() const override;
+    [[nodiscard]] AwaitedRanks awaited() const override;
     /// Bytes have moved: giving it up would break the stream.
     [[nodiscard]] bool is_under_way() const { return moved_ > 0; }
 
@@ -69,6 +69,8 @@ class Mailbox {
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
     Status advance(LinkTable& links, bool& moved, std::vector<std::shared_ptr<Operation>>& ended);
+    /// Whom the messages under way wait for.
+    [[nodiscard]] AwaitedRanks awaited() const;
     /// Ends every message with `reason`.
     void fail_all(const Status& reason, std::vector<std::shared_ptr<Operation>>& ended);
 

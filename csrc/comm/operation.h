@@ -12,6 +12,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/comm/awaited.h"
 #include "csrc/comm/event.h"
 #include "csrc/comm/link_table.h"
 
@@ -31,8 +32,7 @@ class Operation {
     [[nodiscard]] virtual bool is_flushed() const = 0;
     /// "all_reduce #12 (sum of 1024 float32)".
     [[nodiscard]] virtual std::string describe() const = 0;
-    /// Whom it waits for: "rank 3 (to send)".
-    [[nodiscard]] virtual std::string awaited() const = 0;
+    [[nodiscard]] virtual AwaitedRanks awaited() const = 0;
     [[nodiscard]] Deadline deadline() const { return deadline_; }
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);

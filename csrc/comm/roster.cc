@@ -14,11 +14,57 @@ namespace pccl::comm {
 namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
+constexpr const char* kFailureKey = "pccl/failure";
+constexpr Duration kSlice = std::chrono::milliseconds(500);
+constexpr Rank kMostNamed = 16;
+constexpr std::size_t kLongestText = 4 * kKiB;
 // A store's values are bounded: the roster of a large group takes several.
 constexpr std::size_t kPartBytes = 32 * kKiB;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
 std::string roster_key(std::size_t part) { return concat("pccl/roster/", part); }
+
+std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
+
+/// What a rank that could not join has left in the store; ok while none has.
+Status failure_in(Store& store) {
+    const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
+    if (!blob.is_ok()) return Status::ok();
+    ByteReader in(*blob);
+    std::uint32_t code = 0;
+    std::int64_t peer = 0;
+    std::string text;
+    PCCL_TRY(in.u32(code));
+    PCCL_TRY(in.i64(peer));
+    PCCL_TRY(in.text(text, kLongestText));
+    if (code == 0 || code > static_cast<std::uint32_t>(StatusCode::kInternal)) return Status::ok();
+    return Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
+}
+
+/// The first ranks that have not published, of those worth naming.
+std::vector<Rank> missing(Store& store, int size) {
+    std::vector<Rank> ranks;
+    for (Rank rank = 0; rank < size && static_cast<Rank>(ranks.size()) < kMostNamed; ++rank)
+        if (!store.get(endpoint_key(rank), Deadline::after(Duration::zero())).is_ok())
+            ranks.push_back(rank);
+    return ranks;
+}
+
+Status nobody_came(Store& store, int size) {
+    const std::vector<Rank> ranks = missing(store, size);
+    if (ranks.empty())
+        return Status::timeout("timed out: rank 0 has not gathered the group; is it stopped?", 0);
+    std::string names;
+    for (const Rank rank : ranks) names += concat(names.empty() ? "rank " : ", rank ", rank);
+    return Status::timeout(concat("timed out: ", names, ranks.size() > 1 ? " have" : " has",
+                                  " not joined; is every rank running?"),
+                           ranks.front());
+}
+
+Status nonsense(Rank rank, const Status& why) {
+    return Status::peer_lost(
+        rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
+}
 
 /// The first part is published last, so that whoever finds it finds them all.
 Status publish(Store& store, const std::string& roster) {
@@ -30,23 +76,46 @@ Status publish(Store& store, const std::string& roster) {
     return store.set(roster_key(0), first.take());
 }
 
-Result<std::string> fetch(Store& store, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const std::string first, store.get(roster_key(0), deadline));
+struct Awaiting {
+    std::string key;
+    Rank from = 0;
+    std::span<const Endpoint> present;
+};
+
+/// Waits for a key in slices, and looks between them whether all is lost.
+Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting) {
+    for (;;) {
+        const bool last = meeting.deadline.remaining() <= kSlice;
+        auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kSlice));
+        if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
+            return value;
+        PCCL_TRY(failure_in(store));
+        PCCL_TRY(meeting.lost(what.present, what.from));
+    }
+}
+
+Result<std::string> fetch(Store& store, const Meeting& meeting) {
+    std::vector<Endpoint> root;
+    if (auto blob = store.get(endpoint_key(0), Deadline::after(kSlice)); blob.is_ok())
+        if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
+            root.push_back(std::move(*endpoint));
+    PCCL_ASSIGN_OR_RETURN(const std::string first, await(store, {roster_key(0), 0, root}, meeting));
     ByteReader in(first);
     std::uint32_t bytes = 0;
     std::string roster;
     PCCL_TRY(in.u32(bytes));
     PCCL_TRY(in.text(roster, kPartBytes));
+    if (bytes > static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) + Tuning::kMostBytes + 8)
+        return Status::invalid_argument(concat("a roster of ", bytes, " bytes is too long"));
     for (std::size_t part = 1; part * kPartBytes < bytes; ++part) {
-        PCCL_ASSIGN_OR_RETURN(const std::string next, store.get(roster_key(part), deadline));
+        PCCL_ASSIGN_OR_RETURN(const std::string next,
+                              store.get(roster_key(part), meeting.deadline));
         roster += next;
     }
     if (roster.size() == bytes) return roster;
     return Status::invalid_argument(
         concat("the roster has ", roster.size(), " bytes, not ", bytes));
 }
-
-std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
 
 std::string serialise(const Roster& roster) {
     ByteWriter out;
@@ -74,19 +143,23 @@ Result<Roster> parse(const std::string& text, int size) {
     return roster;
 }
 
-Result<Roster> collect(Store& store, const Endpoint& mine, int size, std::string tuning,
-                       Deadline deadline) {
+Result<Endpoint> endpoint_of(Store& store, Rank rank, const Meeting& meeting,
+                             std::span<const Endpoint> present) {
+    PCCL_ASSIGN_OR_RETURN(const std::string blob,
+                          await(store, {endpoint_key(rank), rank, present}, meeting));
+    auto endpoint = Endpoint::deserialise(blob);
+    if (!endpoint.is_ok()) return nonsense(rank, endpoint.status());
+    if (endpoint->rank == rank) return endpoint;
+    return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
+}
+
+Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meeting) {
     Roster roster;
-    roster.tuning = std::move(tuning);
+    roster.tuning = meeting.tuning;
     roster.endpoints.push_back(mine);
-    for (Rank rank = 1; rank < size; ++rank) {
-        const auto blob = store.get(endpoint_key(rank), deadline);
-        if (!blob.is_ok())
-            return blob.status().with_context(concat("rank ", rank, " has not joined"));
-        PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(*blob));
-        if (roster.endpoints.back().rank != rank)
-            return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ",
-                                                 roster.endpoints.back().rank));
+    for (Rank rank = 1; rank < meeting.size; ++rank) {
+        PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(),
+                              endpoint_of(store, rank, meeting, roster.endpoints));
     }
     PCCL_TRY(publish(store, serialise(roster)));
     return roster;
@@ -103,7 +176,7 @@ Result<GroupIdentity> fresh_identity() {
 
 namespace {
 
-Result<GroupIdentity> share_identity(Store& store, Rank rank, Deadline deadline) {
+Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& meeting) {
     GroupIdentity identity;
     if (rank == 0) {
         PCCL_ASSIGN_OR_RETURN(identity, fresh_identity());
@@ -113,8 +186,10 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, Deadline deadline)
         PCCL_TRY(store.set(kIdentityKey, out.take()));
         return identity;
     }
-    const auto blob = store.get(kIdentityKey, deadline);
-    if (!blob.is_ok()) return blob.status().with_context("rank 0 has not joined");
+    const auto blob = await(store, {kIdentityKey, 0, {}}, meeting);
+    if (blob.status().code() == StatusCode::kTimeout)
+        return Status::timeout("timed out: rank 0 has not joined; is every rank running?", 0);
+    PCCL_TRY(blob.status());
     ByteReader in(*blob);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.group))));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.secret))));
@@ -124,8 +199,8 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, Deadline deadline)
 
 }  // namespace
 
-Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, deadline));
+Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, const Meeting& meeting) {
+    PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, meeting));
     const std::string& file = process_config().secret_file;
     if (!file.empty()) {
         PCCL_ASSIGN_OR_RETURN(identity.secret, secret_from_file(file, identity.group));
@@ -133,15 +208,29 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadli
     return identity;
 }
 
-Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size, std::string tuning,
-                               Deadline deadline) {
-    if (mine.rank == 0) return collect(store, mine, size, std::move(tuning), deadline);
+Result<Roster> exchange_roster(Store& store, const Endpoint& mine, const Meeting& meeting) {
     PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
-    const auto text = fetch(store, deadline);
-    if (!text.is_ok())
-        return text.status().with_context(
-            "rank 0 has not gathered the group (a rank may be missing)");
-    return parse(*text, size);
+    auto roster = [&]() -> Result<Roster> {
+        if (mine.rank == 0) return collect(store, mine, meeting);
+        PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, meeting));
+        return parse(text, meeting.size);
+    }();
+    const Status status = roster.status();
+    if (status.code() == StatusCode::kTimeout && status.peer() == kNoRank)
+        return nobody_came(store, meeting.size);
+    if (status.code() == StatusCode::kInvalidArgument) return nonsense(0, status);
+    return roster;
+}
+
+Status agree_on_failure(Store& store, const Status& why) {
+    if (Status first = failure_in(store); !first.is_ok()) return first;
+    ByteWriter out;
+    out.u32(static_cast<std::uint32_t>(why.code()));
+    out.i64(why.peer());
+    out.text(std::string_view(why.message()).substr(0, kLongestText));
+    // Who can no longer reach the store has nothing to tell through it.
+    static_cast<void>(store.set(kFailureKey, out.take()));
+    return why;
 }
 
 }  // namespace pccl::comm

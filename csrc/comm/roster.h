@@ -1,6 +1,8 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,13 +29,27 @@ struct Roster {
 /// For a group of one rank, and for rank 0 to publish.
 [[nodiscard]] Result<GroupIdentity> fresh_identity();
 
-/// kTimeout when rank 0 has not come.
-[[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, Deadline deadline);
+struct Meeting {
+    int size = 1;
+    Deadline deadline;
+    /// Called now and then with the ranks known to be there and the one that is waited for:
+    /// kPeerLost when one of the group is gone.
+    std::function<Status(std::span<const Endpoint>, Rank)> lost{};
+    std::string tuning{};  // rank 0's, for all
+};
 
-/// Publishes `mine`, and returns what rank 0 collected from all `size` ranks, with `tuning` if
-/// this is rank 0. Errors: kTimeout
-/// names the rank that has not published; kUnavailable when the store fails.
-[[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine, int size,
-                                             std::string tuning, Deadline deadline);
+/// kTimeout when rank 0 has not come, kPeerLost when it is gone.
+[[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
+                                                      const Meeting& meeting);
+
+/// Publishes `mine`, and returns what rank 0 collected from all ranks. Errors: kTimeout names the
+/// ranks that have not published; kPeerLost a rank that is gone or publishes nonsense; kUnavailable
+/// when the store fails.
+[[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine,
+                                             const Meeting& meeting);
+
+/// To be called by a rank that could not join: what the first of them says, so that all blame the
+/// same.
+[[nodiscard]] Status agree_on_failure(Store& store, const Status& why);
 
 }  // namespace pccl::comm

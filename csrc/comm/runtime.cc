@@ -5,15 +5,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/text.h"
 #include "csrc/comm/transports.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::comm {
 namespace {
+
+constexpr Duration kLongIdle = std::chrono::milliseconds(300);
 
 /// Grows in every child of fork(): cheaper to compare than getpid() on the path of every operation.
 std::atomic<int>& forks_so_far() {
@@ -137,13 +141,18 @@ void Runtime::accept_until_stopped() {
 
 void Runtime::progress_until_stopped() {
     transport::Backoff backoff(*waiter_);
+    TimePoint idle_since{};
     while (!stopping_.load(std::memory_order_relaxed)) {
         const std::uint32_t seen = work_.load();
         const std::optional<bool> moved = advance_busy();
         if (moved && !*moved) {
             backoff.pause();
+            if (idle_since == TimePoint{}) idle_since = system_clock().now();
+            if (backoff.slept() && system_clock().now() - idle_since > kLongIdle)
+                let_busy_look_around();
             continue;
         }
+        idle_since = {};
         backoff.reset();
         if (!moved) work_.wait(seen);
     }
@@ -161,6 +170,47 @@ std::optional<bool> Runtime::advance_busy() {
     for (const auto& participant : round_) moved |= participant->advance();
     round_.clear();
     return moved;
+}
+
+void Runtime::let_busy_look_around() {
+    for (const auto& participant : participants())
+        if (participant->is_busy()) participant->look_around();
+}
+
+std::vector<std::shared_ptr<Participant>> Runtime::participants() {
+    std::vector<std::shared_ptr<Participant>> all;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [group, member] : members_)
+        if (auto participant = member.participant.lock()) all.push_back(std::move(participant));
+    return all;
+}
+
+Status Runtime::look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect) {
+    if (static_cast<std::size_t>(suspect) >= global_ranks.size()) return Status::ok();
+    for (const auto& participant : participants()) {
+        const auto lost =
+            participant->look_for_lost(global_ranks[static_cast<std::size_t>(suspect)]);
+        if (!lost) continue;
+        const auto found = std::ranges::find(global_ranks, lost->global_rank);
+        if (found == global_ranks.end()) continue;
+        const auto rank = static_cast<Rank>(found - global_ranks.begin());
+        return Status::peer_lost(
+                   rank, concat("rank ", rank, " is lost in another group: ", lost->why.message()))
+            .with_process(lost->why.process());
+    }
+    return Status::ok();
+}
+
+std::string Runtime::describe(const transport::GroupId& group) {
+    const auto participant = participant_of(group);
+    return participant == nullptr ? std::string() : participant->describe();
+}
+
+void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {
+    if (const auto participant = participant_of(request.group)) {
+        participant->hear(request.source, reason);
+        waiter_->wake();
+    }
 }
 
 std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& group) {

@@ -30,6 +30,21 @@ class Participant {
                              std::unique_ptr<transport::RecvLink> link) = 0;
     virtual void accept_region(const transport::LinkRequest& request,
                                std::unique_ptr<transport::Region> region) = 0;
+    /// A rank tells why it has left; on the acceptor, as accept_link().
+    virtual void hear(Rank /*from*/, const Status& /*reason*/) {}
+    /// How this rank fares in the group, for another that asks; on the acceptor, as accept_link().
+    [[nodiscard]] virtual std::string describe() const { return {}; }
+    /// A rank of the job, as numbered in it, that this group has found to be gone.
+    struct LostMember {
+        std::uint64_t global_rank = 0;
+        Status why;
+    };
+    /// Looks at all members as far as the links show them, and asks `suspect` if it is one of them.
+    [[nodiscard]] virtual std::optional<LostMember> look_for_lost(std::uint64_t /*suspect*/) {
+        return std::nullopt;
+    }
+    /// What a thread does that has waited for long and seen nothing move.
+    virtual void look_around() {}
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
     /// Whether operations are in flight that somebody should carry on.
@@ -70,6 +85,13 @@ class PCCL_API Runtime final : public transport::Acceptor {
     /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
+    /// Looks whether a rank of the job that is among `global_ranks` is gone, as far as the groups
+    /// of this process show it: kPeerLost that names its place among them. The one at `suspect` is
+    /// asked how it fares.
+    [[nodiscard]] Status look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect);
+
+    void noticed(const transport::LinkRequest& request, const Status& reason) override;
+    std::string describe(const transport::GroupId& group) override;
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;
@@ -89,6 +111,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void progress_until_stopped();
     /// Advances every busy participant once; nullopt when none is busy.
     std::optional<bool> advance_busy();
+    void let_busy_look_around();
+    std::vector<std::shared_ptr<Participant>> participants();
     std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
 
     std::shared_ptr<transport::Waiter> waiter_;

@@ -19,7 +19,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
     const Config& config = process_config();
     PCCL_ASSIGN_OR_RETURN(auto made, transport::tcp::TcpTransport::create(
                                          waiter, {.interface = config.socket_ifname,
-                                                  .data_sockets = config.tcp_sockets}));
+                                                  .data_sockets = config.tcp_sockets,
+                                                  .peer_timeout = config.peer_timeout}));
     return std::unique_ptr<transport::Transport>(std::move(made));
 }
 

@@ -29,7 +29,9 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
          .name = options.group_name.empty() ? "default" : options.group_name,
          .timeout = options.timeout,
          .transports = transports_of(options),
-         .runtime = nullptr});
+         .runtime = nullptr,
+         .global_ranks = options.global_ranks_in_group,
+         .interrupted = check_python_signals});
     throw_unless_ok("pccl:init", communicator.status());
     return std::move(*communicator);
 }

@@ -1,10 +1,14 @@
-// Status -> the exceptions that torch's users expect.
+// Status -> the exceptions that torch's users expect, which are also those of pccl.errors.
 //
 //   kInvalidArgument -> ValueError, kUnsupported -> NotImplementedError (a RuntimeError),
 //   everything else  -> torch.distributed.DistBackendError (a RuntimeError).
 //
-// All texts open with the operation, "pccl:all_reduce", and the name of the code.
+// In Python each is of the class in pccl.torch_errors that is that and, for example,
+// pccl.PeerLostError; where an exception does not come through our translator, of torch's class
+// alone. All texts open with the operation, "pccl:all_reduce", and the name of the code.
 #pragma once
+
+#include <torch/csrc/utils/pybind.h>
 
 #include <exception>
 #include <string_view>
@@ -13,7 +17,8 @@
 
 namespace pccl::backend {
 
-/// `operation` as in profiles: "pccl:all_reduce".
+/// `operation` as in profiles: "pccl:all_reduce". Where a signal handler of Python has raised on
+/// this thread, throws what it raised.
 [[noreturn]] void throw_status(std::string_view operation, const Status& status);
 
 /// Null when ok.
@@ -30,5 +35,12 @@ inline void throw_if_refused(std::string_view operation, const Status& status) {
         status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported;
     if (is_refused) throw_status(operation, status);
 }
+
+/// Lets Python see the classes of pccl.torch_errors, wherever torch throws what this made.
+void register_exception_translator();
+
+/// kAborted where a signal handler of Python raised (Ctrl-C): for threads that wait without the
+/// GIL. Only the main thread runs such handlers; others are not held up.
+[[nodiscard]] Status check_python_signals();
 
 }  // namespace pccl::backend

@@ -3,10 +3,12 @@
 #include <pybind11/pybind11.h>
 
 #include "csrc/torch/bind_backend.h"
+#include "csrc/torch/errors.h"
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     // The base classes are torch's.
     pybind11::module_::import("torch._C._distributed_c10d");
+    pccl::backend::register_exception_translator();
     pccl::backend::bind_options(module);
     pccl::backend::bind_backend(module);
 }

@@ -1,5 +1,7 @@
 #include "csrc/torch/store_adaptor.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -11,15 +13,10 @@ namespace pccl::backend {
 
 namespace {
 
-using std::chrono::milliseconds;
-
-// torch's clients overflow on huge timeouts, and take zero for "their default".
-constexpr milliseconds kLongest = std::chrono::hours(24 * 365);
-
-milliseconds timeout_until(Deadline deadline) {
-    const Duration left = deadline.remaining();
-    return std::clamp(std::chrono::ceil<milliseconds>(std::min<Duration>(left, kLongest)),
-                      milliseconds(1), kLongest);
+// Looking often at first and less often later costs little of either time.
+Duration pause_after(Duration waited) {
+    return std::clamp<Duration>(waited / 8, std::chrono::milliseconds(1),
+                                std::chrono::milliseconds(200));
 }
 
 template <typename Function>
@@ -27,6 +24,9 @@ Status guarded(const char* what, const std::string& key, Function function) {
     try {
         function();
         return Status::ok();
+    } catch (const c10::Error& error) {
+        return Status::unavailable(concat("the rendezvous store failed to ", what, " '", key,
+                                          "': ", error.what_without_backtrace()));
     } catch (const std::exception& error) {
         return Status::unavailable(
             concat("the rendezvous store failed to ", what, " '", key, "': ", error.what()));
@@ -43,13 +43,19 @@ class StoreAdaptor final : public comm::Store {
 
     Result<std::string> get(const std::string& key, Deadline deadline) override {
         std::string value;
-        const Status status = guarded("get", key, [&] {
-            store_->wait({key}, timeout_until(deadline));
-            value = store_->get_to_str(key);
-        });
-        if (status.is_ok()) return value;
-        if (deadline.passed()) return Status::timeout(status.message());
-        return status;
+        const TimePoint begun = system_clock().now();
+        for (;;) {
+            bool is_there = false;
+            PCCL_TRY(guarded("get", key, [&] {
+                is_there = store_->check({key});
+                if (is_there) value = store_->get_to_str(key);
+            }));
+            if (is_there) return value;
+            if (deadline.passed())
+                return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
+            const Duration waited = system_clock().now() - begun;
+            system_clock().sleep_for(std::min(deadline.remaining(), pause_after(waited)));
+        }
     }
 
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override {

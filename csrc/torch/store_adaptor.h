@@ -10,8 +10,9 @@
 
 namespace pccl::backend {
 
-/// What torch's store throws becomes a Status. A blocking get waits inside torch's client, which
-/// other users of the same store object then wait for.
+/// What torch's store throws becomes a Status. A get looks again and again instead of waiting
+/// inside torch's client, which other users of the same store object would then wait for, and which
+/// logs every wait that times out.
 [[nodiscard]] std::shared_ptr<comm::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store);
 
 }  // namespace pccl::backend

@@ -38,7 +38,10 @@ class SendLink {
     /// Pushes out what the link still holds of bytes it took (a socket's backlog); true when
     /// nothing is left.
     virtual Result<bool> flush(ChannelId channel) = 0;
-    /// Makes every later call fail with `reason`, and tells the peer (it sees kPeerLost).
+    /// Why the peer is gone, as far as that shows without moving bytes; ok where it does not. A
+    /// system call: for now and then.
+    virtual Status look() { return Status::ok(); }
+    /// Makes every later call fail with `reason`, and tells the peer (why_gone() in farewell.h).
     virtual void abort(const Status& reason) = 0;
 };
 
@@ -55,6 +58,7 @@ class RecvLink {
     virtual void consume(ChannelId channel, std::size_t count) = 0;
     /// Copies up to into.size() next bytes, and returns how many.
     virtual Result<std::size_t> receive(ChannelId channel, MutableBytes into) = 0;
+    virtual Status look() { return Status::ok(); }
     virtual void abort(const Status& reason) = 0;
 };
 

@@ -9,6 +9,20 @@ void Acceptor::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
     refused(TransportKind::kShm, Status::unsupported("regions are not taken here"));
 }
 
+std::string Acceptor::describe(const GroupId&) { return {}; }
+
+void Acceptor::noticed(const LinkRequest&, const Status&) {}
+
+Status Transport::tell(const std::string&, const LinkRequest&, const Secret&, const Status&,
+                       Deadline) {
+    return Status::unsupported(concat("transport ", to_string(kind()), " takes no notices"));
+}
+
+Result<std::string> Transport::inquire(const std::string&, const LinkRequest&, const Secret&,
+                                       Deadline) {
+    return Status::unsupported(concat("transport ", to_string(kind()), " takes no inquiries"));
+}
+
 Result<std::unique_ptr<Region>> Transport::share(const RegionRequest&, const Secret&, Deadline) {
     return Status::unsupported(concat("transport ", to_string(kind()), " shares no memory"));
 }

@@ -57,6 +57,11 @@ class Acceptor {
     /// Memory that request.source, rank 0 of the group, shares with all its ranks.
     /// Refused unless overridden.
     virtual void accepted_region(const LinkRequest& request, std::unique_ptr<Region> region);
+    /// What this process answers a rank of the group that asks how it fares (inquiry.h); empty
+    /// unless overridden. Must not wait for long.
+    virtual std::string describe(const GroupId& group);
+    /// A rank of the group tells why it has left, or what made it leave. Nothing unless overridden.
+    virtual void noticed(const LinkRequest& request, const Status& reason);
     /// A connection that failed its handshake: logged once by the implementation.
     virtual void refused(TransportKind kind, const Status& why) = 0;
 };
@@ -81,6 +86,14 @@ class Transport {
     /// is shared.
     virtual Result<std::unique_ptr<Region>> share(const RegionRequest& request,
                                                   const Secret& secret, Deadline deadline);
+    /// Asks the process at `address` how it fares in a group (Acceptor::describe). Errors are those
+    /// of connect(): kPeerLost where nobody is there or the group is not known, kTimeout where it
+    /// is silent; kUnsupported unless overridden.
+    virtual Result<std::string> inquire(const std::string& address, const LinkRequest& request,
+                                        const Secret& secret, Deadline deadline);
+    /// Tells the process at `address` why this rank has left the group (Acceptor::noticed).
+    virtual Status tell(const std::string& address, const LinkRequest& request,
+                        const Secret& secret, const Status& reason, Deadline deadline);
     /// Readable when accept() has something to do; -1 where nothing needs accepting.
     [[nodiscard]] virtual int accept_fd() const = 0;
     /// Advances incoming connections without blocking: handshakes that are complete become

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import typing
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Mapping
+
 __all__ = [
     "AbortedError",
     "CollectiveTimeoutError",
@@ -25,15 +30,25 @@ class Error(RuntimeError):
     code
         The kind of error, for example ``"peer_lost"``.
     rank
-        The rank to blame, or None.
+        The rank to blame, as numbered in the group, or None.
+    host
+        The machine that this rank runs on; empty when unknown.
+    pid
+        Its process there, or None.
     """
 
     code: str = "internal"
     rank: int | None
+    host: str
+    pid: int | None
 
-    def __init__(self, message: str, rank: int | None = None) -> None:
+    def __init__(
+        self, message: str, rank: int | None = None, host: str = "", pid: int | None = None
+    ) -> None:
         super().__init__(message)
         self.rank = rank
+        self.host = host
+        self.pid = pid
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -106,6 +121,18 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
-def error_of(code: str, message: str, rank: int) -> Error:
-    """Return the exception for a status of the C++ library; a negative rank blames nobody."""
-    return _CLASSES.get(code, InternalError)(message, None if rank < 0 else rank)
+def error_of(
+    code: str,
+    message: str,
+    rank: int,
+    host: str = "",
+    pid: int = 0,
+    classes: Mapping[str, type[Error]] = _CLASSES,
+) -> Error:
+    """Return the exception for a status of the C++ library.
+
+    A negative rank blames nobody, and a process 0 is not known. Codes that ``classes`` does not
+    have are looked up among those of this module.
+    """
+    made = classes.get(code) or _CLASSES.get(code, InternalError)
+    return made(message, None if rank < 0 else rank, host, pid or None)

@@ -124,11 +124,7 @@ bool Board::outnumbers_cores() const {
 }
 
 void Board::leave(const Status& reason) {
-    Farewell& farewell = segment(self_).farewell;
-    farewell.code = static_cast<std::uint32_t>(reason.code());
-    farewell.peer = reason.peer();
-    farewell.text.fill(0);
-    reason.message().copy(farewell.text.data(), farewell.text.size());
+    segment(self_).farewell = transport::farewell_for(reason);
     enter(State::kGone);
     std::uint32_t none = 0;
     if (reason.code() != StatusCode::kAborted)
@@ -137,17 +133,18 @@ void Board::leave(const Status& reason) {
         if (rank != self_ && awaited_by(rank).load() != 0) region_->ring(rank);
 }
 
-/// Why `rank`, which is gone, has left: what it lost or found to differ is so for all.
 Status Board::farewell_of(Rank rank) const {
-    const Farewell& farewell = segment(rank).farewell;
-    const auto* const end = std::find(farewell.text.begin(), farewell.text.end(), '\0');
-    const std::string text(farewell.text.begin(), end);
-    const auto code = static_cast<StatusCode>(farewell.code);
-    const std::string message = concat("rank ", rank, " has left the group: ", text);
-    if (code == StatusCode::kMismatch) return Status::mismatch(rank, message);
-    const bool blames = code == StatusCode::kPeerLost && farewell.peer >= 0 &&
-                        farewell.peer < ranks_ && farewell.peer != self_;
-    return Status::peer_lost(blames ? farewell.peer : rank, message);
+    return transport::why_gone(segment(rank).farewell,
+                               {.self = self_, .leaver = rank, .ranks = ranks_});
+}
+
+Status Board::look_at_all() const {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (rank == self_) continue;
+        if (segment(rank).progress.state.load() == State::kGone) return farewell_of(rank);
+        PCCL_TRY(region_->look(rank));
+    }
+    return Status::ok();
 }
 
 void Board::announce() {

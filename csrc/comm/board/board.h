@@ -22,6 +22,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
 #include "csrc/sys/host.h"
+#include "csrc/transport/farewell.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::comm {
@@ -73,6 +74,8 @@ class Board {
 
     /// Meets the others, without blocking: false until all are there. kPeerLost names who left.
     Result<bool> open();
+    /// Why a rank of the group is gone; a system call for each.
+    [[nodiscard]] Status look_at_all() const;
     /// Tells the others that this rank has left, and why: those who wait for it end with that, and
     /// after a failure (any reason but kAborted) so do all who wait for anybody.
     void leave(const Status& reason);
@@ -129,16 +132,10 @@ class Board {
         sys::CoreSet cores;
         bool joins_barriers;
     };
-    /// Written once, before the state becomes kGone.
-    struct Farewell {
-        std::uint32_t code;
-        std::int32_t peer;
-        std::array<char, 504> text;
-    };
     struct Segment {
         std::array<Line, 2> lines;
         Progress progress;
-        Farewell farewell;
+        transport::Farewell farewell;  // written once, before the state becomes kGone
     };
     /// The first page of the region.
     struct Front {

@@ -187,7 +187,7 @@ void BoardExecution::end_beat() {
 }
 
 Status BoardExecution::check(Rank source) const {
-    PCCL_TRY(compare(task_.header, board_->header(source, now()), source));
+    PCCL_TRY(compare(task_.header, board_->header(source, now()), {board_->self(), source}));
     if (!is_per_pair(kind())) return Status::ok();
     const std::size_t unit = task_.operands->element_bytes;
     const std::vector<Block>& blocks = task_.operands->outputs;
@@ -196,7 +196,7 @@ Status BoardExecution::check(Rank source) const {
     abi::CollectiveHeader theirs = task_.header;
     ours.count = blocks[index].count;
     theirs.count = board_->piece(source, now(), board_->self()).bytes / unit;
-    return compare(ours, theirs, source);
+    return compare(ours, theirs, {board_->self(), source});
 }
 
 Status BoardExecution::copy_from(Rank giver) const {
@@ -267,18 +267,15 @@ Status BoardExecution::reduce_directly() {
     return Status::ok();
 }
 
-std::string BoardExecution::awaited() const {
-    std::string text;
-    const auto add = [&](Rank peer, const char* what) {
-        text += concat(text.empty() ? "" : ", ", "rank ", peer, what);
-    };
+AwaitedRanks BoardExecution::awaited() const {
+    AwaitedRanks ranks;
     if (stage_ == Stage::kTake) {
         for (std::size_t i = taken_; i < source_count(); ++i)
-            if (!board_->shows_posted(source(i), now())) add(source(i), " (to send)");
+            if (!board_->shows_posted(source(i), now())) ranks.push_back({source(i), true});
     } else if (const Rank reader = board_->awaited(); reader != kNoRank) {
-        add(reader, " (to receive)");
+        ranks.push_back({reader, false});
     }
-    return text.empty() ? "nobody" : text;
+    return ranks;
 }
 
 std::size_t BoardExecution::source_count() const {

@@ -14,6 +14,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/comm/arithmetic/reduction.h"
+#include "csrc/comm/awaited.h"
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/operands.h"
@@ -37,7 +38,7 @@ class BoardExecution {
     /// Everything that this rank has to give is posted, and need not be kept.
     [[nodiscard]] bool is_flushed() const { return stage_ == Stage::kDone; }
     /// The peers it waits for: "rank 2 (to send), rank 3 (to receive)".
-    [[nodiscard]] std::string awaited() const;
+    [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
     enum class Stage : std::uint8_t { kGive, kTake, kLinger, kDone };

@@ -66,15 +66,8 @@ void set_buffers(int fd, const StreamOptions& options) {
 }
 
 void tune_tcp(int fd, const StreamOptions& options) {
-    const auto give_up = options.give_up.count();
-    const auto idle_seconds = std::max<long>(1, give_up / 2000);
-    const auto probe_seconds = std::max<long>(1, give_up / 6000);
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(give_up));
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(idle_seconds));
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(probe_seconds));
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    if (options.give_up.count() > 0) give_up_after(fd, options.give_up);
 }
 
 template <typename Query>
@@ -93,6 +86,16 @@ Status wait_for(const Interest& interest, Deadline deadline, std::string_view wh
 }
 
 }  // namespace
+
+void give_up_after(int fd, std::chrono::milliseconds silence) {
+    const auto idle_seconds = std::max<long>(1, silence.count() / 2000);
+    const auto probe_seconds = std::max<long>(1, silence.count() / 6000);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(idle_seconds));
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(probe_seconds));
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
 
 Result<UniqueFd> make_socket(const Address& address, const StreamOptions& options) {
     UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

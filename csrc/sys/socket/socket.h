@@ -26,9 +26,13 @@ namespace pccl::sys {
 struct StreamOptions {
     /// Wished for in each direction; 0 leaves the system's own tuning. The system may grant less.
     std::size_t buffer_bytes = 0;
-    /// A connection whose peer host vanished is given up after this long, idle or not.
+    /// As for give_up_after(); 0: never.
     std::chrono::milliseconds give_up{30'000};
 };
+
+/// The connection breaks once the peer's host has given no sign of life for so long, idle or not.
+/// A peer that does not read what was sent counts as silent too: for sockets that are always read.
+PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 
 /// Listens at `address` (port 0: any free one); `buffer_bytes` holds for the accepted sockets too.
 [[nodiscard]] PCCL_API Result<UniqueFd> listen_on(const Address& address,

@@ -58,7 +58,7 @@ Result<bool> ShmSendLink::flush(ChannelId channel) {
 
 void ShmSendLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
-    wire_->close();
+    wire_->close(reason);
 }
 
 Result<std::size_t> ShmRecvLink::available(ChannelId channel, Cursor& cursor) {
@@ -106,7 +106,7 @@ Result<std::size_t> ShmRecvLink::receive(ChannelId channel, MutableBytes into) {
 
 void ShmRecvLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
-    wire_->close();
+    wire_->close(reason);
 }
 
 }  // namespace pccl::transport::shm

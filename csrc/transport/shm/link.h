@@ -20,6 +20,7 @@ class ShmSendLink final : public SendLink {
     [[nodiscard]] std::size_t capacity(ChannelId) const override { return rings_->bytes(); }
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
+    Status look() override { return wire_->look(); }
     void abort(const Status& reason) override;
 
    private:
@@ -46,6 +47,7 @@ class ShmRecvLink final : public RecvLink {
     Result<Bytes> peek(ChannelId channel) override;
     void consume(ChannelId channel, std::size_t count) override;
     Result<std::size_t> receive(ChannelId channel, MutableBytes into) override;
+    Status look() override { return wire_->look(); }
     void abort(const Status& reason) override;
 
    private:

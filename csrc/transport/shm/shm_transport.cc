@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/handshake.h"
+#include "csrc/transport/inquiry.h"
 #include "csrc/transport/parcel.h"
 #include "csrc/transport/unix_socket.h"
 
@@ -18,6 +20,7 @@ namespace {
 // "v1;<host>;unix:@<name>"
 constexpr std::string_view kVersion = "v1;";
 constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr std::size_t kNoticeOffset = 8;  // in a purpose, behind its use
 constexpr std::byte kMemory{'M'};
 constexpr std::byte kWelcome{'W'};
 
@@ -33,6 +36,12 @@ Result<ParsedAddress> parse_address(const std::string& text) {
     PCCL_ASSIGN_OR_RETURN(const auto socket,
                           sys::Address::parse(std::string_view(text).substr(end + 1)));
     return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
+}
+
+Status notice_in(const Purpose& purpose) {
+    Notice notice;
+    std::memcpy(&notice, purpose.data() + kNoticeOffset, sizeof notice);
+    return reason_of(notice);
 }
 
 Status blame(const Status& why, Rank peer) { return Status(why.code(), why.message(), peer); }
@@ -97,8 +106,10 @@ Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& addre
     if (!answer.is_ok()) return blame(answer.status(), request.destination);
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(*answer));
     rings->memfd().reset();
-    auto wire =
-        std::make_unique<PeerWire>(request.destination, std::move(socket), std::move(doorbell));
+    auto wire = std::make_unique<PeerWire>(
+        Departure{
+            .self = request.source, .leaver = request.destination, .ranks = request.group_size},
+        std::move(socket), std::move(doorbell));
     return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings), std::move(wire)));
 }
 
@@ -119,8 +130,34 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
     return region;
 }
 
+Result<std::string> ShmTransport::inquire(const std::string& address, const LinkRequest& request,
+                                          const Secret& secret, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+    Introduction introduction{.request = request};
+    introduction.purpose[0] = static_cast<std::uint8_t>(Use::kInquiry);
+    return transport::inquire({.address = peer.socket, .secret = secret, .stream = {}},
+                              introduction, deadline);
+}
+
+Status ShmTransport::tell(const std::string& address, const LinkRequest& request,
+                          const Secret& secret, const Status& reason, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+    Introduction introduction{.request = request};
+    introduction.purpose[0] = static_cast<std::uint8_t>(Use::kNotice);
+    const Notice notice = notice_of(reason);
+    std::memcpy(introduction.purpose.data() + kNoticeOffset, &notice, sizeof notice);
+    return connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
+                                 {&introduction, 1}, deadline)
+        .status();
+}
+
 void ShmTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
+        const auto use = static_cast<Use>(introduction.purpose[0]);
+        if (use == Use::kInquiry)
+            return answer(socket.get(), acceptor.describe(introduction.request.group));
+        if (use == Use::kNotice)
+            return acceptor.noticed(introduction.request, notice_in(introduction.purpose));
         if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
             return acceptor.refused(kind(), watched);
         arrivals_.push_back({std::move(socket), introduction.request,
@@ -180,8 +217,10 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
                           sys::send_descriptors(arrival.socket.get(), kWelcome, waiter_.handles()));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
-    auto wire = std::make_unique<PeerWire>(arrival.request.source, std::move(arrival.socket),
-                                           std::move(doorbell));
+    auto wire = std::make_unique<PeerWire>(Departure{.self = arrival.request.destination,
+                                                     .leaver = arrival.request.source,
+                                                     .ranks = arrival.request.group_size},
+                                           std::move(arrival.socket), std::move(doorbell));
     return std::unique_ptr<RecvLink>(new ShmRecvLink(std::move(rings), std::move(wire)));
 }
 

@@ -36,12 +36,16 @@ class PCCL_API ShmTransport final : public Transport {
                                               Deadline deadline) override;
     Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
                                           Deadline deadline) override;
+    Result<std::string> inquire(const std::string& address, const LinkRequest& request,
+                                const Secret& secret, Deadline deadline) override;
+    Status tell(const std::string& address, const LinkRequest& request, const Secret& secret,
+                const Status& reason, Deadline deadline) override;
     [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
     void accept(Acceptor& acceptor) override;
 
    private:
     /// What a connection is for: travels as the first byte of its purpose.
-    enum class Use : std::uint8_t { kLink = 0, kRegion = 1 };
+    enum class Use : std::uint8_t { kLink = 0, kRegion = 1, kInquiry = 2, kNotice = 3 };
 
     /// A proven connection whose memory has not arrived yet.
     struct Arrival {

@@ -1,9 +1,6 @@
 #include "csrc/transport/shm/wire.h"
 
-#include <array>
-
 #include "csrc/base/text.h"
-#include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -22,15 +19,10 @@ Status PeerWire::look_idle() {
     return look();
 }
 
-Status PeerWire::look() const {
-    std::array<std::byte, 1> unexpected;
-    if (!sys::receive_some(socket_.get(), unexpected).is_ok())
-        return Status::peer_lost(peer_, concat("rank ", peer_, " closed its connection"));
-    if (doorbell_->owner_has_exited())
-        return Status::peer_lost(peer_, concat("the process of rank ", peer_, " has ended"));
-    return Status::ok();
+Status PeerWire::look() {
+    PCCL_TRY(farewell_.listen(socket_.get()));
+    if (!doorbell_->owner_has_exited()) return Status::ok();
+    return Status::peer_lost(peer(), concat("the process of rank ", peer(), " has ended"));
 }
-
-void PeerWire::close() { sys::shut_down(socket_.get()); }
 
 }  // namespace pccl::transport::shm

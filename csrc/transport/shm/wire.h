@@ -1,5 +1,5 @@
 // The peer's side of a shared-memory link, apart from the rings: its doorbell, and the unix socket
-// that tells when it has left.
+// that tells when and why it has left.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/transport/doorbell.h"
+#include "csrc/transport/farewell.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::transport::shm {
@@ -14,23 +15,23 @@ namespace pccl::transport::shm {
 class PeerWire {
    public:
     /// `socket` is connected and non-blocking.
-    PeerWire(Rank peer, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell)
-        : peer_(peer), socket_(std::move(socket)), doorbell_(std::move(doorbell)) {}
+    PeerWire(const Departure& departure, UniqueFd socket, std::unique_ptr<RemoteDoorbell> doorbell)
+        : farewell_(departure), socket_(std::move(socket)), doorbell_(std::move(doorbell)) {}
 
     /// Tells the peer that its counters moved.
     void ring() { doorbell_->ring(); }
-    /// To be called when there was nothing to do; looks at the peer now and then. kPeerLost when it
-    /// has closed the socket, or its process has ended (a fork of it may hold the socket open).
+    /// To be called when there was nothing to do; looks at the peer now and then. When it has left:
+    /// what it said (why_gone), or kPeerLost when it said nothing or its process has ended (a fork
+    /// of it may hold the socket open).
     Status look_idle();
+    Status look();  // now
     void reset_idle() { idle_ = 0; }
-    /// Ends the connection: the peer's look_idle() fails soon.
-    void close();
-    [[nodiscard]] Rank peer() const { return peer_; }
+    /// Ends the connection: the peer's look_idle() fails soon, with `reason`.
+    void close(const Status& reason) { say_farewell(socket_.get(), reason); }
+    [[nodiscard]] Rank peer() const { return farewell_.departure().leaver; }
 
    private:
-    [[nodiscard]] Status look() const;
-
-    const Rank peer_;
+    FarewellListener farewell_;
     UniqueFd socket_;
     std::unique_ptr<RemoteDoorbell> doorbell_;
     int idle_ = 0;

@@ -77,14 +77,16 @@ std::size_t StripedReader::read(MutableBytes into) {
 }
 
 TcpRecvLink::TcpRecvLink(LinkParts parts)
-    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)) {
+    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) readers_.emplace_back(std::move(stripes));
 }
 
 Result<Bytes> TcpRecvLink::peek(ChannelId channel) {
     if (status_.is_set()) return status_.get();
     auto here = readers_[static_cast<std::size_t>(channel)].peek();
-    return here.is_ok() ? here : fail(here.status());
+    if (here.is_ok() && !here->empty()) return here;
+    PCCL_TRY(here.is_ok() ? watch_.look_idle() : fail(here.status()));
+    return Bytes();
 }
 
 void TcpRecvLink::consume(ChannelId channel, std::size_t count) {
@@ -94,16 +96,19 @@ void TcpRecvLink::consume(ChannelId channel, std::size_t count) {
 Result<std::size_t> TcpRecvLink::receive(ChannelId channel, MutableBytes into) {
     if (status_.is_set()) return status_.get();
     auto received = readers_[static_cast<std::size_t>(channel)].receive(into);
-    return received.is_ok() ? received : fail(received.status());
+    if (received.is_ok() && (*received > 0 || into.empty())) return received;
+    PCCL_TRY(received.is_ok() ? watch_.look_idle() : fail(received.status()));
+    return std::size_t{0};
 }
 
 Status TcpRecvLink::fail(const Status& fault) {
     // Sticks to the channel, not to the link: the other channel may still hold bytes that arrived.
-    return Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message()));
+    return watch_.explain(Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message())));
 }
 
 void TcpRecvLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
+    watch_.close(reason);
     for (const StripedReader& reader : readers_)
         for (const WatchedSocket& socket : reader.stripes().sockets()) sys::shut_down(socket.fd());
 }

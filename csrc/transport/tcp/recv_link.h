@@ -8,6 +8,7 @@
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/watch.h"
 
 namespace pccl::transport::tcp {
 
@@ -51,14 +52,17 @@ class TcpRecvLink final : public RecvLink {
     Result<Bytes> peek(ChannelId channel) override;
     void consume(ChannelId channel, std::size_t count) override;
     Result<std::size_t> receive(ChannelId channel, MutableBytes into) override;
+    Status look() override { return watch_.look(); }
     void abort(const Status& reason) override;
 
    private:
+    /// Why the peer is gone, once that is known.
     Status fail(const Status& fault);
 
     const Rank peer_;
     const std::string peer_name_;
     std::vector<StripedReader> readers_;
+    PeerWatch watch_;
     StickyStatus status_;
 };
 

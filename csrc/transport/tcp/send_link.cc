@@ -28,7 +28,7 @@ std::size_t striped_capacity(const Stripes& stripes) {
 }  // namespace
 
 TcpSendLink::TcpSendLink(LinkParts parts)
-    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)) {
+    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) {
         outlets_.push_back({std::move(stripes), {}});
         outlets_.back().held.reserve(kMostHeld);
@@ -69,13 +69,14 @@ Result<std::size_t> TcpSendLink::push(Outlet& outlet, Bytes bytes) {
         const int fd = outlet.stripes.current();
         const auto taken = sys::send_some(fd, held.iov_len > 0 ? pieces : pieces.subspan(1));
         // What was taken before the fault counts; the next call finds the fault again.
-        if (!taken.is_ok() && sent > 0) break;
-        if (!taken.is_ok()) return fail(taken.status());
+        if (!taken.is_ok() && sent == 0) PCCL_TRY(fail(taken.status()));
+        if (!taken.is_ok()) break;
         const std::size_t of_held = std::min(taken.value(), held.iov_len);
         held_sent += of_held;
         sent += taken.value() - of_held;
         outlet.stripes.advance(taken.value());
-        if (taken.value() == 0 && sent == 0) PCCL_TRY(check_peer(fd));
+        // A peer that left without reading leaves a window that stays shut: the kernel waits on.
+        if (taken.value() == 0 && sent == 0) PCCL_TRY(fail_if_left());
         if (taken.value() < held.iov_len + fresh.iov_len) break;
     }
     outlet.held.erase(outlet.held.begin(),
@@ -83,18 +84,20 @@ Result<std::size_t> TcpSendLink::push(Outlet& outlet, Bytes bytes) {
     return sent;
 }
 
-Status TcpSendLink::check_peer(int fd) {
-    // A peer that closed without reading leaves a window that stays shut: the kernel would wait on.
-    if (!sys::peer_has_closed(fd)) return Status::ok();
-    return fail(Status::peer_lost(kNoRank, "the connection was closed"));
+Status TcpSendLink::fail_if_left() {
+    const Status left = watch_.look_idle();
+    return left.is_ok() ? left : status_.set(left);
 }
 
 Status TcpSendLink::fail(const Status& fault) {
-    return status_.set(Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message())));
+    const Status why =
+        watch_.explain(Status::peer_lost(peer_, concat(peer_name_, ": ", fault.message())));
+    return why.is_ok() ? why : status_.set(why);
 }
 
 void TcpSendLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
+    watch_.close(reason);
     for (const Outlet& outlet : outlets_)
         for (const WatchedSocket& socket : outlet.stripes.sockets()) sys::shut_down(socket.fd());
 }

@@ -7,6 +7,7 @@
 #include "csrc/transport/link.h"
 #include "csrc/transport/sticky_status.h"
 #include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/watch.h"
 
 namespace pccl::transport::tcp {
 
@@ -20,6 +21,7 @@ class TcpSendLink final : public SendLink {
     [[nodiscard]] std::size_t capacity(ChannelId channel) const override;
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
+    Status look() override { return watch_.look(); }
     void abort(const Status& reason) override;
 
    private:
@@ -29,13 +31,14 @@ class TcpSendLink final : public SendLink {
         std::vector<std::byte> held;
     };
     Result<std::size_t> push(Outlet& outlet, Bytes bytes);
-    /// The kernel took nothing: because it is full, or because the peer has left.
-    Status check_peer(int fd);
+    Status fail_if_left();
+    /// Why the peer is gone, once that is known.
     Status fail(const Status& fault);
 
     const Rank peer_;
     const std::string peer_name_;
     std::vector<Outlet> outlets_;
+    PeerWatch watch_;
     StickyStatus status_;
 };
 

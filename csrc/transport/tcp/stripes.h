@@ -5,7 +5,6 @@
 // windows, queues and cores of the kernel.
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -58,13 +57,6 @@ class Stripes {
     std::size_t block_;
     std::size_t index_ = 0;
     std::size_t left_;
-};
-
-/// What both ends of a link are made of.
-struct LinkParts {
-    Rank peer = kNoRank;
-    std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
-    std::vector<Stripes> channels;
 };
 
 }  // namespace pccl::transport::tcp

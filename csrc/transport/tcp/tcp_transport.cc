@@ -7,6 +7,7 @@
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/interfaces.h"
+#include "csrc/transport/inquiry.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 
@@ -62,18 +63,41 @@ Status TcpTransport::reaches(const std::string& address) const {
 Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& address,
                                                         const LinkRequest& request,
                                                         const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const PublishedAddress peer, PublishedAddress::parse(address));
-    const sys::Address& there = peer.address;
-    const DialArgs args{
-        .address = there.is_link_local() ? there.with_scope(interface_index_) : there,
-        .secret = secret,
-        .stream = options_.stream};
+    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
     PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request));
     PCCL_ASSIGN_OR_RETURN(auto sockets, connect_authenticated(args, introduced, deadline));
-    std::string name = name_of(request.destination, sockets[0].get());
-    PCCL_ASSIGN_OR_RETURN(auto channels, make_channels(std::move(sockets), options_.block_bytes));
-    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(
-        LinkParts{request.destination, std::move(name), std::move(channels)}));
+    const Departure departure{
+        .self = request.source, .leaver = request.destination, .ranks = request.group_size};
+    PCCL_ASSIGN_OR_RETURN(auto parts,
+                          make_parts(departure, std::move(sockets), options_.block_bytes));
+    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
+}
+
+Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secret& secret) const {
+    PCCL_ASSIGN_OR_RETURN(const PublishedAddress peer, PublishedAddress::parse(address));
+    const sys::Address& there = peer.address;
+    return DialArgs{.address = there.is_link_local() ? there.with_scope(interface_index_) : there,
+                    .secret = secret,
+                    .stream = options_.stream};
+}
+
+Result<std::string> TcpTransport::inquire(const std::string& address, const LinkRequest& request,
+                                          const Secret& secret, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
+    const SocketPurpose purpose{
+        .link = {}, .use = SocketPurpose::Use::kInquiry, .block_bytes = SocketPurpose::kLeastBlock};
+    return transport::inquire(args, {.request = request, .purpose = purpose.encode()}, deadline);
+}
+
+Status TcpTransport::tell(const std::string& address, const LinkRequest& request,
+                          const Secret& secret, const Status& reason, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
+    const SocketPurpose purpose{.link = {},
+                                .use = SocketPurpose::Use::kNotice,
+                                .block_bytes = SocketPurpose::kLeastBlock,
+                                .notice = notice_of(reason)};
+    const Introduction introduction{.request = request, .purpose = purpose.encode()};
+    return connect_authenticated(args, {&introduction, 1}, deadline).status();
 }
 
 Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request) const {
@@ -81,28 +105,30 @@ Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest&
                           .block_bytes = static_cast<std::uint32_t>(options_.block_bytes)};
     PCCL_TRY(sys::fill_random(purpose.link));
     std::vector<Introduction> introduced;
-    for (; purpose.index <= purpose.data_sockets; ++purpose.index)
+    for (; purpose.index < purpose.sockets(); ++purpose.index)
         introduced.push_back({.request = request, .purpose = purpose.encode()});
     return introduced;
 }
 
-/// `sockets` in the order of SocketPurpose::index.
-Result<std::vector<Stripes>> TcpTransport::make_channels(std::vector<UniqueFd> sockets,
-                                                         std::size_t block) const {
+Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
+                                           std::vector<UniqueFd> sockets, std::size_t block) const {
+    std::string name = name_of(departure.leaver, sockets.front().get());
+    sys::give_up_after(sockets.back().get(), options_.peer_timeout);
     std::vector<WatchedSocket> watched;
     for (UniqueFd& socket : sockets) {
         watched.emplace_back(std::move(socket), waiter_);
         PCCL_TRY(watched.back().watch());
     }
+    PeerWatch watch(departure, std::move(watched.back()));
     std::vector<WatchedSocket> message;
     message.push_back(std::move(watched.front()));
     std::vector<WatchedSocket> collective(std::make_move_iterator(watched.begin() + 1),
-                                          std::make_move_iterator(watched.end()));
+                                          std::make_move_iterator(watched.end() - 1));
     static_assert(kCollectiveChannel == 0 && kMessageChannel == 1 && kChannels == 2);
     std::vector<Stripes> channels;
     channels.emplace_back(std::move(collective), block);
     channels.emplace_back(std::move(message), block);
-    return channels;
+    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch)};
 }
 
 void TcpTransport::accept(Acceptor& acceptor) {
@@ -117,14 +143,22 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
                              Acceptor& acceptor) {
     const LinkRequest& request = introduction.request;
     PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose, SocketPurpose::decode(introduction.purpose));
+    if (purpose.use == SocketPurpose::Use::kInquiry) {
+        answer(socket.get(), acceptor.describe(request.group));
+        return Status::ok();
+    }
+    if (purpose.use == SocketPurpose::Use::kNotice) {
+        acceptor.noticed(request, reason_of(purpose.notice));
+        return Status::ok();
+    }
     const LinkKey key{request.group, purpose.link};
     auto found = assemblies_.find(key);
     if (found == assemblies_.end()) {
         Assembly fresh{.request = request,
                        .purpose = purpose,
                        .deadline = Deadline::after(kAssemblyPatience),
-                       .sockets = std::vector<UniqueFd>(purpose.data_sockets + 1),
-                       .missing = purpose.data_sockets + 1};
+                       .sockets = std::vector<UniqueFd>(purpose.sockets()),
+                       .missing = purpose.sockets()};
         found = assemblies_.emplace(key, std::move(fresh)).first;
     }
     Assembly& assembly = found->second;
@@ -137,11 +171,11 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
     if (--assembly.missing > 0) return Status::ok();
     Assembly whole = std::move(assembly);
     assemblies_.erase(found);
-    std::string name = name_of(request.source, whole.sockets[0].get());
-    PCCL_ASSIGN_OR_RETURN(auto channels,
-                          make_channels(std::move(whole.sockets), whole.purpose.block_bytes));
-    acceptor.accepted(whole.request, std::make_unique<TcpRecvLink>(LinkParts{
-                                         request.source, std::move(name), std::move(channels)}));
+    const Departure departure{
+        .self = request.destination, .leaver = request.source, .ranks = request.group_size};
+    PCCL_ASSIGN_OR_RETURN(
+        auto parts, make_parts(departure, std::move(whole.sockets), whole.purpose.block_bytes));
+    acceptor.accepted(whole.request, std::make_unique<TcpRecvLink>(std::move(parts)));
     return Status::ok();
 }
 

@@ -1,9 +1,9 @@
 // Sockets between hosts.
 //
-// A link is one connection for the message channel and several for the collective channel, over
-// which its stream is striped (stripes.h). The kernel's buffers are the link's buffers: nothing of
-// ours must run for the promised capacity to be taken. Peers that vanish are noticed by keep-alive
-// and TCP_USER_TIMEOUT.
+// A link is one connection for the message channel, several for the collective channel, over which
+// its stream is striped (stripes.h), and one that shows whether the peer is there (watch.h). The
+// kernel's buffers are the link's buffers: nothing of ours must run for the promised capacity to be
+// taken. Peers whose host vanishes are noticed by keep-alive and TCP_USER_TIMEOUT.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "csrc/transport/handshake_server.h"
-#include "csrc/transport/tcp/stripes.h"
+#include "csrc/transport/tcp/watch.h"
 #include "csrc/transport/tcp/wire.h"
 #include "csrc/transport/transport.h"
 
@@ -25,7 +25,9 @@ struct TcpOptions {
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
     std::size_t block_bytes = 128 * kKiB;
-    sys::StreamOptions stream{.buffer_bytes = 1 * kMiB};
+    sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
+    /// After so long without a sign of life a host is lost.
+    std::chrono::milliseconds peer_timeout{10'000};
 };
 
 /// connect() may be called from several threads at once; accept() from one.
@@ -40,6 +42,10 @@ class PCCL_API TcpTransport final : public Transport {
     Result<std::unique_ptr<SendLink>> connect(const std::string& address,
                                               const LinkRequest& request, const Secret& secret,
                                               Deadline deadline) override;
+    Result<std::string> inquire(const std::string& address, const LinkRequest& request,
+                                const Secret& secret, Deadline deadline) override;
+    Status tell(const std::string& address, const LinkRequest& request, const Secret& secret,
+                const Status& reason, Deadline deadline) override;
     [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
     void accept(Acceptor& acceptor) override;
 
@@ -58,8 +64,11 @@ class PCCL_API TcpTransport final : public Transport {
         : waiter_(waiter), options_(std::move(options)) {}
     Status start();
     Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
-    Result<std::vector<Stripes>> make_channels(std::vector<UniqueFd> sockets,
-                                               std::size_t block) const;
+    [[nodiscard]] Result<DialArgs> dial_args(const std::string& address,
+                                             const Secret& secret) const;
+    /// `sockets` in the order of SocketPurpose::index.
+    Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,
+                                 std::size_t block) const;
     Status arrived(UniqueFd socket, const Introduction& introduction, Acceptor& acceptor);
     void give_up_incomplete(Acceptor& acceptor);
 

@@ -41,8 +41,8 @@ Result<SocketPurpose> SocketPurpose::decode(const Purpose& bytes) {
     SocketPurpose purpose;
     std::memcpy(&purpose, bytes.data(), sizeof purpose);
     if (purpose.data_sockets >= 1 && purpose.data_sockets <= kMostDataSockets &&
-        purpose.index <= purpose.data_sockets && purpose.block_bytes >= kLeastBlock &&
-        purpose.block_bytes <= kMostBlock) {
+        purpose.index < purpose.sockets() && purpose.use <= Use::kNotice &&
+        purpose.block_bytes >= kLeastBlock && purpose.block_bytes <= kMostBlock) {
         return purpose;
     }
     return Status::invalid_argument("a proven peer describes a socket that cannot be");

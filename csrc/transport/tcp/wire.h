@@ -7,6 +7,7 @@
 #include <string>
 
 #include "csrc/sys/socket/address.h"
+#include "csrc/transport/farewell.h"
 #include "csrc/transport/handshake.h"
 
 namespace pccl::transport::tcp {
@@ -23,14 +24,23 @@ struct PublishedAddress {
 /// Tells the sockets of one link apart, and from those of others.
 struct SocketPurpose {
     using LinkNonce = std::array<std::uint8_t, 16>;
+    enum class Use : std::uint32_t { kLink = 0, kInquiry = 1, kNotice = 2 };
     LinkNonce link{};
-    std::uint32_t index = 0;  // 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel
+    Use use = Use::kLink;
+    /// 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel; the last one is the watch:
+    /// it carries nothing but a farewell, and shows whether the peer's host is there.
+    std::uint32_t index = 0;
     std::uint32_t data_sockets = 1;  // 1 to kMostDataSockets
     std::uint32_t block_bytes = 0;   // kLeastBlock to kMostBlock
+
+    Notice notice{};  // where that is the use
 
     static constexpr std::uint32_t kMostDataSockets = 16;
     static constexpr std::uint32_t kLeastBlock = 1 << 10;
     static constexpr std::uint32_t kMostBlock = 1 << 24;
+
+    /// Of a link.
+    [[nodiscard]] std::uint32_t sockets() const { return data_sockets + 2; }
 
     /// kInvalidArgument when a number is out of its range.
     static Result<SocketPurpose> decode(const Purpose& bytes);

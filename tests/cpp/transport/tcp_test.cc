@@ -109,9 +109,9 @@ TEST(TcpWireTest, RefusesAddressesThatItCannotRead) {
 }
 
 TEST(TcpWireTest, PurposesAreChecked) {
-    EXPECT_TRUE(SocketPurpose::decode(purpose(2).encode()).is_ok());
+    EXPECT_TRUE(SocketPurpose::decode(purpose(3).encode()).is_ok());
     for (const SocketPurpose& wrong :
-         {purpose(3), purpose(0, 0), purpose(0, 17), purpose(1'000'000, 16),
+         {purpose(4), purpose(0, 0), purpose(0, 17), purpose(1'000'000, 16),
           SocketPurpose{.block_bytes = 0}, SocketPurpose{.block_bytes = 1U << 31}})
         EXPECT_FALSE(SocketPurpose::decode(wrong.encode()).is_ok());
 }
@@ -137,7 +137,7 @@ TEST(TcpTransportTest, RefusesUnusableOptions) {
 
 TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
     Host host;
-    auto sockets = host.dial({purpose(0), purpose(1), purpose(2)});
+    auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
     ASSERT_TRUE(sockets.is_ok()) << sockets.status().to_string();
     host.accept_until([&] { return host.links.size() == 1; });
     const std::string a(1024, 'a');
@@ -155,11 +155,13 @@ TEST(TcpTransportTest, LinksThatArriveMixedUpAreToldApart) {
     Host host;
     SocketPurpose other = purpose(0, 1);
     other.link = {8};
-    auto first = host.dial({purpose(2), purpose(0)});
+    SocketPurpose watch = other;
+    watch.index = 2;
+    auto first = host.dial({purpose(2), purpose(0), purpose(3)});
     EXPECT_TRUE(host.links.empty()) << "a link is complete or not there";
     auto second = host.dial({other}, 4);
     other.index = 1;
-    auto second_too = host.dial({other}, 4);
+    auto second_too = host.dial({other, watch}, 4);
     auto first_too = host.dial({purpose(1)});
     host.accept_until([&] { return host.links.size() == 2; });
     EXPECT_EQ(host.requests[0].source, 4);
@@ -181,7 +183,7 @@ TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
     host.accept_until([&] { return host.refusals.size() == 3; });
     EXPECT_TRUE(sys::peer_has_closed((*impossible)[0].get()));
     EXPECT_TRUE(host.links.empty());
-    auto rest = host.dial({purpose(1), purpose(2)});
+    auto rest = host.dial({purpose(1), purpose(2), purpose(3)});
     host.accept_until([&] { return host.links.size() == 1; });
 }
 
@@ -190,7 +192,7 @@ TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
     const auto address = PublishedAddress::parse(host.transport->address())->address;
     const auto visitor = sys::connect_to(address, patience());
     ASSERT_TRUE(sys::send_all(visitor->get(), std::vector<std::byte>(100'000), patience()).is_ok());
-    auto sockets = host.dial({purpose(0), purpose(1), purpose(2)});
+    auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
     EXPECT_TRUE(sockets.is_ok());
     host.accept_until([&] { return host.links.size() == 1 && host.refusals.size() == 1; });
 }

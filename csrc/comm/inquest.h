@@ -1,0 +1,32 @@
+// Who is to blame when an operation does not end: found by asking the ranks that it waits for, then
+// those that these wait for, until one does not answer, has left, or has not come.
+#pragma once
+
+#include <functional>
+
+#include "csrc/comm/awaited.h"
+#include "csrc/comm/situation.h"
+
+namespace pccl::comm {
+
+/// Of an operation of this rank.
+struct Stall {
+    Rank self = 0;
+    int ranks = 1;
+    std::uint64_t sequence = 0;  // of the collective
+    AwaitedRanks awaited{};
+};
+
+/// Asks a rank directly; kPeerLost where it is gone, kTimeout where it is silent.
+using Ask = std::function<Result<Situation>(Rank)>;
+
+/// Why `rank` can no longer take part, by what it answers: its own reason, as it is seen from here,
+/// or that it is gone. ok while it can, and where it is silent.
+[[nodiscard]] PCCL_API Status why_lost(Rank rank, const Result<Situation>& answer, Rank self,
+                                       int ranks);
+
+/// The verdict about an operation whose time is over: kTimeout that names the rank at the bottom of
+/// it, or what made another rank leave. Asks each rank at most once, and at most 16.
+[[nodiscard]] PCCL_API Status find_culprit(const Stall& stall, const Ask& ask);
+
+}  // namespace pccl::comm

@@ -1,0 +1,28 @@
+#include "csrc/transport/tcp/watch.h"
+
+namespace pccl::transport::tcp {
+namespace {
+
+// The clock costs more than an empty look at a socket would, if it did not cost a system call.
+constexpr int kFreeLooks = 64;
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+constexpr Duration kPatience = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Status PeerWatch::look_idle() {
+    if (++idle_ < kFreeLooks) return Status::ok();
+    const TimePoint now = system_clock().now();
+    if (now - looked_ < kBetweenLooks) return Status::ok();
+    looked_ = now;
+    return look();
+}
+
+Status PeerWatch::explain(const Status& fault) {
+    PCCL_TRY(look());
+    const TimePoint now = system_clock().now();
+    if (broken_ == TimePoint{}) broken_ = now;
+    return now - broken_ < kPatience ? Status::ok() : fault;
+}
+
+}  // namespace pccl::transport::tcp

@@ -1,0 +1,47 @@
+// The socket of a link that shows whether the peer is there: it carries nothing but a farewell.
+//
+// Its kernel answers for a host, not for a process: a rank that is stopped, or reads late, is not
+// lost. Streams of data say neither, for a full one looks like a dead one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/transport/farewell.h"
+#include "csrc/transport/tcp/stripes.h"
+
+namespace pccl::transport::tcp {
+
+class PeerWatch {
+   public:
+    PeerWatch(const Departure& departure, WatchedSocket socket)
+        : farewell_(departure), socket_(std::move(socket)) {}
+
+    /// To be called when a stream had nothing to do; looks now and then. Why the peer is gone.
+    Status look_idle();
+    Status look() { return farewell_.listen(socket_.fd()); }  // now
+    /// To be called when a stream has broken: ok until it is known why, which takes a moment when
+    /// the farewell comes later than the end of the stream.
+    Status explain(const Status& fault);
+    /// Ends the link: the peer hears `reason`.
+    void close(const Status& reason) { say_farewell(socket_.fd(), reason); }
+
+   private:
+    FarewellListener farewell_;
+    WatchedSocket socket_;
+    int idle_ = 0;
+    TimePoint looked_{};
+    TimePoint broken_{};
+};
+
+/// What both ends of a link are made of.
+struct LinkParts {
+    Rank peer = kNoRank;
+    std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
+    std::vector<Stripes> channels;
+    PeerWatch watch;
+};
+
+}  // namespace pccl::transport::tcp
