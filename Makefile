@@ -22,6 +22,7 @@ help:
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests under the sanitizers"
+	@echo "make faults         every fault on every transport in every operation (FAULTS=--help)"
 	@echo "make mutants        kill rate of the schedule verifier over small faults"
 	@echo "make topology-table what NCCL's search finds on real machines, and what ours does"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
@@ -85,6 +86,10 @@ bench-all: $(STAMPS)/wheel
 	failed=; for name in $(BENCHMARKS); do \
 	    $(VENV)/python benchmarks/$$name.py || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "slower than a peer, or failed:$$failed"; exit 1; }
+
+.PHONY: faults
+faults: dev
+	$(DEV):tests $(VENV)/python -m faults.matrix $(FAULTS)
 
 .PHONY: mutants
 mutants: dev

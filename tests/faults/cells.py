@@ -1,0 +1,143 @@
+"""The cells of the fault matrix: what goes wrong, over what, during which operation, and what then
+must be seen on every rank that survives.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass
+
+FAULTS = ("kill", "stop", "close", "link_down", "garbage", "half_frame")
+SETTINGS = ("shm", "tcp", "mixed")
+OPERATIONS = (
+    "all_reduce",
+    "all_reduce_16MB",
+    "broadcast",
+    "all_to_all",
+    "barrier",
+    "send_recv",
+    "new_group",
+    "init",
+)
+SIZES = (3, 4)
+
+PEER_TIMEOUT_S = 1.0  # after which a host that sends nothing counts as lost
+GRACE_S = 2.0  # a death is told this long after it, a stall this long after the timeout
+LONGEST_LOOP = 100_000  # operations until a survivor gives up waiting for its error
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: everything that is random in it follows from the seed."""
+
+    fault: str
+    setting: str
+    operation: str
+    ranks: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.fault}/{self.setting}/{self.operation}/{self.ranks}/{self.seed}"
+
+    @staticmethod
+    def parse(text: str) -> Cell:
+        fault, setting, operation, ranks, seed = text.split("/")
+        return Cell(fault, setting, operation, int(ranks), int(seed))
+
+    def _random(self) -> random.Random:
+        return random.Random(str(self))
+
+    @property
+    def victim(self) -> int:
+        """Rank 0 serves the torch store of no test, so any rank may fail."""
+        return self._random().randrange(self.ranks)
+
+    @property
+    def timeout_s(self) -> float:
+        """Of every operation; a link that is cut must show before."""
+        return 4.0 if self.fault == "link_down" else 2.0
+
+    @property
+    def iteration(self) -> int:
+        """How many operations succeed before: with none, ranks have not met yet."""
+        if self.operation == "init":
+            return 0
+        draw = self._random()
+        draw.random()
+        return draw.choice([1, 2, 3, 5] if self.is_damage else [0, 1, 2, 5])
+
+    @property
+    def delay_s(self) -> float | None:
+        """So long after the start of the operation, by another thread; None: instead of it."""
+        draw = self._random()
+        # A rank that leaves the job's group can still make another.
+        leaves_first = self.fault == "close" and self.operation in ("new_group", "init")
+        if self.is_damage or leaves_first or draw.random() < 0.5:
+            return None
+        return draw.uniform(0.0, 0.03)
+
+    @property
+    def is_damage(self) -> bool:
+        return self.fault in ("garbage", "half_frame")
+
+    @property
+    def damages_the_store(self) -> bool:
+        """A rank that is joining has no connection to damage, but publishes where it is."""
+        return self.is_damage and self.operation in ("new_group", "init")
+
+    @property
+    def is_cut_off_early(self) -> bool:
+        """Nothing is connected yet: a peer that is cut off is like one that is stopped."""
+        return self.fault == "link_down" and self.iteration == 0
+
+    @property
+    def is_stall(self) -> bool:
+        return self.fault == "stop"
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """The classes of pccl.errors that a survivor may raise."""
+        if self.is_stall:
+            return ("CollectiveTimeoutError",)
+        if self.operation == "init":
+            # Nobody can know of a death before the rank has joined: then it is missing.
+            return ("PeerLostError", "CollectiveTimeoutError")
+        if self.is_cut_off_early:
+            return ("PeerLostError", "CollectiveTimeoutError")
+        if self.fault == "half_frame" and self.setting == "shm":
+            # On a board half a header lies over a whole one, and the two together look like one.
+            return ("PeerLostError", "MismatchError")
+        return ("PeerLostError",)
+
+    def limit_s(self, error: str) -> float:
+        """From the fault to the error."""
+        if error == "CollectiveTimeoutError" or self.is_cut_off_early:
+            return self.timeout_s + GRACE_S
+        return GRACE_S + (PEER_TIMEOUT_S if self.fault == "link_down" else 0)
+
+
+def cells(seed: int, can_pull_links: bool) -> list[Cell]:
+    """All cells of one round. A link can be pulled only where there is one."""
+    every = itertools.product(FAULTS, SETTINGS, OPERATIONS, SIZES)
+    return [
+        Cell(fault, setting, operation, ranks, seed)
+        for fault, setting, operation, ranks in every
+        if fault != "link_down" or (can_pull_links and setting != "shm")
+    ]
+
+
+def subset(seed: int, can_pull_links: bool, count: int) -> list[Cell]:
+    """So many cells of a round, every fault, setting and operation among them."""
+    everything = cells(seed, can_pull_links)
+    random.Random(seed).shuffle(everything)
+    chosen: list[Cell] = []
+    missing = {*FAULTS, *SETTINGS, *OPERATIONS}
+    missing -= set() if can_pull_links else {"link_down"}
+    for cell in everything:
+        new = missing & {cell.fault, cell.setting, cell.operation}
+        if new:
+            chosen.append(cell)
+            missing -= new
+    rest = [cell for cell in everything if cell not in chosen]
+    return chosen + rest[: max(0, count - len(chosen))]

@@ -1,0 +1,79 @@
+"""Two network namespaces joined by a cable that can be pulled."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTERFACE = "veth0"
+_numbers = itertools.count()
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+def why_no_namespaces() -> str | None:
+    """Return the reason why links cannot be pulled here, or None where they can."""
+    if os.geteuid() != 0:
+        return "making network namespaces needs root"
+    name = f"pccl-try-{os.getpid()}"
+    try:
+        _ip("netns", "add", name)
+        _ip("netns", "delete", name)
+    except (OSError, subprocess.CalledProcessError):
+        return "this machine does not let us make network namespaces"
+    return None
+
+
+@contextlib.contextmanager
+def joined_namespaces() -> Iterator[tuple[str, str]]:
+    """Give the names of two namespaces with `INTERFACE` each; they are removed at the end."""
+    number = next(_numbers)
+    names = tuple(f"pccl-{os.getpid()}-{number}-{end}" for end in "ab")
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            _ip("netns", "add", name)
+            stack.callback(_ip, "netns", "delete", name)
+        pair = ("type", "veth", "peer", "name", INTERFACE, "netns", names[1])
+        _ip("link", "add", INTERFACE, "netns", names[0], *pair)
+        for host, name in enumerate(names, 1):
+            _ip("-n", name, "address", "add", f"10.112.0.{host}/24", "dev", INTERFACE)
+            _ip("-n", name, "link", "set", INTERFACE, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+        for name in names:
+            _await_up(name)
+        yield names[0], names[1]
+
+
+def _await_up(namespace: str) -> None:
+    """The kernel tells of a new link's state up to a second later."""
+    show = ["ip", "-n", namespace, "-o", "link", "show", INTERFACE]
+    for _ in range(500):
+        if "state UP" in subprocess.run(show, check=True, capture_output=True, text=True).stdout:
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"{INTERFACE} in {namespace} did not come up")
+
+
+def pull_link(namespace: str) -> None:
+    """Take the interface of a namespace down: nothing gets in or out any more."""
+    _ip("-n", namespace, "link", "set", INTERFACE, "down")
+
+
+def enter(namespace: str) -> None:
+    """Move this process into a namespace; sockets it has stay where they are."""
+    clone_new_network = 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/run/netns", namespace).open() as handle:
+        if libc.setns(handle.fileno(), clone_new_network) != 0:
+            raise OSError(ctypes.get_errno(), "cannot enter the network namespace")

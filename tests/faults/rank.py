@@ -1,0 +1,197 @@
+"""What one rank of a cell does, in a process of its own."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+from faults import damage, network
+from faults.cells import LONGEST_LOOP, Cell
+from faults.operations import OPERATIONS
+from support.launch import die_with_parent
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A rank's place in a cell."""
+
+    cell: str
+    rank: int
+    store_port: int
+    environment: dict[str, str]
+    namespace: str | None
+    stacks: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a survivor saw."""
+
+    error: str  # class in pccl.errors; "" when all went well
+    rank: int | None
+    message: str
+    is_torch_error: bool  # also what programs for torch's backends catch
+    at_s: float  # time.monotonic() of the error
+    left_behind: tuple[str, ...]
+
+
+def run(seat: Seat, pipe: Connection) -> None:
+    die_with_parent()
+    stacks = Path(seat.stacks).open("w")  # noqa: SIM115 (open until the process ends)
+    faulthandler.register(signal.SIGUSR1, stacks)
+    faulthandler.enable(stacks)
+    os.environ.update(seat.environment)
+    torch.set_num_threads(1)
+    cell = Cell.parse(seat.cell)
+    store = dist.TCPStore("127.0.0.1", seat.store_port, is_master=False)
+    if seat.namespace:
+        network.enter(seat.namespace)
+    damage.spare_open_sockets()
+    _meet(store, cell.ranks, seat.rank)
+    if seat.rank == cell.victim:
+        _fail(cell, store, pipe)
+    else:
+        pipe.send(_survive(cell, seat.rank, store))
+
+
+def _meet(store: dist.Store, ranks: int, rank: int) -> None:
+    import pccl
+
+    _ = pccl.Options  # loads the libraries, so that they are not part of any time
+    store.set(f"ready/{rank}", "")
+    store.wait([f"ready/{other}" for other in range(ranks)])
+
+
+def _init(cell: Cell, store: dist.Store, rank: int) -> None:
+    dist.init_process_group(
+        "pccl",
+        store=store,
+        rank=rank,
+        world_size=cell.ranks,
+        timeout=timedelta(seconds=cell.timeout_s),
+    )
+
+
+def _survive(cell: Cell, rank: int, store: dist.Store) -> Outcome:
+    before = _belongings()
+    outcome = _observe(cell, rank, store)
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    left = tuple(sorted(_belongings() - before))
+    return Outcome(**{**vars(outcome), "left_behind": left})
+
+
+def _observe(cell: Cell, rank: int, store: dist.Store) -> Outcome:
+    try:
+        _init(cell, store, rank)
+        for _ in range(LONGEST_LOOP):
+            OPERATIONS[cell.operation](cell)
+    except Exception as error:
+        at = time.monotonic()
+        import pccl
+
+        name = type(error).__name__ if isinstance(error, pccl.Error) else repr(type(error))
+        is_torch_error = isinstance(error, dist.DistBackendError)
+        blamed = getattr(error, "rank", None)
+        return Outcome(name, blamed, str(error), is_torch_error, at, ())
+    return Outcome("", None, "no error", False, time.monotonic(), ())
+
+
+def _belongings() -> set[str]:
+    """Descriptors, threads and shared memory that the library could leave behind."""
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(entry.readlink())
+        except OSError:
+            continue
+        if target.startswith(("socket:", "anon_inode:", "/memfd:")):
+            found.add(f"descriptor {entry.name} ({target.split(':')[0]})")
+    for task in Path("/proc/self/task").iterdir():
+        thread = (task / "comm").read_text().strip()
+        if thread.startswith("pccl"):
+            found.add(f"thread {thread}")
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    found |= {line.split()[-2] for line in maps if "/memfd:pccl" in line}
+    return found
+
+
+def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
+    """Take part, and fail when it is time."""
+    corrupt = CorruptStore(store, cell)
+
+    def fault() -> None:
+        pipe.send(time.monotonic())
+        if cell.fault == "link_down":
+            pipe.recv()  # the parent pulls it
+        elif cell.damages_the_store:
+            corrupt.is_harmless = False
+        else:
+            damage.DAMAGE[cell.fault](cell)
+
+    def fault_now_or_soon() -> None:
+        if cell.delay_s is None:
+            fault()
+        else:
+            threading.Timer(cell.delay_s, fault).start()
+
+    try:
+        if cell.operation == "init" and cell.fault != "link_down":
+            fault_now_or_soon()
+        _init(cell, corrupt if cell.damages_the_store else store, cell.victim)
+        for _ in range(cell.iteration):
+            OPERATIONS[cell.operation](cell)
+        if cell.operation != "init" or cell.fault == "link_down":
+            fault_now_or_soon()
+        for _ in range(LONGEST_LOOP):
+            OPERATIONS[cell.operation](cell)
+    except Exception as error:  # what its own fault does to it is its own affair
+        if os.environ.get("PCCL_TEST_VERBOSE"):
+            print(f"victim of {cell}: {error}", file=sys.stderr)
+    time.sleep(3600)
+
+
+class CorruptStore(dist.Store):
+    """Publishes a damaged endpoint and roster, once told to."""
+
+    def __init__(self, store: dist.Store, cell: Cell) -> None:
+        super().__init__()
+        self._store = store
+        self._cell = cell
+        self.is_harmless = True
+
+    def set(self, key: str, value: bytes) -> None:
+        is_ours = "pccl/endpoint" in key or "pccl/roster" in key
+        if is_ours and not self.is_harmless:
+            damaged = os.urandom(len(value))
+            value = damaged if self._cell.fault == "garbage" else value[: len(value) // 2]
+        self._store.set(key, value)
+
+    def get(self, key: str) -> bytes:
+        return self._store.get(key)
+
+    def check(self, keys: list[str]) -> bool:
+        return self._store.check(keys)
+
+    def wait(self, keys: list[str], *timeout: timedelta) -> None:
+        self._store.wait(keys, *timeout)
+
+    def add(self, key: str, value: int) -> int:
+        return self._store.add(key, value)
+
+    def delete_key(self, key: str) -> bool:
+        return self._store.delete_key(key)
