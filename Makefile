@@ -23,6 +23,8 @@ help:
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests under the sanitizers"
 	@echo "make faults         every fault on every transport in every operation (FAULTS=--help)"
+	@echo "make chaos          10,000 seeded runs of all schedules on links that fail (RUNS, SEED)"
+	@echo "make fuzz           every parser of outside bytes, FUZZ_SECONDS each"
 	@echo "make mutants        kill rate of the schedule verifier over small faults"
 	@echo "make topology-table what NCCL's search finds on real machines, and what ours does"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
@@ -90,6 +92,14 @@ bench-all: $(STAMPS)/wheel
 .PHONY: faults
 faults: dev
 	$(DEV):tests $(VENV)/python -m faults.matrix $(FAULTS)
+
+.PHONY: chaos
+chaos: dev
+	build/dev/chaos --runs $(or $(RUNS),10000) --from $(or $(SEED),1)
+
+.PHONY: fuzz
+fuzz:
+	tools/fuzz.sh
 
 .PHONY: mutants
 mutants: dev

@@ -95,6 +95,12 @@ add_executable(
 target_link_libraries(topology_table PRIVATE pccl_topo GTest::gtest)
 target_compile_definitions(topology_table PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
 
+# Faults by seed, as many runs as one likes: build/dev/chaos, make chaos.
+add_executable(
+  chaos ${PROJECT_SOURCE_DIR}/tests/tools/chaos.cc ${PROJECT_SOURCE_DIR}/tests/cpp/comm/chaos.cc
+)
+target_link_libraries(chaos PRIVATE pccl_comm)
+
 # A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
 # it is included first); the others are compiled here, each alone.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)

@@ -32,7 +32,9 @@ class Deadline {
     static Deadline never() { return Deadline(TimePoint::max()); }
     /// A negative or huge timeout means never.
     static Deadline after(Duration timeout, const Clock& clock = system_clock()) {
-        const TimePoint now = clock.now();
+        return from(clock.now(), timeout);
+    }
+    static Deadline from(TimePoint now, Duration timeout) {
         const bool unbounded = timeout < Duration::zero() || timeout > TimePoint::max() - now;
         return unbounded ? never() : Deadline(now + timeout);
     }

@@ -146,6 +146,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("HOME", config.cache_folder);
     if (!config.cache_folder.empty()) config.cache_folder += "/.cache";
     parser.path("XDG_CACHE_HOME", config.cache_folder);
+    parser.path("PCCL_FLIGHT_DIR", config.flight_dir);
     if (const auto sockets = parser.number("PCCL_TCP_SOCKETS", 1, kMostSockets))
         config.tcp_sockets = static_cast<int>(*sockets);
     if (const auto bytes = parser.number("PCCL_SHM_RING_BYTES", kLeastRing, kMostRing, true))

@@ -9,6 +9,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/comm/flight_dump.h"
 
 namespace pccl::bindings {
 
@@ -35,6 +36,9 @@ void set_level(const std::string& name) {
 
 }  // namespace
 
-void bind_base(py::module_& module) { module.def("set_log_level", &set_level, py::arg("level")); }
+void bind_base(py::module_& module) {
+    module.def("set_log_level", &set_level, py::arg("level"));
+    module.def("flight_record_json", [] { return comm::flight_record_json("asked for"); });
+}
 
 }  // namespace pccl::bindings

@@ -34,8 +34,8 @@ class CollectiveOperation final : public Operation {
     /// `collective` is copied; its blocks must stay valid until done.
     void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
                  Membership membership);
-    void begin(std::shared_ptr<Group> group, Deadline deadline) {
-        Operation::begin(std::move(group), deadline);
+    void begin(std::shared_ptr<Group> group, const Issue& issue) {
+        Operation::begin(std::move(group), issue);
         started_ = false;
     }
 
@@ -45,6 +45,7 @@ class CollectiveOperation final : public Operation {
     [[nodiscard]] AwaitedRanks awaited() const override;
     /// Of the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return header_.sequence; }
+    [[nodiscard]] const abi::CollectiveHeader& header() const { return header_; }
 
    private:
     [[nodiscard]] bool is_on_board() const { return decision_.plan == nullptr; }

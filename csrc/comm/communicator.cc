@@ -33,6 +33,11 @@ Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options)
     return endpoint;
 }
 
+CommunicatorOptions without_runtime(CommunicatorOptions options) {
+    options.runtime.reset();
+    return options;
+}
+
 Status check(const CommunicatorOptions& options) {
     if (options.size < 1)
         return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
@@ -93,7 +98,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
 }
 
 Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group)
-    : runtime_(options.runtime),
+    : options_(without_runtime(options)),
+      runtime_(options.runtime),
       group_(std::move(group)),
       memory_({.rank = options.rank, .size = options.size, .store = options.store}) {}
 

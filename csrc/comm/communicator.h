@@ -59,6 +59,11 @@ struct CommunicatorOptions {
     InterruptCheck interrupted{};
 };
 
+struct ShrinkOptions {
+    std::string name = {};                                  // empty: "<name>:shrunk"
+    std::optional<std::chrono::milliseconds> timeout = {};  // of operations; empty: as before
+};
+
 class PCCL_API Communicator {
    public:
     static Result<std::shared_ptr<Communicator>> create(CommunicatorOptions options);
@@ -112,6 +117,12 @@ class PCCL_API Communicator {
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
 
+    /// A new communicator of the ranks that are not `excluded`, in the same order, whether this one
+    /// still works or not. All of them must call it with the same ranks, within a minute (or the
+    /// timeout, if that is shorter): kTimeout names a rank that does not. Needs no store.
+    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(std::span<const Rank> excluded,
+                                                               const ShrinkOptions& wanted) const;
+
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.
     void abort(const Status& reason);
@@ -125,6 +136,7 @@ class PCCL_API Communicator {
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);
 
+    const CommunicatorOptions options_;  // its runtime apart
     std::shared_ptr<Runtime> runtime_;
     std::shared_ptr<Group> group_;
     MemoryContext memory_;

@@ -72,7 +72,7 @@ class ConnectionContext final : public LinkTable {
 
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
-    [[nodiscard]] const transport::GroupId& group() const { return identity_.group; }
+    [[nodiscard]] const GroupIdentity& identity() const { return identity_; }
 
    private:
     using Key = std::pair<Rank, ChannelId>;

@@ -37,6 +37,10 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
       timeout_(options.timeout),
       global_ranks_(options.global_ranks),
       interrupted_(options.interrupted),
+      flight_group_(flight_recorder().add_group({.name = options.name,
+                                                 .rank = options.rank,
+                                                 .size = options.size,
+                                                 .global_ranks = options.global_ranks})),
       connections_(runtime, identity,
                    {.rank = options.rank,
                     .size = options.size,
@@ -53,16 +57,33 @@ Status Group::register_remote_infos(const Roster& roster, Deadline deadline) {
     return Status::ok();
 }
 
-Deadline Group::deadline(OptionalTimeout timeout) const {
-    return Deadline::after(timeout.value_or(timeout_.load(std::memory_order_relaxed)))
+Deadline Group::deadline(TimePoint now, OptionalTimeout timeout) const {
+    return Deadline::from(now, timeout.value_or(timeout_.load(std::memory_order_relaxed)))
         .unless(aborted_);
+}
+
+Issue Group::issue(const CollectiveOperation& operation, OptionalTimeout timeout) const {
+    const TimePoint now = system_clock().now();
+    return {.at = now,
+            .deadline = deadline(now, timeout),
+            .ticket = flight_recorder().begin(flight_group_, operation.header(), now)};
+}
+
+Issue Group::issue(const MessageOperation::Envelope& envelope, OptionalTimeout timeout) const {
+    const TimePoint now = system_clock().now();
+    const bool sends = envelope.direction == MessageOperation::Direction::kSend;
+    return {.at = now,
+            .deadline = deadline(now, timeout),
+            .ticket = flight_recorder().begin(
+                flight_group_, sends ? FlightKind::kSend : FlightKind::kReceive,
+                {.peer = envelope.peer, .tag = envelope.tag, .bytes = envelope.bytes}, now)};
 }
 
 Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check(collective));
     std::unique_lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
-    operation->begin(nullptr, deadline(timeout));
+    operation->begin(nullptr, issue(*operation, timeout));
     if (!collectives_.empty() || !try_at_once(*operation)) {
         collectives_.push_back(operation);
         lock.unlock();
@@ -73,6 +94,8 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
             return status;
         }
         lock.lock();
+    } else {
+        operation->finish_unseen();
     }
     spare_ = std::move(operation);
     return Status::ok();
@@ -92,7 +115,7 @@ Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeou
     {
         const std::lock_guard lock(mutex_);
         PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
-        operation->begin(shared_from_this(), deadline(timeout));
+        operation->begin(shared_from_this(), issue(*operation, timeout));
         collectives_.push_back(operation);
     }
     leave_to_background(operation);
@@ -106,7 +129,7 @@ Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout t
         return Status::invalid_argument(
             concat("rank ", envelope.peer, " is not in group ", name_, " of ", size_));
     auto message = std::make_shared<MessageOperation>(envelope);
-    message->begin(shared_from_this(), deadline(timeout));
+    message->begin(shared_from_this(), issue(envelope, timeout));
     {
         const std::lock_guard lock(mutex_);
         if (runtime_.is_forked()) return forked();

@@ -53,6 +53,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Status health() const;
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
+    [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const {
+        return connections_.ask(peer, deadline);
+    }
     /// How this rank fares.
     [[nodiscard]] Situation situation() const;
     /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
@@ -72,7 +75,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Rank rank() const { return rank_; }
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] const std::string& name() const { return name_; }
-    [[nodiscard]] const transport::GroupId& id() const { return connections_.group(); }
+    [[nodiscard]] const transport::GroupId& id() const { return identity().group; }
+    [[nodiscard]] const GroupIdentity& identity() const { return connections_.identity(); }
+    [[nodiscard]] const Endpoint& endpoint(Rank peer) const { return connections_.endpoint(peer); }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
@@ -81,7 +86,10 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     using OperationPtr = std::shared_ptr<Operation>;
 
     [[nodiscard]] Status check(const Collective& collective) const;
-    [[nodiscard]] Deadline deadline(OptionalTimeout timeout) const;
+    [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
+    [[nodiscard]] Issue issue(const CollectiveOperation& operation, OptionalTimeout timeout) const;
+    [[nodiscard]] Issue issue(const MessageOperation::Envelope& envelope,
+                              OptionalTimeout timeout) const;
     std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
 
@@ -118,6 +126,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     const std::vector<std::uint64_t> global_ranks_;  // of the members, in the whole job
     const InterruptCheck interrupted_;
+    const std::uint32_t flight_group_;
     std::atomic<bool> aborted_{false};    // ends what waits with the lock held
     std::atomic<bool> inquiring_{false};  // some thread asks other ranks
     std::atomic<TimePoint> looked_around_{};
@@ -126,6 +135,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     mutable std::mutex mutex_;
     std::vector<Rank> to_tell_;  // once broken_
+    bool is_recorded_ = false;   // the flight record is written
     Status broken_;
     Status cause_;  // of that, as others are told
     ConnectionContext connections_;

@@ -1,8 +1,10 @@
 // What a group does while nothing moves: it asks other ranks, and answers them.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/comm/flight_dump.h"
 #include "csrc/comm/group.h"
 
 namespace pccl::comm {
@@ -100,11 +102,15 @@ void Group::hear(Rank from, const Status& reason) {
 void Group::tell_the_others() {
     std::vector<Rank> ranks;
     Status reason;
+    std::string text;
     {
         const std::lock_guard lock(mutex_);
         ranks.swap(to_tell_);
         reason = cause_;
+        const bool is_failure = cause_.code() != StatusCode::kAborted;
+        if (is_failure && !std::exchange(is_recorded_, true)) text = broken_.to_string();
     }
+    if (!text.empty()) dump_flight_record(text);
     const Deadline deadline = Deadline::after(kTelling);
     for (const Rank rank : ranks) {
         if (deadline.passed()) return;

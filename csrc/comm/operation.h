@@ -14,11 +14,19 @@
 #include "csrc/base/status.h"
 #include "csrc/comm/awaited.h"
 #include "csrc/comm/event.h"
+#include "csrc/comm/flight_recorder.h"
 #include "csrc/comm/link_table.h"
 
 namespace pccl::comm {
 
 class Group;
+
+/// How an operation enters the world.
+struct Issue {
+    TimePoint at;
+    Deadline deadline = Deadline::never();
+    FlightRecorder::Ticket ticket = 0;
+};
 
 class Operation {
    public:
@@ -36,6 +44,8 @@ class Operation {
     [[nodiscard]] Deadline deadline() const { return deadline_; }
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);
+    /// For one that has succeeded with nobody to tell.
+    void finish_unseen() { flight_recorder().finished(ticket_, {}, system_clock().now()); }
 
     // From any thread:
 
@@ -55,7 +65,7 @@ class Operation {
    protected:
     /// Makes the object ready for a new run. `group` is null for operations that no event speaks
     /// of; these take no times.
-    void begin(std::shared_ptr<Group> group, Deadline deadline);
+    void begin(std::shared_ptr<Group> group, const Issue& issue);
     void mark_started();
 
    private:
@@ -64,6 +74,7 @@ class Operation {
     Rank source_ = kNoRank;
     Timing timing_;
     Deadline deadline_ = Deadline::never();
+    FlightRecorder::Ticket ticket_ = 0;
     std::shared_ptr<Group> group_;
     std::mutex mutex_;  // guards callbacks_, and finishing against adding
     std::vector<std::function<void(const Status&)>> callbacks_;

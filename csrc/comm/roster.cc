@@ -105,7 +105,8 @@ Result<std::string> fetch(Store& store, const Meeting& meeting) {
     std::string roster;
     PCCL_TRY(in.u32(bytes));
     PCCL_TRY(in.text(roster, kPartBytes));
-    if (bytes > static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) + Tuning::kMostBytes + 8)
+    if (bytes >
+        static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) + Tuning::kMostBytes + 8)
         return Status::invalid_argument(concat("a roster of ", bytes, " bytes is too long"));
     for (std::size_t part = 1; part * kPartBytes < bytes; ++part) {
         PCCL_ASSIGN_OR_RETURN(const std::string next,

@@ -87,6 +87,8 @@ Status Runtime::start() {
     for (const auto& transport : transports_)
         if (transport->accept_fd() >= 0)
             PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
+    flight_signal_ = FlightSignal::install();
+    if (flight_signal_) PCCL_TRY(watch_input(arrivals_.get(), flight_signal_->fd()));
     acceptor_ =
         std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
     return Status::ok();
@@ -136,6 +138,7 @@ void Runtime::accept_until_stopped() {
         epoll_event event{};
         ::epoll_wait(arrivals_.get(), &event, 1, -1);
         for (const auto& transport : transports_) transport->accept(*this);
+        if (flight_signal_) flight_signal_->serve();
     }
 }
 
@@ -243,7 +246,10 @@ void Runtime::accepted_region(const transport::LinkRequest& request,
 }
 
 void Runtime::refused(transport::TransportKind kind, const Status& why) {
-    log(LogLevel::kWarning, "refused a connection over ", to_string(kind), ": ", why.message());
+    // Who leaves by itself did not like our proof: it asks for a group that is not made here yet.
+    const bool left = why.code() == StatusCode::kPeerLost;
+    log(left ? LogLevel::kInfo : LogLevel::kWarning, "refused a connection over ", to_string(kind),
+        ": ", why.message());
 }
 
 }  // namespace pccl::comm

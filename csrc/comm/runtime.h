@@ -16,6 +16,7 @@
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/comm/flight_dump.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
@@ -119,6 +120,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     Transports transports_;
     UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
     UniqueFd stop_;      // eventfd
+    std::unique_ptr<FlightSignal> flight_signal_;
     int owner_forks_ = 0;
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()

@@ -68,6 +68,14 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
     init();
 }
 
+PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+                         c10::intrusive_ptr<PcclOptions> options)
+    : Backend(communicator->rank(), communicator->size()),
+      options_(std::move(options)),
+      communicator_(std::move(communicator)) {
+    init();
+}
+
 PcclBackend::~PcclBackend() {
     const auto released = without_gil();
     gpu_.close();
@@ -122,7 +130,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
         for (Call& call : calls) call.staging().finish();
     }
     work.finish_now(status);
-    throw_unless_ok(request.title, status);
+    if (!status.is_ok()) std::rethrow_exception(work.exception());
 }
 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
@@ -212,6 +220,21 @@ auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
                                                   child_options(ranks, *options));
     last_split_ = std::make_unique<Split>(ranks, options->group_name, child);
     return child;
+}
+
+auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*/,
+                         const c10::intrusive_ptr<Options>& options)
+    -> c10::intrusive_ptr<Backend> {
+    const auto released = without_gil();
+    communicator_->abort(Status::aborted("this group is being shrunk"));
+    const std::vector<Rank> ranks(excluded.begin(), excluded.end());
+    std::vector<int> staying;
+    for (Rank rank = 0; rank < size_; ++rank)
+        if (std::ranges::find(ranks, rank) == ranks.end()) staying.push_back(rank);
+    const auto child = child_options(staying, options ? *options : *options_);
+    auto shrunk = communicator_->shrink(ranks, {.timeout = child->timeout});
+    throw_unless_ok("pccl:shrink", shrunk.status());
+    return c10::make_intrusive<PcclBackend>(std::move(*shrunk), child);
 }
 
 c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int>& ranks,

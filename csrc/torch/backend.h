@@ -36,6 +36,9 @@ class PcclBackend final : public c10d::Backend {
     /// there.
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
+    /// Over a group that exists already.
+    PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+                c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
     PcclBackend& operator=(const PcclBackend&) = delete;
@@ -102,6 +105,11 @@ class PcclBackend final : public c10d::Backend {
     /// for a group that still lives returns it: torch asks once for every device.
     c10::intrusive_ptr<Backend> split(const StorePtr& store, const std::vector<int>& ranks,
                                       const c10::intrusive_ptr<Options>& options) override;
+    bool supportsShrinking() const override { return true; }
+    /// All ranks that stay must call it with the same ranks; operations in flight are aborted.
+    c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
+                                       const c10::intrusive_ptr<Options>& options) override;
+    [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     void setTimeout(std::chrono::milliseconds timeout) override;
     c10d::ErrorType getError() override;
     void abort() override;

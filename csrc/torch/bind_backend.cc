@@ -4,6 +4,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "csrc/torch/backend.h"
@@ -46,6 +47,24 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     return ways;
 }
 
+/// How each rank fares, in their order: code, message, sequence, operation, awaited ranks.
+using Fares = std::tuple<std::string, std::string, std::uint64_t, std::string, std::vector<int>>;
+
+std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds timeout) {
+    std::vector<Fares> all;
+    for (Rank rank = 0; rank < self.communicator().size(); ++rank) {
+        const auto answer = self.communicator().ask(rank, Deadline::after(timeout));
+        const comm::Situation situation = answer.is_ok() ? *answer : comm::Situation{};
+        const Status& status = answer.is_ok() ? situation.broken : answer.status();
+        const char* kind = answer.is_ok()                                    ? "here"
+                           : answer.status().code() == StatusCode::kPeerLost ? "gone"
+                                                                             : "silent";
+        all.emplace_back(kind, status.message(), situation.sequence, situation.operation,
+                         situation.awaited);
+    }
+    return all;
+}
+
 }  // namespace
 
 void bind_options(py::module_& module) {
@@ -79,6 +98,7 @@ void bind_backend(py::module_& module) {
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def("get_error", &PcclBackend::getError)
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
+        .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
         // new_group calls it on ranks outside the group, for any backend that can split.
         .def(

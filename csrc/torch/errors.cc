@@ -1,8 +1,9 @@
 #include "csrc/torch/errors.h"
 
-#include <c10/util/Exception.h>
+#include <torch/csrc/Exceptions.h>
 
 #include <string>
+#include <utility>
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/text.h"
@@ -13,28 +14,25 @@ namespace py = pybind11;
 
 namespace {
 
-/// What an exception of either torch's classes carries besides.
-class CarriesStatus {
+/// What torch turns into the Python class that this names, also where it does not ask translators:
+/// under autograd, for one.
+class StatusError final : public torch::PyTorchError {
    public:
-    CarriesStatus(std::string text, Status status)
-        : text_(std::move(text)), status_(std::move(status)) {}
-    virtual ~CarriesStatus() = default;
-    CarriesStatus(const CarriesStatus&) = default;
-    CarriesStatus& operator=(const CarriesStatus&) = delete;
-    [[nodiscard]] const std::string& text() const { return text_; }
-    [[nodiscard]] const Status& status() const { return status_; }
+    StatusError(std::string text, Status status)
+        : PyTorchError(std::move(text)), status_(std::move(status)) {}
+
+    /// A class whose instances know the rank to blame, though they are made of the text alone.
+    /// Borrowed: Python keeps it.
+    PyObject* python_type() override {
+        const PeerProcess& process = status_.process();
+        return py::module_::import("pccl.torch_errors")
+            .attr("class_of")(std::string(to_string(status_.code())), status_.peer(), process.host,
+                              process.pid)
+            .ptr();
+    }
 
    private:
-    std::string text_;
     Status status_;
-};
-
-template <typename TorchError>
-class StatusError final : public TorchError, public CarriesStatus {
-   public:
-    StatusError(const std::string& text, const Status& status)
-        : TorchError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, text),
-          CarriesStatus(text, status) {}
 };
 
 // torch's own tests look for " Timed out " in whatever a barrier that timed out says.
@@ -43,15 +41,6 @@ std::string text_of(std::string_view operation, const Status& status) {
         return concat(operation, " Timed out (", status.to_string(), ")");
     }
     return concat(operation, " failed: ", status.to_string());
-}
-
-void raise_in_python(const CarriesStatus& error) {
-    const Status& status = error.status();
-    const py::object made =
-        py::module_::import("pccl.torch_errors")
-            .attr("error_of")(std::string(to_string(status.code())), error.text(), status.peer(),
-                              status.process().host, status.process().pid);
-    PyErr_SetObject(py::type::of(made).ptr(), made.ptr());
 }
 
 void throw_what_python_raised() {
@@ -64,15 +53,7 @@ void throw_what_python_raised() {
 
 void throw_status(std::string_view operation, const Status& status) {
     if (status.code() == StatusCode::kAborted) throw_what_python_raised();
-    const std::string text = text_of(operation, status);
-    switch (status.code()) {
-        case StatusCode::kInvalidArgument:
-            throw StatusError<c10::ValueError>(text, status);
-        case StatusCode::kUnsupported:
-            throw StatusError<c10::NotImplementedError>(text, status);
-        default:
-            throw StatusError<c10::DistBackendError>(text, status);
-    }
+    throw StatusError(text_of(operation, status), status);
 }
 
 std::exception_ptr to_exception(std::string_view operation, const Status& status) {
@@ -88,8 +69,8 @@ void register_exception_translator() {
     py::register_exception_translator([](std::exception_ptr error) {
         try {
             if (error) std::rethrow_exception(std::move(error));
-        } catch (const CarriesStatus& known) {
-            raise_in_python(known);
+        } catch (StatusError& known) {
+            PyErr_SetString(known.python_type(), known.what());
         }
     });
 }

@@ -1,11 +1,10 @@
 // Status -> the exceptions that torch's users expect, which are also those of pccl.errors.
 //
 //   kInvalidArgument -> ValueError, kUnsupported -> NotImplementedError (a RuntimeError),
-//   everything else  -> torch.distributed.DistBackendError (a RuntimeError).
+//   everything else  -> torch.distributed.DistBackendError (a RuntimeError);
 //
-// In Python each is of the class in pccl.torch_errors that is that and, for example,
-// pccl.PeerLostError; where an exception does not come through our translator, of torch's class
-// alone. All texts open with the operation, "pccl:all_reduce", and the name of the code.
+// each of a class in pccl.torch_errors that is that and, for example, pccl.PeerLostError. All texts
+// open with the operation, "pccl:all_reduce", and the name of the code.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>

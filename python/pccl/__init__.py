@@ -30,7 +30,8 @@ if typing.TYPE_CHECKING:
     from pccl._core import Communicator, Event, set_log_level
     from pccl._torch import Options
     from pccl.explanation import explain
-    from pccl.torch_backend import monitored_barrier
+    from pccl.flight import flight_record
+    from pccl.torch_backend import PeerHealth, health, monitored_barrier, shrink
 
 __all__ = [
     "AbortedError",
@@ -42,16 +43,20 @@ __all__ = [
     "InvalidArgumentError",
     "MismatchError",
     "Options",
+    "PeerHealth",
     "PeerLostError",
     "ResourceExhaustedError",
     "UnavailableError",
     "UnsupportedError",
     "__version__",
     "explain",
+    "flight_record",
+    "health",
     "monitored_barrier",
     "register",
     "schedule",
     "set_log_level",
+    "shrink",
     "topology",
 ]
 
@@ -62,7 +67,11 @@ _LAZY = {
     "explain": "pccl.explanation",
     "set_log_level": "pccl._core",
     "Options": "pccl._torch",
+    "flight_record": "pccl.flight",
+    "PeerHealth": "pccl.torch_backend",
+    "health": "pccl.torch_backend",
     "monitored_barrier": "pccl.torch_backend",
+    "shrink": "pccl.torch_backend",
 }
 
 

@@ -38,6 +38,9 @@ class _Verdict(TypedDict):
     rounds: int
     bit_identical: bool
 
+def flight_record_json() -> str:
+    """Return what ``pccl.flight_record`` does, as text."""
+
 def set_log_level(
     level: Literal["trace", "debug", "info", "warning", "error", "off"],
 ) -> None:

@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pccl
-from pccl import _build_info
+from pccl import _build_info, flight
 from pccl import bench as benchmark
 from pccl import tune as tuning
 from pccl._version import __version__
@@ -137,6 +138,23 @@ def topo(
     except (ImportError, OSError, ValueError, pccl.Error) as error:
         _complain(str(error))
         raise typer.Exit(2) from None
+
+
+@app.command()
+def debug(
+    files: Annotated[list[Path], typer.Argument(help="Flight records, one of each process.")],
+) -> None:
+    """Say which rank is behind in what, from the flight records of a job that hangs or failed.
+
+    Processes write them to the folder PCCL_FLIGHT_DIR when an operation fails, and on SIGUSR1.
+    """
+    try:
+        records = [record for path in files for record in flight.load(path)]
+    except (OSError, ValueError) as error:
+        _complain(str(error))
+        raise typer.Exit(2) from None
+    for paragraph in flight.explain(records):
+        print(textwrap.fill(paragraph, width=100, subsequent_indent="  "))
 
 
 def _print_rows(job: benchmark.Job) -> list[benchmark.Row]:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import typing
-
-if typing.TYPE_CHECKING:
-    from collections.abc import Mapping
-
 __all__ = [
     "AbortedError",
     "CollectiveTimeoutError",
@@ -18,6 +13,7 @@ __all__ = [
     "ResourceExhaustedError",
     "UnavailableError",
     "UnsupportedError",
+    "class_of",
     "error_of",
 ]
 
@@ -121,18 +117,14 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
-def error_of(
-    code: str,
-    message: str,
-    rank: int,
-    host: str = "",
-    pid: int = 0,
-    classes: Mapping[str, type[Error]] = _CLASSES,
-) -> Error:
+def class_of(code: str) -> type[Error]:
+    """Return the class for a code of the C++ library."""
+    return _CLASSES.get(code, InternalError)
+
+
+def error_of(code: str, message: str, rank: int, host: str = "", pid: int = 0) -> Error:
     """Return the exception for a status of the C++ library.
 
-    A negative rank blames nobody, and a process 0 is not known. Codes that ``classes`` does not
-    have are looked up among those of this module.
+    A negative rank blames nobody, and a process 0 is not known.
     """
-    made = classes.get(code) or _CLASSES.get(code, InternalError)
-    return made(message, None if rank < 0 else rank, host, pid or None)
+    return class_of(code)(message, None if rank < 0 else rank, host, pid or None)

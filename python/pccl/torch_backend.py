@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import typing
 
 import torch.distributed as dist
@@ -9,13 +11,11 @@ import torch.distributed as dist
 from pccl import _register
 
 if typing.TYPE_CHECKING:
-    import datetime
-
     from torch.distributed import ProcessGroup
 
     from pccl._torch import ProcessGroupPCCL
 
-__all__ = ["monitored_barrier"]
+__all__ = ["PeerHealth", "health", "monitored_barrier", "shrink"]
 
 
 def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
@@ -64,3 +64,98 @@ def monitored_barrier(
     if timeout is None:
         timeout = backend.options._timeout
     backend.monitored_barrier(timeout, wait_all_ranks)
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerHealth:
+    """How one rank of a group fares, from itself.
+
+    Attributes
+    ----------
+    rank
+        As numbered in the group.
+    state
+        ``"here"`` when it answered, ``"silent"`` when it did not (it is stopped, or cut off),
+        ``"gone"`` when its process has ended or has left the group.
+    detail
+        Why the group cannot be used there any more, or why it did not answer; else empty.
+    sequence
+        Collectives that it has called in this group.
+    operation
+        The collective that it is in, or empty.
+    waits_for
+        The ranks that this waits for.
+    """
+
+    rank: int
+    state: str
+    detail: str
+    sequence: int
+    operation: str
+    waits_for: tuple[int, ...]
+
+
+def health(
+    group: ProcessGroup | None = None,
+    timeout: datetime.timedelta = datetime.timedelta(seconds=1),
+) -> list[PeerHealth]:
+    """Ask every rank of a group how it fares, now; works whatever its user does.
+
+    Parameters
+    ----------
+    group
+        The process group, or None for the default one. It may be broken, but not destroyed.
+    timeout
+        How long each rank may take to answer.
+
+    Returns
+    -------
+    list of PeerHealth
+        By rank, this one among them.
+
+    Raises
+    ------
+    ValueError
+        ``group`` has no backend "pccl".
+    """
+    answers = require_backend(group, "health").health(timeout)
+    return [
+        PeerHealth(rank, state, detail, sequence, operation, tuple(awaited))
+        for rank, (state, detail, sequence, operation, awaited) in enumerate(answers)
+    ]
+
+
+def shrink(
+    group: ProcessGroup | None = None, ranks_to_exclude: list[int] | None = None
+) -> ProcessGroup:
+    """Go on in the same process with the ranks that are left.
+
+    Every rank that stays must call it, within a minute. Operations in flight are aborted, and the
+    old group is destroyed; where it was the default group, the new one takes its place. It needs
+    nothing of the ranks that are left out, nor a store.
+
+    Parameters
+    ----------
+    group
+        The process group, or None for the default one.
+    ranks_to_exclude
+        Ranks of ``group`` to leave out; None for those that are gone or do not answer. All ranks
+        must find the same.
+
+    Returns
+    -------
+    ProcessGroup
+        The smaller group.
+
+    Raises
+    ------
+    ValueError
+        Nobody is to be left out, or ``group`` has no backend "pccl".
+    pccl.CollectiveTimeoutError
+        A rank that should stay did not call it with the same ranks.
+    """
+    if ranks_to_exclude is None:
+        ranks_to_exclude = [peer.rank for peer in health(group) if peer.state != "here"]
+        if not ranks_to_exclude:
+            raise ValueError("all ranks of this group are here; name those to leave out")
+    return dist.distributed_c10d.shrink_group(ranks_to_exclude, group)

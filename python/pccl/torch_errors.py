@@ -6,6 +6,8 @@ peer. Errors of arguments are those of `pccl.errors` alone, for torch has no cla
 
 from __future__ import annotations
 
+import functools
+
 from torch.distributed import DistBackendError, DistNetworkError
 
 from pccl import errors
@@ -18,7 +20,7 @@ __all__ = [
     "PeerLostError",
     "ResourceExhaustedError",
     "UnavailableError",
-    "error_of",
+    "class_of",
 ]
 
 
@@ -64,6 +66,25 @@ _CLASSES: dict[str, type[errors.Error]] = {
 }
 
 
-def error_of(code: str, message: str, rank: int, host: str, pid: int) -> errors.Error:
-    """Return the exception for a status of the C++ library, as `pccl.errors.error_of` does."""
-    return errors.error_of(code, message, rank, host, pid, classes=_CLASSES)
+@functools.lru_cache(maxsize=4096)
+def class_of(code: str, rank: int, host: str, pid: int) -> type[errors.Error]:
+    """Return a class for a status of the C++ library whose instances are made of a message alone.
+
+    torch makes exceptions from a class and a text: what they know besides must be in the class. A
+    negative rank blames nobody, and a process 0 is not known.
+    """
+    kind = _CLASSES.get(code) or errors.class_of(code)
+    blamed = (None if rank < 0 else rank, host, pid or None)
+
+    def init(self: errors.Error, message: str) -> None:
+        kind.__init__(self, message, *blamed)
+
+    def reduce(self: errors.Error) -> tuple[type[errors.Error], tuple[object, ...]]:
+        return kind, (str(self), *blamed)
+
+    names = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+    }
+    return type(kind.__name__, (kind,), {**names, "__init__": init, "__reduce__": reduce})

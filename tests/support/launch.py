@@ -246,7 +246,8 @@ def _run_rank(pickled_job: bytes, pipe: multiprocessing.connection.Connection) -
     _current_job = job
     stack_dump = Path(job.stack_dump).open("w")  # noqa: SIM115 (open until the process ends)
     faulthandler.enable(stack_dump)
-    faulthandler.register(signal.SIGUSR1, stack_dump)
+    if "PCCL_FLIGHT_DIR" not in job.environment:  # which wants the signal for itself
+        faulthandler.register(signal.SIGUSR1, stack_dump)
     try:
         reply = (True, _call(job))
     except BaseException:

@@ -1,0 +1,142 @@
+#include "csrc/comm/flight_dump.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/fingerprint.h"
+#include "csrc/comm/flight_recorder.h"
+
+namespace pccl::comm {
+namespace {
+
+using nlohmann::json;
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// Null for a point that has not been passed.
+json time_of(TimePoint point) {
+    if (point == TimePoint{}) return nullptr;
+    return point.time_since_epoch().count();
+}
+
+const char* state_of(const FlightEntry& entry) {
+    if (entry.finished == TimePoint{}) return entry.started == TimePoint{} ? "queued" : "started";
+    return entry.outcome == StatusCode::kOk ? "completed" : "failed";
+}
+
+json text_of(const FlightGroup& group) {
+    return {{"id", group.id},
+            {"name", group.name},
+            {"rank", group.rank},
+            {"size", group.size},
+            {"global_ranks", group.global_ranks}};
+}
+
+json text_of(const FlightEntry& entry) {
+    json text{{"ticket", entry.ticket},
+              {"group", entry.group},
+              {"state", state_of(entry)},
+              {"issued_ns", time_of(entry.issued)},
+              {"started_ns", time_of(entry.started)},
+              {"finished_ns", time_of(entry.finished)}};
+    if (entry.kind == FlightKind::kCollective) {
+        text["sequence"] = entry.collective.sequence;
+        text["operation"] = describe(entry.collective);
+    } else {
+        const bool sends = entry.kind == FlightKind::kSend;
+        text["peer"] = entry.message.peer;
+        text["operation"] =
+            concat(sends ? "send to " : "receive from ",
+                   entry.message.peer == kNoRank ? "any rank" : concat("rank ", entry.message.peer),
+                   " (tag ", entry.message.tag, ", ", entry.message.bytes, " bytes)");
+    }
+    if (entry.outcome != StatusCode::kOk) text["error"] = to_string(entry.outcome);
+    if (entry.blamed != kNoRank) text["blamed"] = entry.blamed;
+    return text;
+}
+
+std::atomic<int> signalled_fd{-1};
+
+void on_signal(int) {
+    const int saved = errno;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(signalled_fd.load(), &one, sizeof one);
+    errno = saved;
+}
+
+}  // namespace
+
+std::string flight_record_json(const std::string& reason) {
+    json record{{"version", 1},
+                {"host", host_name()},
+                {"pid", ::getpid()},
+                {"wall_ms", wall_clock_ms()},
+                {"steady_ns", system_clock().now().time_since_epoch().count()},
+                {"reason", reason},
+                {"groups", json::array()},
+                {"entries", json::array()}};
+    for (const FlightGroup& group : flight_recorder().groups())
+        record["groups"].push_back(text_of(group));
+    for (const FlightEntry& entry : flight_recorder().entries())
+        record["entries"].push_back(text_of(entry));
+    return record.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+void dump_flight_record(const std::string& reason) {
+    const std::string& folder = process_config().flight_dir;
+    if (folder.empty()) return;
+    const std::string path = concat(folder, "/flight-", host_name(), "-", ::getpid(), ".json");
+    const std::string part = path + ".part";
+    std::ofstream file(part, std::ios::trunc);
+    file << flight_record_json(reason) << '\n';
+    file.close();
+    if (file.good() && std::rename(part.c_str(), path.c_str()) == 0)
+        return log(LogLevel::kInfo, "wrote the flight record to ", path);
+    log(LogLevel::kWarning, "cannot write the flight record to ", path);
+}
+
+std::unique_ptr<FlightSignal> FlightSignal::install() {
+    struct sigaction before {};
+    if (process_config().flight_dir.empty() || ::sigaction(SIGUSR1, nullptr, &before) != 0 ||
+        before.sa_handler != SIG_DFL)
+        return nullptr;
+    UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!event.is_open()) return nullptr;
+    signalled_fd.store(event.get());
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    if (::sigaction(SIGUSR1, &action, nullptr) != 0) return nullptr;
+    return std::unique_ptr<FlightSignal>(new FlightSignal(std::move(event)));
+}
+
+FlightSignal::~FlightSignal() {
+    struct sigaction action {};
+    action.sa_handler = SIG_IGN;  // one on its way must not end the process
+    ::sigaction(SIGUSR1, &action, nullptr);
+    action.sa_handler = SIG_DFL;
+    ::sigaction(SIGUSR1, &action, nullptr);
+    signalled_fd.store(-1);
+}
+
+void FlightSignal::serve() {
+    std::uint64_t signals = 0;
+    if (::read(event_.get(), &signals, sizeof signals) == sizeof signals)
+        dump_flight_record("SIGUSR1");
+}
+
+}  // namespace pccl::comm

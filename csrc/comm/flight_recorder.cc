@@ -1,0 +1,115 @@
+#include "csrc/comm/flight_recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kMostGroups = 1024;
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+}  // namespace
+
+FlightRecorder& flight_recorder() {
+    // Never destroyed: operations may end while the process does.
+    static auto* const recorder = new FlightRecorder;
+    return *recorder;
+}
+
+std::uint32_t FlightRecorder::add_group(FlightGroup group) {
+    const std::lock_guard lock(mutex_);
+    group.id = ++last_group_;
+    groups_.push_back(std::move(group));
+    if (groups_.size() > kMostGroups) groups_.pop_front();
+    return last_group_;
+}
+
+auto FlightRecorder::begin(std::uint32_t group, const abi::CollectiveHeader& collective,
+                           TimePoint now) -> Ticket {
+    Words words{};
+    static_assert(sizeof words == sizeof collective);
+    std::memcpy(words.data(), &collective, sizeof collective);
+    return write(group, FlightKind::kCollective, words, now);
+}
+
+auto FlightRecorder::begin(std::uint32_t group, FlightKind kind, const FlightMessage& message,
+                           TimePoint now) -> Ticket {
+    Words words{};
+    static_assert(sizeof words >= sizeof message);
+    std::memcpy(words.data(), &message, sizeof message);
+    return write(group, kind, words, now);
+}
+
+auto FlightRecorder::write(std::uint32_t group, FlightKind kind, const Words& words,
+                           TimePoint now) -> Ticket {
+    const Ticket ticket = last_.fetch_add(1, kRelaxed) + 1;
+    Slot& slot = slots_[ticket % kEntries];
+    slot.ticket.store(0, kRelaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    slot.group.store(group, kRelaxed);
+    slot.kind.store(kind, kRelaxed);
+    for (std::size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], kRelaxed);
+    slot.issued.store(now, kRelaxed);
+    slot.started.store({}, kRelaxed);
+    slot.finished.store({}, kRelaxed);
+    slot.outcome.store(StatusCode::kOk, kRelaxed);
+    slot.blamed.store(kNoRank, kRelaxed);
+    slot.ticket.store(ticket, std::memory_order_release);
+    return ticket;
+}
+
+/// Null where a later operation has taken the place.
+auto FlightRecorder::slot_of(Ticket ticket) -> Slot* {
+    Slot& slot = slots_[ticket % kEntries];
+    return ticket != 0 && slot.ticket.load(kRelaxed) == ticket ? &slot : nullptr;
+}
+
+void FlightRecorder::started(Ticket ticket, TimePoint now) {
+    if (Slot* const slot = slot_of(ticket)) slot->started.store(now, kRelaxed);
+}
+
+void FlightRecorder::finished(Ticket ticket, const Status& outcome, TimePoint now) {
+    Slot* const slot = slot_of(ticket);
+    if (slot == nullptr) return;
+    slot->outcome.store(outcome.code(), kRelaxed);
+    slot->blamed.store(outcome.peer(), kRelaxed);
+    slot->finished.store(now, kRelaxed);
+}
+
+FlightEntry FlightRecorder::read(const Slot& slot) {
+    FlightEntry entry{.ticket = slot.ticket.load(std::memory_order_acquire),
+                      .group = slot.group.load(kRelaxed),
+                      .kind = slot.kind.load(kRelaxed)};
+    Words words{};
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(kRelaxed);
+    if (entry.kind == FlightKind::kCollective)
+        std::memcpy(&entry.collective, words.data(), sizeof entry.collective);
+    else
+        std::memcpy(static_cast<void*>(&entry.message), words.data(), sizeof entry.message);
+    entry.issued = slot.issued.load(kRelaxed);
+    entry.started = slot.started.load(kRelaxed);
+    entry.finished = slot.finished.load(kRelaxed);
+    entry.outcome = slot.outcome.load(kRelaxed);
+    entry.blamed = slot.blamed.load(kRelaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // Overwritten meanwhile: no entry.
+    if (slot.ticket.load(kRelaxed) != entry.ticket) entry.ticket = 0;
+    return entry;
+}
+
+std::vector<FlightEntry> FlightRecorder::entries() const {
+    std::vector<FlightEntry> entries;
+    for (const Slot& slot : slots_)
+        if (FlightEntry entry = read(slot); entry.ticket != 0) entries.push_back(entry);
+    std::ranges::sort(entries, {}, &FlightEntry::ticket);
+    return entries;
+}
+
+std::vector<FlightGroup> FlightRecorder::groups() const {
+    const std::lock_guard lock(mutex_);
+    return {groups_.begin(), groups_.end()};
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,98 @@
+// The last operations of this process, of all its groups: what, when, and how they ended.
+//
+// Kept always, since nobody knows beforehand which run will hang: a ring of fixed entries that
+// operations write with plain stores, without a lock and without formatting. Text is made when
+// somebody reads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+
+namespace pccl::comm {
+
+enum class FlightKind : std::uint32_t { kCollective, kSend, kReceive };
+
+/// Of a message.
+struct FlightMessage {
+    std::int32_t peer = kNoRank;
+    std::int32_t tag = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// A group as it was when it was made.
+struct FlightGroup {
+    std::uint32_t id = 0;
+    std::string name{};
+    Rank rank = 0;
+    int size = 1;
+    std::vector<std::uint64_t> global_ranks{};
+};
+
+/// One operation, as read back.
+struct FlightEntry {
+    std::uint64_t ticket = 0;  // counts operations of this process, from 1
+    std::uint32_t group = 0;
+    FlightKind kind = FlightKind::kCollective;
+    abi::CollectiveHeader collective{};  // where that is the kind
+    FlightMessage message{};             // else
+    TimePoint issued{};
+    TimePoint started{};   // TimePoint{}: it waits for others before it
+    TimePoint finished{};  // TimePoint{}: it has not
+    StatusCode outcome = StatusCode::kOk;
+    Rank blamed = kNoRank;
+};
+
+class PCCL_API FlightRecorder {
+   public:
+    static constexpr std::size_t kEntries = 2048;  // a power of two
+    using Ticket = std::uint64_t;                  // 0: none
+
+    /// Groups are forgotten when 1024 younger ones exist.
+    std::uint32_t add_group(FlightGroup group);
+    Ticket begin(std::uint32_t group, const abi::CollectiveHeader& collective, TimePoint now);
+    Ticket begin(std::uint32_t group, FlightKind kind, const FlightMessage& message, TimePoint now);
+    void started(Ticket ticket, TimePoint now);
+    void finished(Ticket ticket, const Status& outcome, TimePoint now);
+
+    /// What is still there, oldest first; entries that are being written are left out.
+    [[nodiscard]] std::vector<FlightEntry> entries() const;
+    [[nodiscard]] std::vector<FlightGroup> groups() const;
+
+   private:
+    using Words = std::array<std::uint64_t, 4>;
+    struct Slot {
+        alignas(kCacheLine) std::atomic<Ticket> ticket{0};
+        std::atomic<std::uint32_t> group{0};
+        std::atomic<FlightKind> kind{FlightKind::kCollective};
+        std::array<std::atomic<std::uint64_t>, 4> words{};
+        std::atomic<TimePoint> issued{};
+        std::atomic<TimePoint> started{};
+        std::atomic<TimePoint> finished{};
+        std::atomic<StatusCode> outcome{StatusCode::kOk};
+        std::atomic<Rank> blamed{kNoRank};
+    };
+
+    Ticket write(std::uint32_t group, FlightKind kind, const Words& words, TimePoint now);
+    [[nodiscard]] Slot* slot_of(Ticket ticket);
+    static FlightEntry read(const Slot& slot);
+
+    std::array<Slot, kEntries> slots_;
+    std::atomic<Ticket> last_{0};
+    mutable std::mutex mutex_;  // guards what follows
+    std::uint32_t last_group_ = 0;
+    std::deque<FlightGroup> groups_;
+};
+
+/// That of this process.
+[[nodiscard]] PCCL_API FlightRecorder& flight_recorder();
+
+}  // namespace pccl::comm

@@ -1,0 +1,184 @@
+"""Flight records: the last operations of a process, and what those of all ranks say together."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["Record", "explain", "flight_record", "load"]
+
+_LONGEST_FILE = 64 << 20
+
+
+def flight_record() -> dict[str, typing.Any]:
+    """Return the last 2000 operations of this process, of all its groups.
+
+    ``docs/failure.md`` describes the fields. Operations that run while this reads may be missing.
+    """
+    from pccl import _core
+
+    record: dict[str, typing.Any] = json.loads(_core.flight_record_json())
+    return record
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """A collective in a record."""
+
+    sequence: int
+    text: str
+    state: str
+    issued_s: float  # wall clock
+    blamed: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What one process recorded of one group."""
+
+    source: str
+    group: str
+    rank: int
+    size: int
+    written_s: float  # wall clock
+    operations: tuple[Operation, ...]
+
+    @property
+    def called(self) -> int:
+        """The sequence number of its last collective; 0 when there was none."""
+        return max((operation.sequence for operation in self.operations), default=0)
+
+    def at(self, sequence: int) -> Operation | None:
+        """Return one of its collectives, if the record reaches back so far."""
+        found = [operation for operation in self.operations if operation.sequence == sequence]
+        return found[-1] if found else None
+
+
+def load(path: Path) -> list[Record]:
+    """Read a file that the library wrote; one record for each group.
+
+    Raises
+    ------
+    ValueError
+        The file is not a flight record.
+    """
+    if path.stat().st_size > _LONGEST_FILE:
+        raise ValueError(f"{path}: no flight record is longer than {_LONGEST_FILE >> 20} MiB")
+    try:
+        raw = json.loads(path.read_text())
+        if raw["version"] != 1:
+            raise ValueError(f"{path}: version {raw['version']} of the format is not known")
+        to_wall_s = raw["wall_ms"] / 1e3 - raw["steady_ns"] / 1e9
+        records = []
+        for group in raw["groups"]:
+            operations = tuple(
+                Operation(
+                    sequence=int(entry["sequence"]),
+                    text=str(entry["operation"]),
+                    state=str(entry["state"]),
+                    issued_s=entry["issued_ns"] / 1e9 + to_wall_s,
+                    blamed=entry.get("blamed"),
+                )
+                for entry in raw["entries"]
+                if entry["group"] == group["id"] and "sequence" in entry
+            )
+            records.append(
+                Record(
+                    source=path.name,
+                    group=str(group["name"]),
+                    rank=int(group["rank"]),
+                    size=int(group["size"]),
+                    written_s=raw["wall_ms"] / 1e3,
+                    operations=operations,
+                )
+            )
+    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: not a flight record ({error!r})") from None
+    return records
+
+
+def explain(records: Iterable[Record]) -> list[str]:
+    """Say in one paragraph for each group which rank is behind in what."""
+    groups: dict[tuple[str, int], dict[int, Record]] = {}
+    for record in records:
+        groups.setdefault((record.group, record.size), {})[record.rank] = record
+    return [_explain_group(name, size, ranks) for (name, size), ranks in sorted(groups.items())]
+
+
+def _explain_group(name: str, size: int, ranks: dict[int, Record]) -> str:
+    sentences = [f"Group {name} of {size} ranks:"]
+    missing = sorted(set(range(size)) - set(ranks))
+    if missing:
+        sentences.append(f"there is no record of {_names(missing)};")
+    last = max(record.called for record in ranks.values())
+    if last == 0:
+        return " ".join([*sentences, "no collective was called."])
+    front = next(record for record in ranks.values() if record.called == last)
+    operation = front.at(last)
+    assert operation is not None
+    behind = sorted(rank for rank, record in ranks.items() if record.called < last)
+    different = _different(ranks, last)
+    if different:
+        sentences.append(different)
+    elif behind:
+        there = sorted(set(ranks) - set(behind))
+        waited = max(ranks[rank].written_s for rank in there) - operation.issued_s
+        sentences.append(
+            f"{_names(there)} {_are(there)} in {operation.text}, for {waited:.1f} s;"
+            f" {_lag(behind, ranks)}."
+        )
+    else:
+        states = {rank: record.at(last) for rank, record in ranks.items()}
+        open_ = sorted(r for r, op in states.items() if op and op.state in ("queued", "started"))
+        if open_:
+            sentences.append(
+                f"all have called {operation.text}; {_names(open_)} {_are(open_)} in it."
+            )
+        else:
+            sentences.append(f"all have called {operation.text}, and it has ended.")
+    blamed = {op.blamed for r in ranks.values() if (op := r.at(r.called)) and op.blamed is not None}
+    if blamed:
+        sentences.append(f"The ranks blame {_names(sorted(blamed))}.")
+    return " ".join(sentences)
+
+
+def _different(ranks: dict[int, Record], last: int) -> str:
+    """Say where ranks called different collectives under one number, if they did."""
+    for sequence in range(1, last + 1):
+        texts: dict[str, list[int]] = {}
+        for rank, record in sorted(ranks.items()):
+            operation = record.at(sequence)
+            if operation is not None:
+                texts.setdefault(_without_pairs(operation.text), []).append(rank)
+        if len(texts) > 1:
+            sides = "; ".join(f"{_names(who)} called {text}" for text, who in texts.items())
+            return f"the programs differ at collective {sequence}: {sides}."
+    return ""
+
+
+def _without_pairs(text: str) -> str:
+    """Drop the lengths of what only pairs of ranks agree on."""
+    return text.split(" (")[0] if text.startswith(("all_to_all", "gather", "scatter")) else text
+
+
+def _lag(behind: list[int], ranks: dict[int, Record]) -> str:
+    parts = []
+    for rank in behind:
+        called = ranks[rank].called
+        operation = ranks[rank].at(called)
+        what = f"{operation.text}, {operation.state}" if operation else "nothing yet"
+        parts.append(f"rank {rank} has not called it: its last is {what}")
+    return "; ".join(parts)
+
+
+def _names(ranks: list[int]) -> str:
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
+
+
+def _are(ranks: list[int]) -> str:
+    return "is" if len(ranks) == 1 else "are"

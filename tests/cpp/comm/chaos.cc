@@ -1,0 +1,309 @@
+#include "tests/cpp/comm/chaos.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/execution.h"
+#include "csrc/comm/fingerprint.h"
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "csrc/transport/loopback/manual_clock.h"
+#include "tests/cpp/schedule/catalogue.h"
+
+namespace pccl::comm::testing {
+namespace {
+
+using namespace transport;            // NOLINT(google-build-using-namespace)
+using namespace transport::loopback;  // NOLINT(google-build-using-namespace)
+using schedule::Buffer;
+using schedule::CollectiveKind;
+
+constexpr GroupId kGroup{1};
+constexpr Secret kSecret{2};
+constexpr int kMostTurns = 200'000;
+constexpr int kPatientTurns = 500;  // so many idle ones are long
+constexpr int kIdleTurns = 2'000;   // in a row, with the clock moved on between them
+
+using Values = std::vector<std::int64_t>;
+
+/// What a seed means.
+struct Scenario {
+    schedule::testing::Maker maker{};
+    schedule::Shape shape{};
+    std::size_t count = 1;  // elements of a block
+    Cut cut{};
+    FabricOptions fabric{};
+    bool may_fail = false;
+
+    [[nodiscard]] std::string describe() const {
+        return concat(schedule::testing::name_of(maker), ", ", shape.ranks, " ranks, root ",
+                      shape.root, ", ", count, " elements in windows of ", cut.window,
+                      may_fail ? ", with deaths or resets" : "");
+    }
+};
+
+class Draw {
+   public:
+    explicit Draw(std::uint64_t seed) : random_(seed) {}
+    std::size_t from(std::size_t low, std::size_t high) {
+        return low + static_cast<std::size_t>(random_() % (high - low + 1));
+    }
+    bool happens(int percent) { return from(0, 99) < static_cast<std::size_t>(percent); }
+
+   private:
+    std::mt19937_64 random_;
+};
+
+Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
+    const auto makers = schedule::testing::all_makers();
+    Scenario scenario;
+    scenario.maker = makers[draw.from(0, makers.size() - 1)];
+    const int ranks = static_cast<int>(draw.from(2, 7));
+    scenario.shape = schedule::testing::shape_of(scenario.maker, ranks, 0, 1);
+    if (schedule::is_rooted(scenario.maker.kind))
+        scenario.shape.root = static_cast<Rank>(draw.from(0, static_cast<std::size_t>(ranks) - 1));
+    scenario.count = draw.from(0, 600);
+    const auto chunks = static_cast<std::size_t>(scenario.shape.chunks);
+    scenario.cut = {
+        .window = chunks * draw.from(1, 40), .chunks = scenario.shape.chunks, .grain = 1};
+    FaultPlan& faults = scenario.fabric.faults;
+    faults.seed = seed;
+    faults.short_write = draw.happens(60) ? 0.3 : 0;
+    faults.short_read = draw.happens(60) ? 0.3 : 0;
+    if (draw.happens(50)) faults.longest_delay = std::chrono::microseconds(draw.from(1, 500));
+    if (draw.happens(25)) {
+        faults.reset = 0.002;
+    } else if (draw.happens(33)) {
+        faults.doomed_process = static_cast<int>(draw.from(0, static_cast<std::size_t>(ranks) - 1));
+        faults.dies_at_call = draw.from(1, 200);
+    }
+    scenario.may_fail = faults.reset > 0 || faults.doomed_process >= 0;
+    scenario.fabric.clock = &clock;
+    return scenario;
+}
+
+class World;
+
+/// One rank: its links, its data, its execution.
+class Host final : public Acceptor, public LinkTable {
+   public:
+    Host(World& world, LoopbackFabric& fabric, Rank rank)
+        : world_(world),
+          rank_(rank),
+          waiter_(std::move(Waiter::create().value())),
+          transport_(std::move(fabric.make_transport(*waiter_).value())) {
+        transport_->accept_inline(*this);
+    }
+
+    std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
+    void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
+        receivers_[{request.source, request.channel}] = std::move(link);
+    }
+    void refused(TransportKind, const Status&) override {}
+    Result<SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) override;
+    RecvLink* receive_link(Rank peer, ChannelId channel) override {
+        const auto found = receivers_.find({peer, channel});
+        return found == receivers_.end() ? nullptr : found->second.get();
+    }
+    [[nodiscard]] std::string address() const { return transport_->address(); }
+
+    void start(const Scenario& scenario);
+    /// Whether it moved.
+    bool step();
+    void fail(const Status& why);
+    [[nodiscard]] bool is_over() const { return done_ || !status_.is_ok(); }
+    [[nodiscard]] const Status& status() const { return status_; }
+    [[nodiscard]] AwaitedRanks awaited() const { return execution_.awaited(); }
+    /// As a group does that has waited for long: asks those it waits for whether they are there.
+    void look_around();
+    /// Empty when the outputs are what they should be.
+    [[nodiscard]] std::string wrong_output(const Scenario& scenario) const;
+
+   private:
+    World& world_;
+    const Rank rank_;
+    std::unique_ptr<Waiter> waiter_;
+    std::unique_ptr<LoopbackTransport> transport_;
+    std::map<std::pair<Rank, ChannelId>, std::unique_ptr<SendLink>> senders_;
+    std::map<std::pair<Rank, ChannelId>, std::unique_ptr<RecvLink>> receivers_;
+    Values input_;
+    Values output_;
+    Operands operands_;
+    Execution execution_;
+    Status status_;
+    bool done_ = false;
+};
+
+class World {
+   public:
+    explicit World(std::uint64_t seed) : draw_(seed), scenario_(scenario_of(seed, draw_, clock_)) {
+        const auto fabric = LoopbackFabric::create(scenario_.fabric);
+        for (Rank rank = 0; rank < scenario_.shape.ranks; ++rank)
+            hosts_.push_back(std::make_unique<Host>(*this, *fabric, rank));
+        for (const auto& host : hosts_) host->start(scenario_);
+    }
+
+    Host& host(Rank rank) { return *hosts_[static_cast<std::size_t>(rank)]; }
+    ChaosRun run();
+
+   private:
+    [[nodiscard]] std::string verdict() const;
+    [[nodiscard]] bool is_over() const {
+        return std::ranges::all_of(hosts_, [](const auto& host) { return host->is_over(); });
+    }
+
+    ManualClock clock_;
+    Draw draw_;
+    const Scenario scenario_;
+    std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+std::int64_t value_of(Rank rank, std::size_t block, std::size_t index) {
+    return static_cast<std::int64_t>(1'000'000 * (rank + 1)) +
+           static_cast<std::int64_t>(1000 * block + index);
+}
+
+std::vector<Block> blocks_over(Values& values, std::size_t blocks, std::size_t count) {
+    values.resize(blocks * count);
+    std::vector<Block> all;
+    for (std::size_t i = 0; i < blocks; ++i)
+        all.push_back({reinterpret_cast<std::byte*>(values.data() + i * count), count});
+    return all;
+}
+
+/// Element `index` of block `block` of what `rank` should end with.
+std::int64_t expected(const schedule::Shape& shape, Rank rank, std::size_t block,
+                      std::size_t index) {
+    const auto own = static_cast<std::size_t>(rank);
+    switch (shape.kind) {
+        case CollectiveKind::kBroadcast:
+            return value_of(shape.root, 0, index);
+        case CollectiveKind::kAllGather:
+        case CollectiveKind::kGather:
+            return value_of(static_cast<Rank>(block), 0, index);
+        case CollectiveKind::kScatter:
+            return value_of(shape.root, own, index);
+        case CollectiveKind::kAllToAll:
+            return value_of(static_cast<Rank>(block), own, index);
+        default:
+            break;
+    }
+    std::int64_t sum = 0;
+    const std::size_t from = shape.kind == CollectiveKind::kReduceScatter ? own : 0;
+    for (Rank peer = 0; peer < shape.ranks; ++peer) sum += value_of(peer, from, index);
+    return sum;
+}
+
+bool has_output(const schedule::Shape& shape, Rank rank) {
+    const bool at_root =
+        shape.kind == CollectiveKind::kReduce || shape.kind == CollectiveKind::kGather;
+    return !at_root || rank == shape.root;
+}
+
+Result<SendLink*> Host::send_link(Rank peer, ChannelId channel, Deadline deadline) {
+    auto found = senders_.find({peer, channel});
+    if (found == senders_.end()) {
+        const LinkRequest request{
+            .group = kGroup, .source = rank_, .destination = peer, .channel = channel};
+        PCCL_ASSIGN_OR_RETURN(auto link, transport_->connect(world_.host(peer).address(), request,
+                                                             kSecret, deadline));
+        found = senders_.emplace(std::pair(peer, channel), std::move(link)).first;
+    }
+    return found->second.get();
+}
+
+void Host::start(const Scenario& scenario) {
+    const auto& shape = scenario.shape;
+    operands_.element_bytes = sizeof(std::int64_t);
+    operands_.combine = combine_for(DataType::kInt64, ReduceOp::kSum).value();
+    operands_.inputs = blocks_over(
+        input_, static_cast<std::size_t>(schedule::blocks(shape.kind, Buffer::kInput, shape.ranks)),
+        scenario.count);
+    operands_.outputs = blocks_over(
+        output_,
+        static_cast<std::size_t>(schedule::blocks(shape.kind, Buffer::kOutput, shape.ranks)),
+        scenario.count);
+    for (std::size_t i = 0; i < input_.size(); ++i)
+        input_[i] = value_of(rank_, i / scenario.count, i % scenario.count);
+    abi::CollectiveHeader header{};
+    header.magic = abi::kCollectiveMagic;
+    header.kind = static_cast<std::uint8_t>(shape.kind);
+    header.sequence = 1;
+    header.count = scenario.count;
+    auto plan = make_plan(scenario.maker.algorithm, shape, rank_);
+    if (!plan.is_ok()) return fail(plan.status());
+    execution_.start(std::move(*plan), scenario.cut, operands_, header, rank_);
+}
+
+bool Host::step() {
+    bool moved = false;
+    const auto done = execution_.advance(*this, Deadline::never(), moved);
+    if (!done.is_ok()) {
+        fail(done.status());
+        return true;
+    }
+    done_ = *done;
+    return moved || done_;
+}
+
+/// As a group does: its links end, so that the error spreads.
+void Host::fail(const Status& why) {
+    status_ = why;
+    for (const auto& [key, link] : senders_) link->abort(why);
+    for (const auto& [key, link] : receivers_) link->abort(why);
+}
+
+void Host::look_around() {
+    for (const Awaited& awaited : execution_.awaited()) {
+        const Status& theirs = world_.host(awaited.rank).status();
+        if (!theirs.is_ok()) return fail(theirs);
+    }
+}
+
+std::string Host::wrong_output(const Scenario& scenario) const {
+    if (!has_output(scenario.shape, rank_)) return {};
+    for (std::size_t i = 0; i < output_.size(); ++i) {
+        const std::int64_t wanted =
+            expected(scenario.shape, rank_, i / scenario.count, i % scenario.count);
+        if (output_[i] != wanted)
+            return concat("rank ", rank_, " has ", output_[i], " at element ", i, ", not ", wanted);
+    }
+    return {};
+}
+
+ChaosRun World::run() {
+    int idle = 0;
+    for (int turn = 0; turn < kMostTurns && idle < kIdleTurns && !is_over(); ++turn) {
+        Host& host = *hosts_[draw_.from(0, hosts_.size() - 1)];
+        const bool moved = !host.is_over() && host.step();
+        idle = moved ? 0 : idle + 1;
+        if (!moved) clock_.advance(std::chrono::microseconds(draw_.from(1, 50)));
+        if (idle > kPatientTurns && !host.is_over()) host.look_around();
+    }
+    const bool disturbed =
+        std::ranges::any_of(hosts_, [](const auto& host) { return !host->status().is_ok(); });
+    return {scenario_.describe(), verdict(), disturbed};
+}
+
+std::string World::verdict() const {
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+        const Host& host = *hosts_[rank];
+        if (!host.is_over())
+            return concat("rank ", rank, " is stuck, waiting for ", to_string(host.awaited()));
+        if (!host.status().is_ok() && !scenario_.may_fail)
+            return concat("rank ", rank,
+                          " failed with nothing broken: ", host.status().to_string());
+        if (host.status().is_ok())
+            if (std::string wrong = host.wrong_output(scenario_); !wrong.empty()) return wrong;
+    }
+    return {};
+}
+
+}  // namespace
+
+ChaosRun explore(std::uint64_t seed) { return World(seed).run(); }
+
+}  // namespace pccl::comm::testing

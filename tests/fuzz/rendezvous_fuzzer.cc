@@ -1,0 +1,25 @@
+// What ranks publish in the rendezvous store: endpoints, addresses, and the URL of the store
+// itself.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "csrc/comm/endpoint.h"
+#include "csrc/sys/socket/address.h"
+#include "csrc/transport/tcp/wire.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace pccl;  // NOLINT(google-build-using-namespace): one function
+    const std::string bytes(reinterpret_cast<const char*>(data), size);
+    const auto endpoint = comm::Endpoint::deserialise(bytes);
+    if (endpoint.is_ok()) {
+        const auto again = comm::Endpoint::deserialise(endpoint->serialise());
+        if (!again.is_ok() || !(*again == *endpoint)) std::abort();
+        static_cast<void>(endpoint->to_string());
+    }
+    static_cast<void>(transport::tcp::PublishedAddress::parse(bytes));
+    const auto address = sys::Address::parse(bytes);
+    if (address.is_ok() && !sys::Address::parse(address->to_string()).is_ok()) std::abort();
+    return 0;
+}
