@@ -78,12 +78,12 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
     Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}, .tuning = {}};
-    if (options.rank == 0) meeting.tuning = load_tuning();
     const auto fail = [&](const Status& why) {
-        return joined(Result<std::shared_ptr<Communicator>>(agree_on_failure(*options.store, why)),
-                      options);
+        const Status agreed = options.store ? agree_on_failure(*options.store, why) : why;
+        return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     if (options.size > 1) {
+        if (options.rank == 0) meeting.tuning = load_tuning();
         meeting.lost = [&, of_job = meeting.lost](std::span<const Endpoint> present, Rank awaited) {
             PCCL_TRY(of_job(present, awaited));
             return group->look_at(present);

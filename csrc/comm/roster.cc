@@ -90,7 +90,7 @@ Result<std::string> await(Store& store, const Awaiting& what, const Meeting& mee
         if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
             return value;
         PCCL_TRY(failure_in(store));
-        PCCL_TRY(meeting.lost(what.present, what.from));
+        if (meeting.lost) PCCL_TRY(meeting.lost(what.present, what.from));
     }
 }
 

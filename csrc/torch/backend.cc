@@ -72,7 +72,11 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
                          c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
-      communicator_(std::move(communicator)) {
+      communicator_(std::move(communicator)),
+      gpu_({.store = nullptr,
+            .rank = communicator_->rank(),
+            .size = communicator_->size(),
+            .timeout = options_->timeout}) {
     init();
 }
 

@@ -134,6 +134,9 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, c
                           ", the tensors are on ", device);
         return group;
     }
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        options_.store, title,
+        ": a group that was shrunk serves CPU tensors alone; make a new group");
     auto made = comm::DeviceGroup::create({.rank = options_.rank,
                                            .size = options_.size,
                                            .store = options_.store,

@@ -22,7 +22,7 @@ namespace pccl::backend {
 class GpuLane {
    public:
     struct Options {
-        std::shared_ptr<comm::Store> store;  // of this lane alone
+        std::shared_ptr<comm::Store> store;  // of this lane alone; a shrunk group has none
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};

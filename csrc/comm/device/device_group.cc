@@ -138,8 +138,9 @@ Status DeviceGroup::meet(Deadline deadline) {
 Status DeviceGroup::connect(Deadline deadline) {
     transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
     if (options_.size > 1) {
+        const Meeting meeting{.size = options_.size, .deadline = deadline};
         PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity,
-                              agree_on_identity(*options_.store, options_.rank, deadline));
+                              agree_on_identity(*options_.store, options_.rank, meeting));
         own.group = identity.group;
         own.secret = identity.secret;
     }
