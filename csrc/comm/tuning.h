@@ -16,7 +16,7 @@ namespace pccl::comm {
 
 class Tuning {
    public:
-    static constexpr std::size_t kMostBytes = 24 * 1024;
+    static constexpr std::size_t kMostBytes = 24 * kKiB;
 
     /// kInvalidArgument names the line and what is wrong with it.
     [[nodiscard]] static Result<Tuning> parse(std::string_view text);

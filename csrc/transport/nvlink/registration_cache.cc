@@ -120,7 +120,7 @@ Status RegistrationCache::send(Rank peer, const Message& message, Deadline deadl
     const std::lock_guard lock(send_mutexes_[index(peer)]);
     const Status sent =
         sys::send_all(options_.sockets.of(peer), std::as_bytes(std::span(&message, 1)), deadline);
-    if (sent.is_ok()) return sent;
+    if (sent.is_ok()) return Status::ok();
     return {sent.code(), concat("rank ", peer, " maps no GPU memory: ", sent.message()), peer};
 }
 

@@ -68,9 +68,9 @@ Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& addre
     PCCL_ASSIGN_OR_RETURN(auto sockets, connect_authenticated(args, introduced, deadline));
     const Departure departure{
         .self = request.source, .leaver = request.destination, .ranks = request.group_size};
-    PCCL_ASSIGN_OR_RETURN(auto parts,
-                          make_parts(departure, std::move(sockets), options_.block_bytes));
-    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
+    auto parts = make_parts(departure, std::move(sockets), options_.block_bytes);
+    if (!parts.is_ok()) return parts.status();
+    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(*parts)));
 }
 
 Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secret& secret) const {
