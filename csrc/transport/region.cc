@@ -1,12 +1,6 @@
 #include "csrc/transport/region.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <tuple>
 #include <utility>
 
@@ -20,50 +14,19 @@ namespace {
 constexpr std::byte kOffer{'R'};
 constexpr std::byte kAnswer{'A'};
 constexpr std::byte kDoorbells{'D'};
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::size_t kHandles = std::tuple_size_v<DoorbellHandles>;
 constexpr std::size_t kDoorbellsInParcel = sys::kMostDescriptors / kHandles;
 
-Status is_sealed_file_of(int memfd, std::size_t bytes) {
-    struct stat info {};
-    if (::fstat(memfd, &info) != 0) return Status::from_errno(errno, "cannot examine a region");
-    const bool sealed = (::fcntl(memfd, F_GET_SEALS) & kSeals) == kSeals;
-    if (sealed && info.st_size == static_cast<off_t>(bytes)) return Status::ok();
-    return Status::invalid_argument(concat("a peer offered a region of ", info.st_size,
-                                           " bytes, sealed ", sealed, "; expected a sealed one of ",
-                                           bytes));
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Region>> Region::create(std::size_t bytes, int ranks) {
-    std::unique_ptr<Region> region(new Region(0, ranks));
-    region->memfd_.reset(::memfd_create("pccl-region", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    const int memfd = region->memfd_.get();
-    if (memfd < 0) return Status::from_errno(errno, "cannot create a memfd");
-    if (::ftruncate(memfd, static_cast<off_t>(bytes)) != 0)
-        return Status::from_errno(errno, "cannot size a region");
-    if (::fcntl(memfd, F_ADD_SEALS, kSeals) != 0)
-        return Status::from_errno(errno, "cannot seal a region");
-    PCCL_TRY(region->map(memfd, bytes));
+std::unique_ptr<Region> Region::create(std::shared_ptr<RegionMemory> memory, int ranks) {
+    std::unique_ptr<Region> region(new Region(std::move(memory), 0, ranks));
     region->guests_.resize(static_cast<std::size_t>(ranks));
     return region;
 }
 
-Status Region::map(int memfd, std::size_t bytes) {
-    void* const memory =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd, 0);
-    if (memory == MAP_FAILED) return Status::from_errno(errno, "cannot map a region");
-    memory_ = {static_cast<std::byte*>(memory), bytes};
-    return Status::ok();
-}
-
-Region::~Region() {
-    if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
-}
-
 Status Region::offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline) {
-    const std::array<int, 1 + kHandles> offered{memfd_.get(), own[0], own[1], own[2]};
+    const std::array<int, 1 + kHandles> offered{memory_->file(), own[0], own[1], own[2]};
     PCCL_TRY(send_parcel(socket.get(), kOffer, offered, deadline));
     PCCL_ASSIGN_OR_RETURN(auto handles, receive_parcel(socket.get(), kAnswer, deadline));
     guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(handles)};
@@ -71,7 +34,6 @@ Status Region::offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Dea
 }
 
 Status Region::complete(Deadline deadline) {
-    memfd_.reset();
     for (std::size_t rank = 1; rank < guests_.size(); ++rank)
         PCCL_TRY(send_doorbells(static_cast<Rank>(rank), deadline));
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) {
@@ -103,10 +65,9 @@ Result<std::unique_ptr<Region>> Region::accept(UniqueFd& socket, const DoorbellH
     if (!parcel) return std::unique_ptr<Region>();
     if (parcel->tag != kOffer || parcel->descriptors.size() != 1 + kHandles)
         return Status::invalid_argument("a proven peer offered no region");
-    const int memfd = parcel->descriptors[0].get();
-    PCCL_TRY(is_sealed_file_of(memfd, expected.bytes));
-    std::unique_ptr<Region> region(new Region(expected.rank, expected.ranks));
-    PCCL_TRY(region->map(memfd, expected.bytes));
+    PCCL_ASSIGN_OR_RETURN(auto memory,
+                          RegionMemory::join(std::move(parcel->descriptors[0]), expected.extent));
+    std::unique_ptr<Region> region(new Region(std::move(memory), expected.rank, expected.ranks));
     PCCL_ASSIGN_OR_RETURN(region->doorbells_[0],
                           RemoteDoorbell::adopt(std::span(parcel->descriptors).subspan(1)));
     PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(socket.get(), kAnswer, own));

@@ -9,23 +9,23 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/doorbell.h"
+#include "csrc/transport/region_memory.h"
 
 namespace pccl::transport {
 
 class PCCL_API Region {
    public:
-    /// Zero-filled memory of `bytes`, made by rank 0 of `ranks`.
-    static Result<std::unique_ptr<Region>> create(std::size_t bytes, int ranks);
-    ~Region();
-    Region(const Region&) = delete;
-    Region& operator=(const Region&) = delete;
+    /// Of rank 0, which has claimed `memory` for `ranks`.
+    static std::unique_ptr<Region> create(std::shared_ptr<RegionMemory> memory, int ranks);
 
-    [[nodiscard]] std::span<std::byte> memory() const { return memory_; }
+    [[nodiscard]] std::span<std::byte> memory() const { return memory_->bytes(); }
+    [[nodiscard]] const std::shared_ptr<RegionMemory>& source() const { return memory_; }
     /// Whether this rank can ring all others. Does not block; kPeerLost when rank 0 left too early.
     Result<bool> is_complete();
     /// To be called after the store that `peer` waits for, on a complete region.
@@ -41,7 +41,7 @@ class PCCL_API Region {
     Status complete(Deadline deadline);
     /// Another rank: nullptr until the offer has come. `own` is sent in answer.
     struct Expected {
-        std::size_t bytes = 0;
+        RegionExtent extent;
         Rank rank = 0;
         int ranks = 1;
     };
@@ -54,17 +54,15 @@ class PCCL_API Region {
         std::vector<UniqueFd> handles;
     };
 
-    explicit Region(Rank self, int ranks)
-        : self_(self), doorbells_(static_cast<std::size_t>(ranks)) {}
-    Status map(int memfd, std::size_t bytes);
+    Region(std::shared_ptr<RegionMemory> memory, Rank self, int ranks)
+        : memory_(std::move(memory)), self_(self), doorbells_(static_cast<std::size_t>(ranks)) {}
     Status send_doorbells(Rank to, Deadline deadline);
     Status adopt_doorbells(std::span<UniqueFd> handles);
     /// The next rank after `rank` whose doorbell this rank gets from rank 0.
     [[nodiscard]] std::size_t first_missing() const;
 
+    const std::shared_ptr<RegionMemory> memory_;
     const Rank self_;
-    std::span<std::byte> memory_;
-    UniqueFd memfd_;                                          // rank 0, until complete
     UniqueFd socket_;                                         // to rank 0, until complete
     std::vector<std::unique_ptr<RemoteDoorbell>> doorbells_;  // by rank; none for this one
     std::vector<Guest> guests_;                               // rank 0: by rank, until complete

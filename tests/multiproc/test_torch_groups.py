@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import torch
@@ -129,6 +130,19 @@ def groups_are_counted_apart(rank: int, world_size: int) -> None:
     assert backend(group)._get_sequence_number_for_group() == 1
 
 
+def further_groups_share_the_memory_of_the_first(rank: int, world_size: int) -> None:
+    """Maps name the file behind each mapping by its inode."""
+    groups = [dist.group.WORLD, *(dist.new_group() for _ in range(3))]
+    for group in groups:
+        value = torch.ones(1 << 16)
+        dist.all_reduce(value, group=group)
+        assert value.eq(world_size).all()
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    regions = [fields for fields in maps if "pccl-region" in fields[-2]]
+    assert len(regions) == len(groups)
+    assert len({inode for _, _, _, _, inode, *_ in regions}) == 1
+
+
 def groups_of_one(rank: int, world_size: int) -> None:
     groups = [dist.new_group([member]) for member in range(world_size)]
     value = torch.ones(3)
@@ -171,6 +185,7 @@ CHECKS = [
     ranks_outside_a_new_group_can_be_told,
     the_default_timeout_is_torchs,
     groups_are_counted_apart,
+    further_groups_share_the_memory_of_the_first,
     groups_of_one,
 ]
 

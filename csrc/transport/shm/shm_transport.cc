@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -20,7 +22,8 @@ namespace {
 // "v1;<host>;unix:@<name>"
 constexpr std::string_view kVersion = "v1;";
 constexpr Duration kPatience = std::chrono::seconds(5);
-constexpr std::size_t kNoticeOffset = 8;  // in a purpose, behind its use
+constexpr std::size_t kWordOffset = 8;  // in a purpose, behind its use
+constexpr std::size_t kLeastSegment = 64 * kKiB;
 constexpr std::byte kMemory{'M'};
 constexpr std::byte kWelcome{'W'};
 
@@ -38,10 +41,11 @@ Result<ParsedAddress> parse_address(const std::string& text) {
     return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
 }
 
-Status notice_in(const Purpose& purpose) {
-    Notice notice;
-    std::memcpy(&notice, purpose.data() + kNoticeOffset, sizeof notice);
-    return reason_of(notice);
+template <typename Word>
+Word word_in(const Purpose& purpose) {
+    Word word;
+    std::memcpy(&word, purpose.data() + kWordOffset, sizeof word);
+    return word;
 }
 
 Status blame(const Status& why, Rank peer) { return Status(why.code(), why.message(), peer); }
@@ -51,9 +55,12 @@ Status blame(const Status& why, Rank peer) { return Status(why.code(), why.messa
 std::size_t region_bytes(int ranks) {
     constexpr std::size_t kBudget = 16 * kMiB;
     constexpr std::size_t kMost = 2 * kMiB;
-    constexpr std::size_t kLeast = 64 * kKiB;
     const auto members = static_cast<std::size_t>(std::max(ranks, 1));
-    return members * std::clamp(std::bit_floor(kBudget / members), kLeast, kMost);
+    return members * std::clamp(std::bit_floor(kBudget / members), kLeastSegment, kMost);
+}
+
+std::size_t least_region_bytes(int ranks) {
+    return static_cast<std::size_t>(std::max(ranks, 1)) * kLeastSegment;
 }
 
 bool same_host(const std::string& a, const std::string& b) {
@@ -81,11 +88,24 @@ Status ShmTransport::reaches(const std::string& address) const {
     return Status::unavailable("the peer is on another host or in another network namespace");
 }
 
-Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkRequest& request, Use use,
-                                    const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+Introduction ShmTransport::introduce(const LinkRequest& request, Use use) {
     Introduction introduction{.request = request};
     introduction.purpose[0] = static_cast<std::uint8_t>(use);
+    return introduction;
+}
+
+template <typename Word>
+Introduction ShmTransport::introduce(const LinkRequest& request, Use use, const Word& word) {
+    static_assert(std::is_trivially_copyable_v<Word> &&
+                  kWordOffset + sizeof word <= std::tuple_size_v<Purpose>);
+    Introduction introduction = introduce(request, use);
+    std::memcpy(introduction.purpose.data() + kWordOffset, &word, sizeof word);
+    return introduction;
+}
+
+Result<UniqueFd> ShmTransport::dial(const std::string& address, const Introduction& introduction,
+                                    const Secret& secret, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     PCCL_ASSIGN_OR_RETURN(
         auto sockets,
         connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
@@ -97,7 +117,8 @@ Result<UniqueFd> ShmTransport::dial(const std::string& address, const LinkReques
 Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& address,
                                                         const LinkRequest& request,
                                                         const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(UniqueFd socket, dial(address, request, Use::kLink, secret, deadline));
+    PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
+                          dial(address, introduce(request, Use::kLink), secret, deadline));
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::create(ring_bytes(request.group_size)));
     const DoorbellHandles own = waiter_.handles();
     const std::array<int, 4> memory{rings->memfd().get(), own[0], own[1], own[2]};
@@ -116,13 +137,16 @@ Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& addre
 Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request,
                                                     const Secret& secret, Deadline deadline) {
     const int ranks = static_cast<int>(request.addresses.size());
-    PCCL_ASSIGN_OR_RETURN(auto region, Region::create(region_bytes(ranks), ranks));
+    PCCL_ASSIGN_OR_RETURN(auto memory,
+                          stock_.claim(region_bytes(ranks), least_region_bytes(ranks)));
+    const RegionExtent extent = memory->extent();
+    auto region = Region::create(std::move(memory), ranks);
     for (Rank rank = 1; rank < ranks; ++rank) {
         const LinkRequest link{
             .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
         PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
-                              dial(request.addresses[static_cast<std::size_t>(rank)], link,
-                                   Use::kRegion, secret, deadline));
+                              dial(request.addresses[static_cast<std::size_t>(rank)],
+                                   introduce(link, Use::kRegion, extent), secret, deadline));
         const Status offered = region->offer(rank, std::move(socket), waiter_.handles(), deadline);
         if (!offered.is_ok()) return blame(offered, rank);
     }
@@ -133,19 +157,14 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
 Result<std::string> ShmTransport::inquire(const std::string& address, const LinkRequest& request,
                                           const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    Introduction introduction{.request = request};
-    introduction.purpose[0] = static_cast<std::uint8_t>(Use::kInquiry);
     return transport::inquire({.address = peer.socket, .secret = secret, .stream = {}},
-                              introduction, deadline);
+                              introduce(request, Use::kInquiry), deadline);
 }
 
 Status ShmTransport::tell(const std::string& address, const LinkRequest& request,
                           const Secret& secret, const Status& reason, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    Introduction introduction{.request = request};
-    introduction.purpose[0] = static_cast<std::uint8_t>(Use::kNotice);
-    const Notice notice = notice_of(reason);
-    std::memcpy(introduction.purpose.data() + kNoticeOffset, &notice, sizeof notice);
+    const Introduction introduction = introduce(request, Use::kNotice, notice_of(reason));
     return connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
                                  {&introduction, 1}, deadline)
         .status();
@@ -157,20 +176,19 @@ void ShmTransport::accept(Acceptor& acceptor) {
         if (use == Use::kInquiry)
             return answer(socket.get(), acceptor.describe(introduction.request.group));
         if (use == Use::kNotice)
-            return acceptor.noticed(introduction.request, notice_in(introduction.purpose));
+            return acceptor.noticed(introduction.request,
+                                    reason_of(word_in<Notice>(introduction.purpose)));
         if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
             return acceptor.refused(kind(), watched);
-        arrivals_.push_back({std::move(socket), introduction.request,
-                             static_cast<Use>(introduction.purpose[0]),
-                             Deadline::after(kPatience)});
+        arrivals_.push_back({std::move(socket), introduction, Deadline::after(kPatience)});
     });
     arrivals_.remove_if([&](Arrival& arrival) { return receive_memory(arrival, acceptor); });
 }
 
 bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
     const int socket = arrival.socket.get();
-    const auto received = arrival.use == Use::kRegion ? receive_region(arrival, acceptor)
-                                                      : receive_link(arrival, acceptor);
+    const auto received = arrival.use() == Use::kRegion ? receive_region(arrival, acceptor)
+                                                        : receive_link(arrival, acceptor);
     Status failure = received.status();
     if (received.is_ok() && !*received) {
         if (!arrival.deadline.passed()) return false;
@@ -186,41 +204,48 @@ Result<bool> ShmTransport::receive_link(Arrival& arrival, Acceptor& acceptor) {
     if (!parcel) return false;
     server_->unwatch(arrival.socket.get());
     PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(arrival, parcel->descriptors));
-    acceptor.accepted(arrival.request, std::move(link));
+    acceptor.accepted(arrival.introduction.request, std::move(link));
     return true;
 }
 
 Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) {
     PCCL_TRY(require_same_user(arrival.socket.get()));
-    const int ranks = arrival.request.group_size;
-    if (ranks < 2 || arrival.request.destination < 1 || arrival.request.destination >= ranks)
+    const LinkRequest& request = arrival.introduction.request;
+    const int ranks = request.group_size;
+    if (ranks < 2 || request.destination < 1 || request.destination >= ranks)
         return Status::invalid_argument("a region for a rank that is not in its group");
+    const auto extent = word_in<RegionExtent>(arrival.introduction.purpose);
+    if (extent.bytes < least_region_bytes(ranks) || extent.bytes > region_bytes(ranks))
+        return Status::invalid_argument(
+            concat("a region of ", extent.bytes, " bytes for ", ranks, " ranks"));
     const int socket = arrival.socket.get();
-    PCCL_ASSIGN_OR_RETURN(auto region, Region::accept(arrival.socket, waiter_.handles(),
-                                                      {.bytes = region_bytes(ranks),
-                                                       .rank = arrival.request.destination,
-                                                       .ranks = ranks}));
+    PCCL_ASSIGN_OR_RETURN(
+        auto region,
+        Region::accept(arrival.socket, waiter_.handles(),
+                       {.extent = extent, .rank = request.destination, .ranks = ranks}));
     if (region == nullptr) return false;
     server_->unwatch(socket);
-    acceptor.accepted_region(arrival.request, std::move(region));
+    stock_.add(region->source());
+    acceptor.accepted_region(request, std::move(region));
     return true;
 }
 
 Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
+    const LinkRequest& request = arrival.introduction.request;
     PCCL_TRY(require_same_user(arrival.socket.get()));
-    PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::map(std::move(descriptors.front()),
-                                                    ring_bytes(arrival.request.group_size)));
+    PCCL_ASSIGN_OR_RETURN(
+        auto rings, RingFile::map(std::move(descriptors.front()), ring_bytes(request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));
     PCCL_ASSIGN_OR_RETURN(const bool sent,
                           sys::send_descriptors(arrival.socket.get(), kWelcome, waiter_.handles()));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
-    auto wire = std::make_unique<PeerWire>(Departure{.self = arrival.request.destination,
-                                                     .leaver = arrival.request.source,
-                                                     .ranks = arrival.request.group_size},
-                                           std::move(arrival.socket), std::move(doorbell));
+    auto wire = std::make_unique<PeerWire>(
+        Departure{
+            .self = request.destination, .leaver = request.source, .ranks = request.group_size},
+        std::move(arrival.socket), std::move(doorbell));
     return std::unique_ptr<RecvLink>(new ShmRecvLink(std::move(rings), std::move(wire)));
 }
 

@@ -17,6 +17,7 @@
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/handshake_server.h"
 #include "csrc/transport/region.h"
+#include "csrc/transport/region_memory.h"
 #include "csrc/transport/shm/link.h"
 #include "csrc/transport/transport.h"
 
@@ -50,13 +51,18 @@ class PCCL_API ShmTransport final : public Transport {
     /// A proven connection whose memory has not arrived yet.
     struct Arrival {
         UniqueFd socket;
-        LinkRequest request;
-        Use use;
+        Introduction introduction;
         Deadline deadline;
+
+        [[nodiscard]] Use use() const { return static_cast<Use>(introduction.purpose[0]); }
     };
 
     ShmTransport(Waiter& waiter, std::string host) : waiter_(waiter), host_(std::move(host)) {}
-    Result<UniqueFd> dial(const std::string& address, const LinkRequest& request, Use use,
+    static Introduction introduce(const LinkRequest& request, Use use);
+    /// The same, with a word on it.
+    template <typename Word>
+    static Introduction introduce(const LinkRequest& request, Use use, const Word& word);
+    Result<UniqueFd> dial(const std::string& address, const Introduction& introduction,
                           const Secret& secret, Deadline deadline);
     /// True when the arrival is over: accepted or refused.
     bool receive_memory(Arrival& arrival, Acceptor& acceptor);
@@ -70,11 +76,14 @@ class PCCL_API ShmTransport final : public Transport {
     const std::string host_;
     std::unique_ptr<HandshakeServer> server_;
     std::list<Arrival> arrivals_;
+    RegionStock stock_;
 };
 
-/// Bytes of the region of a group of `ranks`: near 16 MiB, from 2 MiB for each rank of a small
-/// group to 64 KiB for each rank of a large one. Pages are allocated when they are first used.
+/// Bytes of the region of a group of `ranks`: at most 16 MiB, from 2 MiB for each rank of a small
+/// group to 64 KiB for each rank of a large one.
 [[nodiscard]] PCCL_API std::size_t region_bytes(int ranks);
+/// What the region of a further group may be cut down to.
+[[nodiscard]] PCCL_API std::size_t least_region_bytes(int ranks);
 
 /// Whether two addresses of ShmTransports are of one host.
 [[nodiscard]] PCCL_API bool same_host(const std::string& a, const std::string& b);

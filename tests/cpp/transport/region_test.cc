@@ -1,23 +1,18 @@
 // Regions: how ranks come to share memory, and what they refuse.
 #include "csrc/transport/region.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <thread>
 
-#include "csrc/transport/parcel.h"
-
 namespace pccl::transport {
 namespace {
 
-using testing::HasSubstr;
-
 constexpr std::size_t kBytes = 64 * kKiB;
+constexpr RegionExtent kExtent{.offset = 0, .bytes = kBytes};
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
 
@@ -32,10 +27,14 @@ Sockets connected() {
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+std::unique_ptr<Region> made_by_rank_zero(int ranks) {
+    return Region::create(std::move(RegionMemory::in_new_file(kBytes).value()), ranks);
+}
+
 std::unique_ptr<Region> accept_one(UniqueFd& socket, const Waiter& waiter, Rank rank, int ranks) {
     for (;;) {
         auto region = Region::accept(socket, waiter.handles(),
-                                     {.bytes = kBytes, .rank = rank, .ranks = ranks});
+                                     {.extent = kExtent, .rank = rank, .ranks = ranks});
         EXPECT_TRUE(region.is_ok()) << region.status().to_string();
         if (!region.is_ok() || *region != nullptr) return std::move(*region);
     }
@@ -45,7 +44,7 @@ TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
     constexpr int kRanks = 4;
     std::array<std::unique_ptr<Waiter>, kRanks> waiters;
     for (auto& waiter : waiters) waiter = std::move(Waiter::create().value());
-    auto first = std::move(Region::create(kBytes, kRanks).value());
+    auto first = made_by_rank_zero(kRanks);
     std::array<std::unique_ptr<Region>, kRanks> others;
     for (Rank rank = 1; rank < kRanks; ++rank) {
         Sockets pair = connected();
@@ -73,25 +72,9 @@ TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
     }
 }
 
-TEST(RegionTest, WhatIsNotSealedOrHasAnotherSizeIsRefused) {
-    const auto waiter = std::move(Waiter::create().value());
-    const DoorbellHandles handles = waiter->handles();
-    for (const std::size_t bytes : {kBytes, 2 * kBytes}) {
-        Sockets pair = connected();
-        const UniqueFd memfd(::memfd_create("unsealed", MFD_CLOEXEC));
-        ASSERT_EQ(::ftruncate(memfd.get(), static_cast<off_t>(bytes)), 0);
-        const std::array<int, 4> offered{memfd.get(), handles[0], handles[1], handles[2]};
-        ASSERT_TRUE(send_parcel(pair.ours.get(), std::byte{'R'}, offered, patience()).is_ok());
-        const auto region =
-            Region::accept(pair.theirs, handles, {.bytes = kBytes, .rank = 1, .ranks = 2});
-        EXPECT_EQ(region.status().code(), StatusCode::kInvalidArgument);
-        EXPECT_THAT(region.status().message(), HasSubstr("expected a sealed one of 65536"));
-    }
-}
-
 TEST(RegionTest, ARankZeroThatLeavesEarlyIsNamed) {
     const auto waiter = std::move(Waiter::create().value());
-    auto first = std::move(Region::create(kBytes, 3).value());
+    auto first = made_by_rank_zero(3);
     Sockets pair = connected();
     std::unique_ptr<Region> other;
     std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
