@@ -11,6 +11,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/quick_call.h"
 #include "csrc/comm/tuning.h"
 
 namespace pccl::bindings {
@@ -115,6 +116,17 @@ void bind_collectives(py::class_<PyCommunicator>& cls) {
         arg("out"), arg("x"));
 }
 
+void make_collectives_quick(py::handle cls) {
+    make_quick<&PyCommunicator::all_reduce, Object, Op>(cls, "all_reduce");
+    make_quick<&PyCommunicator::broadcast, Object, Rank>(cls, "broadcast");
+    make_quick<&PyCommunicator::reduce, Object, Rank, Op>(cls, "reduce");
+    make_quick<&PyCommunicator::all_gather, Object, Object>(cls, "all_gather");
+    make_quick<&PyCommunicator::reduce_scatter, Object, Object, Op>(cls, "reduce_scatter");
+    make_quick<&PyCommunicator::gather, Object, Object, Rank>(cls, "gather");
+    make_quick<&PyCommunicator::scatter, Object, Object, Rank>(cls, "scatter");
+    make_quick<&PyCommunicator::all_to_all, Object, Object>(cls, "all_to_all");
+}
+
 void bind_messages(py::class_<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
@@ -153,6 +165,7 @@ void bind_communicator(py::module_& module) {
     module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
     bind_collectives(cls);
+    make_collectives_quick(cls);
     bind_messages(cls);
     cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),

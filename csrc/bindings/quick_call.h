@@ -1,0 +1,126 @@
+// Collectives with positional arguments alone, as most calls are, without pybind11's dispatch,
+// which takes about as long as a small collective.
+//
+// make_quick() puts a method of CPython's fast calling convention in place of one that pybind11
+// made, and leaves to that one what it does not take itself: keywords, and arguments of the wrong
+// number or type.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/bindings/py_communicator.h"
+
+namespace pccl::bindings {
+
+/// How a positional argument is read, or replaced where it is missing; nullopt leaves the call to
+/// pybind11.
+template <typename T>
+struct QuickArgument;
+
+template <>
+struct QuickArgument<const pybind11::object&> {
+    static std::optional<pybind11::object> read(PyObject* given) {
+        if (given == nullptr) return std::nullopt;
+        return pybind11::reinterpret_borrow<pybind11::object>(given);
+    }
+};
+
+template <>
+struct QuickArgument<const pybind11::str&> {
+    static std::optional<pybind11::str> read(PyObject* given) {
+        static PyObject* const sum = PyUnicode_InternFromString("sum");
+        if (given == nullptr) given = sum;
+        if (!PyUnicode_CheckExact(given)) return std::nullopt;
+        return pybind11::reinterpret_borrow<pybind11::str>(given);
+    }
+};
+
+template <>
+struct QuickArgument<Rank> {
+    static std::optional<Rank> read(PyObject* given) {
+        if (given == nullptr) return 0;
+        if (!PyLong_CheckExact(given)) return std::nullopt;
+        int overflow = 0;
+        const long value = PyLong_AsLongAndOverflow(given, &overflow);
+        if (overflow != 0 || !std::in_range<Rank>(value)) return std::nullopt;
+        return static_cast<Rank>(value);
+    }
+};
+
+template <auto Method, typename... Arguments>
+class QuickCall {
+   public:
+    static void replace(pybind11::handle type, const char* name) {
+        general_ = pybind11::object(type.attr(name)).release().ptr();
+        static PyMethodDef definition{
+            .ml_name = name,
+            .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)),
+            .ml_flags = METH_FASTCALL | METH_KEYWORDS,
+            .ml_doc = PyUnicode_AsUTF8(pybind11::object(type.attr(name).attr("__doc__")).ptr())};
+        auto* const class_object = reinterpret_cast<PyTypeObject*>(type.ptr());
+        type.attr(name) = pybind11::reinterpret_steal<pybind11::object>(
+            PyDescr_NewMethod(class_object, &definition));
+    }
+
+   private:
+    using Given = std::array<PyObject*, sizeof...(Arguments)>;
+
+    static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                          PyObject* keywords) {
+        auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
+        auto* const communicator =
+            instance->get_value_and_holder().template value_ptr<PyCommunicator>();
+        const auto positional = static_cast<std::size_t>(count);
+        if (communicator == nullptr || keywords != nullptr || positional > sizeof...(Arguments))
+            return call_general(self, arguments, positional, keywords);
+        Given given{};
+        std::copy_n(arguments, positional, given.begin());
+        std::optional<PyObject*> result =
+            try_call(*communicator, given, std::index_sequence_for<Arguments...>());
+        return result ? *result : call_general(self, arguments, positional, keywords);
+    }
+
+    template <std::size_t... Index>
+    static std::optional<PyObject*> try_call(PyCommunicator& communicator, const Given& given,
+                                             std::index_sequence<Index...> /*all*/) {
+        const auto read = std::tuple(QuickArgument<Arguments>::read(given[Index])...);
+        if (!(std::get<Index>(read).has_value() && ...)) return std::nullopt;
+        try {
+            return (communicator.*Method)(*std::get<Index>(read)..., CallOptions{}).release().ptr();
+        } catch (pybind11::error_already_set& error) {
+            error.restore();
+        } catch (const std::exception& error) {
+            PyErr_SetString(PyExc_RuntimeError, error.what());
+        }
+        return nullptr;
+    }
+
+    static PyObject* call_general(PyObject* self, PyObject* const* arguments,
+                                  std::size_t positional, PyObject* keywords) {
+        const std::size_t named =
+            keywords == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(keywords));
+        std::vector<PyObject*> all{self};
+        all.insert(all.end(), arguments, arguments + positional + named);
+        return PyObject_Vectorcall(general_, all.data(), positional + 1, keywords);
+    }
+
+    static inline PyObject* general_ = nullptr;  // for good, as the class
+};
+
+/// In place of the method `name` that pybind11 made of `Method`, which takes `Arguments` and
+/// CallOptions.
+template <auto Method, typename... Arguments>
+void make_quick(pybind11::handle type, const char* name) {
+    QuickCall<Method, Arguments...>::replace(type, name);
+}
+
+}  // namespace pccl::bindings
