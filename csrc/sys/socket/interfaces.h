@@ -16,6 +16,7 @@ struct Interface {
     std::string name;
     unsigned index = 0;
     Address address;  // port 0; link-local IPv6 with its scope
+    int prefix_bits = 0;  // of its subnet
     bool running = false;
     bool loopback = false;
 
@@ -24,6 +25,9 @@ struct Interface {
 
 /// In the kernel's order: IPv4 and IPv6 addresses of interfaces that are up or not.
 [[nodiscard]] PCCL_API Result<std::vector<Interface>> list_interfaces();
+
+/// "10.0.0.0/24".
+[[nodiscard]] PCCL_API std::string subnet_of(const Interface& interface);
 
 /// The address to listen at, by `spec` in the syntax of PCCL_SOCKET_IFNAME:
 ///   ""                     the first interface that is no loopback, else the loopback
