@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "csrc/base/text.h"
 #include "csrc/base/config.h"
+#include "csrc/base/text.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/job_exchange.h"
 #include "csrc/comm/locality.h"
@@ -202,8 +202,8 @@ Result<std::string> Communicator::describe_job() const {
     if (!group_->layout().job().empty()) return group_->layout().job();
     Roster roster;
     for (Rank rank = 0; rank < size(); ++rank) roster.endpoints.push_back(group_->endpoint(rank));
-    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(*options_.locality, roster,
-                                                                 ranks_by_host(roster).front()));
+    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host,
+                          host_of_ranks(*options_.locality, roster, ranks_by_host(roster).front()));
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
     return encode(job);
 }

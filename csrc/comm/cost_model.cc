@@ -41,8 +41,7 @@ LinkCost slower(const LinkCost& a, const LinkCost& b) {
 std::optional<topo::LinkTimes> slowest(const topo::HostTopology& host, topo::MeasuredLink link) {
     std::optional<topo::LinkTimes> found;
     for (std::size_t i = 0; i < host.ranks.size(); ++i) {
-        const auto times =
-            host.calibration.between(link, host.numa_of(0), host.numa_of(i));
+        const auto times = host.calibration.between(link, host.numa_of(0), host.numa_of(i));
         if (times && (!found || times->latency > found->latency)) found = times;
     }
     return found;
@@ -96,8 +95,7 @@ class Census {
     [[nodiscard]] Traffic result() const {
         Traffic traffic;
         if (messages_ > 0)
-            traffic.far_share =
-                static_cast<double>(far_messages_) / static_cast<double>(messages_);
+            traffic.far_share = static_cast<double>(far_messages_) / static_cast<double>(messages_);
         traffic.seconds_per_byte = most_seconds_;
         traffic.busiest = links_.busiest(loads_);
         if (traffic.busiest.seconds > 0)
@@ -114,8 +112,8 @@ class Census {
         for (const schedule::Lane& lane : program.lanes)
             for (const schedule::Step& step : lane) {
                 ++steps_;
-                const double bytes = std::max(step.src.count, step.dst.count) /
-                                     static_cast<double>(shape_.chunks);
+                const double bytes =
+                    std::max(step.src.count, step.dst.count) / static_cast<double>(shape_.chunks);
                 if (step.to.is_used()) sends += send(host, rank, step.to.peer, bytes);
                 if (step.from.is_used()) receives += receive(host, step.from.peer, rank, bytes);
             }
@@ -166,16 +164,15 @@ LinkModel link_model(const Roster& roster, const Layout& layout) {
     const std::size_t ring = transport::shm::ring_bytes(ranks);
     LinkModel model;
     model.far = measured_cost(layout, kTcpCost, topo::MeasuredLink::kSockets);
-    model.near = share_memory(roster)
-                     ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
-                     : model.far;
+    model.near = share_memory(roster) ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
+                                      : model.far;
     model.reduce_seconds_per_byte = reduce_cost(layout);
     model.capacity = is_on_one_host(roster) ? ring : std::min(kTcpCapacity, ring);
     return model;
 }
 
-Traffic traffic(schedule::Algorithm algorithm, const schedule::Shape& shape,
-                const LinkModel& links, const Layout& layout) {
+Traffic traffic(schedule::Algorithm algorithm, const schedule::Shape& shape, const LinkModel& links,
+                const Layout& layout) {
     Census census(shape, links, layout);
     const int hosts = static_cast<int>(layout.links()->job().hosts().size());
     for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
@@ -184,8 +181,7 @@ Traffic traffic(schedule::Algorithm algorithm, const schedule::Shape& shape,
 }
 
 double predict(const LinkModel& links, const schedule::Cost& cost) {
-    return predict(links, cost, {.seconds_per_byte = links.near.seconds_per_byte},
-                   cost.bytes_sent);
+    return predict(links, cost, {.seconds_per_byte = links.near.seconds_per_byte}, cost.bytes_sent);
 }
 
 double predict(const LinkModel& links, const schedule::Cost& cost, const Traffic& traffic,

@@ -26,8 +26,8 @@ struct LinkModel {
 
 /// What an algorithm's messages cross, for a block of one byte.
 struct Traffic {
-    double far_share = 0;         // of the messages: between hosts
-    double seconds_per_byte = 0;  // of the rank that spends most on sending or receiving
+    double far_share = 0;               // of the messages: between hosts
+    double seconds_per_byte = 0;        // of the rank that spends most on sending or receiving
     topo::JobLinks::Busiest busiest{};  // of the links that the ranks of a host share
     std::string busiest_name{};         // empty: no link is crossed
 };

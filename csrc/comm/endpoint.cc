@@ -59,8 +59,7 @@ Status read_numa(ByteReader& in, int& numa) {
     std::int64_t node = 0;
     PCCL_TRY(in.i64(node));
     if (node < -1 || node >= kMostNuma)
-        return Status::invalid_argument(
-            concat(node, " is no NUMA node before byte ", in.offset()));
+        return Status::invalid_argument(concat(node, " is no NUMA node before byte ", in.offset()));
     numa = static_cast<int>(node);
     return Status::ok();
 }

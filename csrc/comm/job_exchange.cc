@@ -64,9 +64,8 @@ Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank
                     const Meeting& meeting) {
     const auto hosts = ranks_by_host(roster);
     if (hosts.size() == 1) return Status::ok();
-    const auto own = std::find_if(hosts.begin(), hosts.end(), [self](const auto& ranks) {
-        return ranks.front() == self;
-    });
+    const auto own = std::find_if(hosts.begin(), hosts.end(),
+                                  [self](const auto& ranks) { return ranks.front() == self; });
     if (own == hosts.end()) {
         PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
         return Status::ok();
@@ -81,8 +80,7 @@ Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank
     return Status::ok();
 }
 
-Status agree_on_digest(Store& store, const std::string& digest, Rank self,
-                       const Meeting& meeting) {
+Status agree_on_digest(Store& store, const std::string& digest, Rank self, const Meeting& meeting) {
     if (self != 0) {
         PCCL_TRY(store.set(digest_key(self), digest));
         return await(store, {kAgreedKey, 0}, meeting).status();

@@ -17,8 +17,8 @@ Result<std::shared_ptr<const Layout>> Layout::make(const Roster& roster) {
     if (roster.job.empty()) return std::shared_ptr<const Layout>(std::move(layout));
     PCCL_ASSIGN_OR_RETURN(topo::JobTopology job, topo::decode_job(roster.job));
     if (std::cmp_not_equal(job.ranks(), roster.endpoints.size()))
-        return Status::invalid_argument(concat("a job of ", job.ranks(), " ranks for a group of ",
-                                               roster.endpoints.size()));
+        return Status::invalid_argument(
+            concat("a job of ", job.ranks(), " ranks for a group of ", roster.endpoints.size()));
     PCCL_ASSIGN_OR_RETURN(layout->order_, job.order());
     layout->lanes_ = job.hosts().size() > 1 ? job.lanes() : 1;
     layout->links_.emplace(std::move(job));
@@ -31,7 +31,8 @@ bool Layout::is_on_one_host() const { return !links_ || links_->job().hosts().si
 std::vector<std::string> Layout::describe_links() const {
     if (is_on_one_host()) {
         const bool measured = links_ && !links_->job().hosts().front().calibration.is_empty();
-        return {concat("memory of one host: ", measured ? "measured" : "usual times, not measured")};
+        return {
+            concat("memory of one host: ", measured ? "measured" : "usual times, not measured")};
     }
     std::vector<std::string> lines;
     const topo::JobTopology& job = links_->job();

@@ -132,8 +132,7 @@ Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster&
                                          const std::vector<Rank>& ranks) {
     PCCL_ASSIGN_OR_RETURN(const topo::Topology machine, topology_of(locality));
     PCCL_ASSIGN_OR_RETURN(topo::Topology placed, with_ranks(machine, roster, ranks));
-    topo::HostTopology host{
-        .name = locality.host, .ranks = ranks, .topology = std::move(placed)};
+    topo::HostTopology host{.name = locality.host, .ranks = ranks, .topology = std::move(placed)};
     for (const Rank rank : ranks)
         host.numa.push_back(roster.endpoints[static_cast<std::size_t>(rank)].numa);
     host.network = locality.network;

@@ -31,8 +31,7 @@ struct Awaiting {
 };
 
 /// Waits for a key in slices, and looks between them whether all is lost.
-[[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what,
-                                        const Meeting& meeting);
+[[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting);
 
 /// A store's values are bounded: a long text takes several, with keys that begin with `key`.
 [[nodiscard]] Status publish_text(Store& store, const std::string& key, const std::string& text);

@@ -173,8 +173,8 @@ Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, Collecti
                                                    Rank root) {
     auto& plan = plans_[{algorithm, kind, root}];
     if (plan == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(plan, make_plan(algorithm, shape_for(algorithm, kind, root), rank_,
-                                              layout_->order()));
+        PCCL_ASSIGN_OR_RETURN(
+            plan, make_plan(algorithm, shape_for(algorithm, kind, root), rank_, layout_->order()));
     }
     return plan;
 }

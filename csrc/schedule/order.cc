@@ -51,8 +51,8 @@ class Renaming {
             blocks(shape_.kind, slice.buffer, shape_.ranks) == 1)
             return;
         const int block = slice.offset / shape_.chunks;
-        slice.offset = order_[static_cast<std::size_t>(block)] * shape_.chunks +
-                       slice.offset % shape_.chunks;
+        slice.offset =
+            order_[static_cast<std::size_t>(block)] * shape_.chunks + slice.offset % shape_.chunks;
     }
 
     const Shape& shape_;

@@ -86,8 +86,8 @@ std::optional<LinkTimes> Calibration::between(MeasuredLink link, int a, int b) c
     const auto fits = [](int wanted, int actual) { return wanted < 0 || wanted == actual; };
     std::optional<LinkTimes> slowest;
     for (const Line& line : links_) {
-        if (line.link != link || !((fits(a, line.a) && fits(b, line.b)) ||
-                                   (fits(a, line.b) && fits(b, line.a))))
+        if (line.link != link ||
+            !((fits(a, line.a) && fits(b, line.b)) || (fits(a, line.b) && fits(b, line.a))))
             continue;
         if (!slowest) slowest = line.times;
         slowest->latency = std::max(slowest->latency, line.times.latency);

@@ -22,9 +22,9 @@ namespace pccl::topo {
 
 /// By which the ranks of a host reach those of others.
 struct Network {
-    std::string interface;  // "eth0"; empty: unknown
-    std::string subnet;     // "10.0.0.0/24"; empty: unknown
-    int megabits = -1;      // a second; -1: unknown
+    std::string interface;                         // "eth0"; empty: unknown
+    std::string subnet;                            // "10.0.0.0/24"; empty: unknown
+    int megabits = -1;                             // a second; -1: unknown
     Provenance provenance = Provenance::kAssumed;  // of its speed
 
     friend bool operator==(const Network&, const Network&) = default;

@@ -15,7 +15,7 @@ namespace pccl::sys {
 struct Interface {
     std::string name;
     unsigned index = 0;
-    Address address;  // port 0; link-local IPv6 with its scope
+    Address address;      // port 0; link-local IPv6 with its scope
     int prefix_bits = 0;  // of its subnet
     bool running = false;
     bool loopback = false;

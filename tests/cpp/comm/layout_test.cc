@@ -72,15 +72,15 @@ Roster roster_of(const std::vector<Place>& places, int megabits) {
     return roster;
 }
 
-const std::vector<Place> kInterleaved{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 0}, {0, 1}, {1, 1}};
+const std::vector<Place> kInterleaved{{0, 0}, {1, 0}, {0, 1}, {1, 1},
+                                      {0, 0}, {1, 0}, {0, 1}, {1, 1}};
 
 /// Messages of a ring that go to another host, over all ranks, of those of one round.
 int crossings(const schedule::RankOrder& order, const std::vector<Place>& places) {
     const schedule::Shape shape{.kind = CollectiveKind::kAllGather, .ranks = 8};
     int found = 0;
     for (Rank rank = 0; rank < 8; ++rank) {
-        const auto program =
-            generate_program(schedule::Algorithm::kRing, shape, rank, order);
+        const auto program = generate_program(schedule::Algorithm::kRing, shape, rank, order);
         EXPECT_TRUE(program.is_ok());
         const Rank next = program->lanes.front().front().to.peer;
         if (places[static_cast<std::size_t>(rank)].host !=
@@ -164,14 +164,13 @@ void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
         threads.emplace_back([&, i] {
             auto runtime = Runtime::create(TransportKind::kTcp);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
-            auto comm = Communicator::create(
-                {.rank = static_cast<Rank>(i),
-                 .size = static_cast<int>(places.size()),
-                 .store = store,
-                 .timeout = std::chrono::seconds(60),
-                 .runtime = *runtime,
-                 .locality =
-                     std::make_shared<const Locality>(locality_of(places[i], megabits[i]))});
+            auto comm = Communicator::create({.rank = static_cast<Rank>(i),
+                                              .size = static_cast<int>(places.size()),
+                                              .store = store,
+                                              .timeout = std::chrono::seconds(60),
+                                              .runtime = *runtime,
+                                              .locality = std::make_shared<const Locality>(
+                                                  locality_of(places[i], megabits[i]))});
             body(static_cast<Rank>(i), comm);
             if (comm.is_ok()) static_cast<void>((*comm)->barrier());
         });

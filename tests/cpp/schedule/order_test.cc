@@ -32,8 +32,8 @@ TEST_P(OrderedScheduleTest, IsProvenAlongAnyOrder) {
             ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
             for (const Placement placement : testing::placements(shape.kind)) {
                 const auto verdict = verify(*schedule, placement);
-                ASSERT_TRUE(verdict.is_ok()) << ranks << " ranks, root " << root << ": "
-                                             << verdict.status().to_string();
+                ASSERT_TRUE(verdict.is_ok())
+                    << ranks << " ranks, root " << root << ": " << verdict.status().to_string();
                 EXPECT_TRUE(verdict->bit_identical);
             }
         }
