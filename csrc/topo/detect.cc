@@ -52,8 +52,10 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
         machine = *std::move(file);
     }
     check_surroundings(sysfs, machine, warnings);
+    LoadOptions known = options;
+    if (gpus && !has_peer_access(*gpus)) known.assume.peer_to_peer = false;
     PCCL_ASSIGN_OR_RETURN(Topology topology,
-                          Topology::make(std::move(machine), options, std::move(warnings)));
+                          Topology::make(std::move(machine), known, std::move(warnings)));
     if (!config.topo_dump_file.empty())
         PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml()));
     return topology;

@@ -47,6 +47,8 @@ class Observer {
             if (is_gpu(device) && !is_hidden(bus_id)) describe_gpu(place(device));
             if (cards.count(bus_id) > 0) describe_card(place(device));
         }
+        warn_of_fabric();
+        warn_of_peers();
         hidden_.warn(
             warnings_, "hidden_gpus",
             "the GPU is there, but NVML does not show it: this process, or its container, may "
@@ -159,12 +161,46 @@ class Observer {
                                     Source::kNvml);
         if (known->max_link_width > 0)
             device.link_width.offer(known->max_link_width, Source::kNvml);
+        if (known->c2c.count > 0)
+            gpu.c2c = C2c{.bandwidth = {known->c2c.megabytes, Source::kNvml},
+                          .count = {known->c2c.count, Source::kNvml}};
+        if (!known->fabric.cluster.empty()) {
+            gpu.extras.emplace_back("fabric_cluster", known->fabric.cluster);
+            gpu.extras.emplace_back("fabric_clique", concat(known->fabric.clique));
+        }
         std::map<std::pair<std::string, const char*>, int> ends;
         for (const sys::NvmlLink& link : known->links) ++ends[end_of(link)];
         for (const auto& [end, count] : ends)
             gpu.nvlinks.push_back({.target = {end.first, Source::kNvml},
                                    .target_class = {end.second, Source::kNvml},
                                    .count = {count, Source::kNvml}});
+    }
+
+    void warn_of_fabric() const {
+        if (gpus_ == nullptr) return;
+        Subjects starting;
+        Subjects failed;
+        for (const sys::NvmlGpu& gpu : *gpus_) {
+            if (gpu.fabric.state == sys::NvmlFabric::State::kStarting) starting.add(gpu.bus_id);
+            if (gpu.fabric.error != 0) failed.add(gpu.bus_id);
+        }
+        starting.warn(warnings_, "fabric_starting",
+                      "the NVSwitch fabric is not ready: is the fabric manager running?",
+                      "the NVLinks count all the same");
+        failed.warn(warnings_, "fabric_failed",
+                    "the GPU could not join the NVSwitch fabric: its NVLinks carry nothing",
+                    "the NVLinks count all the same");
+    }
+
+    void warn_of_peers() const {
+        if (gpus_ == nullptr) return;
+        Subjects pairs;
+        for (const sys::NvmlGpu& gpu : *gpus_)
+            for (const int other : gpu.cannot_read)
+                pairs.add(concat("gpu ", gpu.index, " and gpu ", other));
+        pairs.warn(warnings_, "no_peer_access",
+                   "the driver does not let them access each other's memory",
+                   has_peer_access(*gpus_) ? "" : "they reach each other through the CPU only");
     }
 
     [[nodiscard]] static std::pair<std::string, const char*> end_of(const sys::NvmlLink& link) {
@@ -230,6 +266,12 @@ void enrich(PciDevice& device, const PciDevice& live) {
 Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus,
                 Warnings& warnings) {
     return Observer(sysfs, gpus, warnings).run();
+}
+
+bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus) {
+    return gpus.size() < 2 || std::any_of(gpus.begin(), gpus.end(), [&](const sys::NvmlGpu& gpu) {
+               return gpu.cannot_read.size() + 1 < gpus.size();
+           });
 }
 
 void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warnings& warnings) {
