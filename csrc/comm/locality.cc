@@ -53,12 +53,12 @@ int own_numa_node(const sys::Sysfs& sysfs) {
 }
 
 /// The interface that sockets use, as TcpTransport chooses it.
-topo::Network own_network(const sys::Sysfs& sysfs) {
+topo::Network own_network() {
     const auto interfaces = sys::list_interfaces();
     if (!interfaces.is_ok()) return {};
     const auto chosen = sys::choose_interface(*interfaces, process_config().socket_ifname);
     if (!chosen.is_ok()) return {};
-    const int megabits = sysfs.interface_megabits(chosen->name);
+    const int megabits = sys::megabits_of(chosen->name);
     return {.interface = chosen->name,
             .subnet = sys::subnet_of(*chosen),
             .megabits = megabits,
@@ -136,7 +136,7 @@ Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster&
     for (const Rank rank : ranks)
         host.numa.push_back(roster.endpoints[static_cast<std::size_t>(rank)].numa);
     host.network = locality.network;
-    if (host.network.interface.empty()) host.network = own_network(sys::Sysfs());
+    if (host.network.interface.empty()) host.network = own_network();
     look_up_speed(host);
     host.calibration = topo::load_calibration(machine.digest());
     return host;

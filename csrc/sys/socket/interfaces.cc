@@ -2,8 +2,11 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +17,7 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 namespace {
@@ -174,6 +178,20 @@ std::string subnet_of(const Interface& interface) {
     std::array<char, INET6_ADDRSTRLEN> text{};
     ::inet_ntop(interface.address.family(), base.data(), text.data(), text.size());
     return concat(text.data(), "/", interface.prefix_bits);
+}
+
+int megabits_of(const std::string& interface) {
+    constexpr std::uint32_t kMost = 100'000'000;  // beyond is a driver's "unknown"
+    ifreq request{};
+    if (interface.size() >= sizeof request.ifr_name) return -1;
+    interface.copy(static_cast<char*>(request.ifr_name), interface.size());
+    ethtool_cmd command{};
+    command.cmd = ETHTOOL_GSET;
+    request.ifr_data = reinterpret_cast<char*>(&command);
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket.is_open() || ::ioctl(socket.get(), SIOCETHTOOL, &request) != 0) return -1;
+    const std::uint32_t megabits = ethtool_cmd_speed(&command);
+    return megabits > 0 && megabits <= kMost ? static_cast<int>(megabits) : -1;
 }
 
 Result<Interface> choose_interface(std::span<const Interface> interfaces, std::string_view spec) {

@@ -29,6 +29,9 @@ struct Interface {
 /// "10.0.0.0/24".
 [[nodiscard]] PCCL_API std::string subnet_of(const Interface& interface);
 
+/// What the driver of an interface says of its speed, virtual ones too; -1: nothing.
+[[nodiscard]] PCCL_API int megabits_of(const std::string& interface);
+
 /// The address to listen at, by `spec` in the syntax of PCCL_SOCKET_IFNAME:
 ///   ""                     the first interface that is no loopback, else the loopback
 ///   "eth,ib"               the first whose name starts with one of these, tried from left to right

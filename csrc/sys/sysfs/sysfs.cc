@@ -125,14 +125,10 @@ std::vector<SysfsPort> Sysfs::ports() const {
         if (chain.empty() || read(folder + "/operstate") == "down") continue;
         ports.push_back({.name = name,
                          .bus_id = chain.back(),
-                         .megabits = interface_megabits(name),
+                         .megabits = number(read(folder + "/speed"), -1),
                          .guid = {}});
     }
     return ports;
-}
-
-int Sysfs::interface_megabits(const std::string& name) const {
-    return number(read(concat("/sys/class/net/", name, "/speed")), -1);
 }
 
 std::vector<int> Sysfs::numa_nodes() const {

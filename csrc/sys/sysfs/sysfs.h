@@ -48,8 +48,6 @@ class PCCL_API Sysfs {
     /// Ports of NICs that have a PCIe device and are not down, in the order of their names; RDMA
     /// first.
     [[nodiscard]] std::vector<SysfsPort> ports() const;
-    /// Of a network interface, virtual ones too; -1: unknown.
-    [[nodiscard]] int interface_megabits(const std::string& name) const;
     /// Numbers of the NUMA nodes that have cores.
     [[nodiscard]] std::vector<int> numa_nodes() const;
     /// Mask of a node's cores: "00000000,0000ffff".
