@@ -71,6 +71,13 @@ void bind_parts(py::module_& module) {
 
 void bind_job(py::module_& module) {
     bind_parts(module);
+    module.def(
+        "calibration_path",
+        [](const std::string& digest) { return topo::calibration_path(digest); }, arg("digest"));
+    module.def(
+        "load_calibration",
+        [](const std::string& digest) { return topo::load_calibration(digest).text(); },
+        arg("digest"));
     py::class_<JobTopology>(module, "JobTopology")
         .def_static("decode", &decode, arg("blob"))
         .def_static("encode", &encode, arg("hosts"))

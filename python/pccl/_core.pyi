@@ -572,6 +572,12 @@ class Topology:
     def xml(self) -> str: ...
     def __eq__(self, other: object) -> bool: ...
 
+def calibration_path(digest: str) -> str:
+    """Name the file with the measurements of a machine; empty where there is no place for it."""
+
+def load_calibration(digest: str) -> str:
+    """Return what that file holds; empty without one, or where it cannot be used."""
+
 class JobHost:
     """A host of a job; see ``pccl.topology.Host``."""
 
