@@ -1,9 +1,12 @@
 #include "csrc/comm/job_exchange.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/topo/calibration.h"
 
@@ -21,6 +24,22 @@ bool are_bound_apart(const Roster& roster) {
     const int first = roster.endpoints.front().numa;
     return std::any_of(roster.endpoints.begin(), roster.endpoints.end(),
                        [first](const Endpoint& endpoint) { return endpoint.numa != first; });
+}
+
+/// Whoever names a file wants it read or written when groups are made, as with NCCL.
+bool names_files(const Config& config) {
+    return !(config.topo_file.empty() && config.topo_dump_file.empty() &&
+             config.graph_file.empty() && config.graph_dump_file.empty());
+}
+
+void log_warnings(const topo::JobTopology& job) {
+    constexpr std::array<std::string_view, 3> kLoud{"missing_nvlinks", "fabric_failed",
+                                                    "nic_sets_differ"};
+    for (const topo::Warning& warning : job.warnings()) {
+        const bool is_loud = std::ranges::find(kLoud, warning.name) != kLoud.end();
+        log(is_loud ? LogLevel::kWarning : LogLevel::kInfo, "topology: ", warning.name, ": ",
+            warning.subject, ": ", warning.message);
+    }
 }
 
 Result<topo::HostTopology> await_host(Store& store, const std::vector<Rank>& ranks,
@@ -44,6 +63,7 @@ Result<std::string> collect(Store& store, const std::vector<std::vector<Rank>>& 
         found.push_back(std::move(other));
     }
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make(std::move(found)));
+    log_warnings(job);
     std::string text = encode(job);
     PCCL_TRY(publish_text(store, kJobKey, text));
     return text;
@@ -53,8 +73,9 @@ Result<std::string> collect(Store& store, const std::vector<std::vector<Rank>>& 
 
 Result<std::string> job_on_one_host(const Locality& locality, const Roster& roster) {
     const auto hosts = ranks_by_host(roster);
-    if (hosts.size() > 1 || !(are_bound_apart(roster) || topo::has_calibrations()))
-        return std::string();
+    const bool says_something =
+        are_bound_apart(roster) || topo::has_calibrations() || names_files(process_config());
+    if (hosts.size() > 1 || !says_something) return std::string();
     PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, hosts.front()));
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
     return encode(job);

@@ -82,6 +82,18 @@ void look_up_speed(topo::HostTopology& host) {
     }
 }
 
+/// To PCCL_GRAPH_DUMP_FILE; nothing for a machine without GPUs, which has no plan.
+Status dump_plans(const topo::Topology& topology, std::size_t hosts) {
+    if (process_config().graph_dump_file.empty()) return Status::ok();
+    for (const topo::Pattern pattern : {topo::Pattern::kRing, topo::Pattern::kTree}) {
+        const auto found =
+            topo::plan(topology, {.pattern = pattern, .nodes = static_cast<int>(hosts)});
+        if (found.status().code() == StatusCode::kUnsupported) return Status::ok();
+        PCCL_TRY(found.status());
+    }
+    return Status::ok();
+}
+
 /// Which rank uses which GPU: several of one where they share it.
 Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& roster,
                                   const std::vector<Rank>& ranks) {
@@ -131,6 +143,7 @@ Result<topo::Topology> topology_of(const Locality& locality) {
 Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster& roster,
                                          const std::vector<Rank>& ranks) {
     PCCL_ASSIGN_OR_RETURN(const topo::Topology machine, topology_of(locality));
+    PCCL_TRY(dump_plans(machine, ranks_by_host(roster).size()));
     PCCL_ASSIGN_OR_RETURN(topo::Topology placed, with_ranks(machine, roster, ranks));
     topo::HostTopology host{.name = locality.host, .ranks = ranks, .topology = std::move(placed)};
     for (const Rank rank : ranks)

@@ -47,6 +47,7 @@ class Observer {
             if (is_gpu(device) && !is_hidden(bus_id)) describe_gpu(place(device));
             if (cards.count(bus_id) > 0) describe_card(place(device));
         }
+        if (cards.empty()) add_virtual_interfaces();
         warn_of_fabric();
         warn_of_peers();
         hidden_.warn(
@@ -55,7 +56,7 @@ class Observer {
             "not use it",
             "it is left out");
         std::erase_if(machine_.cpus, [](const Cpu& cpu) {
-            return cpu.numa.value_or(-1) < 0 && cpu.devices.empty();
+            return cpu.numa.value_or(-1) < 0 && cpu.devices.empty() && cpu.nics.empty();
         });
         return std::move(machine_);
     }
@@ -210,6 +211,16 @@ class Observer {
         return {kHiddenTarget, kNvSwitchClass};
     }
 
+    /// Those of a container, or a network namespace, that has no other.
+    void add_virtual_interfaces() {
+        for (const sys::SysfsPort& port : sysfs_.virtual_interfaces()) {
+            Net& net = machine_.cpus.front().nics.emplace_back().nets.emplace_back();
+            net.name = {port.name, Source::kSysfs};
+            if (port.megabits > 0) net.speed = {port.megabits, Source::kSysfs};
+            net.gdr = {0, Source::kSysfs};
+        }
+    }
+
     void describe_card(PciDevice& device) const {
         const auto is_here = [&](const sys::SysfsPort& port) {
             return port.bus_id == *device.bus_id;
@@ -312,6 +323,8 @@ void enrich(Machine& machine, const Machine& live) {
     });
     for (Cpu& cpu : machine.cpus) {
         if (live.cpus.empty()) break;
+        for (const Cpu& other : live.cpus)
+            if (other.numa == cpu.numa) cpu.affinity.offer(other.affinity);
         cpu.arch.offer(live.cpus.front().arch);
         cpu.vendor.offer(live.cpus.front().vendor);
         cpu.family.offer(live.cpus.front().family);
