@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+import pccl
 from pccl import topology
 
 ELEMENTS = 1 << 24
@@ -87,7 +88,7 @@ def compare(folder: Path) -> list[str]:
     print(read[0] if read else "NCCL says nothing of NCCL_TOPO_FILE")
     if not read:
         faults.append("NCCL did not take the file")
-    complaints = [line for line in log.splitlines() if "WARN" in line or "Could not" in line]
+    complaints = [line for line in log.splitlines() if "WARN" in line or "Could not open" in line]
     print("\n".join(complaints[:8]) or "NCCL warns of nothing")
     if any("xml" in line.lower() or "topo" in line.lower() for line in complaints):
         faults.append("NCCL complains of the file")
@@ -95,7 +96,13 @@ def compare(folder: Path) -> list[str]:
     for name in ("nccl_alone", "nccl_ours"):
         channels, speed = _ring(folder / f"{name}.graph.xml")
         found[name] = channels * speed
-        machine = topology.load(folder / f"{name}.topo.xml")
+        dump = folder / f"{name}.topo.xml"
+        print(f"-- the first lines of {dump.name}", *dump.read_text().splitlines()[:9], sep="\n")
+        try:
+            machine = topology.load(dump)
+        except pccl.Error as error:
+            faults.append(f"what NCCL wrote cannot be read: {error}")
+            continue
         nvlinks = sum(link.bandwidth for link in machine.links if link.type == "NVL") / 2
         print(
             f"{name}: {channels} channels x {speed:g} GB/s; {len(machine.gpus)} GPUs, "

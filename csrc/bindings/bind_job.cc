@@ -28,6 +28,7 @@ JobTopology decode(const py::bytes& blob) {
 py::bytes encode(
     const std::vector<std::tuple<std::string, std::vector<Rank>, topo::Topology>>& of) {
     std::vector<topo::HostTopology> hosts;
+    hosts.reserve(of.size());
     for (const auto& [name, ranks, machine] : of)
         hosts.push_back({.name = name, .ranks = ranks, .topology = machine});
     return topo::encode(value_or_throw(JobTopology::make(std::move(hosts))));

@@ -199,6 +199,7 @@ Result<std::vector<Rank>> JobTopology::order_on(const HostTopology& host) const 
         return host.numa_of(a) < host.numa_of(b);
     });
     std::vector<Rank> ranks;
+    ranks.reserve(places.size());
     for (const std::size_t place : places) ranks.push_back(host.ranks[place]);
     return ranks;
 }
