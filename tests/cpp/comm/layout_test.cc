@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <mutex>
 #include <thread>
 
@@ -153,6 +154,36 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
+}
+
+/// GPUs behind one CPU, one rank each, of which the first two say that they use the same.
+TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
+    const auto machine =
+        topo::Topology::load(std::string(PCCL_TEST_DATA) + "/topology/nccl/dgx1v_cubemesh.xml", {});
+    ASSERT_TRUE(machine.is_ok()) << machine.status().to_string();
+    Roster roster;
+    Locality locality{.machine = "dgx", .host = "dgx", .topology = *machine};
+    std::vector<Rank> ranks;
+    for (const int gpu : machine->graph().gpus()) {
+        Endpoint endpoint;
+        endpoint.rank = static_cast<Rank>(ranks.size());
+        endpoint.machine = "dgx";
+        endpoint.gpu = machine->graph().node(gpu).label;
+        ranks.push_back(endpoint.rank);
+        roster.endpoints.push_back(endpoint);
+    }
+    const auto job_of = [&] {
+        return *topo::JobTopology::make({*host_of_ranks(locality, roster, ranks)});
+    };
+    const auto ring = topo::search(*machine, {});
+    ASSERT_TRUE(ring.is_ok());
+    EXPECT_EQ(*job_of().order(), ring->channels.front().order);
+    roster.endpoints[1].gpu = roster.endpoints[0].gpu;
+    const topo::JobTopology shared = job_of();
+    EXPECT_TRUE(std::ranges::any_of(shared.warnings(), [](const topo::Warning& warning) {
+        return warning.name == "shared_gpu";
+    }));
+    EXPECT_THAT(*shared.order(), SizeIs(8));
 }
 
 /// A group of threads, each on the host that `places` says; `body` sees every rank's outcome.
