@@ -1,8 +1,6 @@
 #include "csrc/topo/calibration.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::topo {
@@ -18,26 +17,7 @@ namespace {
 constexpr std::string_view kPrefix = "links-";
 constexpr int kMostNuma = 4095;
 
-/// Takes the first word off `line`.
-std::string_view next_word(std::string_view& line) {
-    constexpr std::string_view kSpace = " \t\r";
-    line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
-    const std::string_view word = line.substr(0, line.find_first_of(kSpace));
-    line.remove_prefix(word.size());
-    return word;
-}
-
-template <typename Number>
-std::optional<Number> number(std::string_view word, Number low, Number high) {
-    Number value{};
-    const char* const end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, value);
-    if (error != std::errc{} || stop != end || !(value >= low && value <= high))
-        return std::nullopt;
-    return value;
-}
-
-std::optional<double> rate(std::string_view word) { return number(word, 1e-6, 1e6); }
+std::optional<double> rate(std::string_view word) { return number_in(word, 1e-6, 1e6); }
 
 std::string folder_of(const Config& config) { return concat(config.cache_folder, "/pccl"); }
 
@@ -53,9 +33,9 @@ Status Calibration::parse_line(std::string_view text) {
     if (kind != "memory" && kind != "sockets")
         return Status::invalid_argument(
             concat("no memory, sockets or reduce: ", kind.substr(0, 32)));
-    const auto a = number(next_word(text), 0, kMostNuma);
-    const auto b = number(next_word(text), 0, kMostNuma);
-    const auto microseconds = number(next_word(text), 0.0, 1e9);
+    const auto a = number_in(next_word(text), 0, kMostNuma);
+    const auto b = number_in(next_word(text), 0, kMostNuma);
+    const auto microseconds = number_in(next_word(text), 0.0, 1e9);
     const auto bandwidth = rate(next_word(text));
     if (!a || !b || !microseconds || !bandwidth || !next_word(text).empty())
         return Status::invalid_argument(
@@ -72,10 +52,8 @@ Result<Calibration> Calibration::parse(std::string_view text) {
     Calibration calibration;
     calibration.text_ = text;
     for (int number = 1; !text.empty(); ++number) {
-        std::string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
-        std::string_view rest = line;
-        if (next_word(rest).substr(0, 1).find_first_not_of('#') == std::string_view::npos) continue;
+        const std::string_view line = next_line(text);
+        if (is_comment(line)) continue;
         const Status parsed = calibration.parse_line(line);
         if (!parsed.is_ok()) return parsed.with_context(concat("line ", number));
     }

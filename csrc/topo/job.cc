@@ -143,8 +143,10 @@ int JobTopology::host_of(Rank rank) const {
 
 double JobTopology::network_bandwidth(int host) const {
     const HostTopology& end = hosts_[at(host)];
-    if (const int port = network_port(end); port != kNoNet)
-        return width_of(end.topology.graph(), port);
+    const Graph& graph = end.topology.graph();
+    if (const int port = network_port(end); port != kNoNet) return width_of(graph, port);
+    const std::vector<int> ports = usable_ports(graph);
+    if (end.network.interface.empty() && !ports.empty()) return width_of(graph, ports.front());
     Net net;
     if (end.network.megabits > 0) net.speed = {end.network.megabits, Source::kSysfs};
     return net_rate(net);

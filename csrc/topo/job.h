@@ -78,7 +78,8 @@ class PCCL_API JobTopology {
     /// Index of the host that a rank is on; -1 for none.
     [[nodiscard]] int host_of(Rank rank) const;
     [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }
-    /// GB/s of the network that a host's ranks use; 10 Gb/s where nobody says.
+    /// GB/s of the network that a host's ranks use. Where nobody says which that is, of its first
+    /// usable port; without any, 10 Gb/s.
     [[nodiscard]] double network_bandwidth(int host) const;
     [[nodiscard]] HostLink link_between(int from, int to) const;
 

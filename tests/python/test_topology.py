@@ -199,7 +199,7 @@ def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
     fast = topology.load(DATA / "H100-topology-kubernetes.xml")
     slow = topology.load(DATA / "dgx1v_cubemesh.xml")
     job = topology.Job.of([("fast", range(8), fast), ("slow", range(8, 16), slow)])
-    assert repr(job) == "2 hosts, 16 ranks, 1.25 GB/s between hosts, 4 rails"
+    assert repr(job) == "2 hosts, 16 ranks, 12.5 GB/s between hosts, 4 rails"
     assert job.host_of(9).name == "slow"
     assert [plan.nodes for plan in job.search("ring")] == [2, 2]
     assert [warning.name for warning in job.warnings] == ["nic_sets_differ"]
