@@ -3,7 +3,7 @@
 
 find_package(GTest REQUIRED)
 
-file(GLOB_RECURSE fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
+file(GLOB fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
 if(fakes)
   add_library(pccl_fakes STATIC ${fakes})
   target_link_libraries(pccl_fakes PUBLIC pccl_comm)
@@ -28,11 +28,16 @@ function(pccl_test)
   set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 600 LABELS cpu)
 endfunction()
 
+# Stands in for NVIDIA's library: opened by name, as that is.
+add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
+
 foreach(room base abi sys topo schedule transport netconf capsule kernels cluster comm p2p)
   pccl_test(
     NAME ${room} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${room} LIBRARIES pccl_${room}
   )
 endforeach()
+add_dependencies(pccl_sys_test fake_nvml)
+target_compile_definitions(pccl_sys_test PRIVATE PCCL_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
 
 # The collectives once more, by ways that the cost model does not choose between threads of one host:

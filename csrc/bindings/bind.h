@@ -11,5 +11,6 @@ void bind_communicator(pybind11::module_& module);
 void bind_device(pybind11::module_& module);
 void bind_schedule(pybind11::module_& module);
 void bind_topology(pybind11::module_& module);
+void bind_job(pybind11::module_& module);  // after bind_topology
 
 }  // namespace pccl::bindings

@@ -55,6 +55,7 @@ void bind_predictions(py::module_& module) {
         .def_readonly("algorithm", &comm::Prediction::algorithm)
         .def_readonly("over", &comm::Prediction::over)
         .def_readonly("seconds", &comm::Prediction::seconds)
+        .def_readonly("busiest", &comm::Prediction::busiest)
         .def_readonly("is_chosen", &comm::Prediction::is_chosen)
         .def("__repr__", &printed);
 }
@@ -62,6 +63,14 @@ void bind_predictions(py::module_& module) {
 std::vector<comm::Prediction> explain(PyCommunicator& self, const std::string& collective,
                                       std::size_t nbytes) {
     return value_or_throw((*self).explain(kind_of(collective), nbytes));
+}
+
+py::bytes describe_job(PyCommunicator& self) {
+    const auto described = [&] {
+        const py::gil_scoped_release released;
+        return (*self).describe_job();
+    }();
+    return value_or_throw(described);
 }
 
 void bind_collectives(py::class_<PyCommunicator>& cls) {
@@ -149,14 +158,15 @@ void bind_messages(py::class_<PyCommunicator>& cls) {
 void bind_communicator(py::module_& module) {
     py::class_<PyCommunicator> cls(module, "Communicator");
     cls.def(py::init([](Rank rank, int world_size, py::object rendezvous, double timeout,
-                        std::string name, std::string transports, std::string algorithm) {
+                        std::string name, std::string transports, std::string algorithm,
+                        std::string gpu) {
                 return std::make_unique<PyCommunicator>(
                     GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
-                                 std::move(transports), std::move(algorithm)});
+                                 std::move(transports), std::move(algorithm), std::move(gpu)});
             }),
             py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
             arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "",
-            arg("algorithm") = "");
+            arg("algorithm") = "", arg("gpu") = "");
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
@@ -164,6 +174,11 @@ void bind_communicator(py::module_& module) {
     bind_predictions(module);
     module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
+    cls.def("links_counted_on", [](PyCommunicator& self) {
+        const comm::LinksCountedOn found = (*self).links_counted_on();
+        return std::tuple(found.links, found.order, found.lanes);
+    });
+    cls.def("describe_job", &describe_job);
     bind_collectives(cls);
     make_collectives_quick(cls);
     bind_messages(cls);

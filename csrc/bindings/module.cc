@@ -11,4 +11,5 @@ PYBIND11_MODULE(_core, module) {
     pccl::bindings::bind_device(module);
     pccl::bindings::bind_schedule(module);
     pccl::bindings::bind_topology(module);
+    pccl::bindings::bind_job(module);
 }

@@ -135,7 +135,8 @@ PyCommunicator::PyCommunicator(const GroupOptions& options)
                                      .algorithm = options.algorithm,
                                      .runtime = nullptr,
                                      .global_ranks = {},
-                                     .interrupted = check_signals};
+                                     .interrupted = check_signals,
+                                     .gpu = options.gpu};
     auto communicator = [&] {
         const py::gil_scoped_release released;
         return comm::Communicator::create(std::move(wanted));

@@ -22,6 +22,7 @@ struct GroupOptions {
     std::string name;
     std::string transports;
     std::string algorithm;
+    std::string gpu;
 };
 
 /// What every collective takes besides its buffers.

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/job_exchange.h"
+#include "csrc/comm/locality.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
 #include "csrc/comm/tuning.h"
@@ -14,16 +16,13 @@
 namespace pccl::comm {
 namespace {
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
-    return name.data();
-}
-
 Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options) {
     Endpoint endpoint;
     endpoint.rank = options.rank;
-    endpoint.host = host_name();
+    endpoint.host = options.locality->host;
+    endpoint.machine = options.locality->machine;
+    endpoint.numa = options.locality->numa;
+    endpoint.gpu = options.gpu;
     endpoint.pid = ::getpid();
     for (const auto& transport : runtime.transports()) {
         if (!options.transports.has(transport->kind())) continue;
@@ -49,6 +48,19 @@ Status check(const CommunicatorOptions& options) {
     return Status::ok();
 }
 
+/// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
+/// one roster.
+Result<std::shared_ptr<const Layout>> agree_on_layout(Roster& roster,
+                                                      const CommunicatorOptions& options,
+                                                      const Meeting& meeting) {
+    if (options.size > 1)
+        PCCL_TRY(exchange_job(*options.store, roster, *options.locality, options.rank, meeting));
+    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
+    if (!layout->is_on_one_host())
+        PCCL_TRY(agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
+    return layout;
+}
+
 template <typename T>
 Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
     if (result.is_ok()) return result;
@@ -63,6 +75,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     if (options.runtime == nullptr) {
         PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
     }
+    if (options.locality == nullptr)
+        options.locality = std::make_shared<const Locality>(Locality::of_process());
     Meeting meeting{.size = options.size, .deadline = Deadline::after(options.timeout)};
     meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
         if (options.interrupted) PCCL_TRY(options.interrupted());
@@ -77,13 +91,19 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    Roster roster{.endpoints = {endpoint_of(*options.runtime, options)}, .tuning = {}};
+    Roster roster;
+    roster.endpoints.push_back(endpoint_of(*options.runtime, options));
     const auto fail = [&](const Status& why) {
         const Status agreed = options.store ? agree_on_failure(*options.store, why) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     if (options.size > 1) {
-        if (options.rank == 0) meeting.tuning = load_tuning();
+        if (options.rank == 0) {
+            meeting.tuning = load_tuning();
+            meeting.describe = [&](const Roster& met) {
+                return job_on_one_host(*options.locality, met);
+            };
+        }
         meeting.lost = [&, of_job = meeting.lost](std::span<const Endpoint> present, Rank awaited) {
             PCCL_TRY(of_job(present, awaited));
             return group->look_at(present);
@@ -92,7 +112,11 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
         if (!met.is_ok()) return fail(met.status());
         roster = std::move(*met);
     }
-    if (const Status met = group->register_remote_infos(roster, meeting.deadline); !met.is_ok())
+    auto layout = agree_on_layout(roster, options, meeting);
+    if (!layout.is_ok()) return fail(layout.status());
+    if (const Status met =
+            group->register_remote_infos(roster, *std::move(layout), meeting.deadline);
+        !met.is_ok())
         return fail(met);
     return comm;
 }
@@ -167,6 +191,21 @@ Result<std::span<std::byte>> Communicator::get_operator_space(const std::string&
 Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
                                                       std::size_t bytes) const {
     return group_->explain(kind, bytes);
+}
+
+LinksCountedOn Communicator::links_counted_on() const {
+    const Layout& layout = group_->layout();
+    return {.links = layout.describe_links(), .order = layout.order(), .lanes = layout.lanes()};
+}
+
+Result<std::string> Communicator::describe_job() const {
+    if (!group_->layout().job().empty()) return group_->layout().job();
+    Roster roster;
+    for (Rank rank = 0; rank < size(); ++rank) roster.endpoints.push_back(group_->endpoint(rank));
+    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host,
+                          host_of_ranks(*options_.locality, roster, ranks_by_host(roster).front()));
+    PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
+    return encode(job);
 }
 
 void Communicator::abort(const Status& reason) { group_->abort(reason); }

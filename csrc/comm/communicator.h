@@ -33,6 +33,7 @@ namespace pccl::comm {
 
 class Runtime;
 class Group;
+struct Locality;
 
 inline constexpr std::chrono::minutes kDefaultTimeout{30};
 inline constexpr Rank kAnySource = -1;
@@ -57,6 +58,10 @@ struct CommunicatorOptions {
     /// gone, others that are being made learn through them. Empty: unknown.
     std::vector<std::uint64_t> global_ranks{};
     InterruptCheck interrupted{};
+    /// Bus id of the GPU that this rank uses, "0000:0d:00.0"; empty: none, or unknown.
+    std::string gpu{};
+    /// Where this rank runs; null: as the kernel says.
+    std::shared_ptr<const Locality> locality{};
 };
 
 struct ShrinkOptions {
@@ -116,6 +121,13 @@ class PCCL_API Communicator {
     /// for and does not fit.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
+
+    /// What predictions and the order of rings rest on; the same on all ranks.
+    [[nodiscard]] LinksCountedOn links_counted_on() const;
+    /// The hosts of the group, their topologies and what joins them: what topo::decode_job() takes,
+    /// the same on all ranks. It was exchanged when a group on several hosts was made; on one host
+    /// every rank describes that at the first call. Errors as those of topo::detect().
+    [[nodiscard]] Result<std::string> describe_job() const;
 
     /// A new communicator of the ranks that are not `excluded`, in the same order, whether this one
     /// still works or not. All of them must call it with the same ranks, within a minute (or the

@@ -9,10 +9,12 @@ namespace {
 using transport::TransportFlags;
 using transport::TransportKind;
 
-constexpr std::uint16_t kMagic = 0xE9D1;
+constexpr std::uint16_t kMagic = 0xE9D2;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::size_t kLongestAddress = 1024;
 constexpr std::uint32_t kMostRanks = 1U << 24;
+constexpr std::size_t kLongestBusId = 32;
+constexpr std::int64_t kMostNuma = 4096;
 constexpr std::uint32_t kDeepestQueue = 1U << 20;
 
 Status bounded(ByteReader& in, std::string_view field, std::uint32_t limit, int& value) {
@@ -53,6 +55,15 @@ Status read_addresses(ByteReader& in, Endpoint& endpoint) {
     return Status::ok();
 }
 
+Status read_numa(ByteReader& in, int& numa) {
+    std::int64_t node = 0;
+    PCCL_TRY(in.i64(node));
+    if (node < -1 || node >= kMostNuma)
+        return Status::invalid_argument(concat(node, " is no NUMA node before byte ", in.offset()));
+    numa = static_cast<int>(node);
+    return Status::ok();
+}
+
 Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     std::uint16_t magic = 0;
     PCCL_TRY(in.u16(magic));
@@ -63,6 +74,9 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(read_transports(in, endpoint.transports));
     PCCL_TRY(bounded(in, "queue depth", kDeepestQueue, endpoint.queue_depth));
     PCCL_TRY(read_addresses(in, endpoint));
+    PCCL_TRY(in.text(endpoint.machine, kLongestHost));
+    PCCL_TRY(read_numa(in, endpoint.numa));
+    PCCL_TRY(in.text(endpoint.gpu, kLongestBusId));
     return in.finish();
 }
 
@@ -83,6 +97,9 @@ std::string Endpoint::serialise() const {
         out.u8(static_cast<std::uint8_t>(kind));
         out.text(address);
     }
+    out.text(machine);
+    out.i64(numa);
+    out.text(gpu);
     return out.take();
 }
 

@@ -48,11 +48,12 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
                     .allowed = options.transports}),
       mailbox_(options.rank, options.size) {}
 
-Status Group::register_remote_infos(const Roster& roster, Deadline deadline) {
+Status Group::register_remote_infos(const Roster& roster, std::shared_ptr<const Layout> layout,
+                                    Deadline deadline) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(connections_.register_remote_infos(roster, deadline));
     PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
-    selector_.emplace(roster, rank_, connections_.board(),
+    selector_.emplace(roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
                       Preferences{.wanted = algorithm_, .tuning = std::move(tuning)});
     return Status::ok();
 }

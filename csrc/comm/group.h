@@ -32,7 +32,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options);
 
     /// To be called once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(const Roster& roster, Deadline deadline);
+    Status register_remote_infos(const Roster& roster, std::shared_ptr<const Layout> layout,
+                                 Deadline deadline);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
@@ -48,6 +49,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     }
 
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
+    /// Needs register_remote_infos().
+    [[nodiscard]] const Layout& layout() const { return selector_->layout(); }
 
     void abort(const Status& reason);
     [[nodiscard]] Status health() const;

@@ -28,9 +28,10 @@ PlanStep bind_step(Plan& plan, const schedule::Step& step) {
 }  // namespace
 
 Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,
-                                              const schedule::Shape& shape, Rank rank) {
+                                              const schedule::Shape& shape, Rank rank,
+                                              const schedule::RankOrder& order) {
     PCCL_ASSIGN_OR_RETURN(const schedule::Program program,
-                          schedule::generate_program(algorithm, shape, rank));
+                          schedule::generate_program(algorithm, shape, rank, order));
     auto plan = std::make_shared<Plan>();
     plan->algorithm = algorithm;
     plan->shape = shape;

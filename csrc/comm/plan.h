@@ -36,7 +36,7 @@ struct Plan {
 };
 
 [[nodiscard]] Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,
-                                                            const schedule::Shape& shape,
-                                                            Rank rank);
+                                                            const schedule::Shape& shape, Rank rank,
+                                                            const schedule::RankOrder& order = {});
 
 }  // namespace pccl::comm

@@ -14,32 +14,12 @@ namespace pccl::comm {
 namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
-constexpr const char* kFailureKey = "pccl/failure";
+constexpr const char* kRosterKey = "pccl/roster";
 constexpr Duration kSlice = std::chrono::milliseconds(500);
 constexpr Rank kMostNamed = 16;
-constexpr std::size_t kLongestText = 4 * kKiB;
-// A store's values are bounded: the roster of a large group takes several.
-constexpr std::size_t kPartBytes = 32 * kKiB;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
-std::string roster_key(std::size_t part) { return concat("pccl/roster/", part); }
-
 std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
-
-/// What a rank that could not join has left in the store; ok while none has.
-Status failure_in(Store& store) {
-    const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
-    if (!blob.is_ok()) return Status::ok();
-    ByteReader in(*blob);
-    std::uint32_t code = 0;
-    std::int64_t peer = 0;
-    std::string text;
-    PCCL_TRY(in.u32(code));
-    PCCL_TRY(in.i64(peer));
-    PCCL_TRY(in.text(text, kLongestText));
-    if (code == 0 || code > static_cast<std::uint32_t>(StatusCode::kInternal)) return Status::ok();
-    return Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
-}
 
 /// The first ranks that have not published, of those worth naming.
 std::vector<Rank> missing(Store& store, int size) {
@@ -66,56 +46,14 @@ Status nonsense(Rank rank, const Status& why) {
         rank, concat("rank ", rank, " publishes what cannot be read: ", why.message()));
 }
 
-/// The first part is published last, so that whoever finds it finds them all.
-Status publish(Store& store, const std::string& roster) {
-    ByteWriter first;
-    first.u32(static_cast<std::uint32_t>(roster.size()));
-    first.text(std::string_view(roster).substr(0, kPartBytes));
-    for (std::size_t part = 1; part * kPartBytes < roster.size(); ++part)
-        PCCL_TRY(store.set(roster_key(part), roster.substr(part * kPartBytes, kPartBytes)));
-    return store.set(roster_key(0), first.take());
-}
-
-struct Awaiting {
-    std::string key;
-    Rank from = 0;
-    std::span<const Endpoint> present;
-};
-
-/// Waits for a key in slices, and looks between them whether all is lost.
-Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting) {
-    for (;;) {
-        const bool last = meeting.deadline.remaining() <= kSlice;
-        auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kSlice));
-        if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
-            return value;
-        PCCL_TRY(failure_in(store));
-        if (meeting.lost) PCCL_TRY(meeting.lost(what.present, what.from));
-    }
-}
-
 Result<std::string> fetch(Store& store, const Meeting& meeting) {
     std::vector<Endpoint> root;
     if (auto blob = store.get(endpoint_key(0), Deadline::after(kSlice)); blob.is_ok())
         if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
             root.push_back(std::move(*endpoint));
-    PCCL_ASSIGN_OR_RETURN(const std::string first, await(store, {roster_key(0), 0, root}, meeting));
-    ByteReader in(first);
-    std::uint32_t bytes = 0;
-    std::string roster;
-    PCCL_TRY(in.u32(bytes));
-    PCCL_TRY(in.text(roster, kPartBytes));
-    if (bytes >
-        static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) + Tuning::kMostBytes + 8)
-        return Status::invalid_argument(concat("a roster of ", bytes, " bytes is too long"));
-    for (std::size_t part = 1; part * kPartBytes < bytes; ++part) {
-        PCCL_ASSIGN_OR_RETURN(const std::string next,
-                              store.get(roster_key(part), meeting.deadline));
-        roster += next;
-    }
-    if (roster.size() == bytes) return roster;
-    return Status::invalid_argument(
-        concat("the roster has ", roster.size(), " bytes, not ", bytes));
+    const std::size_t most = static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) +
+                             Tuning::kMostBytes + kMostJobBytes + 12;
+    return await_text(store, {kRosterKey, 0, root}, most, meeting);
 }
 
 std::string serialise(const Roster& roster) {
@@ -123,6 +61,7 @@ std::string serialise(const Roster& roster) {
     out.u32(static_cast<std::uint32_t>(roster.endpoints.size()));
     for (const Endpoint& endpoint : roster.endpoints) out.text(endpoint.serialise());
     out.text(roster.tuning);
+    out.text(roster.job);
     return out.take();
 }
 
@@ -140,6 +79,7 @@ Result<Roster> parse(const std::string& text, int size) {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
     }
     PCCL_TRY(in.text(roster.tuning, Tuning::kMostBytes));
+    PCCL_TRY(in.text(roster.job, kMostJobBytes));
     PCCL_TRY(in.finish());
     return roster;
 }
@@ -162,7 +102,10 @@ Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meetin
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(),
                               endpoint_of(store, rank, meeting, roster.endpoints));
     }
-    PCCL_TRY(publish(store, serialise(roster)));
+    if (meeting.describe) {
+        PCCL_ASSIGN_OR_RETURN(roster.job, meeting.describe(roster));
+    }
+    PCCL_TRY(publish_text(store, kRosterKey, serialise(roster)));
     return roster;
 }
 
@@ -221,17 +164,6 @@ Result<Roster> exchange_roster(Store& store, const Endpoint& mine, const Meeting
         return nobody_came(store, meeting.size);
     if (status.code() == StatusCode::kInvalidArgument) return nonsense(0, status);
     return roster;
-}
-
-Status agree_on_failure(Store& store, const Status& why) {
-    if (Status first = failure_in(store); !first.is_ok()) return first;
-    ByteWriter out;
-    out.u32(static_cast<std::uint32_t>(why.code()));
-    out.i64(why.peer());
-    out.text(std::string_view(why.message()).substr(0, kLongestText));
-    // Who can no longer reach the store has nothing to tell through it.
-    static_cast<void>(store.set(kFailureKey, out.take()));
-    return why;
 }
 
 }  // namespace pccl::comm

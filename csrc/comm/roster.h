@@ -1,12 +1,11 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/comm/endpoint.h"
+#include "csrc/comm/meeting.h"
 #include "csrc/comm/store.h"
 #include "csrc/transport/transport.h"
 
@@ -21,22 +20,17 @@ struct GroupIdentity {
 struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
     std::string tuning;  // rank 0's, so that all choose alike: what Tuning::parse() takes
+    std::string job;     // what topo::decode_job() takes; empty on one host, unless it has parts
 };
+
+/// Bytes of Roster::job.
+inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 
 // In this order, with the group enrolled in its runtime between the two: whoever holds the roster
 // may connect at once, for every rank in it knows the secret and accepts.
 
 /// For a group of one rank, and for rank 0 to publish.
 [[nodiscard]] Result<GroupIdentity> fresh_identity();
-
-struct Meeting {
-    int size = 1;
-    Deadline deadline;
-    /// Called now and then with the ranks known to be there and the one that is waited for:
-    /// kPeerLost when one of the group is gone.
-    std::function<Status(std::span<const Endpoint>, Rank)> lost{};
-    std::string tuning{};  // rank 0's, for all
-};
 
 /// kTimeout when rank 0 has not come, kPeerLost when it is gone.
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
@@ -47,9 +41,5 @@ struct Meeting {
 /// when the store fails.
 [[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine,
                                              const Meeting& meeting);
-
-/// To be called by a rank that could not join: what the first of them says, so that all blame the
-/// same.
-[[nodiscard]] Status agree_on_failure(Store& store, const Status& why);
 
 }  // namespace pccl::comm

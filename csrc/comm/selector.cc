@@ -67,12 +67,23 @@ std::optional<BoardShape> shape_of(const Board* board) {
 
 }  // namespace
 
-Selector::Selector(const Roster& roster, Rank rank, const Board* board, Preferences preferences)
+Selector::Selector(const Roster& roster, Place place, Preferences preferences)
     : ranks_(static_cast<int>(roster.endpoints.size())),
-      rank_(rank),
+      rank_(place.rank),
       preferences_(std::move(preferences)),
-      links_(link_model(roster)),
-      board_(shape_of(board)) {}
+      layout_(std::move(place.layout)),
+      links_(link_model(roster, *layout_)),
+      board_(shape_of(place.board)) {}
+
+schedule::Shape Selector::shape_for(Algorithm algorithm, CollectiveKind kind, Rank root) const {
+    const bool runs_side_by_side = algorithm == Algorithm::kRing && !schedule::is_rooted(kind);
+    return {.kind = kind,
+            .ranks = ranks_,
+            .root = root,
+            .chunks = schedule::chunk_granularity(algorithm, kind, ranks_) *
+                      (runs_side_by_side ? layout_->lanes() : 1),
+            .slots = schedule::slots_needed(algorithm, kind)};
+}
 
 Selector::Key Selector::key_of(const Collective& collective) {
     Key key{collective.kind, collective.type, collective.op, collective.root, 0, 0};
@@ -117,23 +128,31 @@ abi::CollectiveHeader Selector::header_for(const Key& key, std::uint8_t algorith
             .lengths = key.digest};
 }
 
+Selector::Candidate Selector::candidate(Algorithm algorithm, CollectiveKind kind,
+                                        std::size_t bytes) {
+    const schedule::Shape shape = shape_for(algorithm, kind, 0);
+    const auto length = static_cast<double>(bytes);
+    const schedule::Cost cost = schedule::cost(algorithm, shape, length);
+    if (layout_->links() == nullptr) return {algorithm, predict(links_, cost), {}};
+    const auto [known, is_new] = traffic_.try_emplace({algorithm, kind});
+    if (is_new) known->second = traffic(algorithm, shape, links_, *layout_);
+    return {algorithm, predict(links_, cost, known->second, length), known->second.busiest_name};
+}
+
 std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::size_t bytes,
-                                                      bool uneven) const {
+                                                      bool uneven) {
     std::vector<Candidate> found;
     for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
         if (is_per_pair(kind) && algorithm != Algorithm::kOneShot) continue;
         if (uneven && !takes_uneven(algorithm, kind)) continue;
-        schedule::Shape shape{.kind = kind, .ranks = ranks_};
-        shape.chunks = schedule::chunk_granularity(algorithm, kind, ranks_);
-        found.push_back({algorithm, predict(links_, schedule::cost(algorithm, shape,
-                                                                   static_cast<double>(bytes)))});
+        found.push_back(candidate(algorithm, kind, bytes));
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     return found;
 }
 
-Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) const {
+Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) {
     const std::vector<Candidate> usable = candidates(key.kind, bytes, key.digest != 0);
     const std::string_view wanted = wanted_for(key.kind);
     if (wanted.empty()) return usable.front().algorithm;
@@ -154,12 +173,8 @@ Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, Collecti
                                                    Rank root) {
     auto& plan = plans_[{algorithm, kind, root}];
     if (plan == nullptr) {
-        const schedule::Shape shape{.kind = kind,
-                                    .ranks = ranks_,
-                                    .root = root,
-                                    .chunks = schedule::chunk_granularity(algorithm, kind, ranks_),
-                                    .slots = schedule::slots_needed(algorithm, kind)};
-        PCCL_ASSIGN_OR_RETURN(plan, make_plan(algorithm, shape, rank_));
+        PCCL_ASSIGN_OR_RETURN(
+            plan, make_plan(algorithm, shape_for(algorithm, kind, root), rank_, layout_->order()));
     }
     return plan;
 }
@@ -169,10 +184,15 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     if (board_) {
         const BoardCall call{.kind = kind, .element_bytes = 1, .count = block_bytes};
         for (const BoardCandidate& candidate : board_candidates(*board_, call))
-            found.push_back({to_string(candidate.algorithm), "board", candidate.seconds});
+            found.push_back({.algorithm = to_string(candidate.algorithm),
+                             .over = "board",
+                             .seconds = candidate.seconds});
     }
     for (const Candidate& candidate : candidates(kind, block_bytes, false))
-        found.push_back({schedule::to_string(candidate.algorithm), "links", candidate.seconds});
+        found.push_back({.algorithm = schedule::to_string(candidate.algorithm),
+                         .over = "links",
+                         .seconds = candidate.seconds,
+                         .busiest = candidate.busiest});
     // Ranks choose by no more than all of them know.
     const std::size_t known = is_per_pair(kind) ? 0 : block_bytes;
     const Key key{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};

@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -19,6 +21,7 @@
 #include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/cost_model.h"
+#include "csrc/comm/layout.h"
 #include "csrc/comm/plan.h"
 #include "csrc/comm/prediction.h"
 #include "csrc/comm/roster.h"
@@ -42,8 +45,12 @@ struct Preferences {
 
 class Selector {
    public:
-    /// `board` is null in groups that have none.
-    Selector(const Roster& roster, Rank rank, const Board* board, Preferences preferences);
+    struct Place {
+        Rank rank = 0;
+        const Board* board = nullptr;  // null in groups that have none
+        std::shared_ptr<const Layout> layout;
+    };
+    Selector(const Roster& roster, Place place, Preferences preferences);
 
     /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
     /// fit.
@@ -53,9 +60,11 @@ class Selector {
     struct Candidate {
         schedule::Algorithm algorithm;
         double seconds = 0;
+        std::string busiest;  // link, where one is shared
     };
     [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, std::size_t bytes,
-                                                    bool uneven) const;
+                                                    bool uneven);
+    [[nodiscard]] const Layout& layout() const { return *layout_; }
 
     /// Every way to make a collective of uint8 blocks of equal length, as choose() orders them: the
     /// board's before those over links, each best first.
@@ -87,19 +96,24 @@ class Selector {
     Result<Choice> decide_on_links(const Key& key);
     Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
                                              Rank root);
-    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key,
-                                                            std::size_t bytes) const;
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key, std::size_t bytes);
+    [[nodiscard]] schedule::Shape shape_for(schedule::Algorithm algorithm, CollectiveKind kind,
+                                            Rank root) const;
+    [[nodiscard]] Candidate candidate(schedule::Algorithm algorithm, CollectiveKind kind,
+                                      std::size_t bytes);
     /// The algorithm that the user wants; empty where the choice is free.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
 
     const int ranks_;
     const Rank rank_;
     const Preferences preferences_;
+    const std::shared_ptr<const Layout> layout_;
     const LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;
     std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>>
         plans_;
+    std::map<std::pair<schedule::Algorithm, CollectiveKind>, Traffic> traffic_;
 };
 
 }  // namespace pccl::comm

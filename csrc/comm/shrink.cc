@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/job_exchange.h"
 #include "csrc/comm/runtime.h"
 #include "csrc/sys/crypto/hmac.h"
 
@@ -50,13 +51,14 @@ Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank>
     return survivors;
 }
 
-Roster roster_of(const Group& group, std::span<const Rank> survivors) {
+Result<Roster> roster_of(const Group& group, const std::vector<Rank>& survivors) {
     Roster roster;
     for (const Rank rank : survivors) {
         Endpoint endpoint = group.endpoint(rank);
         endpoint.rank = static_cast<Rank>(roster.endpoints.size());
         roster.endpoints.push_back(std::move(endpoint));
     }
+    PCCL_ASSIGN_OR_RETURN(roster.job, job_of_survivors(group.layout().job(), survivors));
     return roster;
 }
 
@@ -84,7 +86,8 @@ Status await_all(const Group& group, const Roster& roster, Deadline deadline) {
 Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded,
                                                            const ShrinkOptions& wanted) const {
     PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
-    const Roster roster = roster_of(*group_, survivors);
+    PCCL_ASSIGN_OR_RETURN(const Roster roster, roster_of(*group_, survivors));
+    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
     const GroupIdentity identity = derive(group_->identity(), survivors);
     CommunicatorOptions options = options_;
     options.runtime = runtime_;
@@ -104,7 +107,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank>
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
     const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestMeeting));
     PCCL_TRY(await_all(*group, roster, deadline));
-    PCCL_TRY(group->register_remote_infos(roster, deadline));
+    PCCL_TRY(group->register_remote_infos(roster, std::move(layout), deadline));
     return comm;
 }
 

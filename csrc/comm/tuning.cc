@@ -1,8 +1,8 @@
 #include "csrc/comm/tuning.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 #include "csrc/sys/host.h"
 
 namespace pccl::comm {
@@ -17,32 +18,15 @@ namespace {
 
 constexpr std::size_t kLongestAlgorithm = 32;
 
-/// Takes the first word off `line`.
-std::string_view next_word(std::string_view& line) {
-    constexpr std::string_view kSpace = " \t\r";
-    line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
-    const std::string_view word = line.substr(0, line.find_first_of(kSpace));
-    line.remove_prefix(word.size());
-    return word;
-}
-
-template <typename Number>
-std::optional<Number> number(std::string_view word) {
-    Number value{};
-    const char* const end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, value);
-    if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
-    return value;
-}
-
 }  // namespace
 
 Result<Tuning::Line> Tuning::parse_line(std::string_view text) {
     const std::string_view kind_word = next_word(text);
     const auto kind = schedule::collective_named(kind_word);
     if (!kind) return Status::invalid_argument(concat("no collective: ", kind_word.substr(0, 32)));
-    const auto ranks = number<int>(next_word(text));
-    const auto bytes = number<std::int64_t>(next_word(text));
+    const auto ranks = number_in(next_word(text), 0, std::numeric_limits<int>::max());
+    const auto bytes =
+        number_in(next_word(text), std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
     const std::string_view algorithm = next_word(text);
     if (!ranks || !bytes || algorithm.empty() || algorithm.size() > kLongestAlgorithm ||
         !next_word(text).empty())
@@ -57,10 +41,8 @@ Result<Tuning> Tuning::parse(std::string_view text) {
             concat("a tuning of ", text.size(), " bytes; at most ", kMostBytes));
     Tuning tuning;
     for (int number = 1; !text.empty(); ++number) {
-        std::string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
-        std::string_view rest = line;
-        if (next_word(rest).substr(0, 1).find_first_not_of('#') == std::string_view::npos) continue;
+        const std::string_view line = next_line(text);
+        if (is_comment(line)) continue;
         Result<Line> parsed = parse_line(line);
         if (!parsed.is_ok()) return parsed.status().with_context(concat("line ", number));
         tuning.lines_.push_back(*std::move(parsed));

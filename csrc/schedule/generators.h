@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/schedule/schedule.h"
@@ -35,6 +36,21 @@ enum class Algorithm : std::uint8_t {
 
 /// The programs of all ranks.
 [[nodiscard]] PCCL_API Result<Schedule> generate(Algorithm algorithm, const Shape& shape);
+
+/// Ranks by position: rings, trees and butterflies are laid along it, neighbours next to each
+/// other. Empty: rank r has position r.
+using RankOrder = std::vector<Rank>;
+
+/// Whether the algorithm may be laid along any order: where each rank has a block of its own, only
+/// those that move the blocks one by one are.
+[[nodiscard]] PCCL_API bool follows_order(Algorithm algorithm, CollectiveKind kind);
+
+/// As above, with the ranks in `order`; algorithms that do not follow orders are as without.
+/// kInvalidArgument also when `order` does not have every rank once.
+[[nodiscard]] PCCL_API Result<Program> generate_program(Algorithm algorithm, const Shape& shape,
+                                                        Rank rank, const RankOrder& order);
+[[nodiscard]] PCCL_API Result<Schedule> generate(Algorithm algorithm, const Shape& shape,
+                                                 const RankOrder& order);
 
 /// The chunk count an algorithm needs at least; it accepts any multiple. n for ring and two-shot
 /// all_reduce, the largest power of two <= n for halving all_reduce, 2 for the double tree (one a

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/sys/hwloc/hwloc.h"
 #include "csrc/sys/nvml/nvml.h"
 #include "csrc/sys/sysfs/file.h"
 #include "csrc/sys/sysfs/sysfs.h"
+#include "csrc/topo/hwloc_xml.h"
 #include "csrc/topo/live.h"
 #include "csrc/topo/machine_xml.h"
 
@@ -21,6 +23,14 @@ std::optional<std::vector<sys::NvmlGpu>> gpus_of_nvml() {
     if (!nvml.is_ok()) return std::nullopt;
     auto gpus = (*nvml)->gpus();
     return gpus.is_ok() ? std::optional(*std::move(gpus)) : std::nullopt;
+}
+
+/// nullopt where there is no hwloc.
+std::optional<Machine> seen_by_hwloc() {
+    const auto xml = sys::read_hwloc();
+    if (!xml.is_ok()) return std::nullopt;
+    auto machine = parse_hwloc_xml(*xml, "hwloc", Source::kHwloc);
+    return machine.is_ok() ? std::optional(*std::move(machine)) : std::nullopt;
 }
 
 Result<Machine> machine_of(const std::string& path, Source source, Warnings& warnings) {
@@ -46,14 +56,17 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
     Warnings warnings;
     const auto gpus = gpus_of_nvml();
     Machine machine = observe(sysfs, gpus ? &*gpus : nullptr, warnings);
+    if (const auto seen = seen_by_hwloc()) enrich(machine, *seen);
     PCCL_ASSIGN_OR_RETURN(std::optional<Machine> file, described(config, warnings));
     if (file) {
         enrich(*file, machine);
         machine = *std::move(file);
     }
     check_surroundings(sysfs, machine, warnings);
+    LoadOptions known = options;
+    if (gpus && !has_peer_access(*gpus)) known.assume.peer_to_peer = false;
     PCCL_ASSIGN_OR_RETURN(Topology topology,
-                          Topology::make(std::move(machine), options, std::move(warnings)));
+                          Topology::make(std::move(machine), known, std::move(warnings)));
     if (!config.topo_dump_file.empty())
         PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml()));
     return topology;

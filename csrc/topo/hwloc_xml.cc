@@ -29,13 +29,14 @@ std::string mask_of(std::string_view cpuset) {
 
 class HwlocReader {
    public:
-    HwlocReader(const XmlText& text, pugi::xml_node root) : text_(text), root_(root) {}
+    HwlocReader(const XmlText& text, pugi::xml_node root, Source source)
+        : text_(text), root_(root), source_(source) {}
 
     Result<Machine> read() {
         std::vector<pugi::xml_node> nodes;
         collect("NUMANode", root_, nodes);
         for (const pugi::xml_node node : nodes) add_cpu(node);
-        if (machine_.cpus.empty()) machine_.cpus.emplace_back().numa = {-1, Source::kUserFile};
+        if (machine_.cpus.empty()) machine_.cpus.emplace_back().numa = {-1, source_};
         read_model();
         has_rdma_ = has_rdma(root_);
         PCCL_TRY(read_below(root_, "", nullptr));
@@ -47,8 +48,8 @@ class HwlocReader {
 
     static std::string_view type(pugi::xml_node node) { return node.attribute("type").value(); }
 
-    static Attribute<std::string> said(std::string value) {
-        return {std::move(value), Source::kUserFile};
+    [[nodiscard]] Attribute<std::string> said(std::string value) const {
+        return {std::move(value), source_};
     }
 
     static void collect(std::string_view wanted, pugi::xml_node node,  // NOLINT(misc-no-recursion)
@@ -69,7 +70,7 @@ class HwlocReader {
 
     void add_cpu(pugi::xml_node node) {
         Cpu& cpu = machine_.cpus.emplace_back();
-        cpu.numa = {node.attribute("os_index").as_int(-1), Source::kUserFile};
+        cpu.numa = {node.attribute("os_index").as_int(-1), source_};
         cpu.affinity = said(mask_of(node.attribute("cpuset").value()));
         nodesets_.emplace_back(node.attribute("nodeset").value());
     }
@@ -79,18 +80,18 @@ class HwlocReader {
             const std::string_view name = found.node().attribute("name").value();
             const std::string value = found.node().attribute("value").value();
             for (Cpu& cpu : machine_.cpus) {
-                if (name == "CPUVendor") cpu.vendor.offer(value, Source::kUserFile);
-                if (name == "Architecture") cpu.arch.offer(value, Source::kUserFile);
+                if (name == "CPUVendor") cpu.vendor.offer(value, source_);
+                if (name == "Architecture") cpu.arch.offer(value, source_);
                 offer_number(name == "CPUFamilyNumber", value, cpu.family);
                 offer_number(name == "CPUModelNumber", value, cpu.model);
             }
         }
     }
 
-    static void offer_number(bool is_wanted, const std::string& value, Attribute<int>& attribute) {
+    void offer_number(bool is_wanted, const std::string& value, Attribute<int>& attribute) const {
         const auto number = is_wanted ? parse_number(value) : std::nullopt;
         if (number && *number >= 0 && *number < (1 << 20))
-            attribute.offer(static_cast<int>(*number), Source::kUserFile);
+            attribute.offer(static_cast<int>(*number), source_);
     }
 
     /// The CPU whose node an object belongs to; the first where it belongs to several.
@@ -137,7 +138,7 @@ class HwlocReader {
 
     /// "0302 [10de:2330] [10de:16c1] a1": class, vendor and device, those of the subsystem,
     /// revision.
-    static void read_type(std::string_view text, PciDevice& device) {
+    void read_type(std::string_view text, PciDevice& device) const {
         constexpr std::size_t kIds = 16;  // class, and the first bracket
         if (text.size() < kIds || text[5] != '[' || text[10] != ':') return;
         const auto id = [&](std::size_t place) {
@@ -165,6 +166,7 @@ class HwlocReader {
 
     const XmlText& text_;
     pugi::xml_node root_;
+    const Source source_;
     Machine machine_;
     std::vector<std::string> nodesets_;
     bool has_rdma_ = false;
@@ -176,13 +178,13 @@ bool is_hwloc_xml(std::string_view text) {
     return text.find("<topology") != std::string_view::npos;
 }
 
-Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name) {
+Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name, Source source) {
     XmlText xml(text, name);
     PCCL_ASSIGN_OR_RETURN(const pugi::xml_node root, xml.load());
     const std::string_view version = root.attribute("version").value();
     if (std::string_view(root.name()) != "topology" || !version.starts_with("2."))
         return xml.refuse(root, "no <topology version=\"2.0\">, which hwloc 2 writes");
-    return HwlocReader(xml, root).read();
+    return HwlocReader(xml, root, source).read();
 }
 
 }  // namespace pccl::topo

@@ -14,7 +14,8 @@ namespace pccl::topo {
 /// Whether the text looks like hwloc's XML.
 [[nodiscard]] bool is_hwloc_xml(std::string_view text);
 
-/// As bounded as parse_machine_xml.
-[[nodiscard]] Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name);
+/// As bounded as parse_machine_xml. `source` is who says what the text says.
+[[nodiscard]] Result<Machine> parse_hwloc_xml(std::string_view text, std::string_view name,
+                                              Source source = Source::kUserFile);
 
 }  // namespace pccl::topo

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
-#include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
+#include "csrc/topo/detect.h"
 #include "csrc/topo/digest.h"
-#include "csrc/topo/machine_xml.h"
+#include "csrc/topo/rates.h"
 
 namespace pccl::topo {
 namespace {
-
-constexpr std::uint32_t kFormat = 0x50'54'50'31;  // "PTP1"
-constexpr std::uint32_t kMostRanks = 1U << 16U;
-constexpr std::size_t kLongestName = 256;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
@@ -40,74 +38,58 @@ std::string ports_text(const HostTopology& host) {
     return concat(ports.size(), " ports of ", narrowest, " GB/s or more");
 }
 
-}  // namespace
-
-std::string encode(const HostTopology& host) {
-    const Assumptions& assume = host.topology.assumptions();
-    ByteWriter out;
-    out.u32(kFormat);
-    out.text(host.name.substr(0, kLongestName));
-    out.u32(static_cast<std::uint32_t>(host.ranks.size()));
-    for (const Rank rank : host.ranks) out.u32(static_cast<std::uint32_t>(rank));
-    out.u8(assume.peer_to_peer ? 1 : 0);
-    out.u8(assume.multi_node_nvlink ? 1 : 0);
-    out.text(host.topology.to_xml());
-    return out.take();
+void sort_ranks(HostTopology& host) {
+    std::vector<std::pair<Rank, int>> placed;
+    for (std::size_t place = 0; place < host.ranks.size(); ++place)
+        placed.emplace_back(host.ranks[place], host.numa_of(place));
+    std::sort(placed.begin(), placed.end());
+    host.numa.resize(placed.size());
+    for (std::size_t place = 0; place < placed.size(); ++place)
+        std::tie(host.ranks[place], host.numa[place]) = placed[place];
 }
 
-Result<HostTopology> decode_host(std::string_view blob) {
-    ByteReader in(blob);
-    std::uint32_t format = 0;
-    std::uint32_t count = 0;
-    std::uint8_t peer_to_peer = 0;
-    std::uint8_t multi_node = 0;
-    std::string name;
-    std::string xml;
-    PCCL_TRY(in.u32(format));
-    if (format != kFormat) return Status::invalid_argument("this is no description of a host");
-    PCCL_TRY(in.text(name, kLongestName));
-    PCCL_TRY(in.u32(count));
-    if (count > kMostRanks)
-        return Status::invalid_argument(concat(count, " ranks on one host are too many"));
-    std::vector<Rank> ranks;
-    for (std::uint32_t i = 0; i < count; ++i) {
-        std::uint32_t rank = 0;
-        PCCL_TRY(in.u32(rank));
-        if (rank > static_cast<std::uint32_t>(std::numeric_limits<Rank>::max()))
-            return Status::invalid_argument(concat(rank, " is no rank"));
-        ranks.push_back(static_cast<Rank>(rank));
-    }
-    PCCL_TRY(in.u8(peer_to_peer));
-    PCCL_TRY(in.u8(multi_node));
-    PCCL_TRY(in.text(xml, XmlLimits::kBytes));
-    PCCL_TRY(in.finish());
-    LoadOptions options;
-    options.assume.peer_to_peer = peer_to_peer != 0;
-    options.assume.multi_node_nvlink = multi_node != 0;
-    PCCL_ASSIGN_OR_RETURN(Topology topology, Topology::parse(xml, name, options));
-    return HostTopology{std::move(name), std::move(ranks), std::move(topology)};
+/// Each of its ranks is that of one of its GPUs, and the other way round.
+bool is_one_rank_a_gpu(const HostTopology& host) {
+    std::vector<Rank> of_gpus;
+    const Graph& graph = host.topology.graph();
+    for (const int gpu : graph.gpus()) of_gpus.push_back(graph.node(gpu).rank);
+    std::sort(of_gpus.begin(), of_gpus.end());
+    return !of_gpus.empty() && of_gpus == host.ranks;
+}
+
+}  // namespace
+
+int network_port(const HostTopology& host) {
+    const Graph& graph = host.topology.graph();
+    for (int net = 0; std::cmp_less(net, graph.nets().size()); ++net)
+        if (graph.node(graph.nets()[at(net)]).label == host.network.interface) return net;
+    return kNoNet;
 }
 
 Result<JobTopology> JobTopology::make(std::vector<HostTopology> hosts) {
     if (hosts.empty()) return Status::invalid_argument("a job needs a host");
-    std::map<Rank, std::string> seen;
-    for (HostTopology& host : hosts) {
-        std::sort(host.ranks.begin(), host.ranks.end());
-        for (const Rank rank : host.ranks) {
-            const auto [other, is_new] = seen.emplace(rank, host.name);
-            if (!is_new)
-                return Status::invalid_argument(
-                    concat("rank ", rank, " is on two hosts, ", other->second, " and ", host.name));
-        }
-    }
+    for (HostTopology& host : hosts) sort_ranks(host);
     std::sort(hosts.begin(), hosts.end(), [](const HostTopology& a, const HostTopology& b) {
-        return std::pair(a.ranks, a.name) < std::pair(b.ranks, b.name);
+        return std::tie(a.ranks, a.name) < std::tie(b.ranks, b.name);
     });
     JobTopology job;
     job.hosts_ = std::move(hosts);
+    PCCL_TRY(job.place_ranks());
     job.compare_hosts();
     job.lay_rails();
     return job;
+}
+
+Status JobTopology::place_ranks() {
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+        for (const Rank rank : hosts_[host].ranks) {
+            const auto [known, is_new] = host_of_.emplace(rank, static_cast<int>(host));
+            if (!is_new)
+                return Status::invalid_argument(concat("rank ", rank, " is on two hosts, ",
+                                                       hosts_[at(known->second)].name, " and ",
+                                                       hosts_[host].name));
+        }
+    return Status::ok();
 }
 
 void JobTopology::compare_hosts() {
@@ -155,10 +137,73 @@ double JobTopology::bandwidth_between_hosts() const {
 }
 
 int JobTopology::host_of(Rank rank) const {
+    const auto found = host_of_.find(rank);
+    return found == host_of_.end() ? -1 : found->second;
+}
+
+double JobTopology::network_bandwidth(int host) const {
+    const HostTopology& end = hosts_[at(host)];
+    const Graph& graph = end.topology.graph();
+    if (const int port = network_port(end); port != kNoNet) return width_of(graph, port);
+    const std::vector<int> ports = usable_ports(graph);
+    if (end.network.interface.empty() && !ports.empty()) return width_of(graph, ports.front());
+    Net net;
+    if (end.network.megabits > 0) net.speed = {end.network.megabits, Source::kSysfs};
+    return net_rate(net);
+}
+
+HostLink JobTopology::link_between(int from, int to) const {
+    const std::string& subnet = hosts_[at(from)].network.subnet;
+    return {.from = from,
+            .to = to,
+            .bandwidth = std::min(network_bandwidth(from), network_bandwidth(to)),
+            .same_subnet = !subnet.empty() && subnet == hosts_[at(to)].network.subnet};
+}
+
+int JobTopology::lanes() const {
+    return std::clamp(static_cast<int>(rails_.size()), 1, kMostLanes);
+}
+
+std::vector<int> JobTopology::hosts_by_subnet() const {
+    std::map<std::string, std::size_t> first;
     for (std::size_t host = 0; host < hosts_.size(); ++host)
-        if (std::binary_search(hosts_[host].ranks.begin(), hosts_[host].ranks.end(), rank))
-            return static_cast<int>(host);
-    return -1;
+        first.emplace(hosts_[host].network.subnet, host);
+    std::vector<int> sorted(hosts_.size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](int a, int b) {
+        return first.at(hosts_[at(a)].network.subnet) < first.at(hosts_[at(b)].network.subnet);
+    });
+    return sorted;
+}
+
+Result<std::vector<Rank>> JobTopology::order() const {
+    std::vector<Rank> ranks;
+    for (const int host : hosts_by_subnet()) {
+        PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> own, order_on(hosts_[at(host)]));
+        ranks.insert(ranks.end(), own.begin(), own.end());
+    }
+    return ranks;
+}
+
+Result<std::vector<Rank>> JobTopology::order_on(const HostTopology& host) const {
+    if (is_one_rank_a_gpu(host)) {
+        const SearchOptions options{.nodes = static_cast<int>(hosts_.size())};
+        PCCL_ASSIGN_OR_RETURN(const Plan ring, plan(host.topology, options));
+        const Graph& graph = host.topology.graph();
+        std::vector<Rank> ranks;
+        for (const int gpu : ring.channels.front().order)
+            ranks.push_back(graph.node(graph.gpus()[at(gpu)]).rank);
+        return ranks;
+    }
+    std::vector<std::size_t> places(host.ranks.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        return host.numa_of(a) < host.numa_of(b);
+    });
+    std::vector<Rank> ranks;
+    ranks.reserve(places.size());
+    for (const std::size_t place : places) ranks.push_back(host.ranks[place]);
+    return ranks;
 }
 
 bool JobTopology::is_uniform() const {
@@ -171,7 +216,10 @@ std::string JobTopology::digest() const {
     Digest digest;
     for (const HostTopology& host : hosts_) {
         digest.add(host.topology.digest());
-        for (const Rank rank : host.ranks) digest.add(concat(rank, ","));
+        for (std::size_t place = 0; place < host.ranks.size(); ++place)
+            digest.add(concat(host.ranks[place], "@", host.numa_of(place), ","));
+        digest.add(concat(host.network.interface, host.network.subnet, host.network.megabits,
+                          host.calibration.text(), ";"));
     }
     return digest.text();
 }

@@ -2,31 +2,59 @@
 // through the rendezvous, and what follows from all of them together.
 //
 //     store.set(key, encode(HostTopology{name, ranks, topology}));       // one rank of each host
-//     PCCL_ASSIGN_OR_RETURN(HostTopology host, decode_host(blob));       // on every rank
+//     PCCL_ASSIGN_OR_RETURN(HostTopology host, decode_host(blob));       // on rank 0
 //     PCCL_ASSIGN_OR_RETURN(JobTopology job, JobTopology::make(std::move(hosts)));
+//     store.set(key, encode(job));                                       // for all: decode_job()
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "csrc/base/ids.h"
 #include "csrc/base/status.h"
+#include "csrc/topo/calibration.h"
 #include "csrc/topo/search.h"
 #include "csrc/topo/topology.h"
 
 namespace pccl::topo {
 
+/// By which the ranks of a host reach those of others.
+struct Network {
+    std::string interface;                         // "eth0"; empty: unknown
+    std::string subnet;                            // "10.0.0.0/24"; empty: unknown
+    int megabits = -1;                             // a second; -1: unknown
+    Provenance provenance = Provenance::kAssumed;  // of its speed
+
+    friend bool operator==(const Network&, const Network&) = default;
+};
+
 struct HostTopology {
     std::string name;
     std::vector<Rank> ranks;  // that run on it
     Topology topology;
+    std::vector<int> numa{};  // by place in `ranks`: the node of a rank's cores, -1: several.
+                              // Shorter: unknown
+    Network network{};
+    Calibration calibration{};  // what `pccl topo --measure` found there
+
+    /// The NUMA node of the rank at a place in `ranks`; -1: unknown.
+    [[nodiscard]] int numa_of(std::size_t place) const {
+        return place < numa.size() ? numa[place] : -1;
+    }
 };
 
-/// What decode_host gives back equal.
-[[nodiscard]] PCCL_API std::string encode(const HostTopology& host);
-/// From bytes that may be anything: bounded, and kInvalidArgument in one line for what is no host.
-[[nodiscard]] PCCL_API Result<HostTopology> decode_host(std::string_view blob);
+/// Index among its ports of that by which its ranks reach other hosts; kNoNet: not among them.
+[[nodiscard]] int network_port(const HostTopology& host);
+
+/// The way between two hosts of a job, as its ranks use it.
+struct HostLink {
+    int from = 0;  // indices of hosts
+    int to = 0;
+    double bandwidth = 0;  // GB/s, of the slower end
+    bool same_subnet = false;
+};
 
 /// Ports that are on one network: the same one of each host, in the order of their numbers.
 struct RailOfJob {
@@ -49,6 +77,19 @@ class PCCL_API JobTopology {
     [[nodiscard]] double bandwidth_between_hosts() const;
     /// Index of the host that a rank is on; -1 for none.
     [[nodiscard]] int host_of(Rank rank) const;
+    [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }
+    /// GB/s of the network that a host's ranks use. Where nobody says which that is, of its first
+    /// usable port; without any, 10 Gb/s.
+    [[nodiscard]] double network_bandwidth(int host) const;
+    [[nodiscard]] HostLink link_between(int from, int to) const;
+
+    /// All ranks, neighbours next to each other: host by host, those of one subnet in a row; on a
+    /// host in the order of its ring of GPUs where each rank has one, else by NUMA node.
+    [[nodiscard]] Result<std::vector<Rank>> order() const;
+    /// Rings to run side by side: one for each rail, from 1 to kMostLanes.
+    [[nodiscard]] int lanes() const;
+    static constexpr int kMostLanes = 4;
+
     /// All machines are alike.
     [[nodiscard]] bool is_uniform() const;
     /// The same on all ranks that know the same job.
@@ -59,13 +100,25 @@ class PCCL_API JobTopology {
     [[nodiscard]] Result<std::vector<Plan>> search(SearchOptions options) const;
 
    private:
+    Status place_ranks();
     void compare_hosts();
     void lay_rails();
+    [[nodiscard]] std::vector<int> hosts_by_subnet() const;
+    [[nodiscard]] Result<std::vector<Rank>> order_on(const HostTopology& host) const;
 
     std::vector<HostTopology> hosts_;
+    std::map<Rank, int> host_of_;
     std::vector<RailOfJob> rails_;
     Warnings warnings_;
 };
+
+/// What decode_host gives back equal.
+[[nodiscard]] PCCL_API std::string encode(const HostTopology& host);
+/// From bytes that may be anything: bounded, and kInvalidArgument in one line for what is no host.
+[[nodiscard]] PCCL_API Result<HostTopology> decode_host(std::string_view blob);
+/// All hosts; machines that are alike are written once.
+[[nodiscard]] PCCL_API std::string encode(const JobTopology& job);
+[[nodiscard]] PCCL_API Result<JobTopology> decode_job(std::string_view blob);
 
 /// What a rank tells the others of its plans: equal plans, equal digests.
 [[nodiscard]] PCCL_API std::string digest_of(const std::vector<Plan>& plans);

@@ -47,13 +47,16 @@ class Observer {
             if (is_gpu(device) && !is_hidden(bus_id)) describe_gpu(place(device));
             if (cards.count(bus_id) > 0) describe_card(place(device));
         }
+        if (cards.empty()) add_virtual_interfaces();
+        warn_of_fabric();
+        warn_of_peers();
         hidden_.warn(
             warnings_, "hidden_gpus",
             "the GPU is there, but NVML does not show it: this process, or its container, may "
             "not use it",
             "it is left out");
         std::erase_if(machine_.cpus, [](const Cpu& cpu) {
-            return cpu.numa.value_or(-1) < 0 && cpu.devices.empty();
+            return cpu.numa.value_or(-1) < 0 && cpu.devices.empty() && cpu.nics.empty();
         });
         return std::move(machine_);
     }
@@ -159,6 +162,13 @@ class Observer {
                                     Source::kNvml);
         if (known->max_link_width > 0)
             device.link_width.offer(known->max_link_width, Source::kNvml);
+        if (known->c2c.count > 0)
+            gpu.c2c = C2c{.bandwidth = {known->c2c.megabytes, Source::kNvml},
+                          .count = {known->c2c.count, Source::kNvml}};
+        if (!known->fabric.cluster.empty()) {
+            gpu.extras.emplace_back("fabric_cluster", known->fabric.cluster);
+            gpu.extras.emplace_back("fabric_clique", concat(known->fabric.clique));
+        }
         std::map<std::pair<std::string, const char*>, int> ends;
         for (const sys::NvmlLink& link : known->links) ++ends[end_of(link)];
         for (const auto& [end, count] : ends)
@@ -167,11 +177,48 @@ class Observer {
                                    .count = {count, Source::kNvml}});
     }
 
+    void warn_of_fabric() const {
+        if (gpus_ == nullptr) return;
+        Subjects starting;
+        Subjects failed;
+        for (const sys::NvmlGpu& gpu : *gpus_) {
+            if (gpu.fabric.state == sys::NvmlFabric::State::kStarting) starting.add(gpu.bus_id);
+            if (gpu.fabric.error != 0) failed.add(gpu.bus_id);
+        }
+        starting.warn(warnings_, "fabric_starting",
+                      "the NVSwitch fabric is not ready: is the fabric manager running?",
+                      "the NVLinks count all the same");
+        failed.warn(warnings_, "fabric_failed",
+                    "the GPU could not join the NVSwitch fabric: its NVLinks carry nothing",
+                    "the NVLinks count all the same");
+    }
+
+    void warn_of_peers() const {
+        if (gpus_ == nullptr) return;
+        Subjects pairs;
+        for (const sys::NvmlGpu& gpu : *gpus_)
+            for (const int other : gpu.cannot_read)
+                pairs.add(concat("gpu ", gpu.index, " and gpu ", other));
+        pairs.warn(warnings_, "no_peer_access",
+                   "the driver does not let them access each other's memory",
+                   has_peer_access(*gpus_) ? "" : "they reach each other through the CPU only");
+    }
+
     [[nodiscard]] static std::pair<std::string, const char*> end_of(const sys::NvmlLink& link) {
         const std::string target = link.target.empty() ? kHiddenTarget : link.target;
         if (link.end == sys::NvLinkEnd::kGpu) return {target, kGpuClass};
         if (link.end == sys::NvLinkEnd::kCpu) return {target, kPowerCpuClass};
         return {kHiddenTarget, kNvSwitchClass};
+    }
+
+    /// Those of a container, or a network namespace, that has no other.
+    void add_virtual_interfaces() {
+        for (const sys::SysfsPort& port : sysfs_.virtual_interfaces()) {
+            Net& net = machine_.cpus.front().nics.emplace_back().nets.emplace_back();
+            net.name = {port.name, Source::kSysfs};
+            if (port.megabits > 0) net.speed = {port.megabits, Source::kSysfs};
+            net.gdr = {0, Source::kSysfs};
+        }
     }
 
     void describe_card(PciDevice& device) const {
@@ -232,6 +279,12 @@ Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus,
     return Observer(sysfs, gpus, warnings).run();
 }
 
+bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus) {
+    return gpus.size() < 2 || std::any_of(gpus.begin(), gpus.end(), [&](const sys::NvmlGpu& gpu) {
+               return gpu.cannot_read.size() + 1 < gpus.size();
+           });
+}
+
 void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warnings& warnings) {
     constexpr unsigned long long kLeastShm = 128ULL << 20U;
     Subjects redirecting;
@@ -270,6 +323,8 @@ void enrich(Machine& machine, const Machine& live) {
     });
     for (Cpu& cpu : machine.cpus) {
         if (live.cpus.empty()) break;
+        for (const Cpu& other : live.cpus)
+            if (other.numa == cpu.numa) cpu.affinity.offer(other.affinity);
         cpu.arch.offer(live.cpus.front().arch);
         cpu.vendor.offer(live.cpus.front().vendor);
         cpu.family.offer(live.cpus.front().family);

@@ -16,10 +16,14 @@ namespace pccl::topo {
 [[nodiscard]] Machine observe(const sys::Sysfs& sysfs, const std::vector<sys::NvmlGpu>* gpus,
                               Warnings& warnings);
 
+/// Whether any two of the GPUs may access each other's memory; true where there are no two.
+[[nodiscard]] bool has_peer_access(const std::vector<sys::NvmlGpu>& gpus);
+
 /// What around the devices costs bandwidth, or stops programs: IOMMU, ACS, a small /dev/shm.
 void check_surroundings(const sys::Sysfs& sysfs, const Machine& machine, Warnings& warnings);
 
-/// Fills in what `machine`, from a file, does not say about devices that `live` knows by bus id.
+/// Fills in what `machine` does not say about NUMA nodes, and about devices that `live` knows by
+/// bus id.
 void enrich(Machine& machine, const Machine& live);
 
 }  // namespace pccl::topo

@@ -32,7 +32,7 @@ struct NvLink {
 
 /// The chip-to-chip links from a GPU to its CPU.
 struct C2c {
-    Attribute<int> bandwidth;  // Mb/s for each link
+    Attribute<int> bandwidth;  // MB/s of each link
     Attribute<int> count;
 
     friend bool operator==(const C2c&, const C2c&) = default;

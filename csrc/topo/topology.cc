@@ -63,6 +63,11 @@ Result<Topology> Topology::load(const std::string& path, const LoadOptions& opti
     return parse(text, path, options);
 }
 
+Topology Topology::with(Warnings warnings) const {
+    return Topology(
+        std::make_shared<const Parts>(machine(), std::move(warnings), assumptions(), graph()));
+}
+
 std::string Topology::to_xml() const { return machine_xml(machine()); }
 
 std::string Topology::digest() const {

@@ -39,6 +39,9 @@ class PCCL_API Topology {
     /// The same from a file; kUnavailable when it cannot be read.
     [[nodiscard]] static Result<Topology> load(const std::string& path, const LoadOptions& options);
 
+    /// The same, with these warnings in place of its own.
+    [[nodiscard]] Topology with(Warnings warnings) const;
+
     [[nodiscard]] const Machine& machine() const { return parts_->machine; }
     [[nodiscard]] const Warnings& warnings() const { return parts_->warnings; }
     [[nodiscard]] const Assumptions& assumptions() const { return parts_->assume; }

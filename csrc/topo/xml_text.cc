@@ -112,11 +112,27 @@ std::string shown(std::string_view text) {
     return text.size() > kLongest ? result + "..." : result;
 }
 
+namespace {
+
+/// NCCL takes the space before "/>" for an attribute without a name.
+std::string without_spaces_at_ends(const std::string& text) {
+    std::string result;
+    result.reserve(text.size());
+    bool is_quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '"') is_quoted = !is_quoted;
+        if (is_quoted || text.compare(i, 3, " />") != 0) result += text[i];
+    }
+    return result;
+}
+
+}  // namespace
+
 std::string to_text(const pugi::xml_document& document) {
     std::ostringstream out;
     document.save(out, "  ", pugi::format_indent | pugi::format_no_declaration,
                   pugi::encoding_utf8);
-    return std::move(out).str();
+    return without_spaces_at_ends(std::move(out).str());
 }
 
 }  // namespace pccl::topo

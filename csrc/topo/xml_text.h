@@ -45,7 +45,7 @@ class XmlText {
 [[nodiscard]] std::optional<std::string> parse_bus_id(std::string_view text);
 /// What a message may show of a value: cut short, and nothing that could disturb a terminal.
 [[nodiscard]] std::string shown(std::string_view text);
-/// `document` as text, indented by two spaces, without a declaration.
+/// `document` as text, indented by two spaces, without a declaration; as NCCL reads it.
 [[nodiscard]] std::string to_text(const pugi::xml_document& document);
 
 }  // namespace pccl::topo

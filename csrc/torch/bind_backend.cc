@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "csrc/torch/backend.h"
+#include "csrc/torch/errors.h"
 
 namespace pccl::backend {
 
@@ -38,13 +39,29 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
 }
 
 // Not comm::Prediction, whose type is the other module's.
-using Way = std::tuple<std::string_view, std::string_view, double, bool>;
+using Way = std::tuple<std::string_view, std::string_view, double, std::string, bool>;
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
     std::vector<Way> ways;
     for (const comm::Prediction& way : self.explain(collective, nbytes))
-        ways.emplace_back(way.algorithm, way.over, way.seconds, way.is_chosen);
+        ways.emplace_back(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen);
     return ways;
+}
+
+/// Links, order of ranks, rings side by side.
+std::tuple<std::vector<std::string>, std::vector<Rank>, int> links_counted_on(
+    const PcclBackend& self) {
+    const comm::LinksCountedOn found = self.communicator().links_counted_on();
+    return {found.links, found.order, found.lanes};
+}
+
+py::bytes describe_job(const PcclBackend& self) {
+    const auto described = [&] {
+        const py::gil_scoped_release released;
+        return self.communicator().describe_job();
+    }();
+    throw_unless_ok("pccl:topology", described.status());
+    return *described;
 }
 
 /// How each rank fares, in their order: code, message, sequence, operation, awaited ranks.
@@ -98,6 +115,8 @@ void bind_backend(py::module_& module) {
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def("get_error", &PcclBackend::getError)
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
+        .def("links_counted_on", &links_counted_on)
+        .def("describe_job", &describe_job)
         .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
         // new_group calls it on ranks outside the group, for any backend that can split.

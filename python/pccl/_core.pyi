@@ -86,6 +86,9 @@ class Prediction:
     @property
     def seconds(self) -> float: ...
     @property
+    def busiest(self) -> str:
+        """The link that ranks of a host share most, and its GB/s; empty for none."""
+    @property
     def is_chosen(self) -> bool: ...
 
 class Communicator:
@@ -116,6 +119,9 @@ class Communicator:
     algorithm
         As the environment's ``PCCL_ALGORITHM``, which counts where this is empty: for example
         ``"all_reduce=ring,all_gather=bruck"``. The same on all ranks.
+    gpu
+        Bus id of the GPU that this rank uses (``"0000:0d:00.0"``), where the job's topology should
+        know; empty for none.
 
     Raises
     ------
@@ -137,6 +143,7 @@ class Communicator:
         name: str = "world",
         transports: str = "",
         algorithm: str = "",
+        gpu: str = "",
     ) -> None: ...
     @property
     def rank(self) -> int: ...
@@ -155,6 +162,10 @@ class Communicator:
         nbytes
             Of the largest buffer: what all ranks have together after an ``all_gather``.
         """
+    def links_counted_on(self) -> tuple[list[str], list[int], int]:
+        """Return the links counted on, the order of ranks, and rings side by side."""
+    def describe_job(self) -> bytes:
+        """Return what ``pccl.topology.job`` shows."""
     @overload
     def all_reduce(
         self,
@@ -560,6 +571,95 @@ class Topology:
     def read_plans(self, text: str, name: str) -> list[TopologyPlan]: ...
     def xml(self) -> str: ...
     def __eq__(self, other: object) -> bool: ...
+
+def calibration_path(digest: str) -> str:
+    """Name the file with the measurements of a machine; empty where there is no place for it."""
+
+def load_calibration(digest: str) -> str:
+    """Return what that file holds; empty without one, or where it cannot be used."""
+
+class JobHost:
+    """A host of a job; see ``pccl.topology.Host``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ranks(self) -> list[int]: ...
+    @property
+    def numa(self) -> list[int]: ...
+    @property
+    def topology(self) -> Topology: ...
+    @property
+    def interface(self) -> str: ...
+    @property
+    def subnet(self) -> str: ...
+    @property
+    def provenance(self) -> str: ...
+    @property
+    def is_measured(self) -> bool: ...
+
+class JobLink:
+    """The way between two hosts of a job.
+
+    Attributes
+    ----------
+    source, target
+        Indices of hosts.
+    bandwidth
+        GB/s of the slower end.
+    same_subnet
+        Whether both ends are known to be on one subnet.
+    """
+
+    @property
+    def source(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def bandwidth(self) -> float: ...
+    @property
+    def same_subnet(self) -> bool: ...
+
+class JobRail:
+    """Ports on one network: the same one of each host.
+
+    Attributes
+    ----------
+    ports
+        By host: index of the port.
+    bandwidth
+        GB/s of the slowest.
+    """
+
+    @property
+    def ports(self) -> list[int]: ...
+    @property
+    def bandwidth(self) -> float: ...
+
+class JobTopology:
+    """The hosts of a job; see ``pccl.topology.Job``."""
+
+    @staticmethod
+    def decode(blob: bytes) -> JobTopology: ...
+    @staticmethod
+    def encode(hosts: list[tuple[str, list[int], Topology]]) -> bytes: ...
+    @property
+    def hosts(self) -> list[JobHost]: ...
+    @property
+    def rails(self) -> list[JobRail]: ...
+    @property
+    def warnings(self) -> list[TopologyWarning]: ...
+    @property
+    def links(self) -> list[JobLink]: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def is_uniform(self) -> bool: ...
+    def order(self) -> list[int]: ...
+    def host_of(self, rank: int) -> int: ...
+    def network_bandwidth(self, host: int) -> float: ...
 
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.

@@ -117,6 +117,9 @@ def topo(
         str | None, typer.Option(help="Channels to look for: ring, tree or heads.")
     ] = None,
     nodes: Annotated[int, typer.Option(help="Equal machines in the job.")] = 1,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Time links between cores; groups count on it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Annotated[bool, typer.Option(help="Warnings are errors.")] = False,
     xml: Annotated[Path | None, typer.Option(help="File for the topology, in NCCL's XML.")] = None,
@@ -132,7 +135,9 @@ def topo(
     """
     from pccl import topology_cli  # not above: the other commands need no extension module
 
-    request = topology_cli.Request(load, assume, search, nodes, strict, as_json, xml, graph, svg)
+    request = topology_cli.Request(
+        load, assume, search, nodes, measure, strict, as_json, xml, graph, svg
+    )
     try:
         topology_cli.run(request)
     except (ImportError, OSError, ValueError, pccl.Error) as error:

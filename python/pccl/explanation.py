@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation", "Way", "explain"]
 
+MOST_LINKS_SHOWN = 8
+
 
 class Way(NamedTuple):
     """One way to make a collective.
@@ -24,6 +26,9 @@ class Way(NamedTuple):
         ``"board"``: memory that the ranks of one host share; or ``"links"``.
     seconds
         As predicted by the cost model.
+    busiest
+        The link that the ranks of a host share most, and its GB/s: ``"eth0 of node7, 1.25 GB/s"``;
+        empty where all share memory alone.
     is_chosen
         Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else as the
         least predicted time over the board, or over links where there is none.
@@ -32,17 +37,32 @@ class Way(NamedTuple):
     algorithm: str
     over: str
     seconds: float
+    busiest: str
     is_chosen: bool
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All ways of a group to make one collective; prints as a table, a star at the choice."""
+    """All ways of a group to make one collective; prints as a table, a star at the choice.
+
+    Attributes
+    ----------
+    links
+        What the predictions count on: the network of each host, with its GB/s and whether that was
+        measured, declared or assumed; or the memory of the one host.
+    order
+        Ranks by position on rings and trees.
+    lanes
+        Rings that run side by side.
+    """
 
     collective: str
     nbytes: int
     ranks: int
     ways: tuple[Way, ...]
+    links: tuple[str, ...]
+    order: tuple[int, ...]
+    lanes: int
 
     @property
     def chosen(self) -> Way:
@@ -52,9 +72,15 @@ class Explanation:
     def __str__(self) -> str:
         """Return a line for each way below a heading."""
         lines = [f"{self.collective} of {self.nbytes} bytes, {self.ranks} ranks"]
+        lines += [f"  counting on {link}" for link in self.links[:MOST_LINKS_SHOWN]]
+        if len(self.links) > MOST_LINKS_SHOWN:
+            lines.append(f"  and {len(self.links) - MOST_LINKS_SHOWN} more")
+        if self.order != tuple(range(self.ranks)):
+            lines.append(f"  in the order {' '.join(map(str, self.order))}")
         for way in self.ways:
             mark = "*" if way.is_chosen else " "
-            lines.append(f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us")
+            line = f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us"
+            lines.append(f"{line}  {way.busiest}".rstrip())
         return "\n".join(lines)
 
 
@@ -79,11 +105,22 @@ def explain(
     from pccl._core import Communicator
 
     if isinstance(group, Communicator):
-        found = group.explain(collective, nbytes)
-        ways = [Way(way.algorithm, way.over, way.seconds, way.is_chosen) for way in found]
-        return Explanation(collective, nbytes, group.world_size, tuple(ways))
+        ways = [
+            Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen)
+            for way in group.explain(collective, nbytes)
+        ]
+        return _explanation(collective, nbytes, ways, group.links_counted_on())
     from pccl import torch_backend
 
     backend = torch_backend.require_backend(group, "explain")
     ways = [Way(*way) for way in backend.explain(collective, nbytes)]
-    return Explanation(collective, nbytes, backend.size(), tuple(ways))
+    return _explanation(collective, nbytes, ways, backend.links_counted_on())
+
+
+def _explanation(
+    collective: str, nbytes: int, ways: list[Way], counted_on: tuple[list[str], list[int], int]
+) -> Explanation:
+    links, order, lanes = counted_on
+    return Explanation(
+        collective, nbytes, len(order), tuple(ways), tuple(links), tuple(order), lanes
+    )

@@ -24,6 +24,7 @@ from pccl._core import TopologyFact as Fact
 from pccl._core import TopologyNode as Node
 from pccl._core import TopologyPath as Path
 from pccl._core import TopologyWarning as Warning
+from pccl.topology_job import Host, HostLink, Job, Rail, job
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,13 +35,18 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "Channel",
     "Fact",
+    "Host",
+    "HostLink",
+    "Job",
     "Link",
     "Node",
     "Path",
     "Plan",
+    "Rail",
     "Topology",
     "Warning",
     "detect",
+    "job",
     "load",
     "parse",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import typing
 
 from rich.console import Console
 
-from pccl import topology, topology_report
+from pccl import topology, topology_measure, topology_report
 
 if typing.TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,7 @@ class Request:
     assume: str
     search: str | None
     nodes: int
+    measure: bool
     strict: bool
     as_json: bool
     xml: Path | None
@@ -52,6 +54,21 @@ def _plan_of(machine: topology.Topology, request: Request) -> topology.Plan | No
     return machine.search(request.search, nodes=request.nodes)  # type: ignore[arg-type]
 
 
+def _measured(machine: topology.Topology, request: Request) -> list[topology_measure.Figure]:
+    """Return what was measured on this machine: now, if that is wanted, or before."""
+    if request.load:
+        if request.measure:
+            raise ValueError("--measure is of this machine: leave --load out")
+        return []
+    if not request.measure:
+        return topology_measure.read(machine)
+    file = topology_measure.path(machine)
+    pairs = topology_measure.pairs(machine, os.sched_getaffinity(0))
+    found = list(topology_measure.figures(pairs))
+    topology_measure.save(found, file)
+    return found
+
+
 def run(request: Request) -> None:
     """Load or detect, search, write files and print.
 
@@ -66,6 +83,7 @@ def run(request: Request) -> None:
         if request.load
         else topology.detect(assume=assumed, strict=request.strict)
     )
+    measured = _measured(machine, request)
     plan = _plan_of(machine, request)
     if request.xml:
         machine.to_xml(request.xml)
@@ -75,10 +93,17 @@ def run(request: Request) -> None:
         figure = machine.plot() if plan is None else plan.plot()
         figure.savefig(request.svg, format="svg", bbox_inches="tight")
     if request.as_json:
-        print(json.dumps(topology_report.as_json(machine, plan)))
+        print(json.dumps(topology_report.as_json(machine, plan, measured)))
         return
     console = Console(highlight=False)
     console.print(topology_report.machine(machine))
     if plan is not None:
         console.print()
         console.print(topology_report.plan(plan))
+    if measured:
+        console.print()
+        console.print(topology_report.measured(measured))
+    if request.measure:
+        for line in topology_measure.not_measured(machine):
+            console.print(f"not measured: {line}")
+        console.print(f"kept in {topology_measure.path(machine)}", soft_wrap=True)

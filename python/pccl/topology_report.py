@@ -15,6 +15,7 @@ if typing.TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pccl.topology import Node, Plan, Topology
+    from pccl.topology_measure import Figure
 
 _WIDTH = 80
 _DOWNWARDS = {"PCI", "LOC", "NET"}
@@ -180,8 +181,21 @@ def plan(found: Plan) -> RenderableType:
     return Group(heading, table)
 
 
-def as_json(topology: Topology, found: Plan | None) -> dict[str, object]:
-    """Return one JSON object: warnings, paths and, if there is one, the plan."""
+def measured(figures: list[Figure]) -> RenderableType:
+    """Return what was measured as a table."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("measured", "between NUMA nodes", "latency, us", "GB/s"):
+        table.add_column(heading, justify="right" if heading in {"latency, us", "GB/s"} else "left")
+    for figure in figures:
+        is_link = figure.kind != "reduce"
+        nodes = f"{figure.nodes[0]} and {figure.nodes[1]}" if is_link else "adding to others"
+        us = f"{figure.us:.3g}" if is_link else ""
+        table.add_row(figure.kind, nodes, us, f"{figure.gigabytes:.3g}")
+    return table
+
+
+def as_json(topology: Topology, found: Plan | None, figures: list[Figure]) -> dict[str, object]:
+    """Return one JSON object: warnings, paths and, where there are such, measurements and plan."""
     warnings = [
         {name: getattr(warning, name) for name in ("name", "subject", "message", "repair")}
         for warning in topology.warnings
@@ -193,6 +207,8 @@ def as_json(topology: Topology, found: Plan | None) -> dict[str, object]:
         "warnings": warnings,
         "paths": paths(topology),
     }
+    if figures:
+        result["measured"] = [dataclasses.asdict(figure) for figure in figures]
     if found is not None:
         result["plan"] = {
             "pattern": found.pattern,

@@ -41,6 +41,15 @@ def options_are_copies(rank: int, world_size: int) -> None:
     assert copy.deepcopy(fresh)._timeout == fresh._timeout
 
 
+def shows_its_hosts(rank: int, world_size: int) -> None:
+    job = pccl.topology.job()
+    assert [host.ranks for host in job.hosts] == [list(range(world_size))]
+    assert job.order == list(range(world_size))
+    digests: list[object] = [None] * world_size
+    dist.all_gather_object(digests, job.digest)
+    assert digests == [job.digest] * world_size
+
+
 def explains_itself(rank: int, world_size: int) -> None:
     found = pccl.explain("all_reduce", 1 << 20)
     assert (found.collective, found.nbytes, found.ranks) == ("all_reduce", 1 << 20, world_size)
@@ -176,6 +185,7 @@ def one_transport(rank: int, world_size: int, transports: str) -> None:
 CHECKS = [
     has_its_name,
     explains_itself,
+    shows_its_hosts,
     options_are_copies,
     splits,
     windows_take_any_operation,

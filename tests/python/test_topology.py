@@ -193,3 +193,83 @@ def test_files_that_the_environment_names(tmp_path: Path) -> None:
         "--json", "--search", "ring", PCCL_TOPO_FILE=str(machine), PCCL_GRAPH_FILE=str(graphs)
     )
     assert json.loads(again.stdout)["plan"]["bandwidth"] == 42
+
+
+def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
+    fast = topology.load(DATA / "H100-topology-kubernetes.xml")
+    slow = topology.load(DATA / "dgx1v_cubemesh.xml")
+    job = topology.Job.of([("fast", range(8), fast), ("slow", range(8, 16), slow)])
+    assert repr(job) == "2 hosts, 16 ranks, 12.5 GB/s between hosts, 4 rails"
+    assert job.host_of(9).name == "slow"
+    assert [plan.nodes for plan in job.search("ring")] == [2, 2]
+    assert [warning.name for warning in job.warnings] == ["nic_sets_differ"]
+    assert sorted(job.order) == list(range(16))
+    assert not job.is_uniform
+    with pytest.raises(IndexError, match="rank 99"):
+        job.host_of(99)
+    pytest.importorskip("matplotlib", reason="matplotlib draws the pictures")
+    job.plot().savefig(tmp_path / "job.svg")
+    assert "slow" in (job._repr_svg_() or "")
+
+
+def test_one_host_shows_itself(tmp_path: Path) -> None:
+    comm = pccl.Communicator()
+    job = topology.job(comm)
+    assert [host.ranks for host in job.hosts] == [[0]]
+    assert job.hosts[0].topology.digest == topology.detect().digest
+    explanation = pccl.explain("all_reduce", 1 << 20, comm)
+    assert explanation.order == (0,)
+    assert explanation.links[0].startswith("memory of one host")
+
+
+def _make_group(**environment: str) -> str:
+    """Make a group in a process of its own; return what a prediction over links says."""
+    code = (
+        "from pccl.local_ranks import run_ranks; from support.topology_pair import explain; "
+        "print(*run_ranks(explain, 2))"
+    )
+    path = os.pathsep.join([str(DATA.parents[2]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
+    from pccl import topology_measure
+
+    def seconds(said: str) -> float:
+        way = next(line for line in said.splitlines() if line.split()[:2] == ["ring", "links"])
+        return float(way.split()[2])
+
+    usual = _make_group(XDG_CACHE_HOME=str(tmp_path))
+    assert "memory of one host: usual times, not measured" in usual
+    measured = topo("--measure", "--json", XDG_CACHE_HOME=str(tmp_path))
+    found = json.loads(measured.stdout)["measured"]
+    assert {"memory", "sockets"} <= {figure["kind"] for figure in found}
+    assert all(figure["gigabytes"] > 0 for figure in found)
+    (file,) = (tmp_path / "pccl").iterdir()
+    assert file.name == f"links-{topology.detect().digest}.txt"
+    assert "memory" in topo(XDG_CACHE_HOME=str(tmp_path)).stdout
+    topology_measure.save([topology_measure.Figure("memory", (0, 0), 5e6, 1.0)], file)
+    slow = _make_group(XDG_CACHE_HOME=str(tmp_path))
+    assert "memory of one host: measured" in slow
+    assert seconds(slow) > 1e6, "five seconds of latency, in microseconds"
+    file.write_text("memory 0\n")
+    broken = topo(XDG_CACHE_HOME=str(tmp_path))
+    assert "line 1: after memory must come two NUMA nodes" in broken.stderr + broken.stdout
+
+
+def test_groups_write_the_files_that_the_environment_names(tmp_path: Path) -> None:
+    dump = tmp_path / "seen.xml"
+    _make_group(NCCL_TOPO_DUMP_FILE=str(dump))
+    assert topology.load(dump).digest == topology.detect().digest
+    machine, graph = DATA / "dgx1v_cubemesh.xml", tmp_path / "graph.xml"
+    _make_group(PCCL_TOPO_FILE=str(machine), PCCL_GRAPH_DUMP_FILE=str(graph))
+    patterns = {plan.pattern for plan in topology.load(machine).load_plans(graph)}
+    assert patterns == {"ring", "tree"}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pccl import topology
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTEBOOK = REPOSITORY / "examples" / "topology.ipynb"
 
@@ -42,7 +44,11 @@ def test_it_shows_pictures(shown: list[object]) -> None:
 
 
 def test_the_broken_link_has_its_warning_and_its_price(shown: list[object]) -> None:
-    warnings = [value for value in shown if isinstance(value, list)]
+    warnings = [
+        value
+        for value in shown
+        if isinstance(value, list) and isinstance(value[0], topology.Warning)
+    ]
     assert [warning.name for warning in warnings[-1]] == ["missing_nvlinks"]
     ratios = [value for value in shown if isinstance(value, float)]
     assert ratios

@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <string_view>
 
 #include "csrc/base/text.h"
 
@@ -26,6 +29,31 @@ struct PciInfo {
     std::array<char, 32> bus_id;
 };
 
+/// nvmlGpuFabricInfo_v2_t.
+struct FabricInfo {
+    unsigned version;
+    std::array<unsigned char, 16> cluster;
+    int status;
+    unsigned clique;
+    unsigned char state;
+    unsigned health;
+};
+
+/// nvmlFieldValue_t.
+struct FieldValue {
+    unsigned field;
+    unsigned scope;
+    long long timestamp;
+    long long latency;
+    int type;
+    int result;
+    union {
+        double as_double;
+        unsigned as_unsigned;
+        unsigned long long as_long;
+    } value;
+};
+
 struct Functions {
     int (*init)() = nullptr;
     int (*shutdown)() = nullptr;
@@ -37,7 +65,10 @@ struct Functions {
     int (*max_link_width)(Device, unsigned*) = nullptr;
     int (*link_state)(Device, unsigned, unsigned*) = nullptr;
     int (*link_remote)(Device, unsigned, PciInfo*) = nullptr;
-    int (*link_remote_type)(Device, unsigned, unsigned*) = nullptr;
+    int (*link_remote_type)(Device, unsigned, unsigned*) = nullptr;  // null in older libraries, as
+    int (*field_values)(Device, int, FieldValue*) = nullptr;         // those that follow
+    int (*fabric_info)(Device, FabricInfo*) = nullptr;
+    int (*peer_status)(Device, Device, unsigned, int*) = nullptr;
 };
 
 /// NVML's spelling has eight digits of domain.
@@ -64,6 +95,7 @@ class Library final : public Nvml {
         if (const int error = call_.device_count(&count); error != kSuccess)
             return Status::unavailable(concat("NVML cannot count GPUs: error ", error));
         std::vector<NvmlGpu> gpus;
+        std::vector<Device> devices;
         for (unsigned index = 0; index < count; ++index) {
             Device device = nullptr;
             PciInfo info{};
@@ -71,13 +103,22 @@ class Library final : public Nvml {
                 call_.pci_info(device, &info) != kSuccess)
                 continue;
             gpus.push_back(describe(device, static_cast<int>(index), info));
+            devices.push_back(device);
         }
+        for (std::size_t from = 0; from < devices.size(); ++from)
+            for (std::size_t to = 0; to < devices.size(); ++to)
+                if (from != to && !may_read(devices[from], devices[to]))
+                    gpus[from].cannot_read.push_back(gpus[to].index);
         return gpus;
     }
 
    private:
     [[nodiscard]] NvmlGpu describe(Device device, int index, const PciInfo& info) const {
-        NvmlGpu gpu{.index = index, .bus_id = bus_id_of(info), .links = links_of(device)};
+        NvmlGpu gpu{.index = index,
+                    .bus_id = bus_id_of(info),
+                    .links = links_of(device),
+                    .c2c = c2c_of(device),
+                    .fabric = fabric_of(device)};
         int major = 0;
         int minor = 0;
         if (call_.compute_capability(device, &major, &minor) == kSuccess)
@@ -88,6 +129,62 @@ class Library final : public Nvml {
         if (call_.max_link_width(device, &value) == kSuccess)
             gpu.max_link_width = static_cast<int>(value);
         return gpu;
+    }
+
+    [[nodiscard]] std::optional<unsigned> field(Device device, unsigned field,
+                                                unsigned scope) const {
+        FieldValue value{};
+        value.field = field;
+        value.scope = scope;
+        if (call_.field_values == nullptr || call_.field_values(device, 1, &value) != kSuccess ||
+            value.result != kSuccess)
+            return std::nullopt;
+        return value.value.as_unsigned;
+    }
+
+    [[nodiscard]] NvmlC2c c2c_of(Device device) const {
+        constexpr unsigned kLinkCount = 170;  // NVML_FI_DEV_C2C_...
+        constexpr unsigned kLinkStatus = 171;
+        constexpr unsigned kMostBandwidth = 172;
+        NvmlC2c c2c;
+        const unsigned links = std::min(field(device, kLinkCount, 0).value_or(0), kMostLinks);
+        for (unsigned link = 0; link < links; ++link) {
+            const auto megabytes = field(device, kMostBandwidth, link);
+            if (field(device, kLinkStatus, link).value_or(0) != 1 || !megabytes) continue;
+            ++c2c.count;
+            c2c.megabytes = static_cast<int>(std::min(*megabytes, 100'000'000U));
+        }
+        return c2c;
+    }
+
+    [[nodiscard]] NvmlFabric fabric_of(Device device) const {
+        constexpr unsigned kSecondVersion = 2U << 24U;
+        constexpr unsigned char kInProgress = 2;  // NVML_GPU_FABRIC_STATE_...
+        constexpr unsigned char kCompleted = 3;
+        FabricInfo info{};
+        info.version = static_cast<unsigned>(sizeof info) | kSecondVersion;
+        if (call_.fabric_info == nullptr || call_.fabric_info(device, &info) != kSuccess) return {};
+        NvmlFabric fabric{.clique = info.clique};
+        if (info.state == kInProgress) fabric.state = NvmlFabric::State::kStarting;
+        if (info.state == kCompleted) {
+            fabric.state = NvmlFabric::State::kReady;
+            fabric.error = info.status;
+        }
+        if (std::ranges::any_of(info.cluster, [](unsigned char byte) { return byte != 0; }))
+            for (const unsigned char byte : info.cluster) {
+                constexpr std::string_view kDigits = "0123456789abcdef";
+                fabric.cluster += kDigits[byte >> 4U];
+                fabric.cluster += kDigits[byte & 15U];
+            }
+        return fabric;
+    }
+
+    /// True where NVML does not tell.
+    [[nodiscard]] bool may_read(Device device, Device other) const {
+        constexpr unsigned kRead = 0;  // NVML_P2P_CAPS_INDEX_READ
+        int status = 0;
+        return call_.peer_status == nullptr ||
+               call_.peer_status(device, other, kRead, &status) != kSuccess || status == 0;
     }
 
     [[nodiscard]] std::vector<NvmlLink> links_of(Device device) const {
@@ -126,6 +223,9 @@ bool find(void* handle, const char* name, Function& function) {
 
 bool find_all(void* handle, Functions& functions) {
     find(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", functions.link_remote_type);
+    find(handle, "nvmlDeviceGetFieldValues", functions.field_values);
+    find(handle, "nvmlDeviceGetGpuFabricInfoV", functions.fabric_info);
+    find(handle, "nvmlDeviceGetP2PStatus", functions.peer_status);
     return find(handle, "nvmlInit_v2", functions.init) &&
            find(handle, "nvmlShutdown", functions.shutdown) &&
            find(handle, "nvmlDeviceGetCount_v2", functions.device_count) &&
@@ -140,13 +240,13 @@ bool find_all(void* handle, Functions& functions) {
 
 }  // namespace
 
-Result<std::unique_ptr<Nvml>> open_nvml() {
-    void* const handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return Status::unavailable("libnvidia-ml.so.1 is not installed");
+Result<std::unique_ptr<Nvml>> open_nvml(const char* library) {
+    void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return Status::unavailable(concat(library, " is not installed"));
     Functions functions;
     if (!find_all(handle, functions)) {
         ::dlclose(handle);
-        return Status::unavailable("libnvidia-ml.so.1 is too old: it lacks a function");
+        return Status::unavailable(concat(library, " is too old: it lacks a function"));
     }
     if (const int error = functions.init(); error != kSuccess) {
         ::dlclose(handle);

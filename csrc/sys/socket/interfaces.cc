@@ -1,16 +1,23 @@
 #include "csrc/sys/socket/interfaces.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <optional>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 namespace {
@@ -31,6 +38,15 @@ struct Subnet {
         return rest == 0 || ((wanted[whole] ^ actual[whole]) >> (8 - rest)) == 0;
     }
 };
+
+/// Ones at the start of a netmask; 0 without one.
+Result<int> prefix_of(const sockaddr* netmask, std::size_t bytes) {
+    if (netmask == nullptr) return 0;
+    PCCL_ASSIGN_OR_RETURN(const Address mask, Address::from_raw(netmask, bytes));
+    int bits = 0;
+    for (const std::uint8_t byte : mask.ip_bytes()) bits += std::popcount(byte);
+    return bits;
+}
 
 std::vector<std::string_view> split(std::string_view text) {
     std::vector<std::string_view> words;
@@ -140,14 +156,42 @@ Result<std::vector<Interface>> list_interfaces() {
         const std::size_t bytes = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
         if (family != AF_INET && family != AF_INET6) continue;
         PCCL_ASSIGN_OR_RETURN(const Address address, Address::from_raw(entry->ifa_addr, bytes));
+        PCCL_ASSIGN_OR_RETURN(const int prefix_bits, prefix_of(entry->ifa_netmask, bytes));
         constexpr unsigned kUsable = IFF_UP | IFF_RUNNING;
         interfaces.push_back({.name = entry->ifa_name,
                               .index = ::if_nametoindex(entry->ifa_name),
                               .address = address,
+                              .prefix_bits = prefix_bits,
                               .running = (entry->ifa_flags & kUsable) == kUsable,
                               .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
     }
     return interfaces;
+}
+
+std::string subnet_of(const Interface& interface) {
+    const auto own = interface.address.ip_bytes();
+    std::array<std::uint8_t, sizeof(in6_addr)> base{};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const int bits = std::clamp(interface.prefix_bits - static_cast<int>(8 * i), 0, 8);
+        base[i] = static_cast<std::uint8_t>(own[i] & (0xFF00U >> static_cast<unsigned>(bits)));
+    }
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    ::inet_ntop(interface.address.family(), base.data(), text.data(), text.size());
+    return concat(text.data(), "/", interface.prefix_bits);
+}
+
+int megabits_of(const std::string& interface) {
+    constexpr std::uint32_t kMost = 100'000'000;  // beyond is a driver's "unknown"
+    ifreq request{};
+    if (interface.size() >= sizeof request.ifr_name) return -1;
+    interface.copy(static_cast<char*>(request.ifr_name), interface.size());
+    ethtool_cmd command{};
+    command.cmd = ETHTOOL_GSET;
+    request.ifr_data = reinterpret_cast<char*>(&command);
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket.is_open() || ::ioctl(socket.get(), SIOCETHTOOL, &request) != 0) return -1;
+    const std::uint32_t megabits = ethtool_cmd_speed(&command);
+    return megabits > 0 && megabits <= kMost ? static_cast<int>(megabits) : -1;
 }
 
 Result<Interface> choose_interface(std::span<const Interface> interfaces, std::string_view spec) {

@@ -15,7 +15,8 @@ namespace pccl::sys {
 struct Interface {
     std::string name;
     unsigned index = 0;
-    Address address;  // port 0; link-local IPv6 with its scope
+    Address address;      // port 0; link-local IPv6 with its scope
+    int prefix_bits = 0;  // of its subnet
     bool running = false;
     bool loopback = false;
 
@@ -24,6 +25,12 @@ struct Interface {
 
 /// In the kernel's order: IPv4 and IPv6 addresses of interfaces that are up or not.
 [[nodiscard]] PCCL_API Result<std::vector<Interface>> list_interfaces();
+
+/// "10.0.0.0/24".
+[[nodiscard]] PCCL_API std::string subnet_of(const Interface& interface);
+
+/// What the driver of an interface says of its speed, virtual ones too; -1: nothing.
+[[nodiscard]] PCCL_API int megabits_of(const std::string& interface);
 
 /// The address to listen at, by `spec` in the syntax of PCCL_SOCKET_IFNAME:
 ///   ""                     the first interface that is no loopback, else the loopback

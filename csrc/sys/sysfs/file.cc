@@ -1,5 +1,7 @@
 #include "csrc/sys/sysfs/file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +27,8 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 }
 
 Status write_file(const std::string& path, const std::string& text) {
-    const std::string draft = concat(path, ".part");
+    // Several processes may write one file at a time.
+    const std::string draft = concat(path, ".", ::getpid(), ".part");
     {
         std::ofstream file(draft, std::ios::binary);
         file << text;

@@ -131,6 +131,22 @@ std::vector<SysfsPort> Sysfs::ports() const {
     return ports;
 }
 
+std::vector<SysfsPort> Sysfs::virtual_interfaces() const {
+    constexpr std::string_view kEthernet = "1";  // ARPHRD_ETHER
+    std::vector<SysfsPort> interfaces;
+    for (const std::string& name : list("/sys/class/net")) {
+        const std::string folder = "/sys/class/net/" + name;
+        if (read(folder + "/type") != kEthernet || read(folder + "/operstate") != "up" ||
+            !list(folder + "/bridge").empty() || !list(folder + "/device").empty())
+            continue;
+        interfaces.push_back({.name = name,
+                              .bus_id = {},
+                              .megabits = number(read(folder + "/speed"), -1),
+                              .guid = {}});
+    }
+    return interfaces;
+}
+
 std::vector<int> Sysfs::numa_nodes() const {
     std::vector<int> nodes;
     for (const std::string& name : list("/sys/devices/system/node"))

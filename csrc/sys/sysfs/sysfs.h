@@ -48,6 +48,8 @@ class PCCL_API Sysfs {
     /// Ports of NICs that have a PCIe device and are not down, in the order of their names; RDMA
     /// first.
     [[nodiscard]] std::vector<SysfsPort> ports() const;
+    /// Network interfaces without a device that are up, but for the loopback and bridges.
+    [[nodiscard]] std::vector<SysfsPort> virtual_interfaces() const;
     /// Numbers of the NUMA nodes that have cores.
     [[nodiscard]] std::vector<int> numa_nodes() const;
     /// Mask of a node's cores: "00000000,0000ffff".

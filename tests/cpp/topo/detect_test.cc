@@ -135,6 +135,49 @@ TEST(DetectTest, NamesGpusThatNvmlDoesNotShow) {
     EXPECT_THAT(Topology::make(machine, {})->graph().gpus(), IsEmpty());
 }
 
+TEST(DetectTest, SaysWhatNvmlKnowsOfChipsFabricAndPeers) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    std::vector<sys::NvmlGpu> gpus = kGpus;
+    gpus[0].c2c = {.count = 5, .megabytes = 44712};
+    gpus[0].fabric = {
+        .state = sys::NvmlFabric::State::kReady, .error = 1, .cluster = "ab", .clique = 3};
+    gpus.push_back({.index = 1, .bus_id = "0000:1a:00.0", .sm = 90, .cannot_read = {0}});
+    gpus[0].cannot_read = {1};
+    Warnings warnings;
+    const Machine machine = observe(fake.sysfs(), &gpus, warnings);
+    EXPECT_THAT(names_of(warnings), ElementsAre("fabric_failed", "no_peer_access"));
+    EXPECT_EQ(warnings[1].subject, "gpu 0 and gpu 1 and 1 more");
+    EXPECT_FALSE(has_peer_access(gpus));
+    const Gpu& gpu = machine.cpus[1].devices[0].children[0].gpus[0];
+    EXPECT_EQ(*gpu.c2c->bandwidth, 44712);
+    EXPECT_THAT(gpu.extras, Contains(std::pair<std::string, std::string>("fabric_cluster", "ab")));
+    gpus[0].cannot_read.clear();
+    EXPECT_TRUE(has_peer_access(gpus));
+}
+
+TEST(DetectTest, VirtualInterfacesCountWhereThereAreNoOther) {
+    const FakeSysfs fake;
+    const auto add = [&](const std::string& name, const std::string& state) {
+        fake.write("sys/class/net/" + name + "/type", name == "lo" ? "772" : "1");
+        fake.write("sys/class/net/" + name + "/operstate", state);
+        fake.write("sys/class/net/" + name + "/speed", "25000");
+    };
+    add("lo", "up");
+    add("veth0", "up");
+    add("veth1", "down");
+    add("docker0", "up");
+    fake.write("sys/class/net/docker0/bridge/stp_state", "0");
+    Warnings warnings;
+    const Topology alone = *Topology::make(observe(fake.sysfs(), nullptr, warnings), {});
+    ASSERT_THAT(alone.graph().nets(), SizeIs(1));
+    EXPECT_EQ(alone.graph().node(alone.graph().nets()[0]).label, "veth0");
+    add_h100(fake);
+    const Topology with_card = *Topology::make(observe(fake.sysfs(), &kGpus, warnings), {});
+    ASSERT_THAT(with_card.graph().nets(), SizeIs(1));
+    EXPECT_EQ(with_card.graph().node(with_card.graph().nets()[0]).label, "mlx5_0");
+}
+
 TEST(DetectTest, WithoutNvmlAGpuIsUndescribed) {
     const FakeSysfs fake;
     add_h100(fake);

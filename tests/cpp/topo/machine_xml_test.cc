@@ -109,5 +109,18 @@ TEST(MachineXmlTest, TakesLongValuesAndManyAttributes) {
     EXPECT_EQ(machine.cpus[0].extras.size(), 40U);
 }
 
+// NCCL reads what stands before "/>" as one more attribute.
+TEST(MachineXmlTest, WritesNoSpaceAtTheEndOfAnElement) {
+    EXPECT_EQ(load("nccl/h200x8_vm.xml").to_xml().find(" />"), std::string::npos);
+    const auto odd = Topology::parse(
+        "<system version=\"1\"><cpu numaid=\"0\"><nic><net name=\"a /&gt; b\" "
+        "dev=\"0\"/></nic></cpu>"
+        "</system>",
+        "odd", {});
+    ASSERT_TRUE(odd.is_ok());
+    EXPECT_TRUE(Topology::parse(odd->to_xml(), "again", {})->machine() == odd->machine())
+        << "values are left alone";
+}
+
 }  // namespace
 }  // namespace pccl::topo

@@ -1,0 +1,44 @@
+// Lines of words and numbers, as small files that people may edit have them.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace pccl {
+
+/// Takes the first word off `line`; empty at its end.
+inline std::string_view next_word(std::string_view& line) {
+    constexpr std::string_view kSpace = " \t\r";
+    line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
+    const std::string_view word = line.substr(0, line.find_first_of(kSpace));
+    line.remove_prefix(word.size());
+    return word;
+}
+
+/// Takes the first line off `text`, without its end.
+inline std::string_view next_line(std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+}
+
+/// Whether a line says nothing: it is empty, or starts with #.
+inline bool is_comment(std::string_view line) {
+    const std::string_view word = next_word(line);
+    return word.empty() || word.starts_with('#');
+}
+
+/// The whole word as a number in [low, high].
+template <typename Number>
+std::optional<Number> number_in(std::string_view word, Number low, Number high) {
+    Number value{};
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc{} || stop != end || !(value >= low && value <= high))
+        return std::nullopt;
+    return value;
+}
+
+}  // namespace pccl

@@ -1,0 +1,97 @@
+// pccl.topology.Job: the hosts of a job, from the bytes that its ranks exchanged.
+
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/topo/job.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using py::arg;
+using topo::JobTopology;
+
+namespace {
+
+JobTopology decode(const py::bytes& blob) {
+    const std::string bytes = blob;
+    const py::gil_scoped_release released;
+    return value_or_throw(topo::decode_job(bytes));
+}
+
+/// For tests and for jobs that are only thought of: a host for each name, ranks and machine.
+py::bytes encode(
+    const std::vector<std::tuple<std::string, std::vector<Rank>, topo::Topology>>& of) {
+    std::vector<topo::HostTopology> hosts;
+    hosts.reserve(of.size());
+    for (const auto& [name, ranks, machine] : of)
+        hosts.push_back({.name = name, .ranks = ranks, .topology = machine});
+    return topo::encode(value_or_throw(JobTopology::make(std::move(hosts))));
+}
+
+std::vector<topo::HostLink> links_of(const JobTopology& self) {
+    std::vector<topo::HostLink> links;
+    const int hosts = static_cast<int>(self.hosts().size());
+    for (int from = 0; from < hosts; ++from)
+        for (int to = from + 1; to < hosts; ++to) links.push_back(self.link_between(from, to));
+    return links;
+}
+
+void bind_parts(py::module_& module) {
+    py::class_<topo::HostTopology>(module, "JobHost")
+        .def_readonly("name", &topo::HostTopology::name)
+        .def_readonly("ranks", &topo::HostTopology::ranks)
+        .def_readonly("numa", &topo::HostTopology::numa)
+        .def_readonly("topology", &topo::HostTopology::topology)
+        .def_property_readonly(
+            "interface", [](const topo::HostTopology& self) { return self.network.interface; })
+        .def_property_readonly("subnet",
+                               [](const topo::HostTopology& self) { return self.network.subnet; })
+        .def_property_readonly(
+            "provenance",
+            [](const topo::HostTopology& self) { return to_string(self.network.provenance); })
+        .def_property_readonly("is_measured", [](const topo::HostTopology& self) {
+            return !self.calibration.is_empty();
+        });
+    py::class_<topo::HostLink>(module, "JobLink")
+        .def_readonly("source", &topo::HostLink::from)
+        .def_readonly("target", &topo::HostLink::to)
+        .def_readonly("bandwidth", &topo::HostLink::bandwidth)
+        .def_readonly("same_subnet", &topo::HostLink::same_subnet);
+    py::class_<topo::RailOfJob>(module, "JobRail")
+        .def_readonly("ports", &topo::RailOfJob::ports)
+        .def_readonly("bandwidth", &topo::RailOfJob::bandwidth);
+}
+
+}  // namespace
+
+void bind_job(py::module_& module) {
+    bind_parts(module);
+    module.def(
+        "calibration_path",
+        [](const std::string& digest) { return topo::calibration_path(digest); }, arg("digest"));
+    module.def(
+        "load_calibration",
+        [](const std::string& digest) { return topo::load_calibration(digest).text(); },
+        arg("digest"));
+    py::class_<JobTopology>(module, "JobTopology")
+        .def_static("decode", &decode, arg("blob"))
+        .def_static("encode", &encode, arg("hosts"))
+        .def_property_readonly("hosts", &JobTopology::hosts)
+        .def_property_readonly("rails", &JobTopology::rails)
+        .def_property_readonly("warnings", &JobTopology::warnings)
+        .def_property_readonly("links", &links_of)
+        .def_property_readonly("lanes", &JobTopology::lanes)
+        .def_property_readonly("digest", &JobTopology::digest)
+        .def_property_readonly("is_uniform", &JobTopology::is_uniform)
+        .def("order", [](const JobTopology& self) { return value_or_throw(self.order()); })
+        .def("host_of", &JobTopology::host_of, arg("rank"))
+        .def("network_bandwidth", &JobTopology::network_bandwidth, arg("host"));
+}
+
+}  // namespace pccl::bindings

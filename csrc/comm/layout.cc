@@ -1,0 +1,57 @@
+#include "csrc/comm/layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/topo/digest.h"
+
+namespace pccl::comm {
+
+Result<std::shared_ptr<const Layout>> Layout::make(const Roster& roster) {
+    std::shared_ptr<Layout> layout(new Layout);
+    layout->order_.resize(roster.endpoints.size());
+    std::iota(layout->order_.begin(), layout->order_.end(), 0);
+    if (roster.job.empty()) return std::shared_ptr<const Layout>(std::move(layout));
+    PCCL_ASSIGN_OR_RETURN(topo::JobTopology job, topo::decode_job(roster.job));
+    if (std::cmp_not_equal(job.ranks(), roster.endpoints.size()))
+        return Status::invalid_argument(
+            concat("a job of ", job.ranks(), " ranks for a group of ", roster.endpoints.size()));
+    PCCL_ASSIGN_OR_RETURN(layout->order_, job.order());
+    layout->lanes_ = job.hosts().size() > 1 ? job.lanes() : 1;
+    layout->links_.emplace(std::move(job));
+    layout->job_ = roster.job;
+    return std::shared_ptr<const Layout>(std::move(layout));
+}
+
+bool Layout::is_on_one_host() const { return !links_ || links_->job().hosts().size() == 1; }
+
+std::vector<std::string> Layout::describe_links() const {
+    if (is_on_one_host()) {
+        const bool measured = links_ && !links_->job().hosts().front().calibration.is_empty();
+        return {
+            concat("memory of one host: ", measured ? "measured" : "usual times, not measured")};
+    }
+    std::vector<std::string> lines;
+    const topo::JobTopology& job = links_->job();
+    for (std::size_t host = 0; host < job.hosts().size(); ++host) {
+        const topo::Network& network = job.hosts()[host].network;
+        const double rate = job.network_bandwidth(static_cast<int>(host));
+        lines.push_back(concat(network.interface.empty() ? "the network" : network.interface,
+                               " of ", job.hosts()[host].name, ": ", std::round(rate * 1e3) / 1e3,
+                               " GB/s, ", topo::to_string(network.provenance)));
+    }
+    return lines;
+}
+
+std::string Layout::digest() const {
+    topo::Digest digest;
+    for (const Rank rank : order_) digest.add(concat(rank, ","));
+    digest.add(concat(lanes_, ";"));
+    if (links_) digest.add(links_->job().digest());
+    return digest.text();
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,87 @@
+#include "csrc/comm/meeting.h"
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr const char* kFailureKey = "pccl/failure";
+constexpr Duration kSlice = std::chrono::milliseconds(500);
+constexpr std::size_t kLongestText = 4 * kKiB;
+constexpr std::size_t kPartBytes = 32 * kKiB;
+
+std::string part_key(const std::string& key, std::size_t part) { return concat(key, "/", part); }
+
+}  // namespace
+
+Status failure_in(Store& store) {
+    const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
+    if (!blob.is_ok()) return Status::ok();
+    ByteReader in(*blob);
+    std::uint32_t code = 0;
+    std::int64_t peer = 0;
+    std::string text;
+    PCCL_TRY(in.u32(code));
+    PCCL_TRY(in.i64(peer));
+    PCCL_TRY(in.text(text, kLongestText));
+    if (code == 0 || code > static_cast<std::uint32_t>(StatusCode::kInternal)) return Status::ok();
+    return Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
+}
+
+Status agree_on_failure(Store& store, const Status& why) {
+    if (Status first = failure_in(store); !first.is_ok()) return first;
+    ByteWriter out;
+    out.u32(static_cast<std::uint32_t>(why.code()));
+    out.i64(why.peer());
+    out.text(std::string_view(why.message()).substr(0, kLongestText));
+    // Who can no longer reach the store has nothing to tell through it.
+    static_cast<void>(store.set(kFailureKey, out.take()));
+    return why;
+}
+
+Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting) {
+    for (;;) {
+        const bool last = meeting.deadline.remaining() <= kSlice;
+        auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kSlice));
+        if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
+            return value;
+        PCCL_TRY(failure_in(store));
+        if (meeting.lost) PCCL_TRY(meeting.lost(what.present, what.from));
+    }
+}
+
+/// The first part is published last, so that whoever finds it finds them all.
+Status publish_text(Store& store, const std::string& key, const std::string& text) {
+    ByteWriter first;
+    first.u32(static_cast<std::uint32_t>(text.size()));
+    first.text(std::string_view(text).substr(0, kPartBytes));
+    for (std::size_t part = 1; part * kPartBytes < text.size(); ++part)
+        PCCL_TRY(store.set(part_key(key, part), text.substr(part * kPartBytes, kPartBytes)));
+    return store.set(part_key(key, 0), first.take());
+}
+
+Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
+                               const Meeting& meeting) {
+    const auto await_part = [&](std::size_t part) {
+        return await(store, {part_key(what.key, part), what.from, what.present}, meeting);
+    };
+    PCCL_ASSIGN_OR_RETURN(const std::string first, await_part(0));
+    ByteReader in(first);
+    std::uint32_t bytes = 0;
+    std::string text;
+    PCCL_TRY(in.u32(bytes));
+    PCCL_TRY(in.text(text, kPartBytes));
+    if (bytes > most)
+        return Status::invalid_argument(
+            concat("a text of ", bytes, " bytes is too long: at most ", most));
+    for (std::size_t part = 1; text.size() < bytes; ++part) {
+        PCCL_ASSIGN_OR_RETURN(const std::string more, await_part(part));
+        if (more.empty()) return Status::invalid_argument("a text that ends early");
+        text += more;
+    }
+    if (text.size() != bytes) return Status::invalid_argument("a text longer than it says");
+    return text;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,48 @@
+// How ranks wait for each other at a store, and pass on texts that are longer than its values.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "csrc/comm/endpoint.h"
+#include "csrc/comm/store.h"
+
+namespace pccl::comm {
+
+struct Roster;
+
+struct Meeting {
+    int size = 1;
+    Deadline deadline;
+    /// Called now and then with the ranks known to be there and the one that is waited for:
+    /// kPeerLost when one of the group is gone.
+    std::function<Status(std::span<const Endpoint>, Rank)> lost{};
+    // Rank 0's, for all: Roster::tuning, and Roster::job where that needs no other rank's word.
+    std::string tuning{};
+    std::function<Result<std::string>(const Roster&)> describe{};
+};
+
+/// Where a text is, and who is to put it there.
+struct Awaiting {
+    std::string key;
+    Rank from = 0;
+    std::span<const Endpoint> present{};
+};
+
+/// Waits for a key in slices, and looks between them whether all is lost.
+[[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting);
+
+/// A store's values are bounded: a long text takes several, with keys that begin with `key`.
+[[nodiscard]] Status publish_text(Store& store, const std::string& key, const std::string& text);
+/// kInvalidArgument for a text of more than `most` bytes.
+[[nodiscard]] Result<std::string> await_text(Store& store, const Awaiting& what, std::size_t most,
+                                             const Meeting& meeting);
+
+/// What a rank that could not join has left in the store; ok while none has.
+[[nodiscard]] Status failure_in(Store& store);
+/// To be called by a rank that could not join: what the first of them says, so that all blame the
+/// same.
+[[nodiscard]] Status agree_on_failure(Store& store, const Status& why);
+
+}  // namespace pccl::comm

@@ -1,0 +1,66 @@
+#include "csrc/sys/hwloc/hwloc.h"
+
+#include <dlfcn.h>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+namespace {
+
+// Declared here so that no build needs hwloc's headers; these are of its stable interface since
+// version 2.0.
+using Handle = void*;
+constexpr int kKeepImportant = 3;  // HWLOC_TYPE_FILTER_KEEP_IMPORTANT
+
+struct Functions {
+    int (*init)(Handle*) = nullptr;
+    void (*destroy)(Handle) = nullptr;
+    int (*keep_devices)(Handle, int) = nullptr;
+    int (*load)(Handle) = nullptr;
+    int (*write)(Handle, char**, int*, unsigned long) = nullptr;
+    void (*free_text)(Handle, char*) = nullptr;
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+}
+
+bool find_all(void* library, Functions& functions) {
+    return find(library, "hwloc_topology_init", functions.init) &&
+           find(library, "hwloc_topology_destroy", functions.destroy) &&
+           find(library, "hwloc_topology_set_io_types_filter", functions.keep_devices) &&
+           find(library, "hwloc_topology_load", functions.load) &&
+           find(library, "hwloc_topology_export_xmlbuffer", functions.write) &&
+           find(library, "hwloc_free_xmlbuffer", functions.free_text);
+}
+
+Result<std::string> read_with(const Functions& call) {
+    Handle topology = nullptr;
+    if (call.init(&topology) != 0) return Status::unavailable("hwloc does not start");
+    const ScopeExit destroy([&] { call.destroy(topology); });
+    char* text = nullptr;
+    int length = 0;
+    if (call.keep_devices(topology, kKeepImportant) != 0 || call.load(topology) != 0 ||
+        call.write(topology, &text, &length, 0) != 0 || length <= 0)
+        return Status::unavailable("hwloc cannot look at this machine");
+    const ScopeExit release([&] { call.free_text(topology, text); });
+    // The length counts the zero at the end.
+    return std::string(text, static_cast<std::size_t>(length) - 1);
+}
+
+}  // namespace
+
+Result<std::string> read_hwloc(const char* library) {
+    void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return Status::unavailable(concat(library, " is not installed"));
+    const ScopeExit close([&] { ::dlclose(handle); });
+    Functions functions;
+    if (!find_all(handle, functions))
+        return Status::unavailable(concat(library, " is no hwloc 2: it lacks a function"));
+    return read_with(functions);
+}
+
+}  // namespace pccl::sys

@@ -1,0 +1,69 @@
+// What `pccl topo --measure` found out about the links of a machine: times that count more than
+// constants.
+//
+// Lines of text, each "memory 0 1 0.52 11.9": between cores of NUMA nodes 0 and 1, over shared
+// memory, a message takes 0.52 us and further bytes 11.9 GB/s; "sockets 0 0 18 2.1": over TCP; and
+// "reduce 12.5": bytes added to others, GB/s. Lines that start with # say nothing.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/config.h"
+#include "csrc/base/status.h"
+
+namespace pccl::topo {
+
+enum class MeasuredLink { kMemory, kSockets };
+
+struct LinkTimes {
+    double latency = 0;    // seconds
+    double bandwidth = 0;  // GB/s
+
+    friend bool operator==(const LinkTimes&, const LinkTimes&) = default;
+};
+
+class PCCL_API Calibration {
+   public:
+    static constexpr std::size_t kMostBytes = 16 * kKiB;
+
+    /// kInvalidArgument names the line and what is wrong with it.
+    [[nodiscard]] static Result<Calibration> parse(std::string_view text);
+
+    [[nodiscard]] bool is_empty() const { return links_.empty() && !reduce_; }
+    /// Between two NUMA nodes, in either order; -1: any. Of several, the slowest; nullopt where
+    /// none was measured.
+    [[nodiscard]] std::optional<LinkTimes> between(MeasuredLink link, int a, int b) const;
+    /// GB/s.
+    [[nodiscard]] std::optional<double> reduce() const { return reduce_; }
+    /// What parse() takes.
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+   private:
+    struct Line {
+        MeasuredLink link = MeasuredLink::kMemory;
+        int a = 0;
+        int b = 0;
+        LinkTimes times;
+    };
+    Status parse_line(std::string_view line);
+
+    std::string text_;
+    std::vector<Line> links_;
+    std::optional<double> reduce_;
+};
+
+/// Where measurements of a machine with this digest are kept; empty where the environment names no
+/// place.
+[[nodiscard]] PCCL_API std::string calibration_path(std::string_view digest,
+                                                    const Config& config = process_config());
+/// What is kept there; empty without a file. What cannot be used is named in a warning, and empty.
+[[nodiscard]] PCCL_API Calibration load_calibration(std::string_view digest,
+                                                    const Config& config = process_config());
+/// Whether anything was ever measured on this machine: spares detecting it only to look for that.
+[[nodiscard]] PCCL_API bool has_calibrations(const Config& config = process_config());
+
+}  // namespace pccl::topo

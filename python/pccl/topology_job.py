@@ -1,0 +1,182 @@
+"""The hosts of a job, as every rank sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from pccl import _core
+from pccl._core import JobLink as HostLink
+from pccl._core import JobRail as Rail
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import matplotlib.figure
+    from torch.distributed import ProcessGroup
+
+    from pccl.topology import Plan, Topology, Warning, _Pattern
+
+__all__ = ["Host", "HostLink", "Job", "Rail", "job"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """A host of a job.
+
+    Attributes
+    ----------
+    name
+        As the host calls itself.
+    ranks
+        Those that run on it, growing.
+    numa
+        By place in ``ranks``: the NUMA node that the rank is bound to; -1 for several.
+    topology
+        The machine. Who says what of it (``facts``) is known on its own ranks alone.
+    interface, subnet
+        Of the network by which its ranks reach other hosts; empty where unknown.
+    bandwidth
+        GB/s of that network.
+    provenance
+        Whether the bandwidth was measured, declared or assumed.
+    is_measured
+        Whether ``pccl topo --measure`` ran there.
+    """
+
+    name: str
+    ranks: list[int]
+    numa: list[int]
+    topology: Topology
+    interface: str
+    subnet: str
+    bandwidth: float
+    provenance: str
+    is_measured: bool
+
+
+class Job:
+    """The hosts of a job and what joins them; see ``job``. The same on every rank.
+
+    In a notebook it shows itself as a picture.
+    """
+
+    def __init__(self, core: _core.JobTopology) -> None:
+        self._core = core
+
+    @staticmethod
+    def of(hosts: Sequence[tuple[str, Sequence[int], Topology]]) -> Job:
+        """Return a job that is only thought of: name, ranks and machine of each host."""
+        parts = [(name, list(ranks), machine._core) for name, ranks, machine in hosts]
+        return Job(_core.JobTopology.decode(_core.JobTopology.encode(parts)))
+
+    @property
+    def hosts(self) -> list[Host]:
+        """In the order of their first ranks."""
+        from pccl.topology import Topology
+
+        return [
+            Host(
+                name=host.name,
+                ranks=host.ranks,
+                numa=host.numa,
+                topology=Topology(host.topology),
+                interface=host.interface,
+                subnet=host.subnet,
+                bandwidth=self._core.network_bandwidth(index),
+                provenance=host.provenance,
+                is_measured=host.is_measured,
+            )
+            for index, host in enumerate(self._core.hosts)
+        ]
+
+    @property
+    def links(self) -> list[HostLink]:
+        """The way between any two hosts."""
+        return self._core.links
+
+    @property
+    def rails(self) -> list[Rail]:
+        """Ports that every host has, and that are on one network."""
+        return self._core.rails
+
+    @property
+    def warnings(self) -> list[Warning]:
+        """Those of all hosts, and where hosts differ."""
+        return self._core.warnings
+
+    @property
+    def order(self) -> list[int]:
+        """Ranks as rings and trees follow it: neighbours next to each other."""
+        return self._core.order()
+
+    @property
+    def lanes(self) -> int:
+        """Rings that run side by side between hosts."""
+        return self._core.lanes
+
+    @property
+    def digest(self) -> str:
+        """The same for equal jobs: 16 hexadecimal digits."""
+        return self._core.digest
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all machines are alike."""
+        return self._core.is_uniform
+
+    def host_of(self, rank: int) -> Host:
+        """Return the host that a rank is on.
+
+        Raises
+        ------
+        IndexError
+            There is no such rank.
+        """
+        index = self._core.host_of(rank)
+        if index < 0:
+            raise IndexError(f"rank {rank} is not in the job")
+        return self.hosts[index]
+
+    def search(self, pattern: _Pattern = "ring") -> list[Plan]:
+        """Find a plan for each host: machines that differ keep their own channels."""
+        hosts = self.hosts
+        return [host.topology.search(pattern, nodes=len(hosts)) for host in hosts]
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw hosts, ranks and networks. Needs matplotlib (``pip install pccl[plot]``)."""
+        from pccl import topology_job_plot
+
+        return topology_job_plot.draw(self)
+
+    def __repr__(self) -> str:
+        ranks = sum(len(host.ranks) for host in self.hosts)
+        slowest = min((link.bandwidth for link in self.links), default=None)
+        between = "" if slowest is None else f", {slowest:g} GB/s between hosts"
+        rails = f", {len(self.rails)} rails" if slowest is not None else ""
+        return f"{len(self.hosts)} hosts, {ranks} ranks{between}{rails}"
+
+    def _repr_svg_(self) -> str | None:
+        from pccl import topology_job_plot
+
+        return topology_job_plot.svg(self)
+
+
+def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
+    """Return the hosts of a group, their machines, and the links and rails between them.
+
+    The ranks of a group on several hosts told each other when the group was made: this asks
+    nobody. On one host each rank looks at the machine itself, at the first call.
+
+    Parameters
+    ----------
+    group
+        A communicator, or a process group of torch with the backend "pccl"; None for torch's
+        default group.
+    """
+    if isinstance(group, _core.Communicator):
+        return Job(_core.JobTopology.decode(group.describe_job()))
+    from pccl import torch_backend
+
+    backend = torch_backend.require_backend(group, "topology.job")
+    return Job(_core.JobTopology.decode(backend.describe_job()))

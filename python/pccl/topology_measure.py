@@ -1,0 +1,216 @@
+"""Measures the links between the cores of this machine, as ``pccl topo --measure`` does.
+
+Two processes, bound to cores of two NUMA nodes or to two cores of one, exchange blocks over links
+of one kind. A block of a few bytes gives the latency of a message, and what larger blocks take
+longer gives the bandwidth, in the same terms in which the cost model predicts. The figures are kept
+by the digest of the machine's topology; groups made later count on them in place of constants.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import pccl
+from pccl import _build_info, _core
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pccl.topology import Topology
+
+__all__ = ["Figure", "Pair", "figures", "not_measured", "pairs", "path", "read", "save"]
+
+HEADING = "# Measured by pccl topo --measure: kind, NUMA nodes, microseconds, GB/s.\n"
+KINDS = {"memory": "shm", "sockets": "tcp"}  # and the transport
+SMALL = 8
+MIDDLE = 1 << 20
+LARGE = 8 << 20
+MOST_NODES = 8
+CALLS = {SMALL: 400, MIDDLE: 20, LARGE: 8}
+ROUNDS = 3
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cores; None where there is no choice of cores."""
+
+    nodes: tuple[int, int]
+    cores: tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured between two NUMA nodes; or, of kind ``"reduce"``, of one core.
+
+    Attributes
+    ----------
+    kind
+        ``"memory"``, ``"sockets"`` or ``"reduce"``.
+    us
+        Microseconds that a message of no length takes; 0 for ``"reduce"``.
+    gigabytes
+        GB/s of further bytes.
+    """
+
+    kind: str
+    nodes: tuple[int, int]
+    us: float
+    gigabytes: float
+
+    def line(self) -> str:
+        """Return what the file says."""
+        if self.kind == "reduce":
+            return f"reduce {self.gigabytes:.4g}\n"
+        return f"{self.kind} {self.nodes[0]} {self.nodes[1]} {self.us:.4g} {self.gigabytes:.4g}\n"
+
+
+def _cores_of(mask: str) -> set[int]:
+    bits = int(mask.replace(",", ""), 16)
+    return {core for core in range(bits.bit_length()) if bits >> core & 1}
+
+
+def pairs(machine: Topology, usable: Iterable[int]) -> list[Pair]:
+    """Return a pair of cores for any two NUMA nodes of ``machine`` with ``usable`` cores."""
+    found = {(fact.device, fact.attribute): fact.value for fact in machine.facts}
+    nodes: dict[int, list[int]] = {}
+    for (device, attribute), mask in found.items():
+        numa = int(found.get((device, "numaid"), "-1"))
+        if attribute == "affinity" and numa >= 0:
+            cores = sorted(_cores_of(mask) & set(usable))
+            if cores:
+                nodes[numa] = cores
+    if not nodes:
+        nodes = {0: sorted(usable)}
+    result = []
+    for a, b in itertools.combinations_with_replacement(sorted(nodes)[:MOST_NODES], 2):
+        if a != b:
+            result.append(Pair((a, b), (nodes[a][0], nodes[b][0])))
+        elif len(nodes[a]) > 1:
+            result.append(Pair((a, a), (nodes[a][0], nodes[a][1])))
+        else:
+            result.append(Pair((a, a), (None, None)))
+    return result
+
+
+def figures(of: Iterable[Pair]) -> Iterator[Figure]:
+    """Measure each pair over each kind of link.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed.
+    """
+    for pair in of:
+        for kind in KINDS:
+            yield from run_ranks(functools.partial(_worker, pair, kind), 2)
+
+
+def _worker(
+    pair: Pair, kind: str, rank: int, rendezvous: str, send: Callable[[object], None]
+) -> None:
+    core = pair.cores[rank]
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+
+    def join(collective: str) -> pccl.Communicator:
+        return pccl.Communicator(
+            rank=rank,
+            world_size=2,
+            rendezvous=f"{rendezvous}-{collective}",
+            timeout=TIMEOUT_S,
+            name=f"measure-{collective}",
+            transports=KINDS[kind],
+            algorithm=f"{collective}=one_shot",
+        )
+
+    gather = join("all_gather")
+    times = {size: _gather_seconds(gather, size) for size in CALLS}
+    per_byte = max(times[LARGE] - times[MIDDLE], 1e-12) / (LARGE - MIDDLE)
+    if rank == 0:
+        send(Figure(kind, pair.nodes, times[SMALL] * 1e6, 1e-9 / per_byte))
+    if kind == "memory" and pair.nodes[0] == pair.nodes[1] == 0:
+        added = (_reduce_seconds(join("all_reduce"), LARGE) - times[LARGE]) / LARGE
+        # Adding while bytes arrive may cost nothing beyond their coming.
+        if rank == 0 and added > 0.01 * per_byte:
+            send(Figure("reduce", pair.nodes, 0, 1e-9 / added))
+    gather.barrier()
+
+
+def _gather_seconds(comm: pccl.Communicator, size: int) -> float:
+    block, out = np.zeros(size, np.uint8), np.zeros(2 * size, np.uint8)
+    return _seconds(comm, functools.partial(comm.all_gather, out, block), CALLS[size])
+
+
+def _reduce_seconds(comm: pccl.Communicator, size: int) -> float:
+    x = np.zeros(size // 4, np.float32)
+    return _seconds(comm, functools.partial(comm.all_reduce, x), CALLS[size])
+
+
+def _seconds(comm: pccl.Communicator, call: Callable[[], object], calls: int) -> float:
+    """Return the seconds of one call: the median over rounds of the mean."""
+    from time import perf_counter
+
+    call()
+    means = []
+    for _ in range(ROUNDS):
+        comm.barrier()
+        began = perf_counter()
+        for _ in range(calls):
+            call()
+        means.append((perf_counter() - began) / calls)
+    return statistics.median(means)
+
+
+def not_measured(machine: Topology) -> list[str]:
+    """Say what the figures leave out."""
+    left_out = ["networks between hosts: the speeds that their drivers or files declare count"]
+    if machine.gpus:
+        why = "" if _build_info.CUDA else " (this build has no CUDA kernels)"
+        left_out.append(f"NVLinks and PCIe of GPUs{why}: the rates that NCCL assumes count")
+    return left_out
+
+
+def path(machine: Topology) -> Path:
+    """Return the file that keeps the figures of ``machine``.
+
+    Raises
+    ------
+    ValueError
+        The environment names no place for it.
+    """
+    if not (found := _core.calibration_path(machine.digest)):
+        raise ValueError("no place for the figures: set XDG_CACHE_HOME or HOME")
+    return Path(found)
+
+
+def save(measured: Iterable[Figure], file: Path) -> None:
+    """Write so that who reads at the same time finds the old or the new file, whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(HEADING + "".join(figure.line() for figure in measured))
+    draft.replace(file)
+
+
+def read(machine: Topology) -> list[Figure]:
+    """Return the figures that groups on ``machine`` count on; none where nothing was measured."""
+    result = []
+    for line in _core.load_calibration(machine.digest).splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0] == "reduce":
+            result.append(Figure("reduce", (0, 0), 0, float(words[1])))
+        else:
+            nodes = (int(words[1]), int(words[2]))
+            result.append(Figure(words[0], nodes, float(words[3]), float(words[4])))
+    return result

@@ -1,0 +1,275 @@
+// Groups on several hosts, without these: each rank claims to run where the test says.
+#include "csrc/comm/layout.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "csrc/comm/job_exchange.h"
+#include "csrc/comm/locality.h"
+#include "csrc/comm/runtime.h"
+#include "csrc/comm/selector.h"
+#include "tests/cpp/comm/ranks.h"
+
+namespace pccl::comm {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using transport::TransportKind;
+
+/// Two NUMA nodes, and a port "eth0" on the first.
+topo::Topology machine_with(int megabits) {
+    const std::string xml =
+        "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\"><nic>"
+        "<net name=\"eth0\" dev=\"0\" speed=\"" +
+        std::to_string(megabits) +
+        "\" port=\"0\" guid=\"0x1\" gdr=\"0\"/></nic></cpu>"
+        "<cpu numaid=\"1\" arch=\"x86_64\" vendor=\"AuthenticAMD\"/></system>";
+    auto topology = topo::Topology::parse(xml, "test", {});
+    EXPECT_TRUE(topology.is_ok()) << topology.status().to_string();
+    return *std::move(topology);
+}
+
+struct Place {
+    int host = 0;
+    int numa = 0;
+};
+
+Locality locality_of(const Place& place, int megabits) {
+    const std::string host = "node" + std::to_string(place.host);
+    return {.machine = host,
+            .host = host,
+            .numa = place.numa,
+            .network = {.interface = "eth0", .subnet = "10.0.0.0/24"},
+            .topology = machine_with(megabits)};
+}
+
+Roster roster_of(const std::vector<Place>& places, int megabits) {
+    Roster roster;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        Endpoint endpoint;
+        endpoint.rank = static_cast<Rank>(i);
+        endpoint.machine = "node" + std::to_string(places[i].host);
+        endpoint.numa = places[i].numa;
+        endpoint.addresses[TransportKind::kShm] = "1;" + endpoint.machine + ";unix:@x";
+        roster.endpoints.push_back(endpoint);
+    }
+    std::vector<topo::HostTopology> hosts;
+    for (const auto& ranks : ranks_by_host(roster)) {
+        const Place& first = places[static_cast<std::size_t>(ranks.front())];
+        auto host = host_of_ranks(locality_of(first, megabits), roster, ranks);
+        EXPECT_TRUE(host.is_ok()) << host.status().to_string();
+        hosts.push_back(*std::move(host));
+    }
+    auto job = topo::JobTopology::make(std::move(hosts));
+    EXPECT_TRUE(job.is_ok()) << job.status().to_string();
+    roster.job = encode(*job);
+    return roster;
+}
+
+const std::vector<Place> kInterleaved{{0, 0}, {1, 0}, {0, 1}, {1, 1},
+                                      {0, 0}, {1, 0}, {0, 1}, {1, 1}};
+
+/// Messages of a ring that go to another host, over all ranks, of those of one round.
+int crossings(const schedule::RankOrder& order, const std::vector<Place>& places) {
+    const schedule::Shape shape{.kind = CollectiveKind::kAllGather, .ranks = 8};
+    int found = 0;
+    for (Rank rank = 0; rank < 8; ++rank) {
+        const auto program = generate_program(schedule::Algorithm::kRing, shape, rank, order);
+        EXPECT_TRUE(program.is_ok());
+        const Rank next = program->lanes.front().front().to.peer;
+        if (places[static_cast<std::size_t>(rank)].host !=
+            places[static_cast<std::size_t>(next)].host)
+            ++found;
+    }
+    return found;
+}
+
+TEST(LayoutTest, ARingOfInterleavedRanksLeavesEachHostOnce) {
+    const auto layout = Layout::make(roster_of(kInterleaved, 10'000));
+    ASSERT_TRUE(layout.is_ok()) << layout.status().to_string();
+    EXPECT_THAT((*layout)->order(), ElementsAre(0, 4, 2, 6, 1, 5, 3, 7))
+        << "host by host, and on each by NUMA node";
+    EXPECT_EQ(crossings((*layout)->order(), kInterleaved), 2);
+    EXPECT_EQ(crossings({}, kInterleaved), 8);
+}
+
+TEST(LayoutTest, HostsOfOneSubnetFollowEachOther) {
+    Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
+    std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
+    hosts[1].network.subnet = "10.0.1.0/24";
+    roster.job = encode(*topo::JobTopology::make(hosts));
+    EXPECT_THAT((*Layout::make(roster))->order(), ElementsAre(0, 2, 1));
+}
+
+std::vector<Prediction> predicted(const std::vector<Place>& places, int megabits) {
+    const Roster roster = roster_of(places, megabits);
+    Selector selector(roster, {.rank = 0, .layout = *Layout::make(roster)}, {});
+    auto ways = selector.explain(CollectiveKind::kAllReduce, 64 * kMiB);
+    EXPECT_TRUE(ways.is_ok()) << ways.status().to_string();
+    return *std::move(ways);
+}
+
+double ring_seconds(const std::vector<Prediction>& ways) {
+    for (const Prediction& way : ways)
+        if (way.algorithm == "ring") return way.seconds;
+    return -1;
+}
+
+TEST(LayoutTest, PredictionsFollowTheDeclaredSpeedOfTheNetwork) {
+    // 2 * 7/8 of 64 MiB leave each host: all the rest takes less time than the slow network.
+    const double bytes = 2.0 * 7 / 8 * 64 * kMiB;
+    const double slow = ring_seconds(predicted(kInterleaved, 1'000));
+    EXPECT_NEAR(slow, bytes / 0.125e9, 0.1 * slow);
+    const double fast = ring_seconds(predicted(kInterleaved, 100'000));
+    EXPECT_LT(fast, slow / 5);
+    const auto ways = predicted(kInterleaved, 1'000);
+    EXPECT_EQ(ways.front().algorithm, "ring") << "that sends least over the network";
+    EXPECT_EQ(ways.front().busiest, "eth0 of node0, 0.125 GB/s");
+}
+
+TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
+    const auto layout = *Layout::make(roster_of(kInterleaved, 25'000));
+    EXPECT_THAT(layout->describe_links(), ElementsAre("eth0 of node0: 3.125 GB/s, declared",
+                                                      "eth0 of node1: 3.125 GB/s, declared"));
+    Roster alone;
+    alone.endpoints.resize(2);
+    EXPECT_THAT((*Layout::make(alone))->describe_links(),
+                ElementsAre("memory of one host: usual times, not measured"));
+}
+
+TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
+    Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
+    const double usual = link_model(roster, **Layout::make(roster)).near.seconds_per_byte;
+    std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
+    hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
+    roster.job = encode(*topo::JobTopology::make(hosts));
+    const LinkModel model = link_model(roster, **Layout::make(roster));
+    EXPECT_NE(model.near.seconds_per_byte, usual);
+    EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
+    EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
+}
+
+/// GPUs behind one CPU, one rank each, of which the first two say that they use the same.
+TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
+    const auto machine =
+        topo::Topology::load(std::string(PCCL_TEST_DATA) + "/topology/nccl/dgx1v_cubemesh.xml", {});
+    ASSERT_TRUE(machine.is_ok()) << machine.status().to_string();
+    Roster roster;
+    Locality locality{.machine = "dgx", .host = "dgx", .topology = *machine};
+    std::vector<Rank> ranks;
+    for (const int gpu : machine->graph().gpus()) {
+        Endpoint endpoint;
+        endpoint.rank = static_cast<Rank>(ranks.size());
+        endpoint.machine = "dgx";
+        endpoint.gpu = machine->graph().node(gpu).label;
+        ranks.push_back(endpoint.rank);
+        roster.endpoints.push_back(endpoint);
+    }
+    const auto job_of = [&] {
+        return *topo::JobTopology::make({*host_of_ranks(locality, roster, ranks)});
+    };
+    const auto ring = topo::search(*machine, {});
+    ASSERT_TRUE(ring.is_ok());
+    EXPECT_EQ(*job_of().order(), ring->channels.front().order);
+    roster.endpoints[1].gpu = roster.endpoints[0].gpu;
+    const topo::JobTopology shared = job_of();
+    EXPECT_TRUE(std::ranges::any_of(shared.warnings(), [](const topo::Warning& warning) {
+        return warning.name == "shared_gpu";
+    }));
+    EXPECT_THAT(*shared.order(), SizeIs(8));
+}
+
+/// A group of threads, each on the host that `places` says; `body` sees every rank's outcome.
+void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
+          const std::function<void(Rank, Result<std::shared_ptr<Communicator>>&)>& body) {
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < places.size(); ++i)
+        threads.emplace_back([&, i] {
+            auto runtime = Runtime::create(TransportKind::kTcp);
+            ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
+            auto comm = Communicator::create({.rank = static_cast<Rank>(i),
+                                              .size = static_cast<int>(places.size()),
+                                              .store = store,
+                                              .timeout = std::chrono::seconds(60),
+                                              .runtime = *runtime,
+                                              .locality = std::make_shared<const Locality>(
+                                                  locality_of(places[i], megabits[i]))});
+            body(static_cast<Rank>(i), comm);
+            if (comm.is_ok()) static_cast<void>((*comm)->barrier());
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+TEST(JobExchangeTest, EveryRankHasTheSameJob) {
+    std::mutex mutex;
+    std::vector<std::string> jobs;
+    meet({{0, 0}, {1, 0}, {0, 1}, {1, 1}}, {10'000, 25'000, 10'000, 25'000},
+         [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
+             EXPECT_THAT((*comm)->links_counted_on().order, ElementsAre(0, 2, 1, 3));
+             std::vector<float> data(1000, static_cast<float>(rank + 1));
+             const Block block{reinterpret_cast<std::byte*>(data.data()), data.size()};
+             EXPECT_TRUE((*comm)
+                             ->run({.kind = CollectiveKind::kAllReduce,
+                                    .type = DataType::kFloat32,
+                                    .op = ReduceOp::kSum,
+                                    .inputs = {&block, 1},
+                                    .outputs = {&block, 1}})
+                             .is_ok());
+             EXPECT_EQ(data.back(), 10);
+             const std::lock_guard lock(mutex);
+             jobs.push_back(*(*comm)->describe_job());
+         });
+    ASSERT_THAT(jobs, SizeIs(4));
+    for (const std::string& job : jobs) EXPECT_EQ(job, jobs.front());
+    const auto job = topo::decode_job(jobs.front());
+    ASSERT_TRUE(job.is_ok()) << job.status().to_string();
+    ASSERT_THAT(job->hosts(), SizeIs(2));
+    EXPECT_THAT(job->hosts()[1].ranks, ElementsAre(1, 3));
+    EXPECT_EQ(job->network_bandwidth(1), 3.125);
+    EXPECT_EQ(job->link_between(0, 1).bandwidth, 1.25) << "the slower end counts";
+    EXPECT_TRUE(job->link_between(0, 1).same_subnet);
+    EXPECT_EQ(job->warnings().front().name, "nic_sets_differ");
+}
+
+TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
+    meet({{0, 0}, {1, 0}, {0, 0}, {1, 0}}, {10'000, 10'000, 10'000, 10'000},
+         [&](Rank rank, Result<std::shared_ptr<Communicator>>& comm) {
+             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
+             if (rank == 0) return;
+             const std::vector<Rank> gone{0};
+             const auto rest = (*comm)->shrink(gone, {});
+             ASSERT_TRUE(rest.is_ok()) << rest.status().to_string();
+             EXPECT_THAT((*rest)->links_counted_on().order, ElementsAre(0, 2, 1));
+             // Who leaves early would cut off those who still meet.
+             EXPECT_TRUE((*rest)->barrier().is_ok());
+         });
+}
+
+TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
+    MemoryStore store;
+    const Meeting meeting{.size = 3, .deadline = Deadline::after(std::chrono::seconds(60))};
+    std::thread second([&] { static_cast<void>(agree_on_digest(store, "a", 1, meeting)); });
+    std::thread third([&] {
+        const Status told = agree_on_digest(store, "b", 2, meeting);
+        EXPECT_EQ(told.code(), StatusCode::kMismatch);
+    });
+    const Status status = agree_on_digest(store, "a", 0, meeting);
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_EQ(status.peer(), 2);
+    EXPECT_THAT(status.message(), HasSubstr("rank 2 found other channels than rank 0"));
+    static_cast<void>(agree_on_failure(store, status));
+    second.join();
+    third.join();
+}
+
+}  // namespace
+}  // namespace pccl::comm

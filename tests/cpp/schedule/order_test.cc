@@ -1,0 +1,71 @@
+// Every generator along orders of ranks other than the natural one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "csrc/schedule/verifier.h"
+#include "tests/cpp/schedule/catalogue.h"
+
+namespace pccl::schedule {
+namespace {
+
+using testing::Maker;
+
+RankOrder shuffled(int ranks, unsigned seed) {
+    RankOrder order(static_cast<std::size_t>(ranks));
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937 random(seed);
+    std::shuffle(order.begin(), order.end(), random);
+    return order;
+}
+
+class OrderedScheduleTest : public ::testing::TestWithParam<Maker> {};
+
+TEST_P(OrderedScheduleTest, IsProvenAlongAnyOrder) {
+    for (int ranks = 1; ranks <= 17; ++ranks) {
+        const RankOrder order = shuffled(ranks, static_cast<unsigned>(ranks));
+        for (Rank root = 0; root < testing::roots(GetParam(), ranks); ++root) {
+            const Shape shape = testing::shape_of(GetParam(), ranks, root, 2);
+            const auto schedule = generate(GetParam().algorithm, shape, order);
+            ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
+            for (const Placement placement : testing::placements(shape.kind)) {
+                const auto verdict = verify(*schedule, placement);
+                ASSERT_TRUE(verdict.is_ok())
+                    << ranks << " ranks, root " << root << ": " << verdict.status().to_string();
+                EXPECT_TRUE(verdict->bit_identical);
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OrderedScheduleTest, ::testing::ValuesIn(testing::all_makers()),
+                         [](const auto& maker) { return testing::name_of(maker.param); });
+
+TEST(OrderTest, ARingTalksToItsNeighboursInTheOrder) {
+    const RankOrder order{0, 2, 4, 1, 3, 5};
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+        const Shape shape = testing::shape_of({kind, Algorithm::kRing}, 6, 0, 1);
+        for (std::size_t position = 0; position < order.size(); ++position) {
+            const auto program = generate_program(Algorithm::kRing, shape, order[position], order);
+            ASSERT_TRUE(program.is_ok());
+            for (const Step& step : program->lanes.front())
+                if (step.to.is_used()) {
+                    EXPECT_EQ(step.to.peer, order[(position + 1) % order.size()]);
+                }
+        }
+    }
+}
+
+TEST(OrderTest, RefusesWhatIsNoOrder) {
+    const Shape shape = testing::shape_of({CollectiveKind::kAllReduce, Algorithm::kRing}, 3, 0, 1);
+    for (const RankOrder& order : {RankOrder{0, 1}, RankOrder{0, 1, 1}, RankOrder{0, 1, 3},
+                                   RankOrder{0, -1, 2}, RankOrder{0, 1, 2, 3}})
+        EXPECT_EQ(generate_program(Algorithm::kRing, shape, 0, order).status().code(),
+                  StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pccl::schedule

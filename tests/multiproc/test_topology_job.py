@@ -1,0 +1,130 @@
+"""The topology of a job on several hosts: network namespaces, each a host of its own to PCCL."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pccl
+from faults.network import enter, joined_namespaces, why_no_namespaces
+from pccl import topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+RANKS = 4
+NO_NAMESPACES = why_no_namespaces()
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield
+
+
+def _be_rank(
+    work: Callable[..., object], rank: int, namespace: str, url: str, to: Connection
+) -> None:
+    enter(namespace)
+    try:
+        comm = pccl.Communicator(rank=rank, world_size=RANKS, rendezvous=url, timeout=60)
+    except pccl.Error as error:
+        to.send(str(error))
+        return
+    to.send(work(comm))
+    comm.barrier()
+
+
+def run_interleaved(work: Callable[..., object], folder: Path, **variables: str) -> list[Any]:
+    """Run ``work`` on ranks that are on two hosts in turns; return what each says."""
+    context = multiprocessing.get_context("spawn")
+    ends = []
+    with joined_namespaces() as names, _environment(variables):
+        for rank in range(RANKS):
+            here, there = context.Pipe(duplex=False)
+            arguments = (work, rank, names[rank % 2], f"file://{folder}/store", there)
+            process = context.Process(target=_be_rank, args=arguments, daemon=True)
+            process.start()
+            there.close()
+            ends.append((process, here))
+        try:
+            return [here.recv() for _, here in ends]
+        finally:
+            for process, _ in ends:
+                process.join(30)
+                process.kill()
+
+
+def _look(comm: pccl.Communicator) -> dict[str, Any]:
+    x = np.full(10_000, comm.rank + 1, np.float32)
+    comm.all_reduce(x)
+    out = np.zeros(RANKS * 100, np.int32)
+    comm.all_gather(out, np.full(100, comm.rank, np.int32))
+    job = topology.job(comm)
+    explanation = pccl.explain("all_reduce", 1 << 26, comm)
+    return {
+        "sum": float(x[0]) if (x == x[0]).all() else None,
+        "gathered": out.reshape(RANKS, 100)[:, 0].tolist(),
+        "digest": job.digest,
+        "ranks": [host.ranks for host in job.hosts],
+        "order": job.order,
+        "link": job.links[0].bandwidth,
+        "same_subnet": job.links[0].same_subnet,
+        "interfaces": [host.interface for host in job.hosts],
+        "svg": len(job._repr_svg_() or ""),
+        "explained": str(explanation),
+        "ring": next(way.seconds for way in explanation.ways if way.algorithm == "ring"),
+        "busiest": {way.algorithm: way.busiest for way in explanation.ways},
+    }
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
+@pytest.mark.parametrize("algorithm", ["", "all_reduce=ring,all_gather=ring"])
+def test_two_hosts_with_ranks_in_turns(tmp_path: Path, algorithm: str) -> None:
+    ranks = run_interleaved(_look, tmp_path, PCCL_ALGORITHM=algorithm)
+    first = ranks[0]
+    for found in ranks:
+        assert found == first, "every rank has the same job, and predicts the same"
+    assert first["sum"] == 10
+    assert first["gathered"] == [0, 1, 2, 3]
+    assert first["ranks"] == [[0, 2], [1, 3]]
+    assert first["order"] == [0, 2, 1, 3], "the ring leaves each host once"
+    assert first["interfaces"] == ["veth0", "veth0"]
+    assert first["link"] == 1.25, "a virtual cable says that it has 10 Gb/s"
+    assert first["same_subnet"]
+    assert first["svg"] > 1000
+    assert re.search(r"counting on veth0 of \S+: 1.25 GB/s, measured", first["explained"])
+    assert "in the order 0 2 1 3" in first["explained"]
+    assert "veth0" in first["busiest"]["ring"]
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
+def test_the_declared_speed_counts(tmp_path: Path) -> None:
+    found = {}
+    for megabits in (1000, 100_000):
+        folder = tmp_path / str(megabits)
+        folder.mkdir()
+        file = folder / "topo.xml"
+        net = f'<net name="veth0" dev="0" speed="{megabits}" port="0" guid="0x1" gdr="0"/>'
+        file.write_text(f'<system version="1"><cpu numaid="0"><nic>{net}</nic></cpu></system>')
+        ranks = run_interleaved(_look, folder, PCCL_TOPO_FILE=str(file))
+        assert "declared" in ranks[0]["explained"]
+        found[megabits] = ranks[0]["ring"]
+    # 2 * 3/4 of 64 MiB over 125 MB/s, on top of the CPU's time.
+    assert found[1000] > 0.75
+    assert found[100_000] < found[1000] / 5
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
+def test_a_file_that_cannot_be_used_is_named_by_all(tmp_path: Path) -> None:
+    for said in run_interleaved(_look, tmp_path, PCCL_TOPO_FILE=str(tmp_path / "none.xml")):
+        assert "none.xml" in said
