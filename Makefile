@@ -25,6 +25,7 @@ help:
 	@echo "make faults         every fault on every transport in every operation (FAULTS=--help)"
 	@echo "make chaos          10,000 seeded runs of all schedules on links that fail (RUNS, SEED)"
 	@echo "make fuzz           every parser of outside bytes, FUZZ_SECONDS each"
+	@echo "make fingerprint-cost  what comparing every call takes, beside an all_reduce of 1 KiB"
 	@echo "make mutants        kill rate of the schedule verifier over small faults"
 	@echo "make topology-table what NCCL's search finds on real machines, and what ours does"
 	@echo "make dev            build build/dev: libpccl.so, the modules, the C++ tests"
@@ -100,6 +101,10 @@ chaos: dev
 .PHONY: fuzz
 fuzz:
 	tools/fuzz.sh
+
+.PHONY: fingerprint-cost
+fingerprint-cost: dev
+	build/dev/fingerprint_cost
 
 .PHONY: mutants
 mutants: dev

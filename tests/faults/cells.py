@@ -22,6 +22,10 @@ OPERATIONS = (
 )
 SIZES = (3, 4)
 
+# How far a rank has come that fails while it joins: not to the library at all; known to be on its
+# way; known with all that others need to connect to it.
+STEPS = ("absent", "announced", "present")
+
 PEER_TIMEOUT_S = 1.0  # after which a host that sends nothing counts as lost
 GRACE_S = 2.0  # a death is told this long after it, a stall this long after the timeout
 LONGEST_LOOP = 100_000  # operations until a survivor gives up waiting for its error
@@ -72,10 +76,19 @@ class Cell:
         """So long after the start of the operation, by another thread; None: instead of it."""
         draw = self._random()
         # A rank that leaves the job's group can still make another.
-        leaves_first = self.fault == "close" and self.operation in ("new_group", "init")
+        leaves_first = self.fault == "close" and self.operation == "new_group"
+        if self.operation == "init" and self.fault != "link_down":
+            return None
         if self.is_damage or leaves_first or draw.random() < 0.5:
             return None
         return draw.uniform(0.0, 0.03)
+
+    @property
+    def step(self) -> str | None:
+        """How far the victim has come, where it fails in the middle of joining the job."""
+        if self.operation != "init" or self.is_damage or self.fault == "link_down":
+            return None
+        return self._random().choice(STEPS)
 
     @property
     def is_damage(self) -> bool:
@@ -100,9 +113,8 @@ class Cell:
         """The classes of pccl.errors that a survivor may raise."""
         if self.is_stall:
             return ("CollectiveTimeoutError",)
-        if self.operation == "init":
-            # Nobody can know of a death before the rank has joined: then it is missing.
-            return ("PeerLostError", "CollectiveTimeoutError")
+        if self.step == "absent":
+            return ("CollectiveTimeoutError",)  # nobody can know of a rank that has not come
         if self.is_cut_off_early:
             return ("PeerLostError", "CollectiveTimeoutError")
         if self.fault == "half_frame" and self.setting == "shm":

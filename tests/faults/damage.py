@@ -27,11 +27,14 @@ _COUNTER = 8  # bytes in front of a header on the board, which say that it is th
 
 def close(cell: Cell) -> None:
     """Leave in good order, while the others go on."""
-    if dist.is_initialized():
-        if cell.delay_s is None:
-            dist.destroy_process_group()
-        else:
-            dist.group.WORLD._get_backend(torch.device("cpu")).abort()
+    if cell.step == "absent":
+        time.sleep(3600)
+    if cell.step:
+        os._exit(0)
+    if cell.delay_s is None:
+        dist.destroy_process_group()
+    else:
+        dist.group.WORLD._get_backend(torch.device("cpu")).abort()
     time.sleep(3600)
 
 

@@ -2,6 +2,7 @@
 
     make faults                                        one round, a few minutes
     make faults FAULTS="--rounds 20 --seed 7"          twenty rounds, each with a seed of its own
+    make faults FAULTS="--rounds 20 --record F --seconds 150"   so long of it; again: the next part
     make faults FAULTS="--cell kill/tcp/barrier/3/1"   one cell again, as it was printed
 
 Every survivor must raise the right class, which names the right rank, in time,
@@ -12,12 +13,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import json
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,7 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HANG_S = 16
-AT_ONCE = 3
+# A rank of a cell computes for 0.1 s and waits for seconds.
+AT_ONCE = 6 * len(os.sched_getaffinity(0))
+UNFINISHED = 75  # exit status, as of sysexits.h: go on later
 
 
 @dataclass
@@ -163,15 +170,48 @@ def _faults_of(cell: Cell, outcome: Outcome, passed: float) -> Iterable[str]:
         yield f"left behind {', '.join(outcome.left_behind)}"
 
 
-def run_cells(chosen: list[Cell]) -> list[Report]:
-    """Run cells side by side, as most of their time is waiting; print each that fails."""
-    reports = []
+def run_cells(
+    chosen: list[Cell], until: float = math.inf, record: Path | None = None
+) -> list[Report]:
+    """Run cells side by side, as most of their time is waiting; print each that fails.
+
+    None is started after ``until``, of ``time.monotonic()``. Each is written to ``record``.
+    """
+    reports: list[Report] = []
+    waiting = iter(chosen)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while time.monotonic() < until:
+            with lock:
+                cell = next(waiting, None)
+            if cell is None:
+                return
+            report = run_cell(cell)
+            with lock:
+                reports.append(report)
+                _write(report, record)
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for report in pool.map(run_cell, chosen):
-            reports.append(report)
-            for complaint in report.complaints:
-                print(f"FAILED {report.cell}: {complaint}", flush=True)
+        for worker in [pool.submit(work) for _ in range(AT_ONCE)]:
+            worker.result()
     return reports
+
+
+def _write(report: Report, record: Path | None) -> None:
+    for complaint in report.complaints:
+        print(f"FAILED {report.cell}: {complaint}", flush=True)
+    if record:
+        values = {**dataclasses.asdict(report), "cell": str(report.cell)}
+        with record.open("a") as file:
+            file.write(json.dumps(values) + "\n")
+
+
+def _read(record: Path | None) -> list[Report]:
+    if record is None or not record.exists():
+        return []
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    return [Report(Cell.parse(v["cell"]), v["complaints"], v["slowest_s"]) for v in lines]
 
 
 def _table(reports: list[Report]) -> str:
@@ -187,34 +227,41 @@ def _table(reports: list[Report]) -> str:
     return "\n".join(lines)
 
 
+def _chosen(options: argparse.Namespace, can_pull_links: bool) -> list[Cell]:
+    if options.cell:
+        return [Cell.parse(text) for text in options.cell]
+    return [
+        cell
+        for seed in range(options.seed, options.seed + options.rounds)
+        for cell in cells(seed, can_pull_links)
+        if cell.fault in (options.fault or FAULTS)
+        and cell.setting in (options.setting or SETTINGS)
+        and cell.operation in (options.operation or OPERATIONS)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="of the first round")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--cell", action="append", help="only this one; may be repeated")
+    parser.add_argument("--record", type=Path, help="results; the cells in it are not run again")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start none after that")
     for name, choices in (("fault", FAULTS), ("setting", SETTINGS), ("operation", OPERATIONS)):
         parser.add_argument(f"--{name}", action="append", choices=choices)
     options = parser.parse_args()
     reason = network.why_no_namespaces()
     if reason:
         print(f"links are not pulled: {reason}")
-    reports: list[Report] = []
-    if options.cell:
-        reports = run_cells([Cell.parse(text) for text in options.cell])
-    else:
-        for seed in range(options.seed, options.seed + options.rounds):
-            chosen = [
-                cell
-                for cell in cells(seed, reason is None)
-                if cell.fault in (options.fault or FAULTS)
-                and cell.setting in (options.setting or SETTINGS)
-                and cell.operation in (options.operation or OPERATIONS)
-            ]
-            reports += run_cells(chosen)
+    chosen = _chosen(options, reason is None)
+    reports = [report for report in _read(options.record) if report.cell in chosen]
+    done = {report.cell for report in reports}
+    missing = [cell for cell in chosen if cell not in done]
+    reports += run_cells(missing, time.monotonic() + options.seconds, options.record)
     print(_table(reports))
     failed = sum(bool(report.complaints) for report in reports)
-    print(f"{len(reports) - failed} of {len(reports)} cells passed")
-    sys.exit(1 if failed else 0)
+    print(f"{len(reports) - failed} of {len(reports)} cells passed; {len(chosen)} in all")
+    sys.exit(1 if failed else UNFINISHED if len(reports) < len(chosen) else 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.distributed as dist
@@ -22,6 +22,7 @@ from faults.operations import OPERATIONS
 from support.launch import die_with_parent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
 
@@ -91,8 +92,10 @@ def _survive(cell: Cell, rank: int, store: dist.Store) -> Outcome:
     outcome = _observe(cell, rank, store)
     if dist.is_initialized():
         dist.destroy_process_group()
-    left = tuple(sorted(_belongings() - before))
-    return Outcome(**{**vars(outcome), "left_behind": left})
+    deadline = time.monotonic() + 1  # a thread that was joined shows for a moment
+    while (left := _belongings() - before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return Outcome(**{**vars(outcome), "left_behind": tuple(sorted(left))})
 
 
 def _observe(cell: Cell, rank: int, store: dist.Store) -> Outcome:
@@ -132,14 +135,13 @@ def _belongings() -> set[str]:
 
 def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
     """Take part, and fail when it is time."""
-    corrupt = CorruptStore(store, cell)
 
     def fault() -> None:
         pipe.send(time.monotonic())
         if cell.fault == "link_down":
             pipe.recv()  # the parent pulls it
         elif cell.damages_the_store:
-            corrupt.is_harmless = False
+            own_store.is_harmless = False
         else:
             damage.DAMAGE[cell.fault](cell)
 
@@ -149,13 +151,15 @@ def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
         else:
             threading.Timer(cell.delay_s, fault).start()
 
+    own_store = VictimsStore(store, cell, fault)
+    fails_while_joining = cell.operation == "init" and cell.fault != "link_down"
     try:
-        if cell.operation == "init" and cell.fault != "link_down":
-            fault_now_or_soon()
-        _init(cell, corrupt if cell.damages_the_store else store, cell.victim)
+        if fails_while_joining and cell.step in (None, "absent"):
+            fault()
+        _init(cell, own_store if cell.damages_the_store or cell.step else store, cell.victim)
         for _ in range(cell.iteration):
             OPERATIONS[cell.operation](cell)
-        if cell.operation != "init" or cell.fault == "link_down":
+        if not fails_while_joining:
             fault_now_or_soon()
         for _ in range(LONGEST_LOOP):
             OPERATIONS[cell.operation](cell)
@@ -165,13 +169,16 @@ def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
     time.sleep(3600)
 
 
-class CorruptStore(dist.Store):
-    """Publishes a damaged endpoint and roster, once told to."""
+class VictimsStore(dist.Store):
+    """Publishes a damaged endpoint and roster, once told to; or fails once something is said."""
 
-    def __init__(self, store: dist.Store, cell: Cell) -> None:
+    _LAST_WORDS: ClassVar = {"announced": "pccl/presence", "present": "pccl/endpoint"}
+
+    def __init__(self, store: dist.Store, cell: Cell, fault: Callable[[], None]) -> None:
         super().__init__()
         self._store = store
         self._cell = cell
+        self._fault = fault
         self.is_harmless = True
 
     def set(self, key: str, value: bytes) -> None:
@@ -180,6 +187,8 @@ class CorruptStore(dist.Store):
             damaged = os.urandom(len(value))
             value = damaged if self._cell.fault == "garbage" else value[: len(value) // 2]
         self._store.set(key, value)
+        if self._cell.step and self._LAST_WORDS[self._cell.step] in key:
+            self._fault()
 
     def get(self, key: str) -> bytes:
         return self._store.get(key)
