@@ -106,6 +106,13 @@ add_executable(
 )
 target_link_libraries(chaos PRIVATE pccl_comm)
 
+# What fingerprints cost: build/dev/fingerprint_cost, make fingerprint-cost.
+add_executable(
+  fingerprint_cost ${PROJECT_SOURCE_DIR}/tests/tools/fingerprint_cost.cc
+                   ${PROJECT_SOURCE_DIR}/tests/cpp/comm/ranks.cc
+)
+target_link_libraries(fingerprint_cost PRIVATE pccl_comm GTest::gtest)
+
 # A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
 # it is included first); the others are compiled here, each alone.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/*.h)

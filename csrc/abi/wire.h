@@ -21,7 +21,8 @@ struct CollectiveHeader {
     std::uint32_t sequence;  // of collectives in this group, modulo 2^32
     std::uint32_t window;    // bytes of a block in one round of the program
     std::uint64_t count;     // elements in the longest block
-    std::uint64_t lengths;   // digest of all blocks' counts where they differ, else 0
+    std::uint32_t lengths;   // digest of all blocks' counts where they differ, else 0
+    std::uint32_t history;   // digest of the collectives of this group before this one
 };
 static_assert(sizeof(CollectiveHeader) == 32 && std::is_trivially_copyable_v<CollectiveHeader>);
 

@@ -4,6 +4,7 @@
 // transport/loopback). A Deadline is a point on a clock; "never" is a valid deadline.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -47,6 +48,13 @@ class Deadline {
         return deadline;
     }
 
+    /// The same, but at most `longest` from now.
+    [[nodiscard]] Deadline within(Duration longest) const {
+        Deadline sooner = remaining() < longest ? *this : after(longest);
+        sooner.cancelled_ = cancelled_;
+        return sooner;
+    }
+
     [[nodiscard]] bool is_never() const { return at_ == TimePoint::max(); }
     [[nodiscard]] bool passed(const Clock& clock = system_clock()) const {
         return is_cancelled() || (!is_never() && clock.now() >= at_);
@@ -57,6 +65,12 @@ class Deadline {
         if (is_never()) return Duration::max();
         const TimePoint now = clock.now();
         return now >= at_ ? Duration::zero() : at_ - now;
+    }
+
+    /// How long to wait before the next look: remaining(), in slices, for nobody wakes those who
+    /// wait when another thread cancels.
+    [[nodiscard]] Duration slice() const {
+        return std::min<Duration>(remaining(), std::chrono::milliseconds(50));
     }
 
    private:

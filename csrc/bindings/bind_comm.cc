@@ -192,6 +192,8 @@ void bind_communicator(py::module_& module) {
             (*self).abort(Status::aborted(reason));
         },
         arg("reason") = "abort was called");
+    cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
+    cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none());
     cls.def("shutdown", [](PyCommunicator& self) {
         const py::gil_scoped_release released;
         (*self).shutdown();

@@ -1,5 +1,7 @@
 #include "csrc/bindings/py_communicator.h"
 
+#include <pybind11/stl.h>
+
 #include <array>
 #include <chrono>
 #include <string_view>
@@ -30,6 +32,9 @@ constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
     {"bor", ReduceOp::kBor},
     {"bxor", ReduceOp::kBxor},
 }};
+
+// Of a rank that is asked whether it goes on.
+constexpr milliseconds kPatience{1000};
 
 ReduceOp op_of(const py::str& name) {
     Py_ssize_t length = 0;
@@ -271,6 +276,40 @@ void PyCommunicator::barrier(std::optional<double> timeout) {
         status = communicator_->barrier(timeout_of(timeout));
     }
     throw_unless_ok(status);
+}
+
+py::object PyCommunicator::health(double timeout) const {
+    std::vector<comm::PeerHealth> peers;
+    {
+        const py::gil_scoped_release released;
+        peers = communicator_->survey(milliseconds_of(timeout));
+    }
+    const py::object make = py::module_::import("pccl.peer_health").attr("PeerHealth");
+    py::list all;
+    for (const comm::PeerHealth& peer : peers) {
+        const py::object last =
+            peer.last_sign
+                ? py::object(py::float_(std::chrono::duration<double>(*peer.last_sign).count()))
+                : py::none();
+        all.append(make(peer.rank, std::string(to_string(peer.state)), peer.detail, last,
+                        peer.situation.sequence, peer.situation.operation,
+                        py::tuple(py::cast(peer.situation.awaited))));
+    }
+    return all;
+}
+
+std::unique_ptr<PyCommunicator> PyCommunicator::shrink(std::optional<std::vector<Rank>> excluded) {
+    auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
+        const py::gil_scoped_release released;
+        if (!excluded) excluded = comm::absent(communicator_->survey(kPatience));
+        if (excluded->empty())
+            return Status::invalid_argument(concat("all ranks of ", communicator_->name(),
+                                                   " are here; name those to leave out"));
+        communicator_->abort(Status::aborted("this communicator is being shrunk"));
+        return communicator_->shrink(*excluded, {});
+    }();
+    return std::unique_ptr<PyCommunicator>(
+        new PyCommunicator(store_, value_or_throw(std::move(shrunk))));
 }
 
 }  // namespace pccl::bindings

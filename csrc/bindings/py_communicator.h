@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/bindings/event.h"
@@ -62,11 +63,19 @@ class PyCommunicator {
     /// From any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     void barrier(std::optional<double> timeout);
+    /// A list of pccl.PeerHealth.
+    [[nodiscard]] pybind11::object health(double timeout) const;
+    /// Aborts this one. Without ranks: leaves out those that are gone or do not answer.
+    std::unique_ptr<PyCommunicator> shrink(std::optional<std::vector<Rank>> excluded);
 
     comm::Communicator& operator*() { return *communicator_; }
 
    private:
     struct Call;
+
+    PyCommunicator(std::shared_ptr<comm::Store> store,
+                   std::shared_ptr<comm::Communicator> communicator)
+        : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
     Outcome perform(Call& call, const CallOptions& options);
     Outcome hand_out(Result<comm::Event> event, Buffers buffers, const CallOptions& options);

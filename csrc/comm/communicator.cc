@@ -48,6 +48,13 @@ Status check(const CommunicatorOptions& options) {
     return Status::ok();
 }
 
+Result<GroupIdentity> identify(const CommunicatorOptions& options, const Endpoint& own,
+                               const Meeting& meeting) {
+    if (options.size == 1) return fresh_identity();
+    PCCL_TRY(announce(*options.store, own));
+    return agree_on_identity(*options.store, options.rank, meeting);
+}
+
 /// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
 /// one roster.
 Result<std::shared_ptr<const Layout>> agree_on_layout(Roster& roster,
@@ -82,21 +89,22 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
         if (options.interrupted) PCCL_TRY(options.interrupted());
         return options.runtime->look_for_lost(options.global_ranks, awaited);
     };
-    PCCL_ASSIGN_OR_RETURN(
-        const GroupIdentity identity,
-        options.size == 1
-            ? fresh_identity()
-            : joined(agree_on_identity(*options.store, options.rank, meeting), options));
-    const auto group = std::make_shared<Group>(*options.runtime, identity, options);
-    options.runtime->enroll(identity.group, identity.secret, group);
-    // From here on the destructor dismisses the group again.
-    std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    Roster roster;
-    roster.endpoints.push_back(endpoint_of(*options.runtime, options));
+    meeting.knock = [&](const Endpoint& endpoint) {
+        return options.runtime->knock(endpoint, options.transports);
+    };
+    const Endpoint own = endpoint_of(*options.runtime, options);
     const auto fail = [&](const Status& why) {
         const Status agreed = options.store ? agree_on_failure(*options.store, why) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
+    const auto identified = identify(options, own, meeting);
+    if (!identified.is_ok()) return fail(identified.status());
+    const GroupIdentity& identity = *identified;
+    const auto group = std::make_shared<Group>(*options.runtime, identity, options);
+    options.runtime->enroll(identity.group, identity.secret, group);
+    // From here on the destructor dismisses the group again.
+    std::shared_ptr<Communicator> comm(new Communicator(options, group));
+    Roster roster{.endpoints = {own}, .tuning = {}, .job = {}};
     if (options.size > 1) {
         if (options.rank == 0) {
             meeting.tuning = load_tuning();
@@ -221,6 +229,13 @@ Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
     if (rank >= 0 && rank < size()) return group_->ask(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
+}
+
+std::vector<PeerHealth> Communicator::survey(std::chrono::milliseconds patience) const {
+    std::vector<PeerHealth> all;
+    for (Rank rank = 0; rank < size(); ++rank)
+        all.push_back(group_->health_of(rank, Deadline::after(patience)));
+    return all;
 }
 
 }  // namespace pccl::comm

@@ -24,6 +24,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
+#include "csrc/comm/peer_health.h"
 #include "csrc/comm/prediction.h"
 #include "csrc/comm/situation.h"
 #include "csrc/comm/store.h"
@@ -144,6 +145,8 @@ class PCCL_API Communicator {
     [[nodiscard]] Status health() const;
     /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
+    /// How all ranks fare, in their order; each may take as long as `patience` to answer.
+    [[nodiscard]] std::vector<PeerHealth> survey(std::chrono::milliseconds patience) const;
 
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);

@@ -10,7 +10,7 @@
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kBetweenQuestions = std::chrono::milliseconds(500);
+constexpr Duration kBetweenQuestions = std::chrono::milliseconds(200);
 constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -74,6 +74,7 @@ Status ConnectionContext::open_board(Deadline deadline) {
             return Status::timeout(concat("timed out waiting for rank ", board_->awaited(),
                                           " (to open the group's shared memory)"),
                                    board_->awaited());
+        if (backoff.slept()) PCCL_TRY(board_->look_at_all());
         backoff.pause();
     }
     if (board_->is_crowded()) runtime_.waiter()->set_crowded(true);
@@ -118,18 +119,8 @@ transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channe
             .group_size = self_.size};
 }
 
-std::pair<transport::Transport*, std::string> ConnectionContext::way_to(
-    const Endpoint& peer) const {
-    for (const auto& transport : runtime_.transports()) {
-        const auto address = peer.addresses.find(transport->kind());
-        if (!self_.allowed.has(transport->kind()) || address == peer.addresses.end()) continue;
-        if (transport->reaches(address->second).is_ok()) return {transport.get(), address->second};
-    }
-    return {nullptr, {}};
-}
-
 Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline) const {
-    const auto [transport, address] = way_to(peer);
+    const auto [transport, address] = runtime_.way_to(peer, self_.allowed);
     if (transport == nullptr)
         return Status::unavailable(concat("no transport to rank ", peer.rank));
     PCCL_ASSIGN_OR_RETURN(
@@ -139,7 +130,7 @@ Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline
 }
 
 Status ConnectionContext::tell(Rank peer, const Status& reason, Deadline deadline) const {
-    const auto [transport, address] = way_to(endpoint(peer));
+    const auto [transport, address] = runtime_.way_to(endpoint(peer), self_.allowed);
     if (transport == nullptr) return Status::unavailable(concat("no transport to rank ", peer));
     return transport->tell(address, request_to(peer, 0), identity_.secret, reason, deadline);
 }
@@ -164,11 +155,33 @@ Status ConnectionContext::look() {
     return Status::ok();
 }
 
+Status ConnectionContext::look(Rank peer) {
+    if (board_ != nullptr) PCCL_TRY(board_->look(peer));
+    for (const auto& [key, link] : senders_)
+        if (key.first == peer) PCCL_TRY(link->look());
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_)
+        if (key.first == peer) PCCL_TRY(link->look());
+    return Status::ok();
+}
+
+Status ConnectionContext::look_for_failure() {
+    const auto failure = [](Rank leaver, const Status& gone) {
+        const bool is_told = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
+        return is_told ? gone : Status::ok();
+    };
+    if (board_ != nullptr) PCCL_TRY(board_->failure());
+    for (const auto& [key, link] : senders_) PCCL_TRY(failure(key.first, link->look()));
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) PCCL_TRY(failure(key.first, link->look()));
+    return Status::ok();
+}
+
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
                                                                      Deadline deadline) {
     const Endpoint& endpoint = this->endpoint(peer);
     const transport::LinkRequest request = request_to(peer, channel);
-    const Deadline soon = Deadline::after(process_config().connect_timeout);
+    const Deadline soon = deadline.within(process_config().connect_timeout);
     std::string reasons;
     for (const auto& transport : runtime_.transports()) {
         const auto address = endpoint.addresses.find(transport->kind());
@@ -177,8 +190,7 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, 
             reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
             continue;
         }
-        auto link = transport->connect(address->second, request, identity_.secret,
-                                       soon.remaining() < deadline.remaining() ? soon : deadline);
+        auto link = transport->connect(address->second, request, identity_.secret, soon);
         if (!link.is_ok()) {
             return link.status().with_context(
                 concat("rank ", self_.rank, " cannot connect to rank ", peer));

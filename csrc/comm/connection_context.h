@@ -54,8 +54,12 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] std::vector<Rank> out_of_reach();
     /// Tells one of them, on a connection of its own. From any thread.
     Status tell(Rank peer, const Status& reason, Deadline deadline) const;
-    /// Why a peer is gone, as far as the board and the links show it.
+    /// Why a peer is gone, as far as the board and the links show it: any, or this one.
     [[nodiscard]] Status look();
+    [[nodiscard]] Status look(Rank peer);
+    /// What made any peer leave that has a link to this one, where it was a failure: a peer that is
+    /// just done with the group is no concern of those who do not wait for it.
+    [[nodiscard]] Status look_for_failure();
 
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
                                            Deadline deadline) override;
@@ -78,8 +82,6 @@ class ConnectionContext final : public LinkTable {
     using Key = std::pair<Rank, ChannelId>;
 
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
-    /// The best way to `peer`, and its address there; null when there is none.
-    [[nodiscard]] std::pair<transport::Transport*, std::string> way_to(const Endpoint& peer) const;
     Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel,
                                                       Deadline deadline);
     [[nodiscard]] bool has_board() const;

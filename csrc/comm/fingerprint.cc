@@ -1,5 +1,7 @@
 #include "csrc/comm/fingerprint.h"
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "csrc/base/text.h"
@@ -11,6 +13,7 @@
 namespace pccl::comm {
 namespace {
 
+constexpr std::uint64_t kOddMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
 constexpr std::uint64_t kShownDigests = 1'000'000;
 
 }  // namespace
@@ -42,12 +45,40 @@ std::string describe(const abi::CollectiveHeader& header) {
                   header.window, ")");
 }
 
-Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
-               const Sides& sides) {
+abi::CollectiveHeader common_part(abi::CollectiveHeader header) {
+    if (!is_per_pair(static_cast<schedule::CollectiveKind>(header.kind))) return header;
+    header.count = 0;
+    header.lengths = 0;
+    header.window = 0;
+    return header;
+}
+
+std::uint32_t history_after(const abi::CollectiveHeader& header) {
+    const abi::CollectiveHeader common = common_part(header);
+    std::array<std::uint64_t, sizeof common / sizeof(std::uint64_t)> words{};
+    static_assert(sizeof words == sizeof common);
+    std::memcpy(words.data(), &common, sizeof common);
+    // Words are mixed side by side: this is on the path of every call.
+    std::uint64_t digest = 0;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        digest ^= std::rotl(words[i] * (kOddMultiplier + 2 * i), static_cast<int>(13 * i));
+    digest *= kOddMultiplier;
+    return static_cast<std::uint32_t>(digest >> 32U);
+}
+
+Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
+                  const Sides& sides) {
     const Rank peer = sides.peer;
-    if (std::memcmp(&ours, &theirs, sizeof ours) == 0) return Status::ok();
     if (theirs.magic != abi::kCollectiveMagic)
         return Status::peer_lost(peer, concat("rank ", peer, " sent bytes that are no collective"));
+    abi::CollectiveHeader with_our_history = theirs;
+    with_our_history.history = ours.history;
+    if (std::memcmp(&ours, &with_our_history, sizeof ours) == 0)
+        return Status::mismatch(
+            peer, concat("ranks disagree about a collective before ", describe(ours), ": rank ",
+                         sides.self, " and rank ", peer,
+                         " have called different ones (pccl debug shows which); call the same "
+                         "collectives in the same order on all ranks"));
     return Status::mismatch(
         peer, concat("ranks disagree: rank ", sides.self, " runs ", describe(ours), " but rank ",
                      peer, " runs ", describe(theirs),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -21,13 +22,27 @@ namespace pccl::comm {
 /// "all_reduce #7 (sum of 1024 float32, by one_shot)": for messages.
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);
 
-/// ok when `theirs` is what `ours` is; else kMismatch that says both sides, or kPeerLost where
-/// `theirs` is no header at all.
+/// What must be alike in the headers of all ranks: without the lengths that only pairs agree on.
+[[nodiscard]] abi::CollectiveHeader common_part(abi::CollectiveHeader header);
+
+/// The history of a collective that follows on `header`: ranks that once called different ones
+/// differ ever after, and so hear of it where nobody compared these (two roots of one broadcast).
+[[nodiscard]] std::uint32_t history_after(const abi::CollectiveHeader& header);
+
 struct Sides {
     Rank self = 0;
     Rank peer = 0;
 };
-[[nodiscard]] Status compare(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
-                             const Sides& sides);
+/// Of two headers that differ: kMismatch that says both sides, or kPeerLost where `theirs` is no
+/// header at all.
+[[nodiscard]] Status difference(const abi::CollectiveHeader& ours,
+                                const abi::CollectiveHeader& theirs, const Sides& sides);
+
+/// ok when `theirs` is what `ours` is; else their difference().
+[[nodiscard]] inline Status compare(const abi::CollectiveHeader& ours,
+                                    const abi::CollectiveHeader& theirs, const Sides& sides) {
+    if (std::memcmp(&ours, &theirs, sizeof ours) == 0) return Status::ok();
+    return difference(ours, theirs, sides);
+}
 
 }  // namespace pccl::comm

@@ -107,6 +107,17 @@ std::vector<FlightEntry> FlightRecorder::entries() const {
     return entries;
 }
 
+std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,
+                                                          std::size_t count) const {
+    std::vector<abi::CollectiveHeader> headers;
+    for (const FlightEntry& entry : entries())
+        if (entry.group == group && entry.kind == FlightKind::kCollective)
+            headers.push_back(entry.collective);
+    if (headers.size() > count)
+        headers.erase(headers.begin(), headers.end() - static_cast<std::ptrdiff_t>(count));
+    return headers;
+}
+
 std::vector<FlightGroup> FlightRecorder::groups() const {
     const std::lock_guard lock(mutex_);
     return {groups_.begin(), groups_.end()};

@@ -66,6 +66,9 @@ class PCCL_API FlightRecorder {
     /// What is still there, oldest first; entries that are being written are left out.
     [[nodiscard]] std::vector<FlightEntry> entries() const;
     [[nodiscard]] std::vector<FlightGroup> groups() const;
+    /// The last collectives of a group, at most `count`, oldest first.
+    [[nodiscard]] std::vector<abi::CollectiveHeader> recent(std::uint32_t group,
+                                                            std::size_t count) const;
 
    private:
     using Words = std::array<std::uint64_t, 4>;

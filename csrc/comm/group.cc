@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
-
-constexpr Duration kLongIdle = std::chrono::milliseconds(300);
 
 std::string_view advice(const Status& cause) {
     switch (cause.code()) {
@@ -41,6 +41,7 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
                                                  .rank = options.rank,
                                                  .size = options.size,
                                                  .global_ranks = options.global_ranks})),
+      answered_(static_cast<std::size_t>(options.size)),
       connections_(runtime, identity,
                    {.rank = options.rank,
                     .size = options.size,
@@ -167,6 +168,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
     header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
+    header.history = std::exchange(history_, history_after(header));
     auto operation = take_spare();
     operation->prepare(collective,
                        {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
@@ -177,6 +179,9 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
 Status Group::help(Operation& operation, Until until, Deadline deadline) {
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
+    runtime_.note_thread();
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    const ScopeExit done([this] { waiting_.fetch_sub(1, std::memory_order_relaxed); });
     const auto reached = [&] {
         if (operation.is_done()) return true;
         if (until == Until::kDone) return false;
@@ -193,7 +198,7 @@ Status Group::help(Operation& operation, Until until, Deadline deadline) {
             PCCL_TRY(check_interrupt());
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
-            if (now - idle_since > kLongIdle) look_around();
+            look_around(now - idle_since);
         }
         if (deadline.passed())
             return Status::timeout(concat(operation.describe(), " in group ", name_,
@@ -217,7 +222,7 @@ bool Group::advance() {
         if (status.is_ok()) status = advance_collectives(moved);
         if (status.is_ok()) status = mailbox_.advance(connections_, moved, ended_);
         ended_well = status.is_ok() || !broken_.is_ok();
-        if (!ended_well) break_with(status);
+        if (!ended_well) break_with(reconsidered(status));
         late = !moved && is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
         ended.swap(ended_);
@@ -285,6 +290,7 @@ void Group::break_with(const Status& cause) {
                  ? Status::aborted("abort was called on this group")
                  : cause;
     broken_ = explained(cause_);
+    is_over_.store(true);
     while (!collectives_.empty()) end_collective(broken_);
     mailbox_.fail_all(broken_, ended_);
     // What a forked child gives up is its parent's.
@@ -298,7 +304,7 @@ void Group::break_from_outside(const Status& cause) {
     {
         const std::lock_guard lock(mutex_);
         if (!broken_.is_ok()) return;
-        break_with(cause);
+        break_with(reconsidered(cause));
         ended.swap(ended_);
     }
     for (const OperationPtr& operation : ended) operation->notify();

@@ -20,6 +20,7 @@
 #include "csrc/comm/connection_context.h"
 #include "csrc/comm/inquest.h"
 #include "csrc/comm/mailbox.h"
+#include "csrc/comm/peer_health.h"
 #include "csrc/comm/selector.h"
 #include "csrc/transport/sticky_status.h"
 
@@ -59,6 +60,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const {
         return connections_.ask(peer, deadline);
     }
+    /// The same, and when `rank` last gave a sign of life.
+    [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
     /// How this rank fares.
     [[nodiscard]] Situation situation() const;
     /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
@@ -69,9 +72,12 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void accept_region(const transport::LinkRequest& request,
                        std::unique_ptr<transport::Region> region) override;
     bool advance() override;
-    [[nodiscard]] std::string describe() const override { return situation().serialise(); }
+    [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::optional<LostMember> look_for_lost(std::uint64_t suspect) override;
-    void look_around() override;
+    void look_around(Duration idle) override;
+    [[nodiscard]] Elsewhere blocked_in() const override;
+    [[nodiscard]] bool can_be_awaited(std::span<const Rank> awaited) const override;
+    void fail(const Status& why) override { break_from_outside(why); }
     void hear(Rank from, const Status& reason) override;
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
 
@@ -104,11 +110,24 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Status advance_collectives(bool& moved);
     [[nodiscard]] bool is_late() const;
     [[nodiscard]] AwaitedRanks awaited() const;
+    [[nodiscard]] Stall stall() const;  // of the collective at the front
     void end_collective(Status status);
     void break_with(const Status& cause);
+    /// A rank that has left says more when it is asked: the whole reason, and that another is lost.
+    [[nodiscard]] Status reconsidered(const Status& cause);
     [[nodiscard]] Status explained(const Status& cause) const;
 
     // Not under it:
+    [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
+    /// Whether a rank that is waited for is gone, or any has left because of a failure: what the
+    /// kernel knows within milliseconds.
+    void look_at_awaited();
+    /// The same by asking these ranks, which shows what no link does.
+    void ask_awaited();
+    /// What `answer` shows: that the rank has left, or waits for something else.
+    [[nodiscard]] Status judge(Rank rank, const Result<Situation>& answer);
+    /// Ends the other of two groups that are used in different orders, too.
+    void fail_crossed(const Stall& stall, const Elsewhere& there);
     void break_from_outside(const Status& cause);
     /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
     [[nodiscard]] Status look_at_members(std::uint64_t suspect);
@@ -125,19 +144,26 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     const std::shared_ptr<transport::Waiter> waiter_;  // outlives the links
     std::atomic<std::chrono::milliseconds> timeout_;
     std::atomic<std::uint64_t> sequence_{0};
+    std::atomic<int> waiting_{0};     // threads of the user, in help()
     std::atomic<int> unattended_{0};  // operations that nobody may be waiting for
 
     const std::vector<std::uint64_t> global_ranks_;  // of the members, in the whole job
     const InterruptCheck interrupted_;
     const std::uint32_t flight_group_;
-    std::atomic<bool> aborted_{false};    // ends what waits with the lock held
-    std::atomic<bool> inquiring_{false};  // some thread asks other ranks
-    std::atomic<TimePoint> looked_around_{};
+    std::atomic<bool> is_over_{false};                      // as broken_, without the lock
+    std::atomic<bool> aborted_{false};                      // ends what waits with the lock held
+    std::atomic<bool> inquiring_{false};                    // some thread asks other ranks
+    mutable std::vector<std::atomic<TimePoint>> answered_;  // by rank: the last time that it did
+    std::string crossed_;  // groups in different orders, as last seen; of who asks
+    std::atomic<TimePoint> looked_{};
+    std::atomic<TimePoint> asked_{};
 
     transport::StickyStatus heard_;  // from a rank that has left
+    std::atomic<Rank> heard_from_{kNoRank};
 
     mutable std::mutex mutex_;
     std::vector<Rank> to_tell_;  // once broken_
+    std::uint32_t history_ = 0;  // of the next collective's header
     bool is_recorded_ = false;   // the flight record is written
     Status broken_;
     Status cause_;  // of that, as others are told

@@ -4,31 +4,69 @@
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
 #include "csrc/comm/flight_dump.h"
 #include "csrc/comm/group.h"
 
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kPatience = std::chrono::milliseconds(600);      // with one rank
-constexpr Duration kInquest = std::chrono::milliseconds(1500);      // with all of them
-constexpr Duration kBetweenLooks = std::chrono::milliseconds(500);  // and more in large groups
-constexpr Duration kBetweenLooksPerRank = std::chrono::milliseconds(10);
+constexpr Duration kPatience = std::chrono::milliseconds(600);  // with one rank
+constexpr Duration kGlance = std::chrono::milliseconds(200);    // while there is time
+constexpr Duration kInquest = std::chrono::milliseconds(1500);  // with all of them
+constexpr Duration kIdle = std::chrono::milliseconds(10);
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+constexpr Duration kLongIdle = std::chrono::milliseconds(300);
+constexpr Duration kBetweenQuestions = std::chrono::milliseconds(500);  // more in large groups
+constexpr Duration kBetweenQuestionsPerRank = std::chrono::milliseconds(10);
+constexpr Duration kSecondOpinion = std::chrono::milliseconds(100);
 constexpr Duration kTelling = std::chrono::milliseconds(500);
 constexpr Duration kTellingOne = std::chrono::milliseconds(100);
 constexpr std::size_t kMostAsked = 4;
 constexpr int kTries = 20;
 constexpr Duration kBetweenTries = std::chrono::milliseconds(1);
 
-Deadline sooner(Deadline deadline, Duration patience) {
-    return deadline.remaining() < patience ? deadline : Deadline::after(patience);
+std::vector<Rank> ranks_of(const AwaitedRanks& awaited) {
+    std::vector<Rank> ranks;
+    for (const Awaited& one : awaited)
+        if (one.rank != kNoRank) ranks.push_back(one.rank);
+    return ranks;
 }
 
 }  // namespace
 
 Result<Situation> Group::ask(Rank rank, Deadline deadline) const {
     if (rank == rank_) return situation();
-    return connections_.ask(rank, deadline);
+    auto answer = connections_.ask(rank, deadline);
+    if (!answer.is_ok()) return answer;
+    answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
+    answer->elsewhere.awaits_asker = runtime_.is_awaited(answer->elsewhere);
+    return answer;
+}
+
+PeerHealth Group::health_of(Rank rank, Deadline deadline) const {
+    const auto answer = ask(rank, deadline);
+    PeerHealth health{.rank = rank};
+    if (answer.is_ok()) {
+        health.detail = answer->broken.message();
+        health.situation = *answer;
+        health.last_sign = Duration::zero();
+        return health;
+    }
+    const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
+    health.state = is_gone ? PeerHealth::State::kGone : PeerHealth::State::kSilent;
+    health.detail = answer.status().message();
+    if (const TimePoint last = last_sign_of(rank); last != TimePoint{})
+        health.last_sign = system_clock().now() - last;
+    return health;
+}
+
+TimePoint Group::last_sign_of(Rank rank) const {
+    TimePoint last = answered_[static_cast<std::size_t>(rank)].load();
+    for (const FlightEntry& entry : flight_recorder().entries())
+        if (entry.group == flight_group_ && is_sign_of(rank, entry, rank_))
+            last = std::max(last, entry.finished);
+    return last;
 }
 
 Situation Group::situation() const {
@@ -42,9 +80,29 @@ Situation Group::situation() const {
     if (!lock.owns_lock()) return situation;
     situation.broken = cause_;
     if (!collectives_.empty()) situation.operation = collectives_.front()->describe();
-    for (const Awaited& awaited : awaited())
-        if (awaited.rank != kNoRank) situation.awaited.push_back(awaited.rank);
+    situation.awaited = ranks_of(awaited());
     return situation;
+}
+
+std::string Group::describe() const {
+    Situation answer = situation();
+    answer.recent = flight_recorder().recent(flight_group_, Situation::kMostRecent);
+    answer.elsewhere = runtime_.blocked_outside(id());
+    answer.has_one_thread = runtime_.has_one_thread();
+    return answer.serialise();
+}
+
+bool Group::can_be_awaited(std::span<const Rank> awaited) const {
+    return !is_over_.load() && std::ranges::find(awaited, rank_) != awaited.end();
+}
+
+Elsewhere Group::blocked_in() const {
+    Elsewhere there{.name = name_, .rank = rank_};
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || waiting_.load() == 0 || collectives_.empty()) return there;
+    there.operation = collectives_.front()->describe();
+    there.awaited = ranks_of(collectives_.front()->awaited());
+    return there;
 }
 
 Status Group::look_at(std::span<const Endpoint> joined) const {
@@ -79,22 +137,94 @@ auto Group::look_for_lost(std::uint64_t suspect) -> std::optional<LostMember> {
                       cause_.with_process(broken_.process())};
 }
 
-void Group::look_around() {
+void Group::look_around(Duration idle) {
+    if (idle > kIdle) look_at_awaited();
+    if (idle > kLongIdle) ask_awaited();
+}
+
+void Group::look_at_awaited() {
     const TimePoint now = system_clock().now();
-    if (now - looked_around_.load() < kBetweenLooks + size_ * kBetweenLooksPerRank) return;
+    if (now - looked_.load() < kBetweenLooks) return;
+    looked_.store(now);
+    Status gone;
+    {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock() || !broken_.is_ok() || !connections_.knows_peers()) return;
+        for (const Awaited& peer : awaited())
+            if (gone.is_ok() && peer.rank != kNoRank) gone = connections_.look(peer.rank);
+        if (gone.is_ok()) gone = connections_.look_for_failure();
+    }
+    // What it did before it left still counts.
+    if (!gone.is_ok() && !advance()) break_from_outside(gone);
+}
+
+void Group::ask_awaited() {
+    const TimePoint now = system_clock().now();
+    if (now - asked_.load() < kBetweenQuestions + size_ * kBetweenQuestionsPerRank) return;
     if (inquiring_.exchange(true)) return;
     const ScopeExit done([this] { inquiring_.store(false); });
-    looked_around_.store(now);
+    asked_.store(now);
     std::vector<Rank> ranks = situation().awaited;
     if (ranks.size() > kMostAsked) ranks.resize(kMostAsked);
     for (const Rank rank : ranks) {
-        const Status lost =
-            why_lost(rank, ask(rank, Deadline::after(kPatience).unless(aborted_)), rank_, size_);
-        if (!lost.is_ok()) return break_from_outside(lost);
+        const auto answer = ask(rank, Deadline::after(kGlance).unless(aborted_));
+        const Status verdict = judge(rank, answer);
+        if (!verdict.is_ok()) return break_from_outside(verdict);
     }
 }
 
+Stall Group::stall() const {
+    Stall stall{.self = rank_, .ranks = size_};
+    if (collectives_.empty()) return stall;
+    stall.sequence = collectives_.front()->sequence();
+    stall.header = collectives_.front()->header();
+    stall.awaited = collectives_.front()->awaited();
+    return stall;
+}
+
+Status Group::judge(Rank rank, const Result<Situation>& answer) {
+    PCCL_TRY(why_lost(rank, answer, rank_, size_));
+    if (!answer.is_ok()) return Status::ok();
+    Stall own;
+    {
+        const std::lock_guard lock(mutex_);
+        own = stall();
+    }
+    PCCL_TRY(why_different(own, rank, *answer));
+    // Another thread could still call what is waited for: only time can tell then.
+    const bool is_certain = waiting_.load() > 0 && runtime_.has_one_thread() &&
+                            answer->has_one_thread && is_crossed(own, *answer);
+    if (!is_certain) return Status::ok();
+    // Seen twice: the first question may have met us on the way from one to the other.
+    std::string seen = concat(own.sequence, answer->elsewhere.name, answer->elsewhere.operation);
+    if (std::exchange(crossed_, seen) != seen) return Status::ok();
+    fail_crossed(own, answer->elsewhere);
+    return crossed(own, rank, answer->elsewhere);
+}
+
+void Group::fail_crossed(const Stall& stall, const Elsewhere& there) {
+    const Status why = crossed(stall, there.rank, there);
+    runtime_.fail(there.group, why);
+}
+
+Status Group::reconsidered(const Status& cause) {
+    if (cause.code() == StatusCode::kAborted) return cause;
+    const Rank told_by = heard_from_.load();
+    const bool is_lost = cause.code() == StatusCode::kPeerLost;
+    if (is_lost && connections_.knows_peers()) PCCL_TRY(connections_.look_for_failure());
+    const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
+    if (witness < 0 || witness >= size_ || witness == rank_ || !connections_.knows_peers())
+        return cause;
+    const auto answer = connections_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
+    const Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
+    if (!why.is_ok()) return why;
+    // A rank tells the others before it forgets the group.
+    return heard_.is_set() ? heard_.get() : cause;
+}
+
 void Group::hear(Rank from, const Status& reason) {
+    Rank nobody = kNoRank;
+    heard_from_.compare_exchange_strong(nobody, from);
     static_cast<void>(
         heard_.set(transport::why_gone(reason, {.self = rank_, .leaver = from, .ranks = size_})));
 }
@@ -115,27 +245,31 @@ void Group::tell_the_others() {
     for (const Rank rank : ranks) {
         if (deadline.passed()) return;
         if (rank == reason.peer()) continue;
-        static_cast<void>(connections_.tell(rank, reason, sooner(deadline, kTellingOne)));
+        static_cast<void>(connections_.tell(rank, reason, deadline.within(kTellingOne)));
     }
 }
 
 void Group::give_up_late() {
     if (inquiring_.exchange(true)) return;
     const ScopeExit done([this] { inquiring_.store(false); });
-    Stall stall{.self = rank_, .ranks = size_};
+    Stall stall;
     {
         const std::lock_guard lock(mutex_);
         if (!is_late()) return;
-        stall.sequence = collectives_.front()->sequence();
-        stall.awaited = collectives_.front()->awaited();
+        stall = this->stall();
     }
     const Deadline deadline = Deadline::after(kInquest).unless(aborted_);
-    const Status verdict =
-        find_culprit(stall, [&](Rank rank) { return ask(rank, sooner(deadline, kPatience)); });
+    Elsewhere there;
+    const Status verdict = find_culprit(stall, [&](Rank rank) {
+        auto answer = ask(rank, deadline.within(kPatience));
+        if (answer.is_ok() && is_crossed(stall, *answer)) there = answer->elsewhere;
+        return answer;
+    });
     {
         const std::lock_guard lock(mutex_);
         if (!is_late() || collectives_.front()->sequence() != stall.sequence) return;
     }
+    if (there.awaits_asker) fail_crossed(stall, there);
     break_from_outside(verdict);
 }
 

@@ -13,7 +13,8 @@ namespace pccl::comm {
 struct Stall {
     Rank self = 0;
     int ranks = 1;
-    std::uint64_t sequence = 0;  // of the collective
+    std::uint64_t sequence = 0;      // of the collective
+    abi::CollectiveHeader header{};  // of that
     AwaitedRanks awaited{};
 };
 
@@ -24,6 +25,16 @@ using Ask = std::function<Result<Situation>(Rank)>;
 /// or that it is gone. ok while it can, and where it is silent.
 [[nodiscard]] PCCL_API Status why_lost(Rank rank, const Result<Situation>& answer, Rank self,
                                        int ranks);
+
+/// kMismatch where `rank` has called another collective under the number of ours: both may wait,
+/// for ever, for what neither sends.
+[[nodiscard]] PCCL_API Status why_different(const Stall& stall, Rank rank, const Situation& answer);
+
+/// Whether `rank` has not called our collective, and waits for us in one of another group that we
+/// have not called.
+[[nodiscard]] PCCL_API bool is_crossed(const Stall& stall, const Situation& answer);
+/// What that is then: kMismatch about `rank`.
+[[nodiscard]] PCCL_API Status crossed(const Stall& stall, Rank rank, const Elsewhere& elsewhere);
 
 /// The verdict about an operation whose time is over: kTimeout that names the rank at the bottom of
 /// it, or what made another rank leave. Asks each rank at most once, and at most 16.

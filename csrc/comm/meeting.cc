@@ -1,5 +1,7 @@
 #include "csrc/comm/meeting.h"
 
+#include <algorithm>
+
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
 
@@ -7,13 +9,33 @@ namespace pccl::comm {
 namespace {
 
 constexpr const char* kFailureKey = "pccl/failure";
-constexpr Duration kSlice = std::chrono::milliseconds(500);
+constexpr Duration kSlice = std::chrono::milliseconds(200);
+constexpr Rank kMostKnocks = 16;  // in one look
 constexpr std::size_t kLongestText = 4 * kKiB;
 constexpr std::size_t kPartBytes = 32 * kKiB;
 
 std::string part_key(const std::string& key, std::size_t part) { return concat(key, "/", part); }
 
+std::string presence_key(Rank rank) { return concat("pccl/presence/", rank); }
+
+/// Knocks at ranks that have announced themselves and not come since.
+Status look_for_ended(Store& store, const Awaiting& what, const Meeting& meeting) {
+    if (!meeting.knock) return Status::ok();
+    const Rank last = std::min(what.until, what.from + kMostKnocks);
+    for (Rank rank = what.from; rank < last; ++rank) {
+        const auto blob = store.get(presence_key(rank), Deadline::after(Duration::zero()));
+        if (!blob.is_ok()) continue;
+        const auto endpoint = Endpoint::deserialise(*blob);
+        if (endpoint.is_ok() && endpoint->rank == rank) PCCL_TRY(meeting.knock(*endpoint));
+    }
+    return Status::ok();
+}
+
 }  // namespace
+
+Status announce(Store& store, const Endpoint& mine) {
+    return store.set(presence_key(mine.rank), mine.serialise());
+}
 
 Status failure_in(Store& store) {
     const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
@@ -47,6 +69,7 @@ Result<std::string> await(Store& store, const Awaiting& what, const Meeting& mee
         if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
             return value;
         PCCL_TRY(failure_in(store));
+        PCCL_TRY(look_for_ended(store, what, meeting));
         if (meeting.lost) PCCL_TRY(meeting.lost(what.present, what.from));
     }
 }

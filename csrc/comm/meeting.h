@@ -18,6 +18,8 @@ struct Meeting {
     /// Called now and then with the ranks known to be there and the one that is waited for:
     /// kPeerLost when one of the group is gone.
     std::function<Status(std::span<const Endpoint>, Rank)> lost{};
+    /// Whether a rank that has announced itself is still there: kPeerLost when not.
+    std::function<Status(const Endpoint&)> knock{};
     // Rank 0's, for all: Roster::tuning, and Roster::job where that needs no other rank's word.
     std::string tuning{};
     std::function<Result<std::string>(const Roster&)> describe{};
@@ -28,7 +30,12 @@ struct Awaiting {
     std::string key;
     Rank from = 0;
     std::span<const Endpoint> present{};
+    Rank until = from + 1;  // ranks behind `from` that are awaited, too
 };
+
+/// Before anything else: says that this rank is on its way, and where it can be found, so that it
+/// counts as lost rather than as missing if its process ends now.
+[[nodiscard]] Status announce(Store& store, const Endpoint& mine);
 
 /// Waits for a key in slices, and looks between them whether all is lost.
 [[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting);

@@ -1,5 +1,6 @@
 #include "csrc/comm/roster.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
 constexpr const char* kRosterKey = "pccl/roster";
-constexpr Duration kSlice = std::chrono::milliseconds(500);
+constexpr Duration kSlice = std::chrono::milliseconds(200);
 constexpr Rank kMostNamed = 16;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
@@ -87,7 +88,7 @@ Result<Roster> parse(const std::string& text, int size) {
 Result<Endpoint> endpoint_of(Store& store, Rank rank, const Meeting& meeting,
                              std::span<const Endpoint> present) {
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
-                          await(store, {endpoint_key(rank), rank, present}, meeting));
+                          await(store, {endpoint_key(rank), rank, present, meeting.size}, meeting));
     auto endpoint = Endpoint::deserialise(blob);
     if (!endpoint.is_ok()) return nonsense(rank, endpoint.status());
     if (endpoint->rank == rank) return endpoint;

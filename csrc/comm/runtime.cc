@@ -17,7 +17,7 @@
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kLongIdle = std::chrono::milliseconds(300);
+constexpr Duration kKnock = std::chrono::milliseconds(300);
 
 /// Grows in every child of fork(): cheaper to compare than getpid() on the path of every operation.
 std::atomic<int>& forks_so_far() {
@@ -109,6 +109,29 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
     return nullptr;
 }
 
+std::pair<transport::Transport*, std::string> Runtime::way_to(
+    const Endpoint& peer, transport::TransportFlags allowed) const {
+    for (const auto& transport : transports_) {
+        const auto address = peer.addresses.find(transport->kind());
+        if (!allowed.has(transport->kind()) || address == peer.addresses.end()) continue;
+        if (transport->reaches(address->second).is_ok()) return {transport.get(), address->second};
+    }
+    return {nullptr, {}};
+}
+
+Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) const {
+    const auto [transport, address] = way_to(peer, allowed);
+    if (transport == nullptr) return Status::ok();
+    const Status answer = transport->knock(address, Deadline::after(kKnock));
+    if (answer.is_ok()) return answer;
+    return Status::peer_lost(peer.rank,
+                             concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,
+                                    ") was there, and has ended before it "
+                                    "joined: ",
+                                    answer.message()))
+        .with_process({.host = peer.host, .pid = peer.pid});
+}
+
 bool Runtime::is_forked() const {
     return forks_so_far().load(std::memory_order_relaxed) != owner_forks_;
 }
@@ -150,9 +173,9 @@ void Runtime::progress_until_stopped() {
         const std::optional<bool> moved = advance_busy();
         if (moved && !*moved) {
             backoff.pause();
-            if (idle_since == TimePoint{}) idle_since = system_clock().now();
-            if (backoff.slept() && system_clock().now() - idle_since > kLongIdle)
-                let_busy_look_around();
+            const TimePoint now = system_clock().now();
+            if (idle_since == TimePoint{}) idle_since = now;
+            if (backoff.slept()) let_busy_look_around(now - idle_since);
             continue;
         }
         idle_since = {};
@@ -175,9 +198,9 @@ std::optional<bool> Runtime::advance_busy() {
     return moved;
 }
 
-void Runtime::let_busy_look_around() {
+void Runtime::let_busy_look_around(Duration idle) {
     for (const auto& participant : participants())
-        if (participant->is_busy()) participant->look_around();
+        if (participant->is_busy()) participant->look_around(idle);
 }
 
 std::vector<std::shared_ptr<Participant>> Runtime::participants() {
@@ -202,6 +225,39 @@ Status Runtime::look_for_lost(std::span<const std::uint64_t> global_ranks, Rank 
             .with_process(lost->why.process());
     }
     return Status::ok();
+}
+
+Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {
+    std::vector<std::pair<transport::GroupId, std::shared_ptr<Participant>>> others;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [group, member] : members_)
+            if (auto participant = member.participant.lock(); participant && group != here)
+                others.emplace_back(group, std::move(participant));
+    }
+    for (const auto& [group, participant] : others) {
+        Elsewhere there = participant->blocked_in();
+        there.group = group;
+        if (!there.operation.empty()) return there;
+    }
+    return {};
+}
+
+bool Runtime::is_awaited(const Elsewhere& there) {
+    const auto participant = participant_of(there.group);
+    return !there.operation.empty() && participant != nullptr &&
+           participant->can_be_awaited(there.awaited);
+}
+
+void Runtime::fail(const transport::GroupId& group, const Status& why) {
+    if (const auto participant = participant_of(group)) participant->fail(why);
+}
+
+void Runtime::note_thread() {
+    static thread_local char own = 0;
+    const void* first = nullptr;
+    if (first_thread_.compare_exchange_strong(first, &own) || first == &own) return;
+    has_several_threads_.store(true);
 }
 
 std::string Runtime::describe(const transport::GroupId& group) {

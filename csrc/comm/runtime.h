@@ -12,11 +12,15 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/comm/endpoint.h"
 #include "csrc/comm/flight_dump.h"
+#include "csrc/comm/situation.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
@@ -44,8 +48,16 @@ class Participant {
     [[nodiscard]] virtual std::optional<LostMember> look_for_lost(std::uint64_t /*suspect*/) {
         return std::nullopt;
     }
-    /// What a thread does that has waited for long and seen nothing move.
-    virtual void look_around() {}
+    /// What a thread does now and then that has waited for `idle` and seen nothing move.
+    virtual void look_around(Duration /*idle*/) {}
+    /// The collective that a thread of the user waits for in this group now; no operation: none.
+    [[nodiscard]] virtual Elsewhere blocked_in() const { return {}; }
+    /// Whether this process is among the ranks `awaited`, and has not left the group.
+    [[nodiscard]] virtual bool can_be_awaited(std::span<const Rank> /*awaited*/) const {
+        return false;
+    }
+    /// What another group has found out: ends this one.
+    virtual void fail(const Status& /*why*/) {}
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
     /// Whether operations are in flight that somebody should carry on.
@@ -76,6 +88,11 @@ class PCCL_API Runtime final : public transport::Acceptor {
         return transports_;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
+    /// The best of those allowed that reaches `peer`, and its address there; null without one.
+    [[nodiscard]] std::pair<transport::Transport*, std::string> way_to(
+        const Endpoint& peer, transport::TransportFlags allowed) const;
+    /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
+    [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
     /// Whether this process is a child of the one that made the runtime: its thread and links are
     /// not here.
     [[nodiscard]] bool is_forked() const;
@@ -90,6 +107,15 @@ class PCCL_API Runtime final : public transport::Acceptor {
     /// of this process show it: kPeerLost that names its place among them. The one at `suspect` is
     /// asked how it fares.
     [[nodiscard]] Status look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect);
+
+    /// What a thread of the user waits for in any group but `here`.
+    [[nodiscard]] Elsewhere blocked_outside(const transport::GroupId& here);
+    /// Whether a rank that waits there waits for this process.
+    [[nodiscard]] bool is_awaited(const Elsewhere& there);
+    void fail(const transport::GroupId& group, const Status& why);
+    /// To be called by threads that wait for a group.
+    void note_thread();
+    [[nodiscard]] bool has_one_thread() const { return !has_several_threads_.load(); }
 
     void noticed(const transport::LinkRequest& request, const Status& reason) override;
     std::string describe(const transport::GroupId& group) override;
@@ -112,7 +138,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void progress_until_stopped();
     /// Advances every busy participant once; nullopt when none is busy.
     std::optional<bool> advance_busy();
-    void let_busy_look_around();
+    void let_busy_look_around(Duration idle);
     std::vector<std::shared_ptr<Participant>> participants();
     std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
 
@@ -122,6 +148,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     UniqueFd stop_;      // eventfd
     std::unique_ptr<FlightSignal> flight_signal_;
     int owner_forks_ = 0;
+    std::atomic<const void*> first_thread_{nullptr};  // that has waited
+    std::atomic<bool> has_several_threads_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()
     std::mutex mutex_;                    // guards members_ and the start of progress_

@@ -20,6 +20,12 @@ bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
     return algorithm == Algorithm::kRing && kind == CollectiveKind::kAllGather;
 }
 
+/// Zero for zero alone.
+std::uint32_t folded(std::uint64_t digest) {
+    const auto half = static_cast<std::uint32_t>(digest ^ (digest >> 32U));
+    return digest != 0 && half == 0 ? 1 : half;
+}
+
 std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
     return (digest ^ value) * 0x100000001B3ULL;  // FNV-1a, a word at a time
 }
@@ -125,7 +131,8 @@ abi::CollectiveHeader Selector::header_for(const Key& key, std::uint8_t algorith
             .sequence = 0,
             .window = static_cast<std::uint32_t>(window),
             .count = key.count,
-            .lengths = key.digest};
+            .lengths = folded(key.digest),
+            .history = 0};
 }
 
 Selector::Candidate Selector::candidate(Algorithm algorithm, CollectiveKind kind,

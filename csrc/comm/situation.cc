@@ -1,14 +1,55 @@
 #include "csrc/comm/situation.h"
 
 #include <algorithm>
+#include <span>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
 
 namespace pccl::comm {
 namespace {
 
 constexpr std::size_t kLongestText = 1 * kKiB;
+constexpr std::size_t kLongestOperation = 400;
+constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kMostAwaited = 64;
+
+void write_ranks(ByteWriter& out, const std::vector<Rank>& ranks) {
+    const std::size_t count = std::min(ranks.size(), kMostAwaited);
+    out.u32(static_cast<std::uint32_t>(count));
+    for (std::size_t i = 0; i < count; ++i) out.i64(ranks[i]);
+}
+
+Status read_ranks(ByteReader& in, std::vector<Rank>& ranks) {
+    std::uint32_t count = 0;
+    PCCL_TRY(in.u32(count));
+    if (count > kMostAwaited)
+        return Status::invalid_argument(concat("a rank that waits for ", count, " others"));
+    for (std::uint32_t i = 0; i < count; ++i) {
+        std::int64_t rank = 0;
+        PCCL_TRY(in.i64(rank));
+        ranks.push_back(static_cast<Rank>(rank));
+    }
+    return Status::ok();
+}
+
+void write(ByteWriter& out, const Elsewhere& elsewhere) {
+    out.raw(std::as_bytes(std::span(elsewhere.group)));
+    out.text(std::string_view(elsewhere.name).substr(0, kLongestName));
+    out.i64(elsewhere.rank);
+    out.text(std::string_view(elsewhere.operation).substr(0, kLongestOperation));
+    write_ranks(out, elsewhere.awaited);
+}
+
+Status read(ByteReader& in, Elsewhere& elsewhere) {
+    std::int64_t rank = 0;
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(elsewhere.group))));
+    PCCL_TRY(in.text(elsewhere.name, kLongestName));
+    PCCL_TRY(in.i64(rank));
+    PCCL_TRY(in.text(elsewhere.operation, kLongestOperation));
+    elsewhere.rank = static_cast<Rank>(rank);
+    return read_ranks(in, elsewhere.awaited);
+}
 
 }  // namespace
 
@@ -18,10 +59,13 @@ std::string Situation::serialise() const {
     out.i64(broken.peer());
     out.text(std::string_view(broken.message()).substr(0, kLongestText));
     out.u64(sequence);
-    out.text(std::string_view(operation).substr(0, kLongestText));
-    const std::size_t count = std::min(awaited.size(), kMostAwaited);
-    out.u32(static_cast<std::uint32_t>(count));
-    for (std::size_t i = 0; i < count; ++i) out.i64(awaited[i]);
+    out.text(std::string_view(operation).substr(0, kLongestOperation));
+    write_ranks(out, awaited);
+    const auto last = std::span(recent).last(std::min(recent.size(), kMostRecent));
+    out.u32(static_cast<std::uint32_t>(last.size()));
+    out.raw(std::as_bytes(last));
+    write(out, elsewhere);
+    out.u32(has_one_thread ? 1 : 0);
     return out.take();
 }
 
@@ -30,23 +74,27 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     Situation situation;
     std::uint32_t code = 0;
     std::int64_t peer = 0;
+    std::uint32_t recent = 0;
+    std::uint32_t has_one_thread = 0;
     std::string text;
     PCCL_TRY(in.u32(code));
     PCCL_TRY(in.i64(peer));
     PCCL_TRY(in.text(text, kLongestText));
     PCCL_TRY(in.u64(situation.sequence));
-    PCCL_TRY(in.text(situation.operation, kLongestText));
-    std::uint32_t count = 0;
-    PCCL_TRY(in.u32(count));
-    if (code > static_cast<std::uint32_t>(StatusCode::kInternal) || count > kMostAwaited)
-        return Status::invalid_argument("a rank describes a situation that cannot be");
-    for (std::uint32_t i = 0; i < count; ++i) {
-        std::int64_t rank = 0;
-        PCCL_TRY(in.i64(rank));
-        situation.awaited.push_back(static_cast<Rank>(rank));
-    }
+    PCCL_TRY(in.text(situation.operation, kLongestOperation));
+    PCCL_TRY(read_ranks(in, situation.awaited));
+    PCCL_TRY(in.u32(recent));
+    if (recent > kMostRecent)
+        return Status::invalid_argument(concat("a rank that tells of ", recent, " collectives"));
+    situation.recent.resize(recent);
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(situation.recent))));
+    PCCL_TRY(read(in, situation.elsewhere));
+    PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());
+    if (code > static_cast<std::uint32_t>(StatusCode::kInternal))
+        return Status::invalid_argument(concat("a rank whose state is code ", code));
     situation.broken = Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
+    situation.has_one_thread = has_one_thread != 0;
     return situation;
 }
 

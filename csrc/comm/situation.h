@@ -6,15 +6,31 @@
 #include <string_view>
 #include <vector>
 
+#include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
+#include "csrc/transport/transport.h"
 
 namespace pccl::comm {
+
+/// A collective of another group that a thread of the same process waits for.
+struct Elsewhere {
+    transport::GroupId group{};
+    std::string name{};           // of that group
+    Rank rank = 0;                // of this process there
+    std::string operation{};      // empty: it waits for none
+    std::vector<Rank> awaited{};  // ranks there
+    bool awaits_asker = false;    // known to who asked; does not travel
+};
 
 struct PCCL_API Situation {
     Status broken{};              // why the group cannot be used there; ok while it can
     std::uint64_t sequence = 0;   // collectives submitted so far
     std::string operation{};      // the collective that it is in; empty: none
     std::vector<Rank> awaited{};  // the ranks that this waits for
+    std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
+    static constexpr std::size_t kMostRecent = 16;
+    Elsewhere elsewhere{};
+    bool has_one_thread = true;  // no second thread of the process has waited for any group
 
     /// At most transport::kLongestAnswer bytes: long texts and lists are cut.
     [[nodiscard]] std::string serialise() const;

@@ -3,7 +3,9 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -64,20 +66,17 @@ py::bytes describe_job(const PcclBackend& self) {
     return *described;
 }
 
-/// How each rank fares, in their order: code, message, sequence, operation, awaited ranks.
-using Fares = std::tuple<std::string, std::string, std::uint64_t, std::string, std::vector<int>>;
+// The fields of pccl.PeerHealth, but for the rank.
+using Fares = std::tuple<std::string_view, std::string, std::optional<double>, std::uint64_t,
+                         std::string, std::vector<int>>;
 
 std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds timeout) {
     std::vector<Fares> all;
-    for (Rank rank = 0; rank < self.communicator().size(); ++rank) {
-        const auto answer = self.communicator().ask(rank, Deadline::after(timeout));
-        const comm::Situation situation = answer.is_ok() ? *answer : comm::Situation{};
-        const Status& status = answer.is_ok() ? situation.broken : answer.status();
-        const char* kind = answer.is_ok()                                    ? "here"
-                           : answer.status().code() == StatusCode::kPeerLost ? "gone"
-                                                                             : "silent";
-        all.emplace_back(kind, status.message(), situation.sequence, situation.operation,
-                         situation.awaited);
+    for (comm::PeerHealth& peer : self.communicator().survey(timeout)) {
+        std::optional<double> seconds;
+        if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
+        all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.situation.sequence,
+                         peer.situation.operation, peer.situation.awaited);
     }
     return all;
 }

@@ -12,7 +12,6 @@ using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabul
 
 // A unix listener with a full queue makes no socket readable when it has room again.
 constexpr Duration kRetryPause = std::chrono::milliseconds(2);
-constexpr Duration kLongestWait = std::chrono::milliseconds(100);
 
 class ClientHandshake {
    public:
@@ -129,7 +128,7 @@ class ClientHandshake {
 
 void wait_for_news(std::span<const ClientHandshake> handshakes, Deadline deadline) {
     std::vector<sys::Interest> interests;
-    Duration longest = std::min(kLongestWait, deadline.remaining());
+    Duration longest = deadline.slice();
     for (const ClientHandshake& handshake : handshakes) {
         interests.push_back(handshake.interest());
         if (handshake.must_retry()) longest = std::min(longest, kRetryPause);
@@ -159,6 +158,12 @@ Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
     sockets.reserve(handshakes.size());
     for (ClientHandshake& handshake : handshakes) sockets.push_back(handshake.take_socket());
     return sockets;
+}
+
+Status knock(const sys::Address& address, Deadline deadline) {
+    const auto connected = sys::connect_to(address, deadline);
+    if (connected.status().code() != StatusCode::kUnavailable) return Status::ok();
+    return Status::peer_lost(kNoRank, connected.status().message());
 }
 
 }  // namespace pccl::transport

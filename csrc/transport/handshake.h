@@ -45,4 +45,7 @@ struct DialArgs {
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
     const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 
+/// What Transport::knock() does.
+[[nodiscard]] PCCL_API Status knock(const sys::Address& address, Deadline deadline);
+
 }  // namespace pccl::transport

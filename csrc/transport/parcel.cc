@@ -13,7 +13,7 @@ Status send_parcel(int socket, std::byte tag, std::span<const int> descriptors, 
         if (sent) return Status::ok();
         if (deadline.passed()) return Status::timeout("timed out handing descriptors to the peer");
         const sys::Interest writable{.fd = socket, .output = true};
-        sys::wait_for_any({&writable, 1}, deadline.remaining());
+        sys::wait_for_any({&writable, 1}, deadline.slice());
     }
 }
 
@@ -25,7 +25,7 @@ Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline
         if (deadline.passed())
             return Status::timeout("timed out waiting for the peer's descriptors");
         const sys::Interest readable{.fd = socket, .input = true};
-        sys::wait_for_any({&readable, 1}, deadline.remaining());
+        sys::wait_for_any({&readable, 1}, deadline.slice());
     }
 }
 

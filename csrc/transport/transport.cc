@@ -23,6 +23,8 @@ Result<std::string> Transport::inquire(const std::string&, const LinkRequest&, c
     return Status::unsupported(concat("transport ", to_string(kind()), " takes no inquiries"));
 }
 
+Status Transport::knock(const std::string&, Deadline) { return Status::ok(); }
+
 Result<std::unique_ptr<Region>> Transport::share(const RegionRequest&, const Secret&, Deadline) {
     return Status::unsupported(concat("transport ", to_string(kind()), " shares no memory"));
 }

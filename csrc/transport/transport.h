@@ -94,6 +94,9 @@ class Transport {
     /// Tells the process at `address` why this rank has left the group (Acceptor::noticed).
     virtual Status tell(const std::string& address, const LinkRequest& request,
                         const Secret& secret, const Status& reason, Deadline deadline);
+    /// Whether anybody listens at `address`, which proves nothing but that: kPeerLost where nobody
+    /// does, ok where it cannot be known.
+    virtual Status knock(const std::string& address, Deadline deadline);
     /// Readable when accept() has something to do; -1 where nothing needs accepting.
     [[nodiscard]] virtual int accept_fd() const = 0;
     /// Advances incoming connections without blocking: handshakes that are complete become

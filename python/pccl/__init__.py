@@ -31,7 +31,8 @@ if typing.TYPE_CHECKING:
     from pccl._torch import Options
     from pccl.explanation import explain
     from pccl.flight import flight_record
-    from pccl.torch_backend import PeerHealth, health, monitored_barrier, shrink
+    from pccl.peer_health import PeerHealth
+    from pccl.torch_backend import health, monitored_barrier, shrink
 
 __all__ = [
     "AbortedError",
@@ -68,7 +69,7 @@ _LAZY = {
     "set_log_level": "pccl._core",
     "Options": "pccl._torch",
     "flight_record": "pccl.flight",
-    "PeerHealth": "pccl.torch_backend",
+    "PeerHealth": "pccl.peer_health",
     "health": "pccl.torch_backend",
     "monitored_barrier": "pccl.torch_backend",
     "shrink": "pccl.torch_backend",

@@ -11,6 +11,8 @@ from typing import Literal, Protocol, TypeAlias, TypedDict, overload
 
 from typing_extensions import Buffer
 
+from pccl.peer_health import PeerHealth
+
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 _Blocks: TypeAlias = Buffer | Sequence[Buffer]
 _Collective: TypeAlias = Literal[
@@ -374,6 +376,25 @@ class Communicator:
         """Return when all ranks have called it; rank 0 names one that is missing, or all."""
     def abort(self, reason: str = "abort was called") -> None:
         """Make every operation in flight and every later one raise AbortedError."""
+    def health(self, timeout: float = 1.0) -> list[PeerHealth]:
+        """Ask every rank how it fares, each for at most ``timeout`` seconds; as ``pccl.health``."""
+    def shrink(self, ranks_to_exclude: Sequence[int] | None = None) -> Communicator:
+        """Go on with the ranks that are left, in the same order; as ``pccl.shrink``.
+
+        Operations in flight are aborted. Every rank that stays must call it, within a minute.
+
+        Parameters
+        ----------
+        ranks_to_exclude
+            None for those that are gone or do not answer. All ranks must find the same.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Nobody is to be left out.
+        CollectiveTimeoutError
+            A rank that should stay did not call it with the same ranks.
+        """
     def shutdown(self) -> None:
         """Close the group; operations in flight raise AbortedError. May be called again."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import typing
 
 import torch.distributed as dist
 
 from pccl import _register
+from pccl.peer_health import PeerHealth
 
 if typing.TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
     from pccl._torch import ProcessGroupPCCL
 
-__all__ = ["PeerHealth", "health", "monitored_barrier", "shrink"]
+__all__ = ["health", "monitored_barrier", "shrink"]
 
 
 def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
@@ -66,35 +66,6 @@ def monitored_barrier(
     backend.monitored_barrier(timeout, wait_all_ranks)
 
 
-@dataclasses.dataclass(frozen=True)
-class PeerHealth:
-    """How one rank of a group fares, from itself.
-
-    Attributes
-    ----------
-    rank
-        As numbered in the group.
-    state
-        ``"here"`` when it answered, ``"silent"`` when it did not (it is stopped, or cut off),
-        ``"gone"`` when its process has ended or has left the group.
-    detail
-        Why the group cannot be used there any more, or why it did not answer; else empty.
-    sequence
-        Collectives that it has called in this group.
-    operation
-        The collective that it is in, or empty.
-    waits_for
-        The ranks that this waits for.
-    """
-
-    rank: int
-    state: str
-    detail: str
-    sequence: int
-    operation: str
-    waits_for: tuple[int, ...]
-
-
 def health(
     group: ProcessGroup | None = None,
     timeout: datetime.timedelta = datetime.timedelta(seconds=1),
@@ -120,8 +91,8 @@ def health(
     """
     answers = require_backend(group, "health").health(timeout)
     return [
-        PeerHealth(rank, state, detail, sequence, operation, tuple(awaited))
-        for rank, (state, detail, sequence, operation, awaited) in enumerate(answers)
+        PeerHealth(rank, state, detail, last, sequence, operation, tuple(awaited))
+        for rank, (state, detail, last, sequence, operation, awaited) in enumerate(answers)
     ]
 
 

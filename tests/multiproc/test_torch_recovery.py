@@ -15,7 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from support.launch import not_on_gloo, run_ranks
+from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
 ROOT = Path(__file__).parents[2]
@@ -60,6 +60,7 @@ def health_says_who_is_where(rank: int, world_size: int) -> None:
         assert time.monotonic() < deadline
     for peer in pccl.health():
         assert peer.state == "here"
+        assert peer.last_sign_s == 0.0
         assert peer.sequence == (1 if peer.rank == last else 2)
         assert peer.waits_for == (() if peer.rank == last else (last,))
     meet("asked", list(range(world_size)))
@@ -206,3 +207,84 @@ def test_training_goes_on_with_three_of_four_ranks(tmp_path: Path) -> None:
     found = json.loads(out.read_text())
     assert found["ranks"] == 3
     assert found["losses"][-1] < found["losses"][10] < found["losses"][0]
+
+
+def a_communicator_has_the_same_verbs(rank: int, world_size: int, transports: str) -> None:
+    """Without a process group of torch."""
+    import numpy as np
+
+    import pccl
+
+    store = new_store()
+    comm = pccl.Communicator(
+        rank=rank, world_size=world_size, rendezvous=store, timeout=20.0, transports=transports
+    )
+    comm.all_reduce(np.ones(5))
+    assert [peer.state for peer in comm.health()] == ["here"] * world_size
+    with pytest.raises(pccl.InvalidArgumentError, match="name those to leave out"):
+        comm.shrink()
+    comm.barrier()
+    if rank == 1:
+        comm.shutdown()
+        store.set("left", "")
+        return
+    store.wait(["left"])
+    gone = comm.health()[1]
+    assert gone.state == "gone"
+    assert gone.last_sign_s is not None
+    assert 0 < gone.last_sign_s < 60
+    smaller = comm.shrink()
+    assert (smaller.rank, smaller.world_size) == (0 if rank == 0 else rank - 1, world_size - 1)
+    x = np.ones(5)
+    smaller.all_reduce(x)
+    assert (x == world_size - 1).all()
+    names = {group["name"] for group in pccl.flight_record()["groups"]}
+    assert {"world", "world:shrunk"} <= names
+    with pytest.raises(pccl.AbortedError):
+        comm.barrier()
+    smaller.barrier()
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_a_communicator_has_the_same_verbs(transports: str) -> None:
+    run_ranks(a_communicator_has_the_same_verbs, 3, backend=None, arguments=(transports,))
+
+
+def abort_ends_dialling(rank: int, world_size: int) -> None:
+    """A peer that is stopped takes no handshake; abort does not wait for that."""
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.set("pid", str(os.getpid()))
+        meet("made", [0, 1])
+        os.kill(os.getpid(), signal.SIGSTOP)  # rank 0 lets it go on
+        meet("over", [0, 1])
+        return
+    peer = int(store.get("pid"))
+    meet("made", [0, 1])
+    while Path(f"/proc/{peer}/stat").read_text().split()[2] != "T":
+        time.sleep(0.01)
+    errors: list[BaseException] = []
+
+    def send() -> None:
+        try:
+            dist.send(torch.ones(3), 1)
+        except RuntimeError as error:
+            errors.append(error)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    time.sleep(0.3)
+    begun = time.monotonic()
+    dist.group.WORLD._get_backend(torch.device("cpu")).abort()
+    sender.join()
+    took = time.monotonic() - begun
+    os.kill(peer, signal.SIGCONT)
+    assert took < 5, "abort waited for the peer"
+    assert "abort" in str(errors[0])
+    meet("over", [0, 1])
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_abort_ends_dialling(transports: str) -> None:
+    environment = {"PCCL_TRANSPORTS": transports}
+    run_ranks(abort_ends_dialling, 2, timeout_s=20, environment=environment)

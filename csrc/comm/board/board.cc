@@ -138,12 +138,20 @@ Status Board::farewell_of(Rank rank) const {
                                {.self = self_, .leaver = rank, .ranks = ranks_});
 }
 
+Status Board::look(Rank rank) const {
+    if (segment(rank).progress.state.load() == State::kGone) return farewell_of(rank);
+    return region_->look(rank);
+}
+
+Status Board::failure() const {
+    const std::uint32_t failed = front().failed.load(std::memory_order_acquire);
+    if (failed == 0 || failed > static_cast<std::uint32_t>(ranks_)) return Status::ok();
+    return farewell_of(static_cast<Rank>(failed) - 1);
+}
+
 Status Board::look_at_all() const {
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-        if (rank == self_) continue;
-        if (segment(rank).progress.state.load() == State::kGone) return farewell_of(rank);
-        PCCL_TRY(region_->look(rank));
-    }
+    for (Rank rank = 0; rank < ranks_; ++rank)
+        if (rank != self_) PCCL_TRY(look(rank));
     return Status::ok();
 }
 
@@ -162,9 +170,7 @@ Result<bool> Board::blocked_by(Rank rank) {
     }
     if (segment(rank).progress.state.load(std::memory_order_acquire) == State::kGone)
         return farewell_of(rank);
-    const std::uint32_t failed = front().failed.load(std::memory_order_acquire);
-    if (failed != 0 && failed <= static_cast<std::uint32_t>(ranks_))
-        return farewell_of(static_cast<Rank>(failed) - 1);
+    PCCL_TRY(failure());
     if (++idle_ < kFreeLooks) return false;
     const TimePoint now = system_clock().now();
     if (now - looked_ < kBetweenLooks) return false;

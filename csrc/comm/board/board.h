@@ -75,7 +75,10 @@ class Board {
     /// Meets the others, without blocking: false until all are there. kPeerLost names who left.
     Result<bool> open();
     /// Why a rank of the group is gone; a system call for each.
+    [[nodiscard]] Status look(Rank rank) const;
     [[nodiscard]] Status look_at_all() const;
+    /// What made the first rank leave that left because of a failure.
+    [[nodiscard]] Status failure() const;
     /// Tells the others that this rank has left, and why: those who wait for it end with that, and
     /// after a failure (any reason but kAborted) so do all who wait for anybody.
     void leave(const Status& reason);

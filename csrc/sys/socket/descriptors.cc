@@ -84,7 +84,10 @@ Result<std::optional<Parcel>> receive_descriptors(int socket) {
     if (received < 0) return lost(Status::from_errno(errno, "cannot receive").message());
     parcel.descriptors = take_descriptors(message);
     if (received == 0) return lost("the peer closed its socket");
-    if ((message.msg_flags & MSG_CTRUNC) != 0) return lost("the peer sent too many");
+    const bool is_cut_short = (message.msg_flags & MSG_CTRUNC) != 0;
+    if (is_cut_short && parcel.descriptors.size() < kMostDescriptors)
+        return Status::from_errno(EMFILE, "cannot take descriptors from a peer");
+    if (is_cut_short) return lost("the peer sent too many");
     return std::optional(std::move(parcel));
 }
 

@@ -80,8 +80,7 @@ Result<Address> address_from(Query query, std::string_view what) {
 }
 
 Status wait_for(const Interest& interest, Deadline deadline, std::string_view what) {
-    const Duration remaining = deadline.remaining();
-    if (wait_for_any({&interest, 1}, remaining) || !deadline.passed()) return Status::ok();
+    if (wait_for_any({&interest, 1}, deadline.slice()) || !deadline.passed()) return Status::ok();
     return Status::timeout(concat("the deadline passed while ", what));
 }
 

@@ -170,6 +170,11 @@ Status ShmTransport::tell(const std::string& address, const LinkRequest& request
         .status();
 }
 
+Status ShmTransport::knock(const std::string& address, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+    return transport::knock(peer.socket, deadline);
+}
+
 void ShmTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
         const auto use = static_cast<Use>(introduction.purpose[0]);

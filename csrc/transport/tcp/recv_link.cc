@@ -10,6 +10,7 @@ namespace pccl::transport::tcp {
 namespace {
 
 constexpr std::size_t kMemory = 256 * kKiB;
+constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -85,7 +86,7 @@ Result<Bytes> TcpRecvLink::peek(ChannelId channel) {
     if (status_.is_set()) return status_.get();
     auto here = readers_[static_cast<std::size_t>(channel)].peek();
     if (here.is_ok() && !here->empty()) return here;
-    PCCL_TRY(here.is_ok() ? watch_.look_idle() : fail(here.status()));
+    PCCL_TRY(here.is_ok() ? settled(watch_.look_idle()) : fail(here.status()));
     return Bytes();
 }
 
@@ -97,8 +98,18 @@ Result<std::size_t> TcpRecvLink::receive(ChannelId channel, MutableBytes into) {
     if (status_.is_set()) return status_.get();
     auto received = readers_[static_cast<std::size_t>(channel)].receive(into);
     if (received.is_ok() && (*received > 0 || into.empty())) return received;
-    PCCL_TRY(received.is_ok() ? watch_.look_idle() : fail(received.status()));
+    PCCL_TRY(received.is_ok() ? settled(watch_.look_idle()) : fail(received.status()));
     return std::size_t{0};
+}
+
+Status TcpRecvLink::settled(const Status& gone) {
+    const auto is_drained = [](const StripedReader& reader) {
+        return sys::peer_has_closed(reader.stripes().current());
+    };
+    if (gone.is_ok() || std::ranges::all_of(readers_, is_drained)) return gone;
+    const TimePoint now = system_clock().now();
+    if (gone_ == TimePoint{}) gone_ = now;
+    return now - gone_ < kOnTheWay ? Status::ok() : gone;
 }
 
 Status TcpRecvLink::fail(const Status& fault) {

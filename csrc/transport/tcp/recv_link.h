@@ -52,10 +52,12 @@ class TcpRecvLink final : public RecvLink {
     Result<Bytes> peek(ChannelId channel) override;
     void consume(ChannelId channel, std::size_t count) override;
     Result<std::size_t> receive(ChannelId channel, MutableBytes into) override;
-    Status look() override { return watch_.look(); }
+    Status look() override { return settled(watch_.look()); }
     void abort(const Status& reason) override;
 
    private:
+    /// `gone`, once what the peer sent before cannot be on its way any more, on other sockets.
+    Status settled(const Status& gone);
     /// Why the peer is gone, once that is known.
     Status fail(const Status& fault);
 
@@ -63,6 +65,7 @@ class TcpRecvLink final : public RecvLink {
     const std::string peer_name_;
     std::vector<StripedReader> readers_;
     PeerWatch watch_;
+    TimePoint gone_{};
     StickyStatus status_;
 };
 

@@ -100,6 +100,11 @@ Status TcpTransport::tell(const std::string& address, const LinkRequest& request
     return connect_authenticated(args, {&introduction, 1}, deadline).status();
 }
 
+Status TcpTransport::knock(const std::string& address, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, {}));
+    return transport::knock(args.address, deadline);
+}
+
 Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request) const {
     SocketPurpose purpose{.data_sockets = static_cast<std::uint32_t>(options_.data_sockets),
                           .block_bytes = static_cast<std::uint32_t>(options_.block_bytes)};

@@ -46,6 +46,7 @@ class PCCL_API TcpTransport final : public Transport {
                                 const Secret& secret, Deadline deadline) override;
     Status tell(const std::string& address, const LinkRequest& request, const Secret& secret,
                 const Status& reason, Deadline deadline) override;
+    Status knock(const std::string& address, Deadline deadline) override;
     [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
     void accept(Acceptor& acceptor) override;
 

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
+
+#include "csrc/comm/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
@@ -43,6 +46,16 @@ TEST(InquestTest, BlamesTheRankThatHasNotCome) {
     EXPECT_THAT(status.message(), HasSubstr("has not called it"));
 }
 
+TEST(InquestTest, LooksBehindARankThatIsHeldUpInAnEarlierOne) {
+    Situation held_up = waiting_for({3});
+    held_up.sequence = kSequence - 1;
+    const Status stopped = verdict({{1, held_up}, {3, Status::timeout("no answer", 3)}});
+    EXPECT_EQ(stopped.peer(), 3);
+    const Status slow = verdict({{1, held_up}, {3, waiting_for({})}});
+    EXPECT_EQ(slow.peer(), 1);
+    EXPECT_THAT(slow.message(), HasSubstr("rank 1 has not called it"));
+}
+
 TEST(InquestTest, BlamesTheRankThatIsGone) {
     const Status status =
         verdict({{1, waiting_for({2})}, {2, Status::peer_lost(2, "rank 2: refused")}});
@@ -67,11 +80,75 @@ TEST(InquestTest, RanksThatCannotBeAreNotAsked) {
     EXPECT_EQ(verdict({{1, waiting_for({99, -7, 5})}}).peer(), 1);
 }
 
+abi::CollectiveHeader call(std::uint8_t kind, std::uint64_t count, std::uint32_t root) {
+    abi::CollectiveHeader header{};
+    header.magic = abi::kCollectiveMagic;
+    header.kind = kind;
+    header.root = static_cast<std::uint16_t>(root);
+    header.sequence = kSequence;
+    header.count = count;
+    return header;
+}
+
+constexpr auto kBroadcast = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
+constexpr auto kAllToAll = static_cast<std::uint8_t>(schedule::CollectiveKind::kAllToAll);
+
+TEST(InquestTest, SeesThatRootsDifferThoughNobodySends) {
+    const Stall stall{.self = 0,
+                      .ranks = 2,
+                      .sequence = kSequence,
+                      .header = call(kBroadcast, 8, 1),
+                      .awaited = {{1, true}}};
+    const Situation other{.sequence = kSequence + 1, .recent = {call(kBroadcast, 8, 0)}};
+    const Status status = find_culprit(stall, [&](Rank) { return other; });
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_EQ(status.peer(), 1);
+    EXPECT_THAT(status.message(), HasSubstr("root 1"));
+    EXPECT_THAT(status.message(), HasSubstr("root 0"));
+}
+
+TEST(InquestTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
+    const Stall stall{.self = 0, .sequence = kSequence, .header = call(kAllToAll, 8, 0)};
+    EXPECT_TRUE(why_different(stall, 1, {.recent = {call(kAllToAll, 9, 0)}}).is_ok());
+    EXPECT_FALSE(why_different(stall, 1, {.recent = {call(kBroadcast, 8, 0)}}).is_ok());
+    EXPECT_TRUE(why_different(stall, 1, {.recent = {}}).is_ok());
+}
+
+TEST(InquestTest, SeesGroupsInDifferentOrders) {
+    Situation other{.sequence = kSequence - 1,
+                    .elsewhere = {.name = "B", .operation = "barrier #3", .awaits_asker = true}};
+    const Status status = verdict({{1, other}});
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_EQ(status.peer(), 1);
+    EXPECT_THAT(status.message(), HasSubstr("barrier #3 of group B"));
+    other.elsewhere.awaits_asker = false;
+    EXPECT_EQ(verdict({{1, other}}).code(), StatusCode::kTimeout);
+    EXPECT_THAT(verdict({{1, other}}).message(), HasSubstr("waits in barrier #3 of group B"));
+}
+
+TEST(FingerprintTest, RemembersWhatNobodyCompared) {
+    abi::CollectiveHeader ours = call(kBroadcast, 8, 0);
+    abi::CollectiveHeader theirs = ours;
+    ours.history = history_after(call(kBroadcast, 8, 0));
+    theirs.history = history_after(call(kBroadcast, 8, 1));
+    const Status status = compare(ours, theirs, {.self = 0, .peer = 1});
+    EXPECT_EQ(status.code(), StatusCode::kMismatch);
+    EXPECT_THAT(status.message(), HasSubstr("a collective before"));
+    EXPECT_EQ(history_after(call(kAllToAll, 8, 0)), history_after(call(kAllToAll, 9, 0)));
+}
+
 TEST(SituationTest, ComesBack) {
     const Situation situation{.broken = Status::timeout("late", 4),
                               .sequence = 1ULL << 40,
                               .operation = "broadcast #9",
-                              .awaited = {3, 1}};
+                              .awaited = {3, 1},
+                              .recent = {call(kBroadcast, 8, 1), call(kAllToAll, 0, 0)},
+                              .elsewhere = {.group = {1, 2},
+                                            .name = "B",
+                                            .rank = 2,
+                                            .operation = "all_reduce #1",
+                                            .awaited = {0}},
+                              .has_one_thread = false};
     const auto again = Situation::parse(situation.serialise());
     ASSERT_TRUE(again.is_ok()) << again.status().to_string();
     EXPECT_EQ(again->broken.to_string(), situation.broken.to_string());
@@ -79,6 +156,13 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->sequence, situation.sequence);
     EXPECT_EQ(again->operation, situation.operation);
     EXPECT_EQ(again->awaited, situation.awaited);
+    ASSERT_EQ(again->recent.size(), 2U);
+    EXPECT_EQ(describe(again->recent[0]), describe(situation.recent[0]));
+    EXPECT_EQ(again->elsewhere.group, situation.elsewhere.group);
+    EXPECT_EQ(again->elsewhere.rank, 2);
+    EXPECT_EQ(again->elsewhere.operation, "all_reduce #1");
+    EXPECT_EQ(again->elsewhere.awaited, std::vector<Rank>{0});
+    EXPECT_FALSE(again->has_one_thread);
 }
 
 TEST(SituationTest, RefusesWhatIsCutShort) {

@@ -1,0 +1,198 @@
+"""Ranks that call different things are told so, all of them, by name, and none dies of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from support.launch import new_store, not_on_gloo, run_ranks
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    import pccl
+
+pytestmark = [pytest.mark.multiproc, not_on_gloo("hangs, dies or passes here")]
+TIMEOUT = timedelta(seconds=20)
+
+Call = Callable[[dist.ProcessGroup, bool], Any]
+
+
+def operation(group: dist.ProcessGroup, odd: bool) -> None:
+    x = torch.ones(8)
+    dist.broadcast(x, 0, group=group) if odd else dist.all_reduce(x, group=group)
+
+
+def element_type(group: dist.ProcessGroup, odd: bool) -> None:
+    dist.all_reduce(torch.ones(8, dtype=torch.float64 if odd else torch.float32), group=group)
+
+
+def count(group: dist.ProcessGroup, odd: bool) -> None:
+    dist.all_reduce(torch.ones(9 if odd else 8), group=group)
+
+
+def large_count(group: dist.ProcessGroup, odd: bool) -> None:
+    dist.all_reduce(torch.ones((1 << 20) + odd), group=group)
+
+
+def root(group: dist.ProcessGroup, odd: bool) -> None:
+    dist.broadcast(torch.ones(8), 1 if odd else 0, group=group)
+
+
+def reduction(group: dist.ProcessGroup, odd: bool) -> None:
+    dist.all_reduce(torch.ones(8), dist.ReduceOp.MAX if odd else dist.ReduceOp.SUM, group=group)
+
+
+def split_sizes(group: dist.ProcessGroup, odd: bool) -> None:
+    """Everybody sends 4 elements to each rank; the odd one expects 5 of one of them."""
+    n = dist.get_world_size()
+    shares = [4] * n
+    if odd:
+        shares[0 if dist.get_rank() > 0 else 1] = 5
+    out = torch.empty(sum(shares))
+    dist.all_to_all_single(out, torch.ones(4 * n), shares, [4] * n, group=group)
+
+
+def gathered_counts(group: dist.ProcessGroup, odd: bool) -> None:
+    n = dist.get_world_size()
+    x = torch.ones(9 if odd else 8)
+    dist.all_gather([torch.empty_like(x) for _ in range(n)], x, group=group)
+
+
+def missing_call(group: dist.ProcessGroup, odd: bool) -> None:
+    if not odd:
+        dist.all_reduce(torch.ones(3), group=group)
+    dist.all_reduce(torch.ones(5), group=group)
+
+
+def order_of_groups(group: dist.ProcessGroup, odd: bool) -> None:
+    """Each waits in another group for the other."""
+    other = dist.new_group(timeout=TIMEOUT)
+    for one in [other, group] if odd else [group, other]:
+        dist.all_reduce(torch.ones(3), group=one)
+
+
+MISMATCHES: list[Call] = [
+    operation,
+    element_type,
+    count,
+    large_count,
+    root,
+    reduction,
+    split_sizes,
+    gathered_counts,
+    missing_call,
+    order_of_groups,
+]
+LONGEST_S = 5.0  # of the timeout, which plays no part in this
+
+
+def provoke(mismatch: Call, odd: bool) -> Exception | None:
+    group = dist.new_group(timeout=TIMEOUT)
+    found = None
+    begun = time.monotonic()
+    try:
+        mismatch(group, odd)
+        dist.barrier(group=group)  # who only gives may hear of it in its next collective
+    except Exception as error:
+        found = error
+    assert time.monotonic() - begun < LONGEST_S, (mismatch.__name__, found)
+    dist.barrier()  # nobody leaves before all have seen it
+    dist.destroy_process_group(group)
+    return found
+
+
+def all_are_told(rank: int, world_size: int) -> None:
+    import pccl
+
+    for mismatch in MISMATCHES:
+        for odd in {0, world_size - 1}:
+            error = provoke(mismatch, rank == odd)
+            where = f"{mismatch.__name__}, odd rank {odd}"
+            assert isinstance(error, pccl.MismatchError), (where, error)
+            assert isinstance(error, dist.DistBackendError), where
+            assert error.rank is not None, (where, error)
+            assert f"rank {error.rank}" in str(error), (where, error)
+            assert odd in (rank, error.rank) or f"rank {odd}" in str(error), (where, error)
+    x = torch.ones(3)
+    dist.all_reduce(x)
+    assert x.tolist() == [world_size] * 3
+
+
+@pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_all_ranks_are_told_of_a_mismatch(setting: str, world_size: int) -> None:
+    run_ranks(in_setting, world_size, backend=None, arguments=(all_are_told, setting))
+
+
+def in_setting(
+    rank: int, world_size: int, function: Callable[[int, int], None], setting: str
+) -> None:
+    if setting == "tcp" or (setting == "mixed" and rank == world_size - 1):
+        os.environ["PCCL_TRANSPORTS"] = "tcp"
+    dist.init_process_group("pccl", store=new_store(), rank=rank, world_size=world_size)
+    function(rank, world_size)
+    dist.destroy_process_group()
+
+
+def call_and_meet(
+    comm: pccl.Communicator, call: Callable[[pccl.Communicator, bool], object], odd: bool
+) -> None:
+    """Who only gives may hear of it in its next collective."""
+    call(comm, odd)
+    comm.barrier()
+
+
+def over_numpy(rank: int, world_size: int, setting: str) -> None:
+    """The same, through a Communicator; of each kind in a group of its own."""
+    import numpy as np
+
+    import pccl
+
+    is_tcp = setting == "tcp" or (setting == "mixed" and rank == world_size - 1)
+    store = new_store()
+
+    def float32(count: int = 8) -> np.ndarray:
+        return np.ones(count, dtype=np.float32)
+
+    def blocks(odd: bool) -> list[np.ndarray]:
+        """Of all_to_all: 4 elements for each rank, but for one who expects 5 of another."""
+        return [float32(5 if odd and peer == (rank == 0) else 4) for peer in range(world_size)]
+
+    calls: dict[str, Callable[[pccl.Communicator, bool], object]] = {
+        "operation": lambda c, odd: c.broadcast(float32()) if odd else c.all_reduce(float32()),
+        "type": lambda c, odd: c.all_reduce(np.ones(8, np.float64 if odd else np.float32)),
+        "count": lambda c, odd: c.all_reduce(float32(9 if odd else 8)),
+        "root": lambda c, odd: c.broadcast(float32(), root=int(odd)),
+        "reduction": lambda c, odd: c.all_reduce(float32(), op="max" if odd else "sum"),
+        "split sizes": lambda c, odd: c.all_to_all(blocks(odd), blocks(False)),
+        "missing call": lambda c, odd: [c.all_reduce(float32(n)) for n in ([5] if odd else [3, 5])],
+    }
+    for kind, call in calls.items():
+        for odd in {0, world_size - 1}:
+            comm = pccl.Communicator(
+                rank=rank,
+                world_size=world_size,
+                rendezvous=dist.PrefixStore(f"{kind}/{odd}", store),
+                timeout=TIMEOUT.total_seconds(),
+                transports="tcp" if is_tcp else "",
+            )
+            with pytest.raises(pccl.MismatchError) as caught:
+                call_and_meet(comm, call, rank == odd)
+            assert f"rank {caught.value.rank}" in str(caught.value), (kind, odd)
+            store.set(f"seen/{kind}/{odd}/{rank}", "")
+            store.wait([f"seen/{kind}/{odd}/{other}" for other in range(world_size)])
+            comm.shutdown()
+
+
+@pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_all_ranks_are_told_over_numpy(setting: str, world_size: int) -> None:
+    run_ranks(over_numpy, world_size, backend=None, arguments=(setting,))
