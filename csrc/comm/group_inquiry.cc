@@ -216,7 +216,7 @@ Status Group::reconsidered(const Status& cause) {
     if (witness < 0 || witness >= size_ || witness == rank_ || !connections_.knows_peers())
         return cause;
     const auto answer = connections_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
-    const Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
+    Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
     if (!why.is_ok()) return why;
     // A rank tells the others before it forgets the group.
     return heard_.is_set() ? heard_.get() : cause;

@@ -122,7 +122,7 @@ std::pair<transport::Transport*, std::string> Runtime::way_to(
 Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) const {
     const auto [transport, address] = way_to(peer, allowed);
     if (transport == nullptr) return Status::ok();
-    const Status answer = transport->knock(address, Deadline::after(kKnock));
+    Status answer = transport->knock(address, Deadline::after(kKnock));
     if (answer.is_ok()) return answer;
     return Status::peer_lost(peer.rank,
                              concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,
