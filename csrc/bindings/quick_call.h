@@ -60,7 +60,7 @@ template <auto Method, typename... Arguments>
 class QuickCall {
    public:
     static void replace(pybind11::handle type, const char* name) {
-        general_ = pybind11::object(type.attr(name)).release().ptr();
+        general = pybind11::object(type.attr(name)).release().ptr();
         static PyMethodDef definition{
             .ml_name = name,
             .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)),
@@ -110,10 +110,10 @@ class QuickCall {
             keywords == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(keywords));
         std::vector<PyObject*> all{self};
         all.insert(all.end(), arguments, arguments + positional + named);
-        return PyObject_Vectorcall(general_, all.data(), positional + 1, keywords);
+        return PyObject_Vectorcall(general, all.data(), positional + 1, keywords);
     }
 
-    static inline PyObject* general_ = nullptr;  // for good, as the class
+    static inline PyObject* general = nullptr;  // for good, as the class
 };
 
 /// In place of the method `name` that pybind11 made of `Method`, which takes `Arguments` and

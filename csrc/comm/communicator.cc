@@ -233,6 +233,7 @@ Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
 
 std::vector<PeerHealth> Communicator::survey(std::chrono::milliseconds patience) const {
     std::vector<PeerHealth> all;
+    all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
         all.push_back(group_->health_of(rank, Deadline::after(patience)));
     return all;

@@ -1,6 +1,5 @@
 #include "csrc/comm/roster.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 

@@ -122,7 +122,8 @@ Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& addre
     PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::create(ring_bytes(request.group_size)));
     const DoorbellHandles own = waiter_.handles();
     const std::array<int, 4> memory{rings->memfd().get(), own[0], own[1], own[2]};
-    PCCL_TRY(send_parcel(socket.get(), kMemory, memory, deadline));
+    const Status sent = send_parcel(socket.get(), kMemory, memory, deadline);
+    if (!sent.is_ok()) return blame(sent, request.destination);
     auto answer = receive_parcel(socket.get(), kWelcome, deadline);
     if (!answer.is_ok()) return blame(answer.status(), request.destination);
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(*answer));
