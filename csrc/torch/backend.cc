@@ -167,7 +167,7 @@ c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
 
 auto PcclBackend::issued(WorkPtr work) -> WorkPtr {
     const std::lock_guard lock(mutex_);
-    if (window_) window_->push_back(work);
+    if (window_) window_->works.push_back(work);
     return work;
 }
 
@@ -177,14 +177,15 @@ void PcclBackend::startCoalescing() {
 }
 
 auto PcclBackend::endCoalescing() -> WorkPtr {
-    std::vector<WorkPtr> works;
+    Window window;
     {
         const std::lock_guard lock(mutex_);
         TORCH_CHECK(window_.has_value(), "endCoalescing without startCoalescing");
-        works = std::move(*window_);
+        window = std::move(*window_);
         window_.reset();
     }
-    return c10::make_intrusive<BatchWork>(rank_, std::move(works));
+    if (!window.messages.empty()) window.works.push_back(exchange(window.messages));
+    return c10::make_intrusive<BatchWork>(rank_, std::move(window.works));
 }
 
 std::vector<comm::Prediction> PcclBackend::explain(const std::string& collective,

@@ -110,6 +110,8 @@ class PcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
+    /// Makes the group of GPUs now instead of with the first CUDA tensor.
+    void eagerConnectSingleDevice(at::Device device) override { gpu_.connect(device); }
     void setTimeout(std::chrono::milliseconds timeout) override;
     c10d::ErrorType getError() override;
     void abort() override;
@@ -126,6 +128,12 @@ class PcclBackend final : public c10d::Backend {
         bool async = true;
     };
 
+    /// What was issued since startCoalescing(); messages of CUDA tensors wait for its end.
+    struct Window {
+        std::vector<WorkPtr> works;
+        std::vector<GpuMessage> messages;
+    };
+
     struct Split;
     using OptionalTimeout = comm::Communicator::OptionalTimeout;
 
@@ -136,6 +144,8 @@ class PcclBackend final : public c10d::Backend {
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
     WorkPtr receive(Request request, Rank source_or_any, int tag);
+    WorkPtr issue_message(GpuMessage message);
+    WorkPtr exchange(std::span<const GpuMessage> messages);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
                   Staging staging);
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
@@ -157,7 +167,7 @@ class PcclBackend final : public c10d::Backend {
     std::atomic<std::uint64_t> sequence_{0};
 
     std::mutex mutex_;  // guards what follows
-    std::optional<std::vector<WorkPtr>> window_;
+    std::optional<Window> window_;
     std::unique_ptr<Split> last_split_;
 };
 

@@ -18,7 +18,7 @@ Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction&
       scalar_type_(sample.scalar_type()),
       device_(sample.device()),
       reduction_(reduction),
-      encoding_(encoding_for_reductions(scalar_type_, reduction.op)),
+      encoding_(encoding_for_reductions(scalar_type_, reduction.op, device_)),
       root_(root) {}
 
 void Call::read(const at::Tensor& tensor) {

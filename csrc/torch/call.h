@@ -29,6 +29,10 @@ class Call {
     void read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
     void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
 
+    /// Says that blocks may differ in length on some rank.
+    void mark_uneven() { is_uneven_ = true; }
+    [[nodiscard]] bool is_uneven() const { return is_uneven_; }
+
     /// Valid as long as this Call is neither moved nor changed.
     [[nodiscard]] comm::Collective collective() const;
     [[nodiscard]] Staging& staging() { return staging_; }
@@ -51,6 +55,7 @@ class Call {
     Reduction reduction_;
     Encoding encoding_;
     Rank root_;
+    bool is_uneven_ = false;
     Blocks inputs_;
     Blocks outputs_;
     Staging staging_;  // whose memory the blocks are

@@ -1,12 +1,15 @@
-// The GPU side of a backend: launches collectives of CUDA tensors in the order of streams.
+// The GPU side of a backend: launches collectives and messages of CUDA tensors in stream order.
 //
 // A synchronous collective is launched in the caller's current stream. An asynchronous one goes
 // into a stream of the backend, behind what the caller's stream has got so far; its work makes
-// other streams wait for it. The group of GPUs comes about with the first collective, on all ranks.
+// other streams wait for it. Messages are asynchronous, too; sends and receives have a stream each,
+// so that two ranks that both send first do not wait for each other. The group of GPUs comes about
+// with the first of all these, on all ranks.
 #pragma once
 
 #include <c10/core/Stream.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -19,6 +22,13 @@
 
 namespace pccl::backend {
 
+/// A message to or from `peer`.
+struct GpuMessage {
+    bool is_sent = false;
+    Rank peer = 0;
+    at::Tensor tensor;
+};
+
 class GpuLane {
    public:
     struct Options {
@@ -29,22 +39,33 @@ class GpuLane {
     };
     explicit GpuLane(Options options) : options_(std::move(options)) {}
 
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     /// All calls in one work. Throws what the launch of one says.
-    c10::intrusive_ptr<c10d::Work> launch(const GpuRequest& request, std::span<Call> calls);
+    WorkPtr launch(const GpuRequest& request, std::span<Call> calls);
+    /// All messages at once, in one work; of one device.
+    WorkPtr exchange(const GpuRequest& request, std::span<const GpuMessage> messages);
+    /// Makes the group now; all ranks do.
+    void connect(const at::Device& device);
+    /// Waits until the GPU has done what this lane and the current stream have got.
+    void synchronize();
     void abort();
     /// Waits for what was launched, and releases the group. Later launches make another.
     void close();
 
    private:
+    enum class Channel { kCollectives, kSends, kReceives };
+
+    /// Calls body(group, stream), with `stream` current, which is the work's.
+    template <typename Body>
+    WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
     std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
-    void run(comm::DeviceGroup& group, Call& call, const GpuRequest& request);
-    c10::Stream own_stream(const at::Device& device);
+    c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const Options options_;
     std::mutex mutex_;  // one launch at a time; guards what follows, but for reads of group_
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
     std::optional<at::Device> device_;
-    std::optional<c10::Stream> stream_;
+    std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
 };
 
 }  // namespace pccl::backend

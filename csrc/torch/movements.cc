@@ -161,6 +161,7 @@ auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
     Call call(CollectiveKind::kAllToAll, input);
     call.read_parts(input, parts_of(input, input_splits, size_));
     call.write_parts(output, parts_of(output, output_splits, size_));
+    if (!input_splits.empty() || !output_splits.empty()) call.mark_uneven();
     const Tensors inputs{input};
     return perform({OpType::ALLTOALL_BASE,
                     "pccl:all_to_all",
@@ -178,6 +179,7 @@ auto PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
     Call call(CollectiveKind::kAllToAll, inputs.front());
     for (const at::Tensor& input : inputs) call.read(input);
     for (const at::Tensor& output : outputs) call.write(output);
+    call.mark_uneven();
     return perform(
         {OpType::ALLTOALL, "pccl:all_to_all", inputs, outputs, options.timeout, is_async(options)},
         std::move(call));

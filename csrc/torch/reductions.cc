@@ -100,6 +100,7 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
 }
 
 auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
+    gpu_.synchronize();  // a barrier is also behind what GPUs have been given
     const Tensors none;
     const at::Tensor token = at::zeros({1}, at::kByte);
     Call call(CollectiveKind::kAllReduce, token, {ReduceOp::kMax, {}});

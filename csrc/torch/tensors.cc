@@ -57,8 +57,10 @@ Encoding encoding_for_moves(at::ScalarType type) {
     return {DataType::kBytes, c10::elementSize(type)};
 }
 
-Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op) {
+Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, const at::Device& device) {
     if (const auto known = data_type_of(type)) return {*known, 1};
+    if (device.is_cuda() && type == at::kFloat8_e4m3fn) return {DataType::kFloat8E4m3, 1};
+    if (device.is_cuda() && type == at::kFloat8_e5m2) return {DataType::kFloat8E5m2, 1};
     const bool is_linear = op == ReduceOp::kSum || op == ReduceOp::kAvg;
     if (type == at::kComplexHalf && is_linear) return {DataType::kFloat16, 2};
     C10_THROW_ERROR(NotImplementedError,
@@ -96,12 +98,6 @@ void check_tensor(const at::Tensor& tensor) {
                                 "PCCL has no way to move tensors of device ", tensor.device());
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided,
                                 "PCCL expects a dense tensor, got ", tensor.layout());
-}
-
-void check_cpu_tensor(const at::Tensor& tensor) {
-    check_tensor(tensor);
-    TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu(), "PCCL does not send tensors of device ",
-                                tensor.device(), " yet: send tensor.cpu()");
 }
 
 bool needs_staging(const at::Tensor& tensor) {

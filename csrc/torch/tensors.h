@@ -25,17 +25,16 @@ struct Reduction {
     std::optional<double> factor;
 };
 
-/// Every type can be moved: those that cannot be reduced (float8, quantised) go as bytes.
+/// Every type can be moved: those that cannot be reduced (quantised ones) go as bytes.
 [[nodiscard]] Encoding encoding_for_moves(at::ScalarType type);
-/// Throws NotImplementedError for types that cannot be reduced.
-[[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op);
+/// Throws NotImplementedError for types that cannot be reduced. float8 is reduced on GPUs alone.
+[[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op,
+                                               const at::Device& device);
 /// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
 [[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
 
 /// Throws unless `tensor` is a dense tensor of the CPU or a CUDA device.
 void check_tensor(const at::Tensor& tensor);
-/// Throws unless `tensor` is a dense CPU tensor: for what has no way over GPUs yet.
-void check_cpu_tensor(const at::Tensor& tensor);
 
 /// Whether the tensor's memory, read from front to back, is not its elements in order.
 [[nodiscard]] bool needs_staging(const at::Tensor& tensor);

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from tests.gpu.process_groups import GPUS, meet, part
 from tests.gpu.ranks import run_gpu_ranks
 
-GPUS = torch.cuda.device_count()
 pytestmark = pytest.mark.gpu
 if GPUS < 2:
     pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
-
-
-def meet(rank: int, world_size: int, store: Any, timeout: float = 60.0) -> None:
-    dist.init_process_group(
-        "pccl",
-        store=dist.PrefixStore("torch", store),
-        rank=rank,
-        world_size=world_size,
-        timeout=timedelta(seconds=timeout),
-    )
-
-
-def part(rank: int, numel: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return small whole numbers, whose sums are exact in every type."""
-    return ((torch.arange(numel, device="cuda") * 7 + rank * 13) % 11).to(dtype)
 
 
 def collectives(rank: int, world_size: int, store: Any) -> None:
@@ -68,8 +52,6 @@ def collectives(rank: int, world_size: int, store: Any) -> None:
     on_cpu = torch.full((5,), float(rank))
     dist.all_reduce(on_cpu)
     assert torch.equal(on_cpu, torch.full((5,), float(sum(ranks))))
-    with pytest.raises(NotImplementedError, match="does not send"):
-        dist.send(part(rank, 3), (rank + 1) % world_size)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -137,12 +119,7 @@ def test_graphs() -> None:
 
 
 def train(rank: int, world_size: int, store: Any, backend: str) -> list[float]:
-    if backend == "pccl":
-        meet(rank, world_size, store)
-    else:
-        dist.init_process_group(
-            backend, store=dist.PrefixStore(backend, store), rank=rank, world_size=world_size
-        )
+    meet(rank, world_size, store, backend=backend)
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)

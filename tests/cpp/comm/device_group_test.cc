@@ -7,7 +7,9 @@
 
 #include <array>
 #include <barrier>
+#include <bit>
 #include <chrono>
+#include <span>
 #include <thread>
 
 #include "tests/cpp/comm/ranks.h"
@@ -60,14 +62,18 @@ TEST(DeviceGroupTest, RanksMeetAndStateWhatTheyHold) {
     });
 }
 
+Block block_of(std::span<const float> values) {
+    return {std::bit_cast<std::byte*>(values.data()), values.size()};
+}
+
 TEST(DeviceGroupTest, OneRankCopies) {
     run(1, [](Member& member) {
         const std::array<float, 3> from{1, 2, 3};
         std::array<float, 3> to{};
-        const DeviceCollective gather{.kind = CollectiveKind::kAllGather,
-                                      .input = from.data(),
-                                      .output = to.data(),
-                                      .count = 3};
+        const Block input = block_of(from);
+        const Block output = block_of(to);
+        const Collective gather{
+            .kind = CollectiveKind::kAllGather, .inputs = {&input, 1}, .outputs = {&output, 1}};
         EXPECT_TRUE(member.group.launch(gather, nullptr).is_ok());
         EXPECT_EQ(to, from);
     });
@@ -76,28 +82,38 @@ TEST(DeviceGroupTest, OneRankCopies) {
 TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
     run(2, [](Member& member) {
         std::array<float, 2> x{};
-        const DeviceCollective right{.input = x.data(), .output = x.data(), .count = 2};
-        const auto code_of = [&](const DeviceCollective& collective) {
-            return member.group.launch(collective, nullptr).code();
+        Block block = block_of(x);
+        const Collective right{.inputs = {&block, 1}, .outputs = {&block, 1}};
+        const auto code_of = [&](const Collective& collective, const DeviceLaunch& wanted = {}) {
+            return member.group.launch(collective, nullptr, wanted).code();
         };
-        DeviceCollective wrong = right;
+        Collective wrong = right;
         wrong.op = ReduceOp::kBand;
         EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported);
         wrong = right;
-        wrong.output = nullptr;
-        EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        wrong = right;
+        wrong.kind = CollectiveKind::kBroadcast;
         wrong.root = 2;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
         wrong = right;
-        wrong.kind = CollectiveKind::kGather;
-        EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported);
-        wrong = right;
-        wrong.plan = kernels::Plan{.blocks = 1000};
+        wrong.kind = CollectiveKind::kAllToAll;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        wrong = right;
-        wrong.count = 0;
-        EXPECT_EQ(code_of(wrong), StatusCode::kOk);
+        EXPECT_EQ(code_of(right, {.plan = kernels::Plan{.blocks = 1000}}),
+                  StatusCode::kInvalidArgument);
+        block.data = nullptr;
+        EXPECT_EQ(code_of(right), StatusCode::kInvalidArgument);
+        block.count = 0;
+        EXPECT_EQ(code_of(right), StatusCode::kOk);
+    });
+}
+
+TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
+    run(2, [](Member& member) {
+        std::array<float, 2> x{};
+        const DeviceMessage wrong{.peer = 2, .data = block_of(x).data, .bytes = 8};
+        EXPECT_EQ(member.group.exchange({.sends = {&wrong, 1}}, nullptr).code(),
+                  StatusCode::kInvalidArgument);
+        const DeviceMessage empty{.peer = 1, .data = nullptr, .bytes = 0};
+        EXPECT_TRUE(member.group.exchange({.receives = {&empty, 1}}, nullptr).is_ok());
     });
 }
 
@@ -105,8 +121,12 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
     run(2, [](Member& member) {
         std::array<float, 2> x{};
         member.group.abort();
-        const DeviceCollective call{.input = x.data(), .output = x.data(), .count = 2};
+        const Block block = block_of(x);
+        const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
         EXPECT_EQ(member.group.launch(call, nullptr).code(), StatusCode::kAborted);
+        const DeviceMessage message{.peer = 1, .data = block.data, .bytes = 8};
+        EXPECT_EQ(member.group.exchange({.sends = {&message, 1}}, nullptr).code(),
+                  StatusCode::kAborted);
     });
 }
 
