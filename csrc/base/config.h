@@ -30,6 +30,7 @@ struct Config {
     std::string cache_folder;  // XDG_CACHE_HOME, or HOME's .cache; empty without both
     std::string algorithm;     // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
                                // selector's choice
+    bool gpu_peer_access = true;  // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory
     // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: what is known of the machine, before detection
     std::string topo_dump_file;   // PCCL_TOPO_DUMP_FILE: where a detected machine is written

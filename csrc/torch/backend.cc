@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/store_adaptor.h"
 
@@ -69,11 +70,12 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
 }
 
 PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+                         std::shared_ptr<comm::Store> store,
                          c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
       communicator_(std::move(communicator)),
-      gpu_({.store = nullptr,
+      gpu_({.store = std::move(store),
             .rank = communicator_->rank(),
             .size = communicator_->size(),
             .timeout = options_->timeout}) {
@@ -98,13 +100,20 @@ auto PcclBackend::timeout_of(std::chrono::milliseconds timeout) -> OptionalTimeo
     return timeout;
 }
 
+Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
+    const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
+    return is_direct ? Staging::Place::kDevice : Staging::Place::kHost;
+}
+
+Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
+
 auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
     return perform_all(std::move(request), {&call, 1});
 }
 
 auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
     ++sequence_;
-    if (!calls.empty() && calls.front().device().is_cuda()) return launch_all(request, calls);
+    if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
     if (!request.async) {
         run_all(*work, calls, request);
@@ -232,6 +241,7 @@ auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*
     -> c10::intrusive_ptr<Backend> {
     const auto released = without_gil();
     communicator_->abort(Status::aborted("this group is being shrunk"));
+    gpu_.abort();
     const std::vector<Rank> ranks(excluded.begin(), excluded.end());
     std::vector<int> staying;
     for (Rank rank = 0; rank < size_; ++rank)
@@ -239,7 +249,9 @@ auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*
     const auto child = child_options(staying, options ? *options : *options_);
     auto shrunk = communicator_->shrink(ranks, {.timeout = child->timeout});
     throw_unless_ok("pccl:shrink", shrunk.status());
-    return c10::make_intrusive<PcclBackend>(std::move(*shrunk), child);
+    std::string name = "shrunk";
+    for (const Rank rank : ranks) name += concat("-", rank);
+    return c10::make_intrusive<PcclBackend>(std::move(*shrunk), gpu_.store_for(name), child);
 }
 
 c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int>& ranks,

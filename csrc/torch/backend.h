@@ -6,8 +6,9 @@
 // touched until their work is done. Strided tensors take part through contiguous copies (see
 // staging.h).
 //
-// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h). One backend serves tensors of
-// all devices that this build knows.
+// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h), or, where GPUs do not reach
+// each other, through pinned memory and as CPU tensors do: their work then ends when the result is
+// on the GPU. One backend serves tensors of all devices that this build knows.
 #pragma once
 
 #include <memory>
@@ -36,9 +37,9 @@ class PcclBackend final : public c10d::Backend {
     /// there.
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
-    /// Over a group that exists already.
+    /// Over a group that exists already; `store` is for its GPUs.
     PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                c10::intrusive_ptr<PcclOptions> options);
+                std::shared_ptr<comm::Store> store, c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
     PcclBackend& operator=(const PcclBackend&) = delete;
@@ -111,7 +112,9 @@ class PcclBackend final : public c10d::Backend {
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     /// Makes the group of GPUs now instead of with the first CUDA tensor.
-    void eagerConnectSingleDevice(at::Device device) override { gpu_.connect(device); }
+    void eagerConnectSingleDevice(at::Device device) override {
+        static_cast<void>(gpu_.connect(device));
+    }
     void setTimeout(std::chrono::milliseconds timeout) override;
     c10d::ErrorType getError() override;
     void abort() override;
@@ -138,12 +141,16 @@ class PcclBackend final : public c10d::Backend {
     using OptionalTimeout = comm::Communicator::OptionalTimeout;
 
     [[nodiscard]] static OptionalTimeout timeout_of(std::chrono::milliseconds timeout);
+    /// For the calls on tensors like `tensor`.
+    [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
+    [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
     WorkPtr receive(Request request, Rank source_or_any, int tag);
+    [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
     WorkPtr issue_message(GpuMessage message);
     WorkPtr exchange(std::span<const GpuMessage> messages);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
@@ -152,10 +159,10 @@ class PcclBackend final : public c10d::Backend {
     /// Gathers the work where a window is open.
     WorkPtr issued(WorkPtr work);
 
-    [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input) const;
-    [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input) const;
+    [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input);
+    [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input);
     [[nodiscard]] Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                           const Reduction& reduction) const;
+                                           const Reduction& reduction);
     [[nodiscard]] c10::intrusive_ptr<PcclOptions> child_options(const std::vector<int>& ranks,
                                                                 const Options& wanted) const;
     void check_list(const Tensors& tensors, const char* what) const;

@@ -1,25 +1,27 @@
 #include "csrc/torch/call.h"
 
 #include "csrc/comm/arithmetic.h"
+#include "csrc/comm/collective_operation.h"
 #include "csrc/torch/errors.h"
 
 namespace pccl::backend {
 
-Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root)
-    : kind_(kind),
-      scalar_type_(sample.scalar_type()),
-      device_(sample.device()),
-      encoding_(encoding_for_moves(scalar_type_)),
-      root_(root) {}
+Call::Call(comm::CollectiveKind kind, const Sample& sample, Rank root)
+    : Call(kind, sample, Reduction{}, root) {
+    encoding_ = encoding_for_moves(scalar_type_);
+}
 
-Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
-           Rank root)
+Call::Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root)
     : kind_(kind),
-      scalar_type_(sample.scalar_type()),
-      device_(sample.device()),
+      scalar_type_(sample.tensor.scalar_type()),
+      device_(sample.tensor.device()),
+      is_on_host_(device_.is_cpu() || sample.place == Staging::Place::kHost),
       reduction_(reduction),
-      encoding_(encoding_for_reductions(scalar_type_, reduction.op, device_)),
-      root_(root) {}
+      root_(root),
+      staging_(sample.place) {
+    if (comm::reduces(kind))
+        encoding_ = encoding_for_reductions(scalar_type_, reduction.op, is_on_host_);
+}
 
 void Call::read(const at::Tensor& tensor) {
     inputs_.push_back(block_to_read(readable(tensor), encoding_));

@@ -14,9 +14,13 @@ namespace pccl::backend {
 
 class Call {
    public:
-    /// `sample` gives the element type that all tensors of the call must have.
-    Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root = 0);
-    Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
+    /// What all tensors of a call share: they are like `tensor`, and take part at `place`.
+    struct Sample {
+        const at::Tensor& tensor;
+        Staging::Place place = Staging::Place::kDevice;
+    };
+    Call(comm::CollectiveKind kind, const Sample& sample, Rank root = 0);
+    Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction,
          Rank root = 0);
 
     /// One input block: all of `tensor`.
@@ -38,6 +42,8 @@ class Call {
     [[nodiscard]] Staging& staging() { return staging_; }
     /// Of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
+    /// Whether its blocks are memory of the host.
+    [[nodiscard]] bool is_on_host() const { return is_on_host_; }
 
    private:
     using Blocks = c10::SmallVector<comm::Block, 4>;
@@ -52,6 +58,7 @@ class Call {
     comm::CollectiveKind kind_;
     at::ScalarType scalar_type_;
     at::Device device_;
+    bool is_on_host_;
     Reduction reduction_;
     Encoding encoding_;
     Rank root_;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
 
@@ -94,10 +96,13 @@ auto GpuLane::exchange(const GpuRequest& request, std::span<const GpuMessage> me
     });
 }
 
-void GpuLane::connect(const at::Device& device) {
-    const std::lock_guard lock(mutex_);
-    const c10::OptionalDeviceGuard on_device(device);
-    group_on(device, "pccl:connect");
+bool GpuLane::connect(const at::Device& device) {
+    if (route_ == Route::kUnknown) {
+        const std::lock_guard lock(mutex_);
+        const c10::OptionalDeviceGuard on_device(device);
+        if (route_ == Route::kUnknown) make_group(device);
+    }
+    return route_ == Route::kNvlink;
 }
 
 void GpuLane::synchronize() {
@@ -110,23 +115,30 @@ void GpuLane::synchronize() {
 }
 
 std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, const char* title) {
-    if (const auto group = group_.load()) {
-        TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
-                          ", the tensors are on ", device);
-        return group;
-    }
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        options_.store, title,
-        ": a group that was shrunk serves CPU tensors alone; make a new group");
+    const auto group = group_.load();
+    if (group == nullptr) return make_group(device);
+    TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
+                      ", the tensors are on ", device);
+    return group;
+}
+
+std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
     auto made = comm::DeviceGroup::create({.rank = options_.rank,
                                            .size = options_.size,
                                            .store = options_.store,
                                            .device = device.index(),
                                            .timeout = options_.timeout,
-                                           .driver = nullptr});
-    throw_unless_ok(title, made.status());
+                                           .driver = nullptr,
+                                           .has_peer_access = process_config().gpu_peer_access});
+    if (made.status().code() == StatusCode::kUnsupported) {
+        log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
+        route_ = Route::kHost;
+        return nullptr;
+    }
+    throw_unless_ok("pccl:connect", made.status());
     device_ = device;
     group_ = std::move(*made);
+    route_ = Route::kNvlink;
     return group_.load();
 }
 
@@ -151,6 +163,7 @@ void GpuLane::close() {
         TORCH_WARN("PCCL closes a group of GPUs: ", error.what_without_backtrace());
     }
     group_.store(nullptr);
+    route_ = Route::kUnknown;
     streams_.fill(std::nullopt);
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "csrc/comm/device/device_group.h"
 #include "csrc/torch/call.h"
@@ -32,7 +33,7 @@ struct GpuMessage {
 class GpuLane {
    public:
     struct Options {
-        std::shared_ptr<comm::Store> store;  // of this lane alone; a shrunk group has none
+        std::shared_ptr<comm::Store> store;  // of this lane alone
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
@@ -44,10 +45,15 @@ class GpuLane {
     WorkPtr launch(const GpuRequest& request, std::span<Call> calls);
     /// All messages at once, in one work; of one device.
     WorkPtr exchange(const GpuRequest& request, std::span<const GpuMessage> messages);
-    /// Makes the group now; all ranks do.
-    void connect(const at::Device& device);
+    /// Makes the group, if there is none yet; all ranks do. False where GPUs do not reach each
+    /// other: then there is nothing to launch.
+    [[nodiscard]] bool connect(const at::Device& device);
     /// Waits until the GPU has done what this lane and the current stream have got.
     void synchronize();
+    /// For the lane of a group that is made of this one, by a name that is used once.
+    [[nodiscard]] std::shared_ptr<comm::Store> store_for(const std::string& child) const {
+        return comm::prefixed(options_.store, child);
+    }
     void abort();
     /// Waits for what was launched, and releases the group. Later launches make another.
     void close();
@@ -59,11 +65,15 @@ class GpuLane {
     template <typename Body>
     WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
     std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
+    /// Null where GPUs do not reach each other.
+    std::shared_ptr<comm::DeviceGroup> make_group(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const Options options_;
     std::mutex mutex_;  // one launch at a time; guards what follows, but for reads of group_
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
+    enum class Route { kUnknown, kNvlink, kHost };
+    std::atomic<Route> route_{Route::kUnknown};
     std::optional<at::Device> device_;
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
 };

@@ -26,8 +26,9 @@ const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
-    if (message(tensors).is_cuda()) return issue_message({true, destination, tensors.front()});
-    Staging staging;
+    if (goes_by_nvlink(message(tensors)))
+        return issue_message({true, destination, tensors.front()});
+    Staging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
     Request request{OpType::SEND, "pccl:send", tensors, tensors};
     const auto work = make_work(request);
@@ -36,23 +37,28 @@ auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
 }
 
 auto PcclBackend::recv(Tensors& tensors, int source, int tag) -> WorkPtr {
-    if (message(tensors).is_cuda()) return issue_message({false, source, tensors.front()});
+    if (goes_by_nvlink(message(tensors))) return issue_message({false, source, tensors.front()});
     return receive({OpType::RECV, "pccl:recv", tensors, tensors}, source, tag);
 }
 
 auto PcclBackend::recvAnysource(Tensors& tensors, int tag) -> WorkPtr {
-    TORCH_CHECK_NOT_IMPLEMENTED(message(tensors).is_cpu(),
+    TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_nvlink(message(tensors)),
                                 "PCCL receives CUDA tensors from a rank that is named");
     return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors},
                    comm::kAnySource, tag);
 }
 
 auto PcclBackend::receive(Request request, Rank source_or_any, int tag) -> WorkPtr {
-    Staging staging;
-    const at::Tensor memory = staging.writable(message(request.inputs));
+    const at::Tensor& tensor = message(request.inputs);
+    Staging staging(place_of(tensor));
+    const at::Tensor memory = staging.writable(tensor);
     const auto work = make_work(request);
     const auto bytes = bytes_of(memory, memory.mutable_data_ptr());
     return start(work, communicator_->receive(source_or_any, tag, bytes), std::move(staging));
+}
+
+bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
+    return tensor.is_cuda() && place_of(tensor) == Staging::Place::kDevice;
 }
 
 auto PcclBackend::issue_message(GpuMessage message) -> WorkPtr {

@@ -4,22 +4,41 @@
 
 namespace pccl::backend {
 
+bool Staging::needs_stage(const at::Tensor& tensor) const {
+    return needs_staging(tensor) || (place_ == Place::kHost && tensor.is_cuda());
+}
+
+at::Tensor Staging::stage(const at::Tensor& tensor) const {
+    return place_ == Place::kHost && tensor.is_cuda() ? pinned_stage_for(tensor)
+                                                      : stage_for(tensor);
+}
+
 at::Tensor Staging::readable(const at::Tensor& tensor) {
-    held_.push_back(needs_staging(tensor) ? staged_copy(tensor) : tensor);
+    if (!needs_stage(tensor)) {
+        held_.push_back(tensor);
+        return tensor;
+    }
+    held_.push_back(stage(tensor));
+    copy_elements(held_.back(), tensor);
     return held_.back();
 }
 
 at::Tensor Staging::writable(const at::Tensor& tensor) {
-    if (!needs_staging(tensor)) {
+    if (!needs_stage(tensor)) {
         held_.push_back(tensor);
         return tensor;
     }
-    copies_back_.push_back({stage_for(tensor), tensor});
+    // What the GPU still has to do may use the memory that finish() writes, on another stream.
+    if (place_ == Place::kHost && tensor.is_cuda()) await_current_stream(tensor.device());
+    copies_back_.push_back({stage(tensor), tensor});
     return copies_back_.back().stage;
 }
 
 void Staging::finish() const {
-    for (const CopyBack& copy : copies_back_) copy_elements(copy.user, copy.stage);
+    for (const CopyBack& copy : copies_back_) {
+        copy_elements(copy.user, copy.stage);
+        if (place_ == Place::kHost && copy.user.is_cuda()) await_current_stream(copy.user.device());
+    }
 }
 
 }  // namespace pccl::backend

@@ -2,7 +2,8 @@
 //
 // A tensor whose memory is not its elements in order (strided, conjugated) takes part through a
 // contiguous stage: filled before the operation, copied back after it by finish(). So results are
-// right for every layout, at the price of a copy.
+// right for every layout, at the price of a copy. So do CUDA tensors through host memory, where
+// GPUs do not reach each other.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,6 +15,11 @@ namespace pccl::backend {
 
 class Staging {
    public:
+    enum class Place { kDevice, kHost };
+    /// With kHost, CUDA tensors take part through pinned memory, once their GPU has done what the
+    /// current stream holds.
+    explicit Staging(Place place = Place::kDevice) : place_(place) {}
+
     /// The tensor, or a copy. The Staging keeps what it returns alive.
     at::Tensor readable(const at::Tensor& tensor);
     /// The tensor, or memory that finish() copies into it.
@@ -27,7 +33,7 @@ class Staging {
         for (const CopyBack& copy : copies_back_) body(copy.stage);
     }
 
-    /// Once, after success.
+    /// Once, after success. What it copied to GPUs is there on return, where the place is the host.
     void finish() const;
 
    private:
@@ -36,6 +42,10 @@ class Staging {
         at::Tensor user;
     };
 
+    [[nodiscard]] bool needs_stage(const at::Tensor& tensor) const;
+    [[nodiscard]] at::Tensor stage(const at::Tensor& tensor) const;
+
+    Place place_;
     c10::SmallVector<at::Tensor, 2> held_;
     std::vector<CopyBack> copies_back_;
 };

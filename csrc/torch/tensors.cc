@@ -1,6 +1,7 @@
 #include "csrc/torch/tensors.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace pccl::backend {
 
@@ -57,10 +58,10 @@ Encoding encoding_for_moves(at::ScalarType type) {
     return {DataType::kBytes, c10::elementSize(type)};
 }
 
-Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, const at::Device& device) {
+Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_host) {
     if (const auto known = data_type_of(type)) return {*known, 1};
-    if (device.is_cuda() && type == at::kFloat8_e4m3fn) return {DataType::kFloat8E4m3, 1};
-    if (device.is_cuda() && type == at::kFloat8_e5m2) return {DataType::kFloat8E5m2, 1};
+    if (!is_on_host && type == at::kFloat8_e4m3fn) return {DataType::kFloat8E4m3, 1};
+    if (!is_on_host && type == at::kFloat8_e5m2) return {DataType::kFloat8E5m2, 1};
     const bool is_linear = op == ReduceOp::kSum || op == ReduceOp::kAvg;
     if (type == at::kComplexHalf && is_linear) return {DataType::kFloat16, 2};
     C10_THROW_ERROR(NotImplementedError,
@@ -107,6 +108,17 @@ bool needs_staging(const at::Tensor& tensor) {
 at::Tensor stage_for(const at::Tensor& tensor) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     return at::empty_like(tensor, at::MemoryFormat::Contiguous);
+}
+
+at::Tensor pinned_stage_for(const at::Tensor& tensor) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto options = at::TensorOptions(tensor.scalar_type()).pinned_memory(true);
+    return at::empty(tensor.sizes(), options);
+}
+
+void await_current_stream(const at::Device& device) {
+    const c10::impl::VirtualGuardImpl streams(device.type());
+    streams.synchronizeStream(streams.getStream(device));
 }
 
 at::Tensor staged_copy(const at::Tensor& tensor) {

@@ -28,8 +28,7 @@ struct Reduction {
 /// Every type can be moved: those that cannot be reduced (quantised ones) go as bytes.
 [[nodiscard]] Encoding encoding_for_moves(at::ScalarType type);
 /// Throws NotImplementedError for types that cannot be reduced. float8 is reduced on GPUs alone.
-[[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op,
-                                               const at::Device& device);
+[[nodiscard]] Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_host);
 /// Throws ValueError for torch's UNUSED, and for PREMUL_SUM without its factor.
 [[nodiscard]] Reduction reduction_of(const c10d::ReduceOp& op);
 
@@ -40,6 +39,10 @@ void check_tensor(const at::Tensor& tensor);
 [[nodiscard]] bool needs_staging(const at::Tensor& tensor);
 /// Uninitialised contiguous memory of the same shape and type.
 [[nodiscard]] at::Tensor stage_for(const at::Tensor& tensor);
+/// The same in host memory that GPUs reach.
+[[nodiscard]] at::Tensor pinned_stage_for(const at::Tensor& tensor);
+/// Waits until `device` has done what this thread's current stream of it holds.
+void await_current_stream(const at::Device& device);
 /// A contiguous copy.
 [[nodiscard]] at::Tensor staged_copy(const at::Tensor& tensor);
 /// A contiguous copy times `factor`, on the tensor's device.

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <bit>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/comm/roster.h"
+#include "csrc/sys/host.h"
 
 namespace pccl::comm {
 namespace {
@@ -31,6 +33,69 @@ Status status_of(const abi::DeviceFault& fault) {
     return Status::timeout(what, fault.peer);
 }
 
+/// The driver, with this rank's device current on this thread.
+Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
+    sys::cuda::Driver* driver = options.driver;
+    if (driver == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
+    }
+    PCCL_TRY(driver->use(options.device));
+    if (!options.has_peer_access) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    return driver;
+}
+
+/// Votes of ranks: "0 " and what it has to say, or a code and what is in the way.
+std::string vote_of(const Status& status, std::string_view word) {
+    return concat(static_cast<int>(status.code()), " ", status.is_ok() ? word : status.message());
+}
+
+Status status_of(Rank rank, std::string_view vote) {
+    const int code = vote.empty() ? 0 : vote.front() - '0';
+    if (code == 0) return Status::ok();
+    const std::string what = concat("rank ", rank, ": ", vote.substr(vote.find(' ') + 1));
+    const bool is_absent = code == static_cast<int>(StatusCode::kUnavailable);
+    return is_absent ? Status::unavailable(what) : Status::unsupported(what);
+}
+
+/// What every rank says; the first that objects decides for all.
+Result<std::vector<std::string>> poll_ranks(const DeviceGroupOptions& options,
+                                            std::string_view subject, const std::string& vote,
+                                            Deadline deadline) {
+    const auto key = [&](Rank rank) { return concat("pccl/gpu/", subject, "/", rank); };
+    std::vector<std::string> votes{vote};
+    if (options.size > 1) {
+        PCCL_TRY(options.store->set(key(options.rank), vote));
+        votes.resize(index(options.size));
+    }
+    for (Rank rank = 0; rank < options.size; ++rank) {
+        if (options.size > 1) {
+            auto said = options.store->get(key(rank), deadline);
+            if (said.status().code() == StatusCode::kTimeout)
+                return Status::timeout(concat("rank ", rank, " has not come with its GPU"), rank);
+            PCCL_TRY(said.status());
+            votes[index(rank)] = std::move(*said);
+        }
+        PCCL_TRY(status_of(rank, votes[index(rank)]));
+    }
+    return votes;
+}
+
+Status agree(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
+    if (here.code() == StatusCode::kTimeout || here.code() == StatusCode::kAborted) return here;
+    return poll_ranks(options, "met", vote_of(here, "met"), deadline).status();
+}
+
+/// All ranks have a GPU, on one host.
+Status agree_on_host(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(const auto hosts,
+                          poll_ranks(options, "host", vote_of(here, host), deadline));
+    for (Rank rank = 1; rank < options.size; ++rank)
+        if (hosts[index(rank)] != hosts.front())
+            return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
+    return Status::ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options) {
@@ -40,15 +105,11 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
     if (options.rank < 0 || options.rank >= options.size)
         return Status::invalid_argument(
             concat("rank ", options.rank, " is not in a group of ", options.size));
-    sys::cuda::Driver* driver = options.driver;
-    if (driver == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
-    }
-    PCCL_TRY(driver->use(options.device));
-    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, *driver));
-    const Status met = group->meet(Deadline::after(options.timeout));
-    if (!met.is_ok())
-        return met.with_context(concat("rank ", options.rank, " cannot share its GPU"));
+    const Deadline deadline = Deadline::after(options.timeout);
+    const auto driver = driver_of(options);
+    PCCL_TRY(agree_on_host(options, driver.status(), deadline));
+    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
+    PCCL_TRY(agree(options, group->meet(deadline), deadline));
     return group;
 }
 
@@ -67,6 +128,10 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
+    return share_memory(deadline);
+}
+
+Status DeviceGroup::share_memory(Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(
         heap_, transport::nvlink::SymmetricHeap::create(
                    {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},

@@ -39,6 +39,7 @@ struct DeviceGroupOptions {
     int device = 0;                                  // as CUDA numbers it in this process
     std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
+    bool has_peer_access = true;                     // false: as where GPUs do not reach each other
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.
@@ -50,8 +51,10 @@ struct DeviceMessage {
 
 class PCCL_API DeviceGroup {
    public:
-    /// Called by all ranks at once. kUnsupported for more than 8 ranks, a build without CUDA, or
-    /// GPUs that do not reach each other; kTimeout and kPeerLost name a rank.
+    /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
+    /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
+    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA. kTimeout
+    /// and kPeerLost name a rank.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options);
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
@@ -81,8 +84,9 @@ class PCCL_API DeviceGroup {
     void abort();
 
    private:
-    explicit DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
+    DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
     Status meet(Deadline deadline);
+    Status share_memory(Deadline deadline);
     Status connect(Deadline deadline);
     Status allocate_control();
     /// Launches that follow one another, and the memory they share.

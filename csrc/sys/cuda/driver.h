@@ -84,8 +84,8 @@ class Driver {
     virtual Status follow(Stream then, Stream first) = 0;
 };
 
-/// The driver of this machine, opened once. kUnsupported in a build without CUDA; kUnavailable
-/// where libcuda.so.1 or a GPU is missing.
+/// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where
+/// libcuda.so.1 or a GPU is missing.
 [[nodiscard]] PCCL_API Result<Driver*> process_driver();
 
 }  // namespace pccl::sys::cuda

@@ -3,14 +3,18 @@
 
 #include "csrc/comm/device/device_group.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <barrier>
 #include <bit>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/fake_cuda.h"
@@ -21,6 +25,7 @@ namespace {
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 struct Member {
     DeviceGroup& group;
@@ -133,6 +138,57 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
 TEST(DeviceGroupTest, MoreRanksThanAHeapHasRoomForAreRefused) {
     const auto group = DeviceGroup::create({.rank = 0, .size = abi::kMostDevices + 1});
     EXPECT_EQ(group.status().code(), StatusCode::kUnsupported);
+}
+
+/// What create() says on each of `size` ranks, whose options and drivers `prepare` changes.
+std::vector<Status> outcomes(
+    int size, const std::function<void(DeviceGroupOptions&, FakeCudaDriver&)>& prepare) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<Status> found(static_cast<std::size_t>(size));
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < size; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            DeviceGroupOptions options{.rank = rank,
+                                       .size = size,
+                                       .store = store,
+                                       .device = rank,
+                                       .timeout = milliseconds(20'000),
+                                       .driver = &driver};
+            prepare(options, driver);
+            found[static_cast<std::size_t>(rank)] = DeviceGroup::create(options).status();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return found;
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
+    for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
+             options.has_peer_access = options.rank != 1;
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(status.message(), HasSubstr("rank 1: PCCL_GPU_PEER_ACCESS=0"));
+    }
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
+    for (const Status& status :
+         outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             if (options.rank == 2) driver.fail("import_memory", Status::unsupported("no access"));
+         }))
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoGpu) {
+    for (const Status& status :
+         outcomes(2, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             if (options.rank == 0) driver.fail("use", Status::unavailable("no such device"));
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+        EXPECT_THAT(status.message(), HasSubstr("rank 0: no such device"));
+    }
 }
 
 TEST(DeviceGroupTest, ARankThatDoesNotComeIsNamed) {
