@@ -21,6 +21,8 @@ Plan plan_reduce(std::size_t bytes, int ranks) {
     return direct_plan(part_of(bytes, ranks), bytes < 16 * kMiB ? 64 : abi::kMostBlocks);
 }
 
+bool is_faster_in_two(std::size_t bytes, int ranks) { return ranks > 2 && bytes >= 192 * kMiB; }
+
 Plan plan_all_reduce(std::size_t bytes, int ranks) {
     if (part_of(bytes, ranks) >= kLeastInTurns) return turns_plan(abi::kMostBlocks);
     return plan_reduce(bytes, ranks);

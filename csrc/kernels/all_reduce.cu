@@ -95,9 +95,9 @@ __global__ void __launch_bounds__(512, 1)
 }
 
 template <int kMost, typename Reduction>
-auto large_kernel_of(Protocol protocol) -> void (*)(ReduceArguments<Reduction>) {
-    return protocol == Protocol::kTurns ? all_reduce_turns<kMost, Reduction>
-                                        : all_reduce_direct<kMost, Reduction>;
+auto large_kernel_of(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
+    const bool is_in_turns = launch.plan.protocol == Protocol::kTurns && launch.root == kNoRoot;
+    return is_in_turns ? all_reduce_turns<kMost, Reduction> : all_reduce_direct<kMost, Reduction>;
 }
 
 struct Kernels {
@@ -105,10 +105,10 @@ struct Kernels {
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
         if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
         if constexpr (is_hot<Reduction>) {
-            if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch.plan.protocol);
-            if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch.plan.protocol);
+            if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch);
+            if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch);
         }
-        return large_kernel_of<abi::kMostDevices, Reduction>(launch.plan.protocol);
+        return large_kernel_of<abi::kMostDevices, Reduction>(launch);
     }
 };
 

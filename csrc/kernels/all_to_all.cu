@@ -30,9 +30,9 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
-__device__ __forceinline__ void push_block(const Blocks& blocks, const Visit::Addresses& addresses,
-                                           int peer) {
-    copy_bytes(grid_crew(), blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
+__device__ __forceinline__ void push_block(const Crew& crew, const Blocks& blocks,
+                                           const Visit::Addresses& addresses, int peer) {
+    copy_bytes(crew, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
 }
 
 /// Pushes to one peer after the other, each rank beginning with another.
@@ -44,26 +44,34 @@ __global__ void __launch_bounds__(512, 1)
     if (visit.greet(args.postings, addresses)) {
         for (int step = 0; step < team.size; ++step) {
             const int peer = (team.rank + step) % team.size;
-            push_block(args.blocks, addresses, peer);
+            push_block(grid_crew(), args.blocks, addresses, peer);
         }
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }
 
+/// The first blocks push to one peer after the other; the rest copy what the rank keeps meanwhile.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_turns(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
+    const int keepers = static_cast<int>(gridDim.x) / 4;
+    const int pushers = static_cast<int>(gridDim.x) - keepers;
+    const int block = static_cast<int>(blockIdx.x);
     if (visit.greet(args.postings, addresses)) {
-        const Turns turns(team, visit);
-        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
-            const int peer = (team.rank + turn) % team.size;
-            push_block(args.blocks, addresses, peer);
-            turns.end(turn);
+        if (block >= pushers) {
+            push_block(crew_of(block - pushers, keepers), args.blocks, addresses, team.rank);
+        } else {
+            const Crew crew = crew_of(block, pushers);
+            const Turns turns(team, visit);
+            for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+                push_block(crew, args.blocks, addresses, (team.rank + turn) % team.size);
+                turns.end(turn);
+            }
+            if (keepers == 0) push_block(crew, args.blocks, addresses, team.rank);
         }
-        push_block(args.blocks, addresses, team.rank);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();

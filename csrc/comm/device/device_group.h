@@ -105,6 +105,8 @@ class PCCL_API DeviceGroup {
     Status follow_last(Lane& lane, kernels::Stream stream);
     /// Without NVLink: a group of one rank.
     Status copy_alone(const Collective& collective, kernels::Stream stream);
+    Status launch_one(const Collective& collective, kernels::Stream stream,
+                      const DeviceLaunch& wanted);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
     Result<Shared> share(std::span<const Block> blocks, DataType type, DeviceStage& stage);

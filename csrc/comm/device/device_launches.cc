@@ -76,11 +76,20 @@ int blocks_for(std::span<const DeviceMessage> sends) {
 
 Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
+    const std::lock_guard lock(mutex_);
+    PCCL_TRY(check_shape(collective, options_.rank, options_.size));
+    const auto phases = two_phases(collective, wanted, options_.size);
+    if (!phases) return launch_one(collective, stream, wanted);
+    PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
+    return launch_one(phases->all_gather(collective, options_.rank), stream, {});
+}
+
+Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
                           lower(collective, wanted, options_.rank, options_.size));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1) return copy_alone(collective, stream);
-    const std::lock_guard lock(mutex_);
     PCCL_TRY(health());
     launch.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));
@@ -98,7 +107,10 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     if (shares_inputs(collective.kind)) {
         PCCL_ASSIGN_OR_RETURN(inputs, share(collective.inputs, type, lane.inputs));
     }
-    if (shares_outputs(collective.kind)) {
+    const bool is_in_place = std::ranges::equal(collective.inputs, collective.outputs);
+    if (is_in_place && inputs.staged.empty() && shares_inputs(collective.kind)) {
+        outputs = inputs;
+    } else if (shares_outputs(collective.kind)) {
         PCCL_ASSIGN_OR_RETURN(outputs, share(collective.outputs, type, lane.outputs));
     }
     std::ranges::copy(inputs.at, launch.postings.inputs);

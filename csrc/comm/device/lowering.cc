@@ -121,6 +121,42 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
     return launch;
 }
 
+Collective TwoPhases::reduce_scatter(const Collective& whole, Rank rank) const {
+    return {.kind = CollectiveKind::kReduceScatter,
+            .type = whole.type,
+            .op = whole.op,
+            .inputs = inputs,
+            .outputs = {&outputs[static_cast<std::size_t>(rank)], 1}};
+}
+
+Collective TwoPhases::all_gather(const Collective& whole, Rank rank) const {
+    return {.kind = CollectiveKind::kAllGather,
+            .type = whole.type,
+            .op = whole.op,
+            .inputs = {&outputs[static_cast<std::size_t>(rank)], 1},
+            .outputs = outputs};
+}
+
+std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLaunch& wanted,
+                                    int ranks) {
+    constexpr std::size_t kUnit = 16;  // elements, whatever their size
+    if (collective.kind != CollectiveKind::kAllReduce || wanted.plan) return std::nullopt;
+    const Block& input = collective.inputs.front();
+    const Block& output = collective.outputs.front();
+    const std::size_t size = size_of(collective.type);
+    if (!kernels::is_faster_in_two(input.count * size, ranks)) return std::nullopt;
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t share = (input.count / n + kUnit) / kUnit * kUnit;
+    TwoPhases phases;
+    for (std::size_t part = 0; part < n; ++part) {
+        const std::size_t begin = std::min(part * share, input.count);
+        const std::size_t count = std::min(share, input.count - begin);
+        phases.inputs.push_back({input.data + begin * size, count});
+        phases.outputs.push_back({output.data + begin * size, count});
+    }
+    return phases;
+}
+
 Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
                         kernels::Stream stream) {
     switch (kind) {
