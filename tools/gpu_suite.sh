@@ -3,7 +3,8 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [eager] [sweep] [bench]       default: build test eager bench
+#   tools/gpu_suite.sh [build] [test] [sanitize] [eager] [memory] [sweep] [bench]
+#                                                       default: build test eager memory bench
 #
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
 set -uo pipefail
@@ -13,7 +14,7 @@ python=${PYTHON:-python3}
 build=build/gpu
 out=${OUT:-$build/results}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(build test eager bench)
+[ ${#parts[@]} -gt 0 ] || parts=(build test eager memory bench)
 failed=()
 mkdir -p "$out" build
 export PYTHONPATH=$PWD/$build/python PYTHONUNBUFFERED=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
@@ -33,6 +34,21 @@ tests() { timeout "${TEST_LIMIT:-240}" "$python" -m pytest -q --maxfail=5 --dura
 
 eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
 
+memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
+
+# Wrong accesses, and races within a block, of each kernel between two ranks.
+sanitize() {
+    local tool sanitizer
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    [ -x "$sanitizer" ] || { echo "no compute-sanitizer on this machine"; return 1; }
+    for tool in memcheck racecheck; do
+        timeout "${SANITIZE_LIMIT:-150}" "$sanitizer" --tool $tool --target-processes all --error-exitcode 9 \
+            "$python" -m pytest -q tests/gpu/test_device_group.py -k each_kernel_once 2>&1 |
+            tee "$out/$tool.log" | grep -E 'ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)|passed|failed' | sort | uniq -c | head -20
+        [ "${PIPESTATUS[0]}" = 0 ] || return 1
+    done
+}
+
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
 
 for part in "${parts[@]}"; do
@@ -42,6 +58,8 @@ for part in "${parts[@]}"; do
         test) tests ;;
         sweep) bench sweep --sweep ${SWEEP:-} ;;
         eager) eager ;;
+        memory) memory ;;
+        sanitize) sanitize ;;
         bench) bench bench ${BENCH:-} ;;
         *) echo "unknown part: $part" >&2; false ;;
     esac || failed+=("$part")

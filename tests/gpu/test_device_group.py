@@ -74,6 +74,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         for collective in cases.COLLECTIVES
         for count in (16_384, 1_000_003, 4_194_304)
     ]
+    chosen += [cases.Case("all_reduce", torch.bfloat16, 101_000_003, seed=7)]  # in two kernels
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
 
 
@@ -138,6 +139,17 @@ def send_too_much(rank: int, world_size: int, store: Any) -> None:
 
 def test_a_message_of_another_length_is_refused() -> None:
     run_gpu_ranks(2, send_too_much)
+
+
+def test_each_kernel_once() -> None:
+    """A few small cases of every kernel: what compute-sanitizer has the time for."""
+    protocols = ("words", "direct", "turns")
+    chosen = [
+        cases.Case(collective, torch.bfloat16, 4099, protocol=protocol, root=1, offset=1)
+        for collective in cases.COLLECTIVES
+        for protocol in protocols
+    ]
+    agree(chosen, run_gpu_ranks(2, run_all, chosen))
 
 
 def replay_graphs(rank: int, world_size: int, store: Any) -> None:

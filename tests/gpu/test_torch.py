@@ -118,28 +118,50 @@ def test_graphs() -> None:
     run_gpu_ranks(GPUS, capture)
 
 
-def train(rank: int, world_size: int, store: Any, backend: str) -> list[float]:
-    meet(rank, world_size, store, backend=backend)
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)
-    ).cuda()
-    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    torch.manual_seed(rank + 1)
-    losses = []
-    for _ in range(20):
-        x = torch.randn(32, 64, device="cuda")
-        loss = model(x).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+def capture_everything(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    n, numel = world_size, 40_000
+    ranks = range(n)
+    source = torch.zeros(n * numel, device="cuda")
+    mine = source[:numel]
+    gathered, swapped, received = (torch.zeros(n * numel, device="cuda") for _ in range(3))
+    summed, shared, rooted = (torch.zeros(numel, device="cuda") for _ in range(3))
+
+    def run() -> None:
+        shared.copy_(mine)
+        rooted.copy_(mine)
+        dist.broadcast(shared, n - 1)
+        gathering = dist.all_gather_into_tensor(gathered, mine, async_op=True)
+        dist.reduce(rooted, 0)
+        dist.reduce_scatter_tensor(summed, source)
+        gathering.wait()
+        dist.all_to_all_single(swapped, source, [numel] * n, [numel] * n)
+        both = [dist.P2POp(dist.isend, mine, (rank + 1) % n)]
+        both.append(dist.P2POp(dist.irecv, received[:numel], (rank - 1) % n))
+        for work in dist.batch_isend_irecv(both):
+            work.wait()
+
+    for _ in range(2):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    for step in range(5):
+        source.copy_(part(rank + step, n * numel))
+        graph.replay()
+        everyone = [part(peer + step, n * numel) for peer in ranks]
+        heads = [each[:numel] for each in everyone]
+        assert torch.equal(shared, heads[-1])
+        assert torch.equal(gathered, torch.cat(heads))
+        assert torch.equal(rooted, sum(heads) if rank == 0 else heads[rank])
+        own = slice(rank * numel, (rank + 1) * numel)
+        assert torch.equal(summed, sum(each[own] for each in everyone))
+        assert torch.equal(swapped, torch.cat([each[own] for each in everyone]))
+        assert torch.equal(received[:numel], heads[rank - 1])
+    dist.barrier()
     dist.destroy_process_group()
-    return losses
 
 
-def test_ddp_trains_as_with_nccl() -> None:
-    ours = run_gpu_ranks(GPUS, train, "pccl")
-    theirs = run_gpu_ranks(GPUS, train, "nccl")
-    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-4, atol=1e-6)
+def test_graphs_of_all_kinds_together() -> None:
+    run_gpu_ranks(GPUS, capture_everything)
