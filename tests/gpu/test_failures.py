@@ -63,7 +63,7 @@ def shrink_after_a_kill(rank: int, world_size: int, store: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     with pytest.raises(pccl.PeerLostError):
         reduce_until_it_fails(1000)
-    group = pccl.shrink([world_size - 1])
+    group = pccl.shrink(ranks_to_exclude=[world_size - 1])
     for numel in (1000, 3_000_000):
         x = part(rank, numel)
         dist.all_reduce(x, group=group)
