@@ -3,7 +3,7 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [sanitize] [eager] [memory] [sweep] [bench]
+#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [sweep] [bench]
 #                                                       default: build test eager memory bench
 #
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
 build=build/gpu
-out=${OUT:-$build/results}
+out=$(realpath -m "${OUT:-$build/results}")
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(build test eager memory bench)
 failed=()
@@ -49,6 +49,11 @@ sanitize() {
     done
 }
 
+upstream() {
+    (cd tests/upstream && PYTHONPATH="$PYTHONPATH:$OLDPWD/build/deps/python" timeout "${UPSTREAM_LIMIT:-280}" \
+        "$python" run_gpu.py --output "$out/upstream" ${UPSTREAM:-}) 2>&1 | tee "$out/upstream.log" | tail -60
+}
+
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
 
 for part in "${parts[@]}"; do
@@ -60,6 +65,7 @@ for part in "${parts[@]}"; do
         eager) eager ;;
         memory) memory ;;
         sanitize) sanitize ;;
+        upstream) upstream ;;
         bench) bench bench ${BENCH:-} ;;
         *) echo "unknown part: $part" >&2; false ;;
     esac || failed+=("$part")
