@@ -1,5 +1,6 @@
 #include "csrc/torch/backend.h"
 
+#include <ATen/ops/empty.h>
 #include <Python.h>
 
 #include <algorithm>
@@ -266,6 +267,15 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
             options_->global_ranks_in_group.at(static_cast<std::size_t>(rank)));
     }
     return options;
+}
+
+at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
+    const at::Tensor tensor = at::empty({size}, options);
+    check_tensor(tensor);
+    TORCH_CHECK_VALUE(tensor.is_cuda(), "PCCL allocates tensors of CUDA devices, not of ",
+                      tensor.device());
+    gpu_.announce(tensor);
+    return tensor;
 }
 
 void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/device/shareable_memory.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_lane.h"
 #include "csrc/torch/observer.h"
@@ -111,6 +112,9 @@ class PcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
+    bool supportsTensorAlloc(c10::DeviceIndex) override { return comm::has_gpu_driver(); }
+    /// Of `size` elements on a CUDA device; the peers begin to map it at once.
+    at::Tensor allocateTensor(long size, at::TensorOptions options) override;
     /// Makes the group of GPUs now instead of with the first CUDA tensor.
     void eagerConnectSingleDevice(at::Device device) override {
         static_cast<void>(gpu_.connect(device));

@@ -62,7 +62,8 @@ auto GpuLane::issue(const GpuRequest& request, const at::Device& device, Channel
         issued.record(callers);
         issued.block(stream);
     }
-    const c10::StreamGuard on_stream(stream);
+    std::optional<c10::StreamGuard> on_stream;
+    if (request.async) on_stream.emplace(stream);
     auto work = c10::make_intrusive<GpuWork>(options_.rank, request, group);
     body(*group, stream);
     work->launched(stream);
@@ -103,6 +104,13 @@ bool GpuLane::connect(const at::Device& device) {
         if (route_ == Route::kUnknown) make_group(device);
     }
     return route_ == Route::kNvlink;
+}
+
+void GpuLane::announce(const at::Tensor& tensor) {
+    if (tensor.numel() == 0 || !connect(tensor.device())) return;
+    const Status announced = group_.load()->announce(tensor.const_data_ptr());
+    // Memory that cannot be shared takes part through memory that can.
+    if (announced.code() != StatusCode::kUnsupported) throw_unless_ok("pccl:allocate", announced);
 }
 
 void GpuLane::synchronize() {

@@ -48,6 +48,8 @@ class GpuLane {
     /// Makes the group, if there is none yet; all ranks do. False where GPUs do not reach each
     /// other: then there is nothing to launch.
     [[nodiscard]] bool connect(const at::Device& device);
+    /// Lets the peers map the memory of `tensor` before it is first used.
+    void announce(const at::Tensor& tensor);
     /// Waits until the GPU has done what this lane and the current stream have got.
     void synchronize();
     /// For the lane of a group that is made of this one, by a name that is used once.

@@ -88,6 +88,32 @@ def test_streams_groups_and_futures() -> None:
     run_gpu_ranks(GPUS, overlap)
 
 
+def own_memory(rank: int, world_size: int, store: Any) -> None:
+    torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    meet(rank, world_size, store)
+    device = torch.device("cuda", rank)
+    backend = dist.group.WORLD._get_backend(device)
+    assert backend.supports_tensor_alloc(device)
+    total = sum(part(peer, 1 << 20) for peer in range(world_size))
+    pool = torch.cuda.MemPool(backend.mem_allocator)
+    with torch.cuda.use_mem_pool(pool):
+        pooled = torch.empty(1 << 20, device="cuda")
+    allocated = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=device)
+    for x in (pooled, allocated):
+        for _ in range(2):
+            x.copy_(part(rank, 1 << 20))
+            dist.all_reduce(x)
+            assert torch.equal(x, total)
+    torch.cuda.synchronize()
+    dist.barrier()
+    del pooled, x
+    dist.destroy_process_group()
+
+
+def test_memory_of_the_backend() -> None:
+    run_gpu_ranks(GPUS, own_memory)
+
+
 def capture(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store)
     x = part(rank, 5000)
