@@ -78,6 +78,7 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
 std::vector<comm::Block> blocks_at(std::uint64_t address, std::size_t count, std::size_t bytes,
                                    int number) {
     std::vector<comm::Block> blocks;
+    blocks.reserve(static_cast<std::size_t>(number));
     auto* at = std::bit_cast<std::byte*>(address);
     for (int i = 0; i < number; ++i, at += count * bytes) blocks.push_back({at, count});
     return blocks;
@@ -122,6 +123,7 @@ using Triple = std::tuple<Rank, std::uint64_t, std::size_t>;
 
 std::vector<comm::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
     std::vector<comm::DeviceMessage> messages;
+    messages.reserve(triples.size());
     for (const auto& [peer, address, bytes] : triples)
         messages.push_back({peer, std::bit_cast<std::byte*>(address), bytes});
     return messages;

@@ -71,16 +71,19 @@ __global__ void __launch_bounds__(512, 1)
     visit.end();
 }
 
-/// What a block passes on at once: many pieces, so that all links of the chain are soon busy.
-__device__ std::size_t bytes_of_piece(std::size_t bytes) {
+/// What a block passes on at once: the more ranks pass it on, the more pieces, so that all links of
+/// the chain are soon busy.
+__device__ std::size_t bytes_of_piece(std::size_t bytes, int ranks) {
     constexpr std::size_t kLeast = 16 << 10;
     constexpr std::size_t kMost = 256 << 10;
-    const std::size_t wanted = bytes / gridDim.x / 32 / kLeast * kLeast;
+    const std::size_t pieces = gridDim.x * static_cast<std::size_t>(8 * (ranks - 2) + 1);
+    const std::size_t wanted = bytes / pieces / kLeast * kLeast;
     return min(max(wanted, kLeast), kMost);
 }
 
 /// Each rank pushes to the next, piece by piece, what it has got from the one before.
-__global__ void __launch_bounds__(512, 1) broadcast_turns(const __grid_constant__ MoveArguments args) {
+__global__ void __launch_bounds__(512, 1)
+    broadcast_turns(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(512, 1) broadcast_turns(const __grid_constant_
         std::uint32_t* const there = &team.heaps[next]->channels[blockIdx.x].pieces;
         const std::byte* const from = is_root ? args.blocks.inputs[0] : args.blocks.outputs[0];
         const bool keeps = is_root && from != args.blocks.outputs[0];
-        const std::size_t step = bytes_of_piece(args.blocks.bytes[0]);
+        const std::size_t step = bytes_of_piece(args.blocks.bytes[0], team.size);
         std::uint32_t piece = 0;
         for (std::size_t at = blockIdx.x * step; at < args.blocks.bytes[0] && next != args.root;
              at += gridDim.x * step) {
