@@ -116,11 +116,17 @@ auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr
     ++sequence_;
     if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
-    if (!request.async) {
+    const bool is_whole =
+        std::ranges::all_of(calls, [](const Call& call) { return call.pieces() == 1; });
+    if (!request.async && is_whole) {
         run_all(*work, calls, request);
         return work;
     }
     submit_all(*work, calls, request);
+    if (!request.async) {
+        work->wait(kNoTimeout);
+        return work;
+    }
     return issued(work);
 }
 
@@ -136,8 +142,8 @@ auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> W
 
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     Status status;
-    for (const Call& call : calls) {
-        status = communicator_->run(call.collective(), timeout_of(request.timeout));
+    for (Call& call : calls) {
+        status = communicator_->run(call.piece(0), timeout_of(request.timeout));
         if (!status.is_ok()) break;
     }
     if (status.is_ok()) {
@@ -154,11 +160,13 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
     stages.reserve(calls.size());
     Status status;
     for (Call& call : calls) {
-        auto event = communicator_->submit(call.collective(), timeout_of(request.timeout));
-        status = event.status();
-        if (!status.is_ok()) break;
-        events.push_back(std::move(*event));
+        for (std::size_t piece = 0; piece < call.pieces() && status.is_ok(); ++piece) {
+            auto event = communicator_->submit(call.piece(piece), timeout_of(request.timeout));
+            status = event.status();
+            if (status.is_ok()) events.push_back(std::move(*event));
+        }
         stages.push_back(std::move(call.staging()));
+        if (!status.is_ok()) break;
     }
     // Also after a failure: what was submitted needs its memory until it is done.
     work.finish_after(std::move(events), std::move(stages), status);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <array>
 #include <span>
 
 #include "csrc/comm/collective.h"
@@ -39,6 +40,11 @@ class Call {
 
     /// Valid as long as this Call is neither moved nor changed.
     [[nodiscard]] comm::Collective collective() const;
+    /// How many pieces to run it in: several where elements come from a GPU through the host, so
+    /// that the next piece is copied while one travels. The same on all ranks.
+    [[nodiscard]] std::size_t pieces() const;
+    /// One of them, its input there. Valid as collective() is, until the next piece.
+    [[nodiscard]] comm::Collective piece(std::size_t index);
     [[nodiscard]] Staging& staging() { return staging_; }
     /// Of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
@@ -65,7 +71,8 @@ class Call {
     bool is_uneven_ = false;
     Blocks inputs_;
     Blocks outputs_;
-    Staging staging_;  // whose memory the blocks are
+    std::array<comm::Block, 2> piece_{};  // of the only input, and of the only output
+    Staging staging_;                     // whose memory the blocks are
 };
 
 }  // namespace pccl::backend

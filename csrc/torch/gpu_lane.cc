@@ -123,7 +123,7 @@ void GpuLane::synchronize() {
 }
 
 std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, const char* title) {
-    const auto group = group_.load();
+    auto group = group_.load();
     if (group == nullptr) return make_group(device);
     TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
                       ", the tensors are on ", device);

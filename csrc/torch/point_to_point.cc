@@ -30,6 +30,7 @@ auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
         return issue_message({true, destination, tensors.front()});
     Staging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
+    staging.load();
     Request request{OpType::SEND, "pccl:send", tensors, tensors};
     const auto work = make_work(request);
     const auto bytes = bytes_of(memory, const_cast<void*>(memory.const_data_ptr()));

@@ -1,5 +1,7 @@
 #include "csrc/torch/staging.h"
 
+#include <algorithm>
+
 #include "csrc/torch/tensors.h"
 
 namespace pccl::backend {
@@ -19,8 +21,33 @@ at::Tensor Staging::readable(const at::Tensor& tensor) {
         return tensor;
     }
     held_.push_back(stage(tensor));
-    copy_elements(held_.back(), tensor);
+    fill(held_.back(), tensor);
     return held_.back();
+}
+
+at::Tensor Staging::updatable(const at::Tensor& tensor) {
+    at::Tensor memory = writable(tensor);
+    if (!memory.is_same(tensor)) fill(memory, tensor);
+    return memory;
+}
+
+void Staging::fill(const at::Tensor& stage, const at::Tensor& user) {
+    if (user.device() == stage.device()) {
+        copy_elements(stage, user);
+    } else {
+        loads_.push_back({stage, user});
+    }
+}
+
+void Staging::load(std::size_t begin, std::size_t end) const {
+    for (const Copy& copy : loads_) {
+        const auto count = static_cast<std::size_t>(copy.user.numel());
+        if (!needs_staging(copy.user)) {
+            copy_range(copy.stage, copy.user, std::min(begin, count), std::min(end, count));
+        } else if (begin == 0) {
+            copy_elements(copy.stage, copy.user);
+        }
+    }
 }
 
 at::Tensor Staging::writable(const at::Tensor& tensor) {
@@ -35,7 +62,7 @@ at::Tensor Staging::writable(const at::Tensor& tensor) {
 }
 
 void Staging::finish() const {
-    for (const CopyBack& copy : copies_back_) {
+    for (const Copy& copy : copies_back_) {
         copy_elements(copy.user, copy.stage);
         if (place_ == Place::kHost && copy.user.is_cuda()) await_current_stream(copy.user.device());
     }

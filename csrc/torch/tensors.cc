@@ -137,6 +137,15 @@ void copy_elements(const at::Tensor& to, const at::Tensor& from) {
     to.copy_(from);
 }
 
+void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto part = [&](const at::Tensor& tensor) {
+        return tensor.view({-1}).narrow(0, static_cast<std::int64_t>(begin),
+                                        static_cast<std::int64_t>(end - begin));
+    };
+    part(to).copy_(part(from));
+}
+
 comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding) {
     // A Block has one pointer type for both directions; the communicator only reads inputs.
     auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor.const_data_ptr()));

@@ -49,6 +49,8 @@ void await_current_stream(const at::Device& device);
 [[nodiscard]] at::Tensor scaled_copy(const at::Tensor& tensor, double factor);
 /// to = from, without autograd taking note.
 void copy_elements(const at::Tensor& to, const at::Tensor& from);
+/// The same for elements [begin, end) of contiguous tensors.
+void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end);
 
 /// The memory of a contiguous tensor. Reading does not unshare copy-on-write memory.
 [[nodiscard]] comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding);
