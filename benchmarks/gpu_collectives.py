@@ -114,7 +114,7 @@ class Pccl:
             is_sensible = blocks * 4096 <= moved <= blocks * (16 << 20)
             if is_sensible or (blocks == 1 and moved <= 4096):
                 plans[f"direct{blocks}"] = _core.DevicePlan(protocol="direct", blocks=blocks)
-            if kind != "reduce_scatter" and blocks >= 16 and moved >= 1 << 20:
+            if kind not in ("reduce_scatter", "broadcast") and blocks >= 16 and moved >= 1 << 20:
                 plans[f"turns{blocks}"] = _core.DevicePlan(protocol="turns", blocks=blocks)
         return {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
 

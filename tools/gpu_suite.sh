@@ -36,14 +36,14 @@ eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.l
 
 memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
 
-# Wrong accesses, and races within a block, of each kernel between two ranks.
+# Wrong accesses, and races within a block, of each kernel.
 sanitize() {
     local tool sanitizer
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
     [ -x "$sanitizer" ] || { echo "no compute-sanitizer on this machine"; return 1; }
     for tool in memcheck racecheck; do
         timeout "${SANITIZE_LIMIT:-150}" "$sanitizer" --tool $tool --target-processes all --error-exitcode 9 \
-            "$python" -m pytest -q tests/gpu/test_device_group.py -k each_kernel_once 2>&1 |
+            "$python" -m pytest -q tests/gpu/test_device_group.py -k each_kernel_alone 2>&1 |
             tee "$out/$tool.log" | grep -E 'ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)|passed|failed' | sort | uniq -c | head -20
         [ "${PIPESTATUS[0]}" = 0 ] || return 1
     done

@@ -43,8 +43,7 @@ struct Channel {
     std::uint32_t departed[kMostDevices];  // by sender: the epoch it has finished
     std::uint32_t turn;                    // the next rank's: its epoch, and the turn it has ended
     std::uint32_t epoch;                   // launches so far; only its owner touches it
-    std::uint32_t pieces;                  // of a chain that are here; 0 between launches
-    std::uint32_t reserved[21];
+    std::uint32_t reserved[22];
 };
 static_assert(sizeof(Channel) == 384);
 
@@ -82,8 +81,7 @@ enum class DevicePhase : std::uint32_t {
     kTurn = 4,
     kPosting = 5,  // of memory for a message
     kMessage = 6,
-    kPiece = 7,
-    kLength = 8,  // of a message is another than its receiver's memory: expected and seen, bytes
+    kLength = 7,  // of a message is another than its receiver's memory: expected and seen, bytes
 };
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.

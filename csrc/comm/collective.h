@@ -38,6 +38,6 @@ struct Collective {
 };
 
 /// Whether the blocks are those that `rank` of `ranks` needs, and a root is one of them.
-[[nodiscard]] Status check_shape(const Collective& collective, Rank rank, int ranks);
+[[nodiscard]] PCCL_API Status check_shape(const Collective& collective, Rank rank, int ranks);
 
 }  // namespace pccl::comm

@@ -1,6 +1,5 @@
 #include "csrc/kernels/broadcast.h"
 #include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/sync.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
@@ -71,70 +70,12 @@ __global__ void __launch_bounds__(512, 1)
     visit.end();
 }
 
-/// What a block passes on at once: the more ranks pass it on, the more pieces, so that all links of
-/// the chain are soon busy.
-__device__ std::size_t bytes_of_piece(std::size_t bytes, int ranks) {
-    constexpr std::size_t kLeast = 16 << 10;
-    constexpr std::size_t kMost = 256 << 10;
-    const std::size_t pieces = gridDim.x * static_cast<std::size_t>(8 * (ranks - 2) + 1);
-    const std::size_t wanted = bytes / pieces / kLeast * kLeast;
-    return min(max(wanted, kLeast), kMost);
-}
-
-/// Each rank pushes to the next, piece by piece, what it has got from the one before.
-__global__ void __launch_bounds__(512, 1)
-    broadcast_turns(const __grid_constant__ MoveArguments args) {
-    __shared__ Visit::Addresses addresses;
-    const Visit visit(args.team);
-    const abi::DeviceTeam& team = args.team;
-    abi::Channel& own = team.heaps[team.rank]->channels[blockIdx.x];
-    if (visit.greet(args.postings, addresses)) {
-        const bool is_root = team.rank == args.root;
-        const int next = (team.rank + 1) % team.size;
-        std::uint32_t* const there = &team.heaps[next]->channels[blockIdx.x].pieces;
-        const std::byte* const from = is_root ? args.blocks.inputs[0] : args.blocks.outputs[0];
-        const bool keeps = is_root && from != args.blocks.outputs[0];
-        const std::size_t step = bytes_of_piece(args.blocks.bytes[0], team.size);
-        std::uint32_t piece = 0;
-        for (std::size_t at = blockIdx.x * step; at < args.blocks.bytes[0] && next != args.root;
-             at += gridDim.x * step) {
-            ++piece;
-            bool came = true;
-            if (!is_root && threadIdx.x == 0)
-                came = await_counter(team, abi::DevicePhase::kPiece, &own.pieces,
-                                     (team.rank + team.size - 1) % team.size, piece);
-            if (__syncthreads_and(came) == 0) break;
-            Targets to{};
-            to.at[0] = addresses.outputs[next] + at;
-            to.at[1] = args.blocks.outputs[0] + at;
-            to.count = keeps ? 2 : 1;
-            copy_bytes(block_crew(), from + at, to, min(step, args.blocks.bytes[0] - at));
-            __syncthreads();
-            if (threadIdx.x == 0) store_release(there, piece);
-        }
-        visit.depart(Visit::Stores::kRelease);
-        __syncthreads();  // all peers have departed
-        if (threadIdx.x == 0) own.pieces = 0;
-    }
-    visit.end();
-}
-
-auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
-    switch (protocol) {
-        case Protocol::kWords:
-            return broadcast_words;
-        case Protocol::kTurns:
-            return broadcast_turns;
-        case Protocol::kDirect:
-            break;
-    }
-    return broadcast_direct;
-}
-
 }  // namespace
 
 Status launch_broadcast(const Launch& launch, Stream stream) {
-    return launch_move(kernel_of(launch.plan.protocol), launch, stream);
+    return launch_move(
+        launch.plan.protocol == Protocol::kWords ? broadcast_words : broadcast_direct, launch,
+        stream);
 }
 
 }  // namespace pccl::kernels

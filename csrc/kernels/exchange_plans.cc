@@ -42,12 +42,10 @@ Plan plan_all_to_all(std::size_t bytes, int ranks) {
 Plan plan_reduce_scatter(std::size_t bytes, int ranks) { return plan_exchange(bytes, ranks); }
 
 Plan plan_broadcast(std::size_t bytes, int ranks) {
-    // From here on a chain is filled soon enough.
-    constexpr std::size_t kLeastInTurns = 64 * kMiB;
     if (fits_words(bytes, ranks)) return words_plan(bytes);
-    if (bytes >= kLeastInTurns) return turns_plan(kBlocks);
     // More blocks than NVLink needs are in each other's way here.
-    return direct_plan(bytes, bytes < 8 * kMiB ? kBlocks : 16);
+    const int many = ranks == 2 && bytes > 64 * kMiB ? 32 : 16;
+    return direct_plan(bytes, bytes < 8 * kMiB ? kBlocks : many);
 }
 
 }  // namespace pccl::kernels

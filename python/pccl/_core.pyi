@@ -686,7 +686,7 @@ class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
     ``"words"`` for small messages, ``"direct"``, and ``"turns"`` for large ones (the same as
-    direct for reduce_scatter).
+    direct where one rank at a time gets nothing from that).
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...

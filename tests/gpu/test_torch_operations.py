@@ -55,7 +55,7 @@ def rooted(rank: int, world_size: int) -> None:
 
 
 def lists(rank: int, world_size: int) -> None:
-    for numel in SIZES:
+    for numel in (*SIZES, 9_000_000):
         lengths = [numel + 3 * peer for peer in range(world_size)]
         gathered = [empty(length) for length in lengths]
         dist.all_gather(gathered, part(rank, lengths[rank]))

@@ -2,7 +2,7 @@
 
 The suite decides by the name "nccl" which tests it has for GPUs and on which devices their tensors
 are. It keeps that name, and groups asked for as "nccl" come up as the backend under test.
-Run as a script, it does what ``suite.py`` does.
+Run as a script, it does what ``suite.py`` does; ranks are spawned, and import this file again.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any
 
 from suite import JsonResult, prepare_environment
 
+UNDER_TEST = "PCCL_UPSTREAM_BACKEND"
 
-def prepare_gpu_environment(world_size: int) -> None:
-    """Set what the suite reads at import; call before torch is imported."""
+
+def prepare_gpu_environment(backend: str, world_size: int) -> None:
+    """Set what the suite reads at import, here and in the ranks; call before torch is imported."""
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     prepare_environment(world_size)
     del os.environ["CUDA_VISIBLE_DEVICES"]
     if devices is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = devices
-    # Looking for GPUs must not start the driver in a process that forks.
-    os.environ.update(BACKEND="nccl", PYTORCH_NVML_BASED_CUDA_CHECK="1")
+    os.environ.update({"BACKEND": "nccl", UNDER_TEST: backend})
 
 
 def replace_backend(backend: str) -> None:
@@ -50,18 +51,17 @@ def replace_backend(backend: str) -> None:
     )
 
 
-def load_suite(backend: str) -> type[unittest.TestCase]:
-    """Return the test class, its tests running on ``backend``."""
-    import torch
+def load_suite() -> type[unittest.TestCase]:
+    """Return the test class, its tests running on the backend that the environment names."""
     from torch.testing._internal.distributed import distributed_test as upstream
 
-    if backend != "nccl":
-        replace_backend(backend)
+    if os.environ[UNDER_TEST] != "nccl":
+        replace_backend(os.environ[UNDER_TEST])
 
     class UpstreamGpuSuite(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
         def setUp(self) -> None:
             super().setUp()
-            self._start_processes(torch.multiprocessing.get_context("fork").Process)
+            self._spawn_processes()
 
         def _check_return_codes(self, fn: Any, elapsed_time: float) -> None:
             super()._check_return_codes(fn, elapsed_time)
@@ -69,6 +69,7 @@ def load_suite(backend: str) -> type[unittest.TestCase]:
             exit_codes = {process.exitcode for process in self.processes}
             self.assertEqual(len(exit_codes), 1, f"ranks end with {exit_codes}")
 
+    UpstreamGpuSuite.__qualname__ = "UpstreamGpuSuite"  # as pickle finds it
     return UpstreamGpuSuite
 
 
@@ -80,8 +81,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True, help="JSON-lines file to append to")
     parser.add_argument("tests", nargs="*", help="test names; none means all")
     options = parser.parse_args()
-    prepare_gpu_environment(options.world_size)
-    suite_class = load_suite(options.backend)
+    prepare_gpu_environment(options.backend, options.world_size)
+    globals()["UpstreamGpuSuite"] = suite_class = load_suite()
     names = options.tests or unittest.defaultTestLoader.getTestCaseNames(suite_class)
     result = JsonResult(options.results)
     for name in names:
@@ -90,3 +91,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+elif UNDER_TEST in os.environ:  # in a rank
+    UpstreamGpuSuite = load_suite()

@@ -54,8 +54,8 @@ def run_all(
 
 def all_tests() -> list[str]:
     """Return the names of the suite's tests, found in a process that ends."""
-    code = "import gpu_suite, unittest; gpu_suite.prepare_gpu_environment(2); "
-    code += "suite = gpu_suite.load_suite('nccl'); "
+    code = "import gpu_suite, unittest; gpu_suite.prepare_gpu_environment('nccl', 2); "
+    code += "suite = gpu_suite.load_suite(); "
     code += "print(*unittest.defaultTestLoader.getTestCaseNames(suite), sep='\\n')"
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=HERE, check=True, capture_output=True, text=True

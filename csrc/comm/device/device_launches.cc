@@ -89,7 +89,7 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
                           lower(collective, wanted, options_.rank, options_.size));
     if (is_nothing(collective, wanted)) return Status::ok();
-    if (options_.size == 1) return copy_alone(collective, stream);
+    if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(health());
     launch.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));

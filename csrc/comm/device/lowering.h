@@ -28,15 +28,15 @@ struct DeviceLaunch {
 [[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);
 
 /// An all_reduce as two collectives, over parts that lie in whole 16s.
-struct TwoPhases {
+struct PCCL_API TwoPhases {
     std::vector<Block> inputs;   // by rank
     std::vector<Block> outputs;  // by rank
     [[nodiscard]] Collective reduce_scatter(const Collective& whole, Rank rank) const;
     [[nodiscard]] Collective all_gather(const Collective& whole, Rank rank) const;
 };
 /// Nothing where one kernel does it better.
-[[nodiscard]] std::optional<TwoPhases> two_phases(const Collective& collective,
-                                                  const DeviceLaunch& wanted, int ranks);
+[[nodiscard]] PCCL_API std::optional<TwoPhases> two_phases(const Collective& collective,
+                                                           const DeviceLaunch& wanted, int ranks);
 
 [[nodiscard]] Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
                                       kernels::Stream stream);
