@@ -17,7 +17,35 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from pccl import _core
 from pccl.bench import parse_size
+
+
+def raw_issue(rank: int, ranks: int, store: Any, x: torch.Tensor) -> float:
+    """Return microseconds to issue the same below torch: what torch and the backend do not take."""
+    group = _core.DeviceGroup(
+        rank=rank,
+        world_size=ranks,
+        rendezvous=dist.PrefixStore(f"raw{x.nbytes}", store),
+        device=rank,
+        timeout=30.0,
+    )
+    stream = torch.cuda.current_stream().cuda_stream
+    at, count = x.data_ptr(), x.numel()
+    began = 0.0
+    for call in range(40):
+        if call == 20:
+            torch.cuda.synchronize()
+            began = time.perf_counter()
+        group.launch(
+            "all_reduce", input=at, output=at, count=count, dtype="bfloat16", stream=stream
+        )
+    taken = (time.perf_counter() - began) / 20 * 1e6
+    torch.cuda.synchronize()
+    store.add(f"through{x.nbytes}", 1)
+    while store.add(f"through{x.nbytes}", 0) < ranks:
+        time.sleep(0.001)
+    return taken
 
 
 def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, results: Any) -> None:
@@ -42,12 +70,14 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
             dist.all_reduce(x)
         torch.cuda.synchronize()
         found[nbytes] = (issued * 1e6, (time.perf_counter() - began) / options.calls * 1e6)
+        if backend == "pccl":
+            found[nbytes] += (raw_issue(rank, options.ranks, store, x),)
     results.put(found)
     dist.barrier()
     dist.destroy_process_group()
 
 
-def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float, float]]:
+def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float, ...]]:
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = mp.get_context("spawn")
     results = context.SimpleQueue()
@@ -66,7 +96,7 @@ def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float,
         return {}
     found = [results.get() for _ in ranks]
     return {
-        nbytes: (max(each[nbytes][0] for each in found), max(each[nbytes][1] for each in found))
+        nbytes: tuple(max(times) for times in zip(*(each[nbytes] for each in found), strict=True))
         for nbytes in found[0]
     }
 
@@ -81,9 +111,10 @@ def main() -> int:
     options = parser.parse_args()
     found = {backend: measure(backend, options) for backend in ("pccl", "nccl")}
     for backend, times in found.items():
-        for nbytes, (issued, taken) in times.items():
+        for nbytes, (issued, taken, *raw) in times.items():
             print(f"eager all_reduce n{options.ranks} {nbytes} {backend}: ", end="")
-            print(f"{issued:.1f} us to issue, {taken:.1f} us a call", flush=True)
+            below = "".join(f", {each:.1f} us to issue below torch" for each in raw)
+            print(f"{issued:.1f} us to issue{below}, {taken:.1f} us a call", flush=True)
     return 0 if all(found.values()) else 1
 
 

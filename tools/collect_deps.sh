@@ -32,5 +32,10 @@ done
 for library in libcrypto.a libpugixml.a libgtest.a libgtest_main.a libgmock.a libgmock_main.a; do
     cp "$(gcc -print-file-name="$library")" "$target/lib/"
 done
+# Of PyTorch's own tests.
+if expecttest=$(.venv/bin/python -c 'import expecttest; print(expecttest.__path__[0])' 2>/dev/null); then
+    mkdir -p "$target/python"
+    cp -r "$expecttest" "$target/python/"
+fi
 strip --strip-debug "$target"/lib/*.a
 echo "$target: $(du -sh "$target" | cut -f1)"

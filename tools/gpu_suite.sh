@@ -3,7 +3,8 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [eager] [sweep] [bench]       default: build test eager bench
+#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [sweep] [bench]
+#                                                       default: build test eager memory bench
 #
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
 set -uo pipefail
@@ -11,9 +12,9 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
 build=build/gpu
-out=${OUT:-$build/results}
+out=$(realpath -m "${OUT:-$build/results}")
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(build test eager bench)
+[ ${#parts[@]} -gt 0 ] || parts=(build test eager memory bench)
 failed=()
 mkdir -p "$out" build
 export PYTHONPATH=$PWD/$build/python PYTHONUNBUFFERED=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
@@ -33,6 +34,26 @@ tests() { timeout "${TEST_LIMIT:-240}" "$python" -m pytest -q --maxfail=5 --dura
 
 eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
 
+memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
+
+# Wrong accesses, and races within a block, of each kernel.
+sanitize() {
+    local tool sanitizer
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    [ -x "$sanitizer" ] || { echo "no compute-sanitizer on this machine"; return 1; }
+    for tool in memcheck racecheck; do
+        timeout "${SANITIZE_LIMIT:-150}" "$sanitizer" --tool $tool --target-processes all --error-exitcode 9 \
+            "$python" -m pytest -q tests/gpu/test_device_group.py -k each_kernel_alone 2>&1 |
+            tee "$out/$tool.log" | grep -E 'ERROR SUMMARY|RACECHECK SUMMARY|=========.*(Invalid|Race|Error)|passed|failed' | sort | uniq -c | head -20
+        [ "${PIPESTATUS[0]}" = 0 ] || return 1
+    done
+}
+
+upstream() {
+    (cd tests/upstream && PYTHONPATH="$PYTHONPATH:$OLDPWD/build/deps/python" timeout "${UPSTREAM_LIMIT:-280}" \
+        "$python" run_gpu.py --output "$out/upstream" ${UPSTREAM:-}) 2>&1 | tee "$out/upstream.log" | tail -60
+}
+
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
 
 for part in "${parts[@]}"; do
@@ -42,6 +63,9 @@ for part in "${parts[@]}"; do
         test) tests ;;
         sweep) bench sweep --sweep ${SWEEP:-} ;;
         eager) eager ;;
+        memory) memory ;;
+        sanitize) sanitize ;;
+        upstream) upstream ;;
         bench) bench bench ${BENCH:-} ;;
         *) echo "unknown part: $part" >&2; false ;;
     esac || failed+=("$part")

@@ -22,9 +22,12 @@ enum class DataType : std::uint8_t {
     kComplex64 = 12,
     kComplex128 = 13,
     kBool = 14,
-    kBytes = 15,  // one opaque byte: can be moved, not reduced (fp8 and quantised types travel so)
+    kBytes = 15,  // one opaque byte: can be moved, not reduced (quantised types travel so)
+    // Reduced on GPUs alone.
+    kFloat8E4m3 = 16,  // torch's float8_e4m3fn: no infinities
+    kFloat8E5m2 = 17,
 };
-inline constexpr int kDataTypes = 16;
+inline constexpr int kDataTypes = 18;
 
 enum class ReduceOp : std::uint8_t {
     kSum = 0,
@@ -44,6 +47,8 @@ inline constexpr int kReduceOps = 8;
         case DataType::kInt8:
         case DataType::kBool:
         case DataType::kBytes:
+        case DataType::kFloat8E4m3:
+        case DataType::kFloat8E5m2:
             return 1;
         case DataType::kUint16:
         case DataType::kInt16:

@@ -53,9 +53,22 @@ struct LineBuffer {
     Line lines[2][kMostDevices][kLinesPerBlock];  // by parity, sender
 };
 
+/// Messages between this rank and one peer, in this rank's heap. They are counted by pair and
+/// direction, apart from the channels.
+struct Mailbox {
+    Greeting posted;         // by the peer: where it wants this rank's message, and how many bytes
+    std::uint32_t arrived;   // by the peer: the number of its message that is here
+    std::uint32_t sent;      // this rank's: messages to the peer so far,
+    std::uint32_t received;  // from the peer so far,
+    std::uint32_t finished;  // and blocks that have finished with the message being sent
+    std::uint32_t reserved[20];
+};
+static_assert(sizeof(Mailbox) == 128);
+
 struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
     std::uint32_t reserved[31];
+    Mailbox mailboxes[kMostDevices];  // by peer
     Channel channels[kMostBlocks];
     LineBuffer buffers[kMostLinedBlocks];
 };
@@ -66,6 +79,9 @@ enum class DevicePhase : std::uint32_t {
     kData = 2,
     kDeparture = 3,
     kTurn = 4,
+    kPosting = 5,  // of memory for a message
+    kMessage = 6,
+    kLength = 7,  // of a message is another than its receiver's memory: expected and seen, bytes
 };
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.

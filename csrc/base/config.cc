@@ -153,6 +153,8 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
         config.shm_ring_bytes = static_cast<std::size_t>(*bytes);
     if (const auto ms = parser.number("PCCL_CONNECT_TIMEOUT_MS", 1, kDayMs))
         config.connect_timeout = std::chrono::milliseconds(*ms);
+    if (const auto access = parser.number("PCCL_GPU_PEER_ACCESS", 0, 1))
+        config.gpu_peer_access = *access == 1;
     parser.path("PCCL_TOPO_FILE", "NCCL_TOPO_FILE", config.topo_file);
     parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);

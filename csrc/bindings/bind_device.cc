@@ -11,7 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
@@ -72,21 +74,70 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
     return made;
 }
 
+/// Blocks one after the other, as many as that side of the collective has on this rank.
+std::vector<comm::Block> blocks_at(std::uint64_t address, std::size_t count, std::size_t bytes,
+                                   int number) {
+    std::vector<comm::Block> blocks;
+    blocks.reserve(static_cast<std::size_t>(number));
+    auto* at = std::bit_cast<std::byte*>(address);
+    for (int i = 0; i < number; ++i, at += count * bytes) blocks.push_back({at, count});
+    return blocks;
+}
+
+int blocks_of(const comm::Collective& collective, const DeviceGroup& group,
+              schedule::Buffer buffer) {
+    const bool is_root = !schedule::is_rooted(collective.kind) || group.rank() == collective.root;
+    const bool is_input = buffer == schedule::Buffer::kInput;
+    const bool is_roots = is_input ? collective.kind == schedule::CollectiveKind::kScatter ||
+                                         collective.kind == schedule::CollectiveKind::kBroadcast
+                                   : collective.kind == schedule::CollectiveKind::kGather ||
+                                         collective.kind == schedule::CollectiveKind::kReduce;
+    if (is_roots && !is_root) return 0;
+    return schedule::blocks(collective.kind, buffer, group.size());
+}
+
 void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
             std::uint64_t output, std::size_t count, const std::string& dtype,
             const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan) {
-    const comm::DeviceCollective wanted{.kind = kind_of(collective),
-                                        .type = named(dtype, DataType::kBytes, "element type"),
-                                        .op = named(op, ReduceOp::kBxor, "reduction"),
-                                        .root = root,
-                                        .input = std::bit_cast<const void*>(input),
-                                        .output = std::bit_cast<void*>(output),
-                                        .count = count,
-                                        .plan = plan};
+    comm::Collective wanted{.kind = kind_of(collective),
+                            .type = named(dtype, DataType::kFloat8E5m2, "element type"),
+                            .op = named(op, ReduceOp::kBxor, "reduction"),
+                            .root = root};
+    const auto side = [&](std::uint64_t address, schedule::Buffer buffer) {
+        return blocks_at(address, count, size_of(wanted.type),
+                         blocks_of(wanted, *self.group, buffer));
+    };
+    const auto inputs = side(input, schedule::Buffer::kInput);
+    const auto outputs = side(output, schedule::Buffer::kOutput);
+    wanted.inputs = inputs;
+    wanted.outputs = outputs;
     Status status;
     {
         const py::gil_scoped_release released;
-        status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream));
+        status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream), {.plan = plan});
+    }
+    throw_unless_ok(status);
+}
+
+using Triple = std::tuple<Rank, std::uint64_t, std::size_t>;
+
+std::vector<comm::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
+    std::vector<comm::DeviceMessage> messages;
+    messages.reserve(triples.size());
+    for (const auto& [peer, address, bytes] : triples)
+        messages.push_back({peer, std::bit_cast<std::byte*>(address), bytes});
+    return messages;
+}
+
+void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
+              const std::vector<Triple>& receives, std::uint64_t stream) {
+    const auto sent = messages_of(sends);
+    const auto received = messages_of(receives);
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = self.group->exchange({.sends = sent, .receives = received},
+                                      std::bit_cast<kernels::Stream>(stream));
     }
     throw_unless_ok(status);
 }
@@ -123,6 +174,7 @@ void bind_device(py::module_& module) {
         .def("launch", &launch, arg("collective"), py::kw_only(), arg("input"), arg("output"),
              arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
              arg("plan") = py::none())
+        .def("exchange", &exchange, py::kw_only(), arg("sends"), arg("receives"), arg("stream") = 0)
         .def("check", [](const PyDeviceGroup& self) { throw_unless_ok(self.group->health()); })
         .def("abort", [](PyDeviceGroup& self) { self.group->abort(); });
 }

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "csrc/abi/datatype.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::comm {
@@ -34,5 +36,8 @@ struct Collective {
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
     std::span<const Block> outputs{};
 };
+
+/// Whether the blocks are those that `rank` of `ranks` needs, and a root is one of them.
+[[nodiscard]] PCCL_API Status check_shape(const Collective& collective, Rank rank, int ranks);
 
 }  // namespace pccl::comm

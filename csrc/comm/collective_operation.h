@@ -77,6 +77,6 @@ class CollectiveOperation final : public Operation {
 [[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op,
                                 int ranks);
 
-[[nodiscard]] bool reduces(schedule::CollectiveKind kind);
+[[nodiscard]] PCCL_API bool reduces(schedule::CollectiveKind kind);
 
 }  // namespace pccl::comm

@@ -49,13 +49,17 @@ Status check_own_block(const Collective& collective, Rank rank) {
 
 }  // namespace
 
-Status Group::check(const Collective& collective) const {
-    if (schedule::is_rooted(collective.kind) && (collective.root < 0 || collective.root >= size_))
+Status check_shape(const Collective& collective, Rank rank, int ranks) {
+    if (schedule::is_rooted(collective.kind) && (collective.root < 0 || collective.root >= ranks))
         return Status::invalid_argument(
-            concat("root ", collective.root, " is not in group ", name_, " of ", size_));
-    PCCL_TRY(check_blocks(collective, Buffer::kInput, rank_, size_));
-    PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank_, size_));
-    PCCL_TRY(check_own_block(collective, rank_));
+            concat("root ", collective.root, " is not in a group of ", ranks));
+    PCCL_TRY(check_blocks(collective, Buffer::kInput, rank, ranks));
+    PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank, ranks));
+    return check_own_block(collective, rank);
+}
+
+Status Group::check(const Collective& collective) const {
+    PCCL_TRY(check_shape(collective, rank_, size_).with_context(concat("group ", name_)));
     return reduces(collective.kind) ? combine_for(collective.type, collective.op).status()
                                     : Status::ok();
 }

@@ -9,53 +9,47 @@ namespace {
 
 using namespace device;
 
-struct Arguments {
-    abi::DeviceTeam team;
-    abi::Postings postings;
-    const std::byte* input;
-    std::byte* output;
-    std::size_t bytes;  // of a block
-};
-
 __global__ void __launch_bounds__(abi::kLinesPerBlock)
-    all_gather_words(const __grid_constant__ Arguments args) {
+    all_gather_words(const __grid_constant__ MoveArguments args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     const std::size_t at = grid_crew().first * kWordBytes;
-    if (at < args.bytes) {
-        const Word own = load_word(args.input, at, args.bytes);
+    const std::size_t bytes = args.blocks.bytes[0];
+    if (at < bytes) {
+        const Word own = load_word(args.blocks.inputs[0], at, bytes);
         send_words(team, visit, [own](int) { return own; });
         Words words;
         const bool came = receive_words(team, visit, own, words);
 #pragma unroll
         for (int rank = 0; rank < abi::kMostDevices; ++rank)
             if (came && rank < team.size)
-                store_word(args.output + rank * args.bytes, at, args.bytes, words[rank]);
+                store_word(args.blocks.outputs[rank], at, bytes, words[rank]);
     }
     visit.end();
 }
 
 /// Loads its block once, and pushes it to all.
 __global__ void __launch_bounds__(512, 1)
-    all_gather_direct(const __grid_constant__ Arguments args) {
+    all_gather_direct(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const int in_place = addresses.outputs[team.rank] == args.input ? 1 : 0;
+        const int in_place = addresses.outputs[team.rank] == args.blocks.inputs[0] ? 1 : 0;
         Targets to{};
         to.count = team.size - in_place;
 #pragma unroll
         for (int step = 0; step < abi::kMostDevices; ++step)
             to.at[step] = addresses.outputs[(team.rank + in_place + step) % team.size];
-        copy_bytes(grid_crew(), args.input, to, args.bytes);
+        copy_bytes(grid_crew(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }
 
 /// The same to one peer at a time.
-__global__ void __launch_bounds__(512, 1) all_gather_turns(const __grid_constant__ Arguments args) {
+__global__ void __launch_bounds__(512, 1)
+    all_gather_turns(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
@@ -65,9 +59,9 @@ __global__ void __launch_bounds__(512, 1) all_gather_turns(const __grid_constant
             Targets to{};
             to.at[0] = addresses.outputs[(team.rank + turn) % team.size];
             to.at[1] = addresses.outputs[team.rank];
-            const bool keeps = turn == 1 && to.at[1] != args.input;
+            const bool keeps = turn == 1 && to.at[1] != args.blocks.inputs[0];
             to.count = keeps ? 2 : 1;
-            copy_bytes(grid_crew(), args.input, to, args.bytes);
+            copy_bytes(grid_crew(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
             turns.end(turn);
         }
         visit.depart(Visit::Stores::kRelease);
@@ -75,7 +69,7 @@ __global__ void __launch_bounds__(512, 1) all_gather_turns(const __grid_constant
     visit.end();
 }
 
-auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
+auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
     switch (protocol) {
         case Protocol::kWords:
             return all_gather_words;
@@ -90,13 +84,7 @@ auto kernel_of(Protocol protocol) -> void (*)(Arguments) {
 }  // namespace
 
 Status launch_all_gather(const Launch& launch, Stream stream) {
-    return launch_kernel(kernel_of(launch.plan.protocol),
-                         {.team = launch.team,
-                          .postings = launch.postings,
-                          .input = launch.input,
-                          .output = launch.output,
-                          .bytes = launch.count * size_of(launch.type)},
-                         launch.plan, stream);
+    return launch_move(kernel_of(launch.plan.protocol), launch, stream);
 }
 
 }  // namespace pccl::kernels

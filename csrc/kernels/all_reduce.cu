@@ -9,41 +9,37 @@ namespace {
 
 using namespace device;
 
-template <typename Reduction>
-struct Arguments {
-    abi::DeviceTeam team;
-    abi::Postings postings;
-    const std::byte* input;
-    std::byte* output;
-    std::size_t bytes;
-    Reduction reduction;
-};
+__device__ __forceinline__ bool gets_result(int root, int rank) {
+    return root == kNoRoot || root == rank;
+}
 
 template <typename Reduction>
 __global__ void __launch_bounds__(abi::kLinesPerBlock)
-    all_reduce_words(const __grid_constant__ Arguments<Reduction> args) {
+    all_reduce_words(const __grid_constant__ ReduceArguments<Reduction> args) {
     const Visit visit(args.team);
     const std::size_t at = grid_crew().first * kWordBytes;
-    if (at < args.bytes) {
-        const Word own = load_word(args.input, at, args.bytes);
+    const std::size_t bytes = args.blocks.bytes[0];
+    if (at < bytes) {
+        const Word own = load_word(args.blocks.inputs[0], at, bytes);
         send_words(args.team, visit, [own](int) { return own; });
         Words words;
-        if (receive_words(args.team, visit, own, words))
-            store_word(args.output, at, args.bytes,
+        const bool came = receive_words(args.team, visit, own, words);
+        if (came && gets_result(args.root, args.team.rank))
+            store_word(args.blocks.outputs[0], at, bytes,
                        combine_words(args.team, words, args.reduction));
     }
     visit.end();
 }
 
-/// Rank r pulls part r of all inputs and pushes their sum to all outputs.
+/// Rank r pulls part r of all inputs and pushes their sum to all outputs, or to the root's.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
-    all_reduce_direct(const __grid_constant__ Arguments<Reduction> args) {
+    all_reduce_direct(const __grid_constant__ ReduceArguments<Reduction> args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = share_of(args.bytes, team.rank, team.size);
+        const Range part = share_of(args.blocks.bytes[0], team.rank, team.size);
         Sources from{};
         Targets to{};
         from.count = to.count = team.size;
@@ -53,6 +49,10 @@ __global__ void __launch_bounds__(512, 1)
             const int peer = (team.rank + step) % team.size;
             from.at[step] = addresses.inputs[peer] + part.begin;
             to.at[step] = addresses.outputs[peer] + part.begin;
+        }
+        if (args.root != kNoRoot) {
+            to.at[0] = addresses.outputs[args.root] + part.begin;
+            to.count = 1;
         }
         combine_bytes<kMost>(grid_crew(), from, to, part.bytes, args.reduction);
         visit.depart(Visit::Stores::kRelease);
@@ -64,12 +64,12 @@ __global__ void __launch_bounds__(512, 1)
 /// has a piece of the part to itself, so that it pushes what it has reduced.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
-    all_reduce_turns(const __grid_constant__ Arguments<Reduction> args) {
+    all_reduce_turns(const __grid_constant__ ReduceArguments<Reduction> args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = share_of(args.bytes, team.rank, team.size);
+        const Range part = share_of(args.blocks.bytes[0], team.rank, team.size);
         const Range piece =
             share_of(part.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
         const std::size_t begin = part.begin + piece.begin;
@@ -79,14 +79,14 @@ __global__ void __launch_bounds__(512, 1)
         for (int step = 0; step < kMost; ++step)
             from.at[step] = addresses.inputs[(team.rank + step) % team.size] + begin;
         Targets to{};
-        to.at[0] = args.output + begin;
+        to.at[0] = args.blocks.outputs[0] + begin;
         to.count = 1;
         combine_bytes<kMost>(block_crew(), from, to, piece.bytes, args.reduction);
         const Turns turns(team, visit);
         for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
             const int peer = (team.rank + turn) % team.size;
-            copy_bytes(block_crew(), args.output + begin, addresses.outputs[peer] + begin,
-                       piece.bytes);
+            copy_bytes(block_crew(), args.blocks.outputs[0] + begin,
+                       addresses.outputs[peer] + begin, piece.bytes);
             turns.end(turn);
         }
         visit.depart(Visit::Stores::kRelease);
@@ -95,34 +95,27 @@ __global__ void __launch_bounds__(512, 1)
 }
 
 template <int kMost, typename Reduction>
-auto large_kernel_of(Protocol protocol) -> void (*)(Arguments<Reduction>) {
-    return protocol == Protocol::kTurns ? all_reduce_turns<kMost, Reduction>
-                                        : all_reduce_direct<kMost, Reduction>;
+auto large_kernel_of(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
+    const bool is_in_turns = launch.plan.protocol == Protocol::kTurns && launch.root == kNoRoot;
+    return is_in_turns ? all_reduce_turns<kMost, Reduction> : all_reduce_direct<kMost, Reduction>;
 }
 
-template <typename Reduction>
-auto kernel_of(const Launch& launch) -> void (*)(Arguments<Reduction>) {
-    if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
-    if constexpr (is_hot<Reduction>) {
-        if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch.plan.protocol);
-        if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch.plan.protocol);
+struct Kernels {
+    template <typename Reduction>
+    static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
+        if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
+        if constexpr (is_hot<Reduction>) {
+            if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch);
+            if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch);
+        }
+        return large_kernel_of<abi::kMostDevices, Reduction>(launch);
     }
-    return large_kernel_of<abi::kMostDevices, Reduction>(launch.plan.protocol);
-}
+};
 
 }  // namespace
 
 Status launch_all_reduce(const Launch& launch, Stream stream) {
-    return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
-        return launch_kernel(kernel_of<Reduction>(launch),
-                             {.team = launch.team,
-                              .postings = launch.postings,
-                              .input = launch.input,
-                              .output = launch.output,
-                              .bytes = launch.count * size_of(launch.type),
-                              .reduction = reduction},
-                             launch.plan, stream);
-    });
+    return launch_reduction<Kernels>(launch, stream);
 }
 
 }  // namespace pccl::kernels

@@ -10,5 +10,9 @@ namespace pccl::kernels {
 /// By words, everybody sends everything and reduces it: one hop, n - 1 times the tensor leaves each
 /// GPU, twice over. Otherwise each reduces a part: 2 (n - 1) / n times the tensor.
 [[nodiscard]] Plan plan_all_reduce(std::size_t bytes, int ranks);
+/// Whether a reduce_scatter and an all_gather after it, with plans of their own, take less time.
+[[nodiscard]] bool is_faster_in_two(std::size_t bytes, int ranks);
+/// The same, with one rank that gets the result.
+[[nodiscard]] Plan plan_reduce(std::size_t bytes, int ranks);
 
 }  // namespace pccl::kernels

@@ -8,23 +8,15 @@ namespace {
 
 using namespace device;
 
-struct Arguments {
-    abi::DeviceTeam team;
-    abi::Postings postings;
-    const std::byte* input;  // of the root
-    std::byte* output;
-    std::size_t bytes;
-    std::int32_t root;
-};
-
 /// All send: the root the data, the others a word that keeps the channel's rule (device_team.h).
 __global__ void __launch_bounds__(abi::kLinesPerBlock)
-    broadcast_words(const __grid_constant__ Arguments args) {
+    broadcast_words(const __grid_constant__ MoveArguments args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     const std::size_t at = grid_crew().first * kWordBytes;
-    if (at < args.bytes) {
-        const Word own = team.rank == args.root ? load_word(args.input, at, args.bytes) : 0;
+    const std::size_t bytes = args.blocks.bytes[0];
+    if (at < bytes) {
+        const Word own = team.rank == args.root ? load_word(args.blocks.inputs[0], at, bytes) : 0;
         send_words(team, visit, [own](int) { return own; });
         Words words;
         if (receive_words(team, visit, own, words)) {
@@ -32,7 +24,7 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
 #pragma unroll
             for (int rank = 0; rank < abi::kMostDevices; ++rank)
                 if (rank == args.root) data = words[rank];
-            store_word(args.output, at, args.bytes, data);
+            store_word(args.blocks.outputs[0], at, bytes, data);
         }
     }
     visit.end();
@@ -45,15 +37,15 @@ struct Relay {
 
     __device__ Relay(const abi::DeviceTeam& team, int root)
         : parts(team.size - 1), index((team.rank - root - 1 + team.size) % team.size) {}
-    [[nodiscard]] __device__ int rank_of(const Arguments& args, int part) const {
+    [[nodiscard]] __device__ int rank_of(const MoveArguments& args, int part) const {
         return (args.root + 1 + part % parts) % args.team.size;
     }
 };
 
 /// Pulls its part from the root and pushes it to all others.
-__device__ void pull_and_pass_on(const Arguments& args, const Visit::Addresses& addresses) {
+__device__ void pull_and_pass_on(const MoveArguments& args, const Visit::Addresses& addresses) {
     const Relay relay(args.team, args.root);
-    const Range part = share_of(args.bytes, relay.index, relay.parts);
+    const Range part = share_of(args.blocks.bytes[0], relay.index, relay.parts);
     Targets to{};
     to.count = relay.parts;
 #pragma unroll
@@ -62,14 +54,16 @@ __device__ void pull_and_pass_on(const Arguments& args, const Visit::Addresses& 
     copy_bytes(grid_crew(), addresses.inputs[args.root] + part.begin, to, part.bytes);
 }
 
-__global__ void __launch_bounds__(512, 1) broadcast_direct(const __grid_constant__ Arguments args) {
+__global__ void __launch_bounds__(512, 1)
+    broadcast_direct(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     if (visit.greet(args.postings, addresses)) {
         if (args.team.rank != args.root) {
             pull_and_pass_on(args, addresses);
-        } else if (args.input != args.output) {
-            copy_bytes(grid_crew(), args.input, args.output, args.bytes);
+        } else if (args.blocks.inputs[0] != args.blocks.outputs[0]) {
+            copy_bytes(grid_crew(), args.blocks.inputs[0], args.blocks.outputs[0],
+                       args.blocks.bytes[0]);
         }
         visit.depart(Visit::Stores::kRelease);
     }
@@ -79,15 +73,9 @@ __global__ void __launch_bounds__(512, 1) broadcast_direct(const __grid_constant
 }  // namespace
 
 Status launch_broadcast(const Launch& launch, Stream stream) {
-    return launch_kernel(
-        launch.plan.protocol == Protocol::kWords ? broadcast_words : broadcast_direct,
-        {.team = launch.team,
-         .postings = launch.postings,
-         .input = launch.input,
-         .output = launch.output,
-         .bytes = launch.count * size_of(launch.type),
-         .root = launch.root},
-        launch.plan, stream);
+    return launch_move(
+        launch.plan.protocol == Protocol::kWords ? broadcast_words : broadcast_direct, launch,
+        stream);
 }
 
 }  // namespace pccl::kernels

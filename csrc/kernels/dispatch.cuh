@@ -22,6 +22,19 @@ Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, cons
     return Status::internal(concat("a kernel was not launched: ", cudaGetErrorString(error)));
 }
 
+/// What kernels that move elements take.
+struct MoveArguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    Blocks blocks;
+    std::int32_t root;
+};
+
+inline Status launch_move(void (*kernel)(MoveArguments), const Launch& launch, Stream stream) {
+    return launch_kernel(kernel, {launch.team, launch.postings, launch.blocks, launch.root},
+                         launch.plan, stream);
+}
+
 template <typename T, typename Body>
 Status with_hot(const Launch& launch, Body& body) {
     const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
@@ -67,12 +80,36 @@ Status with_reduction(const Launch& launch, Body body) {
             return with_any<std::uint64_t>(launch, body);
         case DataType::kInt64:
             return with_any<std::int64_t>(launch, body);
+        case DataType::kFloat8E4m3:
+            return with_any<__nv_fp8_e4m3>(launch, body);
+        case DataType::kFloat8E5m2:
+            return with_any<__nv_fp8_e5m2>(launch, body);
         case DataType::kBool:
             return with_any<device::Truth>(launch, body);
         case DataType::kBytes:
             break;
     }
     return Status::internal("a reduction that no kernel knows");
+}
+
+/// What kernels that combine elements take.
+template <typename Reduction>
+struct ReduceArguments {
+    abi::DeviceTeam team;
+    abi::Postings postings;
+    Blocks blocks;
+    std::int32_t root;
+    Reduction reduction;
+};
+
+/// Launches Kernels::choose<Reduction>(launch).
+template <typename Kernels>
+Status launch_reduction(const Launch& launch, Stream stream) {
+    return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
+        return launch_kernel(Kernels::template choose<Reduction>(launch),
+                             {launch.team, launch.postings, launch.blocks, launch.root, reduction},
+                             launch.plan, stream);
+    });
 }
 
 }  // namespace pccl::kernels

@@ -35,6 +35,7 @@ Plan plan_all_gather(std::size_t bytes, int ranks) {
 Plan plan_all_to_all(std::size_t bytes, int ranks) {
     const int blocks = sent_to_all(bytes, ranks) < 8 * kMiB ? kBlocks : abi::kMostBlocks;
     if (fits_words(bytes, ranks)) return words_plan(bytes);
+    if (sent_to_all(bytes, ranks) >= 32 * kMiB) return turns_plan(abi::kMostBlocks);
     return direct_plan(sent_to_all(bytes, ranks), blocks);
 }
 
@@ -43,7 +44,8 @@ Plan plan_reduce_scatter(std::size_t bytes, int ranks) { return plan_exchange(by
 Plan plan_broadcast(std::size_t bytes, int ranks) {
     if (fits_words(bytes, ranks)) return words_plan(bytes);
     // More blocks than NVLink needs are in each other's way here.
-    return direct_plan(bytes, bytes < 8 * kMiB ? kBlocks : 16);
+    const int many = ranks == 2 && bytes > 64 * kMiB ? 32 : 16;
+    return direct_plan(bytes, bytes < 8 * kMiB ? kBlocks : many);
 }
 
 }  // namespace pccl::kernels

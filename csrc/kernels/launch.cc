@@ -9,7 +9,8 @@ bool is_complex(DataType type) {
     return type == DataType::kComplex64 || type == DataType::kComplex128;
 }
 bool is_real(DataType type) {
-    return is_half(type) || type == DataType::kFloat32 || type == DataType::kFloat64;
+    return is_half(type) || type == DataType::kFloat32 || type == DataType::kFloat64 ||
+           type == DataType::kFloat8E4m3 || type == DataType::kFloat8E5m2;
 }
 bool is_bitwise(ReduceOp op) {
     return op == ReduceOp::kBand || op == ReduceOp::kBor || op == ReduceOp::kBxor;

@@ -14,18 +14,42 @@ namespace pccl::kernels {
 /// CUstream.
 using Stream = void*;
 
-/// One collective of a group, on this rank. `count` is of elements in one block: the whole tensor
-/// for all_reduce and broadcast, what one rank contributes or gets for the others.
+/// This rank's blocks, by the rank that they come from or go to; entry 0 where a side is one block.
+struct Blocks {
+    const std::byte* inputs[abi::kMostDevices];
+    std::byte* outputs[abi::kMostDevices];
+    std::size_t bytes[abi::kMostDevices];  // of the one block; all_to_all: of each input
+};
+
+inline constexpr std::int32_t kNoRoot = -1;
+
+/// One collective of a group, on this rank.
 struct Launch {
     abi::DeviceTeam team{};
-    abi::Postings postings{};  // where the peers see input and output; not for kWords
-    const std::byte* input = nullptr;
-    std::byte* output = nullptr;
-    std::size_t count = 0;
+    abi::Postings postings{};  // where the peers see the blocks; not for kWords
+    Blocks blocks{};
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kSum;
-    std::int32_t root = 0;
+    std::int32_t root = kNoRoot;
     Plan plan{};
+};
+
+/// A message of this rank to or from `peer`.
+struct Message {
+    std::byte* data = nullptr;
+    std::uint64_t posting = 0;  // of what is received: where `peer` sees it
+    std::size_t bytes = 0;
+    std::int32_t peer = 0;
+};
+
+/// In one launch: at most one message to each rank, and one from each.
+struct Messages {
+    abi::DeviceTeam team{};
+    Message sent[abi::kMostDevices]{};
+    Message received[abi::kMostDevices]{};
+    std::int32_t sends = 0;
+    std::int32_t receives = 0;
+    std::int32_t blocks = 1;  // of each message that is sent
 };
 
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
@@ -37,13 +61,19 @@ struct Launch {
 // In stream order; the return says only whether the kernel was launched. kUnsupported in a build
 // without CUDA.
 
+/// With a root, only that rank gets the result.
 [[nodiscard]] Status launch_all_reduce(const Launch& launch, Stream stream);
-/// Input: n blocks; output: this rank's block.
+/// Input: n blocks; output: this rank's block. postings.inputs[r] is what rank r gets.
 [[nodiscard]] Status launch_reduce_scatter(const Launch& launch, Stream stream);
-/// Input: this rank's block; output: n blocks. postings.outputs[r] is where rank r stores.
+/// Input: this rank's block; output: n blocks. postings.outputs[r] is where rank r stores. Not by
+/// kWords where blocks differ in length.
 [[nodiscard]] Status launch_all_gather(const Launch& launch, Stream stream);
-/// Input and output: n blocks. postings.outputs[r] is where rank r stores.
+/// The same with n blocks of input. Without kWords blocks may have any length, so this is gather
+/// and scatter, too.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
+/// Messages between a pair of ranks meet in the order of their launches there, apart from
+/// everything else.
+[[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
 
 }  // namespace pccl::kernels

@@ -13,5 +13,6 @@ Status launch_reduce_scatter(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_gather(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_to_all(const Launch&, Stream) { return no_kernels(); }
 Status launch_broadcast(const Launch&, Stream) { return no_kernels(); }
+Status launch_messages(const Messages&, Stream) { return no_kernels(); }
 
 }  // namespace pccl::kernels

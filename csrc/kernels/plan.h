@@ -55,4 +55,9 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
     return {.protocol = Protocol::kTurns, .blocks = blocks};
 }
 
+/// For blocks whose lengths only some ranks know.
+[[nodiscard]] constexpr Plan plan_of_unknown_lengths() {
+    return {.protocol = Protocol::kDirect, .blocks = 64};
+}
+
 }  // namespace pccl::kernels

@@ -9,29 +9,21 @@ namespace {
 using namespace device;
 
 template <typename Reduction>
-struct Arguments {
-    abi::DeviceTeam team;
-    abi::Postings postings;
-    const std::byte* input;
-    std::byte* output;
-    std::size_t bytes;  // of a block
-    Reduction reduction;
-};
-
-template <typename Reduction>
 __global__ void __launch_bounds__(abi::kLinesPerBlock)
-    reduce_scatter_words(const __grid_constant__ Arguments<Reduction> args) {
+    reduce_scatter_words(const __grid_constant__ ReduceArguments<Reduction> args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     const std::size_t at = grid_crew().first * kWordBytes;
-    if (at < args.bytes) {
+    const std::size_t bytes = args.blocks.bytes[0];
+    if (at < bytes) {
         const auto word_for = [&](int rank) {
-            return load_word(args.input + rank * args.bytes, at, args.bytes);
+            return load_word(args.blocks.inputs[rank], at, bytes);
         };
         send_words(team, visit, word_for);
         Words words;
         if (receive_words(team, visit, word_for(team.rank), words))
-            store_word(args.output, at, args.bytes, combine_words(team, words, args.reduction));
+            store_word(args.blocks.outputs[0], at, bytes,
+                       combine_words(team, words, args.reduction));
     }
     visit.end();
 }
@@ -39,7 +31,7 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
 /// Rank r pulls block r of all inputs.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
-    reduce_scatter_direct(const __grid_constant__ Arguments<Reduction> args) {
+    reduce_scatter_direct(const __grid_constant__ ReduceArguments<Reduction> args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
@@ -48,40 +40,32 @@ __global__ void __launch_bounds__(512, 1)
         from.count = team.size;
 #pragma unroll
         for (int step = 0; step < kMost; ++step)
-            from.at[step] =
-                addresses.inputs[(team.rank + step) % team.size] + team.rank * args.bytes;
+            from.at[step] = addresses.inputs[(team.rank + step) % team.size];
         Targets to{};
-        to.at[0] = args.output;
+        to.at[0] = args.blocks.outputs[0];
         to.count = 1;
-        combine_bytes<kMost>(grid_crew(), from, to, args.bytes, args.reduction);
+        combine_bytes<kMost>(grid_crew(), from, to, args.blocks.bytes[0], args.reduction);
         visit.depart(Visit::Stores::kNone);
     }
     visit.end();
 }
 
-template <typename Reduction>
-auto kernel_of(const Launch& launch) -> void (*)(Arguments<Reduction>) {
-    if (launch.plan.protocol == Protocol::kWords) return reduce_scatter_words<Reduction>;
-    if constexpr (is_hot<Reduction>) {
-        if (launch.team.size <= 2) return reduce_scatter_direct<2, Reduction>;
-        if (launch.team.size <= 4) return reduce_scatter_direct<4, Reduction>;
+struct Kernels {
+    template <typename Reduction>
+    static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
+        if (launch.plan.protocol == Protocol::kWords) return reduce_scatter_words<Reduction>;
+        if constexpr (is_hot<Reduction>) {
+            if (launch.team.size <= 2) return reduce_scatter_direct<2, Reduction>;
+            if (launch.team.size <= 4) return reduce_scatter_direct<4, Reduction>;
+        }
+        return reduce_scatter_direct<abi::kMostDevices, Reduction>;
     }
-    return reduce_scatter_direct<abi::kMostDevices, Reduction>;
-}
+};
 
 }  // namespace
 
 Status launch_reduce_scatter(const Launch& launch, Stream stream) {
-    return with_reduction(launch, [&]<typename Reduction>(const Reduction& reduction) {
-        return launch_kernel(kernel_of<Reduction>(launch),
-                             {.team = launch.team,
-                              .postings = launch.postings,
-                              .input = launch.input,
-                              .output = launch.output,
-                              .bytes = launch.count * size_of(launch.type),
-                              .reduction = reduction},
-                             launch.plan, stream);
-    });
+    return launch_reduction<Kernels>(launch, stream);
 }
 
 }  // namespace pccl::kernels

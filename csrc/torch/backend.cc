@@ -1,11 +1,13 @@
 #include "csrc/torch/backend.h"
 
+#include <ATen/ops/empty.h>
 #include <Python.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/store_adaptor.h"
 
@@ -69,11 +71,12 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
 }
 
 PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
+                         std::shared_ptr<comm::Store> store,
                          c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
       communicator_(std::move(communicator)),
-      gpu_({.store = nullptr,
+      gpu_({.store = std::move(store),
             .rank = communicator_->rank(),
             .size = communicator_->size(),
             .timeout = options_->timeout}) {
@@ -98,19 +101,32 @@ auto PcclBackend::timeout_of(std::chrono::milliseconds timeout) -> OptionalTimeo
     return timeout;
 }
 
+Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
+    const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
+    return is_direct ? Staging::Place::kDevice : Staging::Place::kHost;
+}
+
+Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
+
 auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
     return perform_all(std::move(request), {&call, 1});
 }
 
 auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
     ++sequence_;
-    if (!calls.empty() && calls.front().device().is_cuda()) return launch_all(request, calls);
+    if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
-    if (!request.async) {
+    const bool is_whole =
+        std::ranges::all_of(calls, [](const Call& call) { return call.pieces() == 1; });
+    if (!request.async && is_whole) {
         run_all(*work, calls, request);
         return work;
     }
     submit_all(*work, calls, request);
+    if (!request.async) {
+        work->wait(kNoTimeout);
+        return work;
+    }
     return issued(work);
 }
 
@@ -126,8 +142,8 @@ auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> W
 
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
     Status status;
-    for (const Call& call : calls) {
-        status = communicator_->run(call.collective(), timeout_of(request.timeout));
+    for (Call& call : calls) {
+        status = communicator_->run(call.piece(0), timeout_of(request.timeout));
         if (!status.is_ok()) break;
     }
     if (status.is_ok()) {
@@ -144,11 +160,13 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
     stages.reserve(calls.size());
     Status status;
     for (Call& call : calls) {
-        auto event = communicator_->submit(call.collective(), timeout_of(request.timeout));
-        status = event.status();
-        if (!status.is_ok()) break;
-        events.push_back(std::move(*event));
+        for (std::size_t piece = 0; piece < call.pieces() && status.is_ok(); ++piece) {
+            auto event = communicator_->submit(call.piece(piece), timeout_of(request.timeout));
+            status = event.status();
+            if (status.is_ok()) events.push_back(std::move(*event));
+        }
         stages.push_back(std::move(call.staging()));
+        if (!status.is_ok()) break;
     }
     // Also after a failure: what was submitted needs its memory until it is done.
     work.finish_after(std::move(events), std::move(stages), status);
@@ -167,7 +185,7 @@ c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
 
 auto PcclBackend::issued(WorkPtr work) -> WorkPtr {
     const std::lock_guard lock(mutex_);
-    if (window_) window_->push_back(work);
+    if (window_) window_->works.push_back(work);
     return work;
 }
 
@@ -177,14 +195,15 @@ void PcclBackend::startCoalescing() {
 }
 
 auto PcclBackend::endCoalescing() -> WorkPtr {
-    std::vector<WorkPtr> works;
+    Window window;
     {
         const std::lock_guard lock(mutex_);
         TORCH_CHECK(window_.has_value(), "endCoalescing without startCoalescing");
-        works = std::move(*window_);
+        window = std::move(*window_);
         window_.reset();
     }
-    return c10::make_intrusive<BatchWork>(rank_, std::move(works));
+    if (!window.messages.empty()) window.works.push_back(exchange(window.messages));
+    return c10::make_intrusive<BatchWork>(rank_, std::move(window.works));
 }
 
 std::vector<comm::Prediction> PcclBackend::explain(const std::string& collective,
@@ -231,6 +250,7 @@ auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*
     -> c10::intrusive_ptr<Backend> {
     const auto released = without_gil();
     communicator_->abort(Status::aborted("this group is being shrunk"));
+    gpu_.abort();
     const std::vector<Rank> ranks(excluded.begin(), excluded.end());
     std::vector<int> staying;
     for (Rank rank = 0; rank < size_; ++rank)
@@ -238,7 +258,9 @@ auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*
     const auto child = child_options(staying, options ? *options : *options_);
     auto shrunk = communicator_->shrink(ranks, {.timeout = child->timeout});
     throw_unless_ok("pccl:shrink", shrunk.status());
-    return c10::make_intrusive<PcclBackend>(std::move(*shrunk), child);
+    std::string name = "shrunk";
+    for (const Rank rank : ranks) name += concat("-", rank);
+    return c10::make_intrusive<PcclBackend>(std::move(*shrunk), gpu_.store_for(name), child);
 }
 
 c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int>& ranks,
@@ -253,6 +275,15 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
             options_->global_ranks_in_group.at(static_cast<std::size_t>(rank)));
     }
     return options;
+}
+
+at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
+    const at::Tensor tensor = at::empty({size}, options);
+    check_tensor(tensor);
+    TORCH_CHECK_VALUE(tensor.is_cuda(), "PCCL allocates tensors of CUDA devices, not of ",
+                      tensor.device());
+    gpu_.announce(tensor);
+    return tensor;
 }
 
 void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {

@@ -6,8 +6,9 @@
 // touched until their work is done. Strided tensors take part through contiguous copies (see
 // staging.h).
 //
-// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h). One backend serves tensors of
-// all devices that this build knows.
+// CUDA tensors go over NVLink, in the order of streams (gpu_lane.h), or, where GPUs do not reach
+// each other, through pinned memory and as CPU tensors do: their work then ends when the result is
+// on the GPU. One backend serves tensors of all devices that this build knows.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/device/shareable_memory.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_lane.h"
 #include "csrc/torch/observer.h"
@@ -36,9 +38,9 @@ class PcclBackend final : public c10d::Backend {
     /// there.
     PcclBackend(const StorePtr& store, Rank rank, int size,
                 c10::intrusive_ptr<PcclOptions> options);
-    /// Over a group that exists already.
+    /// Over a group that exists already; `store` is for its GPUs.
     PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                c10::intrusive_ptr<PcclOptions> options);
+                std::shared_ptr<comm::Store> store, c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
     PcclBackend& operator=(const PcclBackend&) = delete;
@@ -110,6 +112,13 @@ class PcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
+    bool supportsTensorAlloc(c10::DeviceIndex) override { return comm::has_gpu_driver(); }
+    /// Of `size` elements on a CUDA device; the peers begin to map it at once.
+    at::Tensor allocateTensor(long size, at::TensorOptions options) override;
+    /// Makes the group of GPUs now instead of with the first CUDA tensor.
+    void eagerConnectSingleDevice(at::Device device) override {
+        static_cast<void>(gpu_.connect(device));
+    }
     void setTimeout(std::chrono::milliseconds timeout) override;
     c10d::ErrorType getError() override;
     void abort() override;
@@ -126,26 +135,38 @@ class PcclBackend final : public c10d::Backend {
         bool async = true;
     };
 
+    /// What was issued since startCoalescing(); messages of CUDA tensors wait for its end.
+    struct Window {
+        std::vector<WorkPtr> works;
+        std::vector<GpuMessage> messages;
+    };
+
     struct Split;
     using OptionalTimeout = comm::Communicator::OptionalTimeout;
 
     [[nodiscard]] static OptionalTimeout timeout_of(std::chrono::milliseconds timeout);
+    /// For the calls on tensors like `tensor`.
+    [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
+    [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
     WorkPtr receive(Request request, Rank source_or_any, int tag);
+    [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
+    WorkPtr issue_message(GpuMessage message);
+    WorkPtr exchange(std::span<const GpuMessage> messages);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
                   Staging staging);
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
     /// Gathers the work where a window is open.
     WorkPtr issued(WorkPtr work);
 
-    [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input) const;
-    [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input) const;
+    [[nodiscard]] Call all_gather_call(const Tensors& outputs, const at::Tensor& input);
+    [[nodiscard]] Call all_gather_call(const at::Tensor& output, const at::Tensor& input);
     [[nodiscard]] Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                           const Reduction& reduction) const;
+                                           const Reduction& reduction);
     [[nodiscard]] c10::intrusive_ptr<PcclOptions> child_options(const std::vector<int>& ranks,
                                                                 const Options& wanted) const;
     void check_list(const Tensors& tensors, const char* what) const;
@@ -157,7 +178,7 @@ class PcclBackend final : public c10d::Backend {
     std::atomic<std::uint64_t> sequence_{0};
 
     std::mutex mutex_;  // guards what follows
-    std::optional<std::vector<WorkPtr>> window_;
+    std::optional<Window> window_;
     std::unique_ptr<Split> last_split_;
 };
 

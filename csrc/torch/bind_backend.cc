@@ -81,6 +81,17 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
     return all;
 }
 
+/// One for the process: pools keep what it made until that ends.
+py::object mem_allocator() {
+    static PyObject* const allocator = [] {
+        const py::object pluggable =
+            py::module_::import("torch.cuda").attr("CUDAPluggableAllocator");
+        const py::object path = py::module_::import("pccl._torch").attr("__file__");
+        return pluggable(path, "pccl_gpu_allocate", "pccl_gpu_free").release().ptr();
+    }();
+    return py::handle(allocator).attr("allocator")();
+}
+
 }  // namespace
 
 void bind_options(py::module_& module) {
@@ -112,6 +123,7 @@ void bind_backend(py::module_& module) {
              py::arg("store"), py::arg("rank"), py::arg("size"), py::kw_only(), py::arg("timeout"),
              py::arg("name"), py::arg("global_ranks"), py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
+        .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
         .def("get_error", &PcclBackend::getError)
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)

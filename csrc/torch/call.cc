@@ -1,25 +1,29 @@
 #include "csrc/torch/call.h"
 
+#include <algorithm>
+
 #include "csrc/comm/arithmetic.h"
+#include "csrc/comm/collective_operation.h"
 #include "csrc/torch/errors.h"
 
 namespace pccl::backend {
 
-Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root)
-    : kind_(kind),
-      scalar_type_(sample.scalar_type()),
-      device_(sample.device()),
-      encoding_(encoding_for_moves(scalar_type_)),
-      root_(root) {}
+Call::Call(comm::CollectiveKind kind, const Sample& sample, Rank root)
+    : Call(kind, sample, Reduction{}, root) {
+    encoding_ = encoding_for_moves(scalar_type_);
+}
 
-Call::Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
-           Rank root)
+Call::Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root)
     : kind_(kind),
-      scalar_type_(sample.scalar_type()),
-      device_(sample.device()),
+      scalar_type_(sample.tensor.scalar_type()),
+      device_(sample.tensor.device()),
+      is_on_host_(device_.is_cpu() || sample.place == Staging::Place::kHost),
       reduction_(reduction),
-      encoding_(encoding_for_reductions(scalar_type_, reduction.op)),
-      root_(root) {}
+      root_(root),
+      staging_(sample.place) {
+    if (comm::reduces(kind))
+        encoding_ = encoding_for_reductions(scalar_type_, reduction.op, is_on_host_);
+}
 
 void Call::read(const at::Tensor& tensor) {
     inputs_.push_back(block_to_read(readable(tensor), encoding_));
@@ -35,8 +39,8 @@ void Call::update(const at::Tensor& tensor) {
         write(tensor);
         return;
     }
-    const at::Tensor memory = writable(tensor);
-    if (!memory.is_same(tensor)) copy_elements(memory, tensor);
+    check(tensor);
+    const at::Tensor memory = staging_.updatable(tensor);
     outputs_.push_back(block_to_write(memory, encoding_));
     inputs_.push_back(outputs_.back());
 }
@@ -58,10 +62,45 @@ comm::Collective Call::collective() const {
             .outputs = {outputs_.data(), outputs_.size()}};
 }
 
+std::size_t Call::pieces() const {
+    constexpr std::size_t kBytes = std::size_t{4} << 20;
+    const bool is_one_block = kind_ == comm::CollectiveKind::kAllReduce ||
+                              kind_ == comm::CollectiveKind::kReduce ||
+                              kind_ == comm::CollectiveKind::kBroadcast;
+    if (!is_one_block || !is_on_host_ || !device_.is_cuda() || reduction_.factor) return 1;
+    const comm::Block& block = inputs_.empty() ? outputs_.front() : inputs_.front();
+    const std::size_t bytes = block.count * size_of(encoding_.type);
+    return bytes <= kBytes ? 1 : (bytes + kBytes - 1) / kBytes;
+}
+
+comm::Collective Call::piece(std::size_t index) {
+    const std::size_t all = pieces();
+    comm::Collective whole = collective();
+    if (all == 1) {
+        staging_.load();
+        return whole;
+    }
+    const std::size_t elements = (inputs_.empty() ? outputs_ : inputs_).front().count;
+    // In whole elements of the tensor.
+    const std::size_t share = (elements / encoding_.units + all - 1) / all;
+    const std::size_t begin = std::min(index * share * encoding_.units, elements);
+    const std::size_t count = std::min(share * encoding_.units, elements - begin);
+    staging_.load(begin / encoding_.units, (begin + count) / encoding_.units);
+    const auto cut = [&](std::span<const comm::Block> side, comm::Block& part) {
+        if (side.empty()) return side;
+        part = {side.front().data + begin * size_of(encoding_.type), count};
+        return std::span<const comm::Block>(&part, 1);
+    };
+    whole.inputs = cut(whole.inputs, piece_[0]);
+    whole.outputs = cut(whole.outputs, piece_[1]);
+    return whole;
+}
+
 at::Tensor Call::readable(const at::Tensor& tensor) {
     check(tensor);
     at::Tensor memory = staging_.readable(tensor);
     if (!reduction_.factor) return memory;
+    staging_.load();
     memory = premultiplied(memory);
     staging_.hold(memory);
     return memory;

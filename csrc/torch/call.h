@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <array>
 #include <span>
 
 #include "csrc/comm/collective.h"
@@ -14,9 +15,13 @@ namespace pccl::backend {
 
 class Call {
    public:
-    /// `sample` gives the element type that all tensors of the call must have.
-    Call(comm::CollectiveKind kind, const at::Tensor& sample, Rank root = 0);
-    Call(comm::CollectiveKind kind, const at::Tensor& sample, const Reduction& reduction,
+    /// What all tensors of a call share: they are like `tensor`, and take part at `place`.
+    struct Sample {
+        const at::Tensor& tensor;
+        Staging::Place place = Staging::Place::kDevice;
+    };
+    Call(comm::CollectiveKind kind, const Sample& sample, Rank root = 0);
+    Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction,
          Rank root = 0);
 
     /// One input block: all of `tensor`.
@@ -29,11 +34,22 @@ class Call {
     void read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
     void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
 
+    /// Says that blocks may differ in length on some rank.
+    void mark_uneven() { is_uneven_ = true; }
+    [[nodiscard]] bool is_uneven() const { return is_uneven_; }
+
     /// Valid as long as this Call is neither moved nor changed.
     [[nodiscard]] comm::Collective collective() const;
+    /// How many pieces to run it in: several where elements come from a GPU through the host, so
+    /// that the next piece is copied while one travels. The same on all ranks.
+    [[nodiscard]] std::size_t pieces() const;
+    /// One of them, its input there. Valid as collective() is, until the next piece.
+    [[nodiscard]] comm::Collective piece(std::size_t index);
     [[nodiscard]] Staging& staging() { return staging_; }
     /// Of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
+    /// Whether its blocks are memory of the host.
+    [[nodiscard]] bool is_on_host() const { return is_on_host_; }
 
    private:
     using Blocks = c10::SmallVector<comm::Block, 4>;
@@ -48,12 +64,15 @@ class Call {
     comm::CollectiveKind kind_;
     at::ScalarType scalar_type_;
     at::Device device_;
+    bool is_on_host_;
     Reduction reduction_;
     Encoding encoding_;
     Rank root_;
+    bool is_uneven_ = false;
     Blocks inputs_;
     Blocks outputs_;
-    Staging staging_;  // whose memory the blocks are
+    std::array<comm::Block, 2> piece_{};  // of the only input, and of the only output
+    Staging staging_;                     // whose memory the blocks are
 };
 
 }  // namespace pccl::backend

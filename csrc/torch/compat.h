@@ -40,7 +40,7 @@ template <typename Streams, typename Stream>
         return stream.native_handle();
     } else {
         using Current = std::int32_t (*)(std::int32_t device, void** stream);
-        const auto current =
+        static const auto current =
             reinterpret_cast<Current>(::dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
         void* handle = nullptr;
         TORCH_CHECK(current != nullptr && current(stream.device_index(), &handle) == 0,

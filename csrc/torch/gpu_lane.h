@@ -1,17 +1,21 @@
-// The GPU side of a backend: launches collectives of CUDA tensors in the order of streams.
+// The GPU side of a backend: launches collectives and messages of CUDA tensors in stream order.
 //
 // A synchronous collective is launched in the caller's current stream. An asynchronous one goes
 // into a stream of the backend, behind what the caller's stream has got so far; its work makes
-// other streams wait for it. The group of GPUs comes about with the first collective, on all ranks.
+// other streams wait for it. Messages are asynchronous, too; sends and receives have a stream each,
+// so that two ranks that both send first do not wait for each other. The group of GPUs comes about
+// with the first of all these, on all ranks.
 #pragma once
 
 #include <c10/core/Stream.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "csrc/comm/device/device_group.h"
 #include "csrc/torch/call.h"
@@ -19,32 +23,61 @@
 
 namespace pccl::backend {
 
+/// A message to or from `peer`.
+struct GpuMessage {
+    bool is_sent = false;
+    Rank peer = 0;
+    at::Tensor tensor;
+};
+
 class GpuLane {
    public:
     struct Options {
-        std::shared_ptr<comm::Store> store;  // of this lane alone; a shrunk group has none
+        std::shared_ptr<comm::Store> store;  // of this lane alone
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
     };
     explicit GpuLane(Options options) : options_(std::move(options)) {}
 
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     /// All calls in one work. Throws what the launch of one says.
-    c10::intrusive_ptr<c10d::Work> launch(const GpuRequest& request, std::span<Call> calls);
+    WorkPtr launch(const GpuRequest& request, std::span<Call> calls);
+    /// All messages at once, in one work; of one device.
+    WorkPtr exchange(const GpuRequest& request, std::span<const GpuMessage> messages);
+    /// Makes the group, if there is none yet; all ranks do. False where GPUs do not reach each
+    /// other: then there is nothing to launch.
+    [[nodiscard]] bool connect(const at::Device& device);
+    /// Lets the peers map the memory of `tensor` before it is first used.
+    void announce(const at::Tensor& tensor);
+    /// Waits until the GPU has done what this lane and the current stream have got.
+    void synchronize();
+    /// For the lane of a group that is made of this one, by a name that is used once.
+    [[nodiscard]] std::shared_ptr<comm::Store> store_for(const std::string& child) const {
+        return comm::prefixed(options_.store, child);
+    }
     void abort();
     /// Waits for what was launched, and releases the group. Later launches make another.
     void close();
 
    private:
+    enum class Channel { kCollectives, kSends, kReceives };
+
+    /// Calls body(group, stream), with `stream` current, which is the work's.
+    template <typename Body>
+    WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
     std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
-    void run(comm::DeviceGroup& group, Call& call, const GpuRequest& request);
-    c10::Stream own_stream(const at::Device& device);
+    /// Null where GPUs do not reach each other.
+    std::shared_ptr<comm::DeviceGroup> make_group(const at::Device& device);
+    c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const Options options_;
     std::mutex mutex_;  // one launch at a time; guards what follows, but for reads of group_
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
+    enum class Route { kUnknown, kNvlink, kHost };
+    std::atomic<Route> route_{Route::kUnknown};
     std::optional<at::Device> device_;
-    std::optional<c10::Stream> stream_;
+    std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
 };
 
 }  // namespace pccl::backend

@@ -1,6 +1,7 @@
 #include "csrc/torch/gpu_work.h"
 
 #include <ATen/record_function.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <utility>
@@ -41,12 +42,9 @@ GpuWork::GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::Devic
 void GpuWork::launched(const c10::Stream& stream) {
     if (recordFunctionEndCallback_) recordFunctionEndCallback_();
     if (!async_) return;
+    stream_ = stream;
     end_.emplace(stream.device_type());
     end_->record(stream);
-    // Completed in the order of the stream: whoever uses its value waits for what is in it now.
-    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
-                                          devices_of(outputs_));
-    future_->markCompleted(at::IValue(outputs_));
 }
 
 bool GpuWork::isCompleted() { return !end_ || end_->query(); }
@@ -69,8 +67,14 @@ void GpuWork::abort() {
     if (const auto group = group_.lock()) group->abort();
 }
 
+// Completed in the order of streams: whoever uses its value waits for what they have got now.
 c10::intrusive_ptr<Future> GpuWork::getFuture() {
-    TORCH_CHECK(future_, title_, " was synchronous: it has no future");
+    const std::lock_guard lock(mutex_);
+    if (future_) return future_;
+    future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
+                                          devices_of(outputs_));
+    const c10::OptionalStreamGuard on_stream(stream_);
+    future_->markCompleted(at::IValue(outputs_));
     return future_;
 }
 

@@ -50,8 +50,9 @@ class GpuWork final : public c10d::Work {
     const std::uint64_t sequence_;
     const std::vector<at::Tensor> outputs_;
     const std::weak_ptr<comm::DeviceGroup> group_;
-    std::optional<c10::Event> end_;  // of asynchronous ones
-    c10::intrusive_ptr<c10::ivalue::Future> future_;
+    std::optional<c10::Event> end_;                   // of asynchronous ones
+    std::optional<c10::Stream> stream_;               // likewise
+    c10::intrusive_ptr<c10::ivalue::Future> future_;  // made when asked for; guarded by mutex_
 };
 
 }  // namespace pccl::backend

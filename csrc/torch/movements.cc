@@ -31,7 +31,7 @@ Parts parts_of(const at::Tensor& whole, const std::vector<std::int64_t>& splits,
 auto PcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) -> WorkPtr {
     const at::Tensor& tensor = only(tensors, "tensor");
     check_root(options.rootRank, size_);
-    Call call(CollectiveKind::kBroadcast, tensor, static_cast<Rank>(options.rootRank));
+    Call call(CollectiveKind::kBroadcast, sample(tensor), static_cast<Rank>(options.rootRank));
     if (rank_ == options.rootRank) {
         call.update(tensor);
     } else {
@@ -42,21 +42,21 @@ auto PcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opti
         std::move(call));
 }
 
-Call PcclBackend::all_gather_call(const Tensors& outputs, const at::Tensor& input) const {
+Call PcclBackend::all_gather_call(const Tensors& outputs, const at::Tensor& input) {
     check_list(outputs, "output");
     const at::Tensor& mine = outputs[static_cast<std::size_t>(rank_)];
     TORCH_CHECK_VALUE(mine.numel() == input.numel(), "output ", rank_, " has ", mine.numel(),
                       " elements for an input of ", input.numel());
-    Call call(CollectiveKind::kAllGather, input);
+    Call call(CollectiveKind::kAllGather, sample(input));
     call.read(input);
     for (const at::Tensor& output : outputs) call.write(output);
     return call;
 }
 
-Call PcclBackend::all_gather_call(const at::Tensor& output, const at::Tensor& input) const {
+Call PcclBackend::all_gather_call(const at::Tensor& output, const at::Tensor& input) {
     TORCH_CHECK_VALUE(output.numel() == input.numel() * size_, "an output of ", output.numel(),
                       " elements for ", size_, " inputs of ", input.numel());
-    Call call(CollectiveKind::kAllGather, input);
+    Call call(CollectiveKind::kAllGather, sample(input));
     call.read(input);
     call.write_parts(output, equal_parts(output, size_));
     return call;
@@ -120,7 +120,7 @@ auto PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
                          const c10d::GatherOptions& options) -> WorkPtr {
     const at::Tensor& input = only(inputs, "input");
     check_root(options.rootRank, size_);
-    Call call(CollectiveKind::kGather, input, static_cast<Rank>(options.rootRank));
+    Call call(CollectiveKind::kGather, sample(input), static_cast<Rank>(options.rootRank));
     call.read(input);
     Tensors results;
     if (rank_ == options.rootRank) {
@@ -139,7 +139,7 @@ auto PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
                           const c10d::ScatterOptions& options) -> WorkPtr {
     const at::Tensor& output = only(outputs, "output");
     check_root(options.rootRank, size_);
-    Call call(CollectiveKind::kScatter, output, static_cast<Rank>(options.rootRank));
+    Call call(CollectiveKind::kScatter, sample(output), static_cast<Rank>(options.rootRank));
     Tensors parts;
     if (rank_ == options.rootRank) {
         parts = only(inputs, "list of inputs on the root");
@@ -158,9 +158,10 @@ auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                 std::vector<std::int64_t>& output_splits,
                                 std::vector<std::int64_t>& input_splits,
                                 const c10d::AllToAllOptions& options) -> WorkPtr {
-    Call call(CollectiveKind::kAllToAll, input);
+    Call call(CollectiveKind::kAllToAll, sample(input));
     call.read_parts(input, parts_of(input, input_splits, size_));
     call.write_parts(output, parts_of(output, output_splits, size_));
+    if (!input_splits.empty() || !output_splits.empty()) call.mark_uneven();
     const Tensors inputs{input};
     return perform({OpType::ALLTOALL_BASE,
                     "pccl:all_to_all",
@@ -175,9 +176,10 @@ auto PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
                            const c10d::AllToAllOptions& options) -> WorkPtr {
     check_list(outputs, "output");
     check_list(inputs, "input");
-    Call call(CollectiveKind::kAllToAll, inputs.front());
+    Call call(CollectiveKind::kAllToAll, sample(inputs.front()));
     for (const at::Tensor& input : inputs) call.read(input);
     for (const at::Tensor& output : outputs) call.write(output);
+    call.mark_uneven();
     return perform(
         {OpType::ALLTOALL, "pccl:all_to_all", inputs, outputs, options.timeout, is_async(options)},
         std::move(call));

@@ -1,4 +1,5 @@
-// Messages between two ranks. They never block: their work does.
+// Messages between two ranks. They never block: their work does. Those of CUDA tensors have no
+// tags: they meet in the order in which both ranks issue them.
 
 #include <utility>
 
@@ -18,15 +19,18 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor, void* data) {
 
 const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
     TORCH_CHECK_VALUE(tensors.size() == 1, "a message is one tensor, got ", tensors.size());
-    check_cpu_tensor(tensors.front());
+    check_tensor(tensors.front());
     return tensors.front();
 }
 
 }  // namespace
 
 auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
-    Staging staging;
+    if (goes_by_nvlink(message(tensors)))
+        return issue_message({true, destination, tensors.front()});
+    Staging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
+    staging.load();
     Request request{OpType::SEND, "pccl:send", tensors, tensors};
     const auto work = make_work(request);
     const auto bytes = bytes_of(memory, const_cast<void*>(memory.const_data_ptr()));
@@ -34,20 +38,55 @@ auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
 }
 
 auto PcclBackend::recv(Tensors& tensors, int source, int tag) -> WorkPtr {
+    if (goes_by_nvlink(message(tensors))) return issue_message({false, source, tensors.front()});
     return receive({OpType::RECV, "pccl:recv", tensors, tensors}, source, tag);
 }
 
 auto PcclBackend::recvAnysource(Tensors& tensors, int tag) -> WorkPtr {
+    TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_nvlink(message(tensors)),
+                                "PCCL receives CUDA tensors from a rank that is named");
     return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors},
                    comm::kAnySource, tag);
 }
 
 auto PcclBackend::receive(Request request, Rank source_or_any, int tag) -> WorkPtr {
-    Staging staging;
-    const at::Tensor memory = staging.writable(message(request.inputs));
+    const at::Tensor& tensor = message(request.inputs);
+    Staging staging(place_of(tensor));
+    const at::Tensor memory = staging.writable(tensor);
     const auto work = make_work(request);
     const auto bytes = bytes_of(memory, memory.mutable_data_ptr());
     return start(work, communicator_->receive(source_or_any, tag, bytes), std::move(staging));
+}
+
+bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
+    return tensor.is_cuda() && place_of(tensor) == Staging::Place::kDevice;
+}
+
+auto PcclBackend::issue_message(GpuMessage message) -> WorkPtr {
+    {
+        const std::lock_guard lock(mutex_);
+        if (window_) {
+            window_->messages.push_back(std::move(message));
+            return nullptr;  // endCoalescing() returns the work of all
+        }
+    }
+    return exchange({&message, 1});
+}
+
+auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
+    Tensors tensors;
+    for (const GpuMessage& message : messages) tensors.push_back(message.tensor);
+    const bool is_one = messages.size() == 1;
+    const bool is_sent = messages.front().is_sent;
+    const char* const title = is_sent ? "pccl:send" : "pccl:recv";
+    const OpType type = is_sent ? OpType::SEND : OpType::RECV;
+    return gpu_.exchange({.type = is_one ? type : OpType::COALESCED,
+                          .title = is_one ? title : "pccl:coalesced",
+                          .inputs = tensors,
+                          .outputs = tensors,
+                          .sequence = sequence_.load(),
+                          .async = true},
+                         messages);
 }
 
 auto PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,

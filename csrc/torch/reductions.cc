@@ -15,7 +15,7 @@ using comm::CollectiveKind;
 auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) -> WorkPtr {
     const at::Tensor& tensor = only(tensors, "tensor");
     if (tensor.is_sparse()) return allreduce_sparse(tensors, options);
-    Call call(CollectiveKind::kAllReduce, tensor, reduction_of(options.reduceOp));
+    Call call(CollectiveKind::kAllReduce, sample(tensor), reduction_of(options.reduceOp));
     call.update(tensor);
     return perform({OpType::ALLREDUCE, "pccl:all_reduce", tensors, tensors, options.timeout,
                     is_async(options)},
@@ -28,7 +28,7 @@ auto PcclBackend::allreduce_coalesced(Tensors& tensors,
     std::vector<Call> calls;
     calls.reserve(tensors.size());
     for (const at::Tensor& tensor : tensors) {
-        calls.emplace_back(CollectiveKind::kAllReduce, tensor, reduction).update(tensor);
+        calls.emplace_back(CollectiveKind::kAllReduce, sample(tensor), reduction).update(tensor);
     }
     return perform_all({OpType::ALLREDUCE_COALESCED, "pccl:all_reduce_coalesced", tensors, tensors,
                         options.timeout, is_async(options)},
@@ -39,7 +39,7 @@ auto PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) -
     const at::Tensor& tensor = only(tensors, "tensor");
     check_root(options.rootRank, size_);
     const auto root = static_cast<Rank>(options.rootRank);
-    Call call(CollectiveKind::kReduce, tensor, reduction_of(options.reduceOp), root);
+    Call call(CollectiveKind::kReduce, sample(tensor), reduction_of(options.reduceOp), root);
     if (rank_ == root) {
         call.update(tensor);
     } else {
@@ -51,10 +51,10 @@ auto PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) -
 }
 
 Call PcclBackend::reduce_scatter_call(const at::Tensor& output, const at::Tensor& input,
-                                      const Reduction& reduction) const {
+                                      const Reduction& reduction) {
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_, "an input of ", input.numel(),
                       " elements for ", size_, " outputs of ", output.numel());
-    Call call(CollectiveKind::kReduceScatter, output, reduction);
+    Call call(CollectiveKind::kReduceScatter, sample(output), reduction);
     call.read_parts(input, equal_parts(input, size_));
     call.write(output);
     return call;
@@ -65,7 +65,7 @@ auto PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
     const at::Tensor& output = only(outputs, "output");
     const Tensors& parts = only(inputs, "list of inputs");
     check_list(parts, "input");
-    Call call(CollectiveKind::kReduceScatter, output, reduction_of(options.reduceOp));
+    Call call(CollectiveKind::kReduceScatter, sample(output), reduction_of(options.reduceOp));
     for (const at::Tensor& part : parts) call.read(part);
     call.write(output);
     return perform({OpType::REDUCE_SCATTER, "pccl:reduce_scatter", parts, outputs, options.timeout,
@@ -100,9 +100,10 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
 }
 
 auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
+    gpu_.synchronize();  // a barrier is also behind what GPUs have been given
     const Tensors none;
     const at::Tensor token = at::zeros({1}, at::kByte);
-    Call call(CollectiveKind::kAllReduce, token, {ReduceOp::kMax, {}});
+    Call call(CollectiveKind::kAllReduce, sample(token), {ReduceOp::kMax, {}});
     call.update(token);
     return perform({OpType::BARRIER, "pccl:barrier", none, {}, options.timeout, is_async(options)},
                    std::move(call));

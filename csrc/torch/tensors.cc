@@ -1,6 +1,7 @@
 #include "csrc/torch/tensors.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace pccl::backend {
 
@@ -57,8 +58,10 @@ Encoding encoding_for_moves(at::ScalarType type) {
     return {DataType::kBytes, c10::elementSize(type)};
 }
 
-Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op) {
+Encoding encoding_for_reductions(at::ScalarType type, ReduceOp op, bool is_on_host) {
     if (const auto known = data_type_of(type)) return {*known, 1};
+    if (!is_on_host && type == at::kFloat8_e4m3fn) return {DataType::kFloat8E4m3, 1};
+    if (!is_on_host && type == at::kFloat8_e5m2) return {DataType::kFloat8E5m2, 1};
     const bool is_linear = op == ReduceOp::kSum || op == ReduceOp::kAvg;
     if (type == at::kComplexHalf && is_linear) return {DataType::kFloat16, 2};
     C10_THROW_ERROR(NotImplementedError,
@@ -98,12 +101,6 @@ void check_tensor(const at::Tensor& tensor) {
                                 "PCCL expects a dense tensor, got ", tensor.layout());
 }
 
-void check_cpu_tensor(const at::Tensor& tensor) {
-    check_tensor(tensor);
-    TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu(), "PCCL does not send tensors of device ",
-                                tensor.device(), " yet: send tensor.cpu()");
-}
-
 bool needs_staging(const at::Tensor& tensor) {
     return !tensor.is_contiguous() || tensor.is_conj() || tensor.is_neg();
 }
@@ -111,6 +108,17 @@ bool needs_staging(const at::Tensor& tensor) {
 at::Tensor stage_for(const at::Tensor& tensor) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     return at::empty_like(tensor, at::MemoryFormat::Contiguous);
+}
+
+at::Tensor pinned_stage_for(const at::Tensor& tensor) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto options = at::TensorOptions(tensor.scalar_type()).pinned_memory(true);
+    return at::empty(tensor.sizes(), options);
+}
+
+void await_current_stream(const at::Device& device) {
+    const c10::impl::VirtualGuardImpl streams(device.type());
+    streams.synchronizeStream(streams.getStream(device));
 }
 
 at::Tensor staged_copy(const at::Tensor& tensor) {
@@ -127,6 +135,15 @@ at::Tensor scaled_copy(const at::Tensor& tensor, double factor) {
 void copy_elements(const at::Tensor& to, const at::Tensor& from) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     to.copy_(from);
+}
+
+void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto part = [&](const at::Tensor& tensor) {
+        return tensor.view({-1}).narrow(0, static_cast<std::int64_t>(begin),
+                                        static_cast<std::int64_t>(end - begin));
+    };
+    part(to).copy_(part(from));
 }
 
 comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding) {

@@ -13,8 +13,12 @@ namespace {
 
 using Future = c10::ivalue::Future;
 
-c10::intrusive_ptr<Future> make_future() {
-    return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
+/// Of tensors on one device.
+c10::intrusive_ptr<Future> make_future(const std::vector<at::Tensor>& outputs) {
+    std::vector<c10::Device> devices;
+    if (!outputs.empty() && outputs.front().is_cuda()) devices.push_back(outputs.front().device());
+    return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
+                                       std::move(devices));
 }
 
 // The base class allocates for a title even while nobody profiles.
@@ -92,7 +96,7 @@ c10::intrusive_ptr<Future> PcclWork::getFuture() {
     {
         const std::lock_guard lock(mutex_);
         if (future_) return future_;
-        future = future_ = make_future();
+        future = future_ = make_future(outputs_);
         if (!completed_) return future;
     }
     resolve_future();

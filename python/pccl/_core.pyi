@@ -686,7 +686,7 @@ class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
     ``"words"`` for small messages, ``"direct"``, and ``"turns"`` for large ones (the same as
-    direct for reduce_scatter and broadcast).
+    direct where one rank at a time gets nothing from that).
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
@@ -757,11 +757,23 @@ class DeviceGroup:
         stream: int = 0,
         plan: DevicePlan | None = None,
     ) -> None:
-        """Launch all_reduce, all_gather, reduce_scatter, all_to_all or broadcast on ``stream``.
+        """Launch a collective, by its name, on ``stream``.
 
         ``input`` and ``output`` are addresses of GPU memory, ``count`` is of elements in one
-        rank's block (the whole tensor for all_reduce and broadcast). The first use of an
-        allocation waits until the peers have mapped it.
+        rank's block (the whole tensor for all_reduce, reduce and broadcast); several blocks lie
+        one after the other. The first use of an allocation waits until the peers have mapped it.
+        """
+
+    def exchange(
+        self,
+        *,
+        sends: list[tuple[int, int, int]],
+        receives: list[tuple[int, int, int]],
+        stream: int = 0,
+    ) -> None:
+        """Launch messages, each (peer, address, nbytes), all at once on ``stream``.
+
+        Those from one rank to another meet in the order in which they are launched.
         """
 
     def check(self) -> None:

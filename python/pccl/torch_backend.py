@@ -103,7 +103,8 @@ def shrink(
 
     Every rank that stays must call it, within a minute. Operations in flight are aborted, and the
     old group is destroyed; where it was the default group, the new one takes its place. It needs
-    nothing of the ranks that are left out, nor a store.
+    nothing of the ranks that are left out, nor a store, until CUDA tensors come: their GPUs meet
+    through the old group's store.
 
     Parameters
     ----------

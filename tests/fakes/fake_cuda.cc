@@ -115,10 +115,28 @@ Result<Allocation> FakeCudaDriver::allocation_of(DeviceAddress address) {
     return allocation;
 }
 
+Result<std::uint64_t> FakeCudaDriver::allocation_id_of(DeviceAddress address) {
+    PCCL_ASSIGN_OR_RETURN(const Allocation allocation, allocation_of(address));
+    return allocation.id;
+}
+
+Result<DeviceAddress> FakeCudaDriver::allocate(int, std::size_t bytes) {
+    PCCL_TRY(check("allocate"));
+    return allocate(bytes);
+}
+
+Status FakeCudaDriver::deallocate(DeviceAddress base) {
+    const std::lock_guard lock(mutex_);
+    if (allocations_.erase(base) == 0) return Status::invalid_argument("no such allocation");
+    std::free(std::bit_cast<void*>(base));
+    return Status::ok();
+}
+
 Result<IpcHandle> FakeCudaDriver::export_allocation(DeviceAddress base) {
     PCCL_TRY(check("export_allocation"));
     const std::scoped_lock lock(gpus_->mutex, mutex_);
     const Allocation& allocation = allocations_.at(base);
+    if (unshareable_.contains(base)) return Status::unsupported("mapped piece by piece");
     gpus_->allocations[allocation.id] = allocation;
     IpcHandle handle{};
     std::memcpy(handle.data(), &allocation.id, sizeof allocation.id);

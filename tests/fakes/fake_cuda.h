@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     sys::cuda::DeviceAddress allocate(std::size_t bytes);
     /// As if the memory at `base` had been freed, and its address given out again.
     void forget(sys::cuda::DeviceAddress base);
+    /// As memory of expandable segments: export_allocation() refuses it.
+    void make_unshareable(sys::cuda::DeviceAddress base) { unshareable_.insert(base); }
     /// From now on `function` fails with `status`.
     void fail(const std::string& function, Status status) {
         failures_[function] = std::move(status);
@@ -50,6 +53,9 @@ class FakeCudaDriver final : public sys::cuda::Driver {
                                          int device) override;
     Status unmap(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Result<sys::cuda::Allocation> allocation_of(sys::cuda::DeviceAddress address) override;
+    Result<std::uint64_t> allocation_id_of(sys::cuda::DeviceAddress address) override;
+    Result<sys::cuda::DeviceAddress> allocate(int device, std::size_t bytes) override;
+    Status deallocate(sys::cuda::DeviceAddress base) override;
     Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
     Result<sys::cuda::DeviceAddress> open_allocation(const sys::cuda::IpcHandle& handle) override;
     Status close_allocation(sys::cuda::DeviceAddress base) override;
@@ -74,6 +80,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::map<std::uint64_t, UniqueFd> memories_;
     std::map<sys::cuda::DeviceAddress, std::size_t> mappings_;
     std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
+    std::set<sys::cuda::DeviceAddress> unshareable_;
     int opened_ = 0;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
 };

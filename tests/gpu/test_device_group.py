@@ -74,6 +74,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         for collective in cases.COLLECTIVES
         for count in (16_384, 1_000_003, 4_194_304)
     ]
+    chosen += [cases.Case("all_reduce", torch.bfloat16, 101_000_003, seed=7)]  # of 3: two kernels
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
 
 
@@ -81,6 +82,79 @@ def test_sizes_and_protocols(world_size: int) -> None:
 def test_random_cases(world_size: int) -> None:
     chosen = [cases.random_case(world_size, seed) for seed in range(200)]
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
+
+
+def swap(rank: int, world_size: int, store: Any) -> None:
+    group = make_group(rank, world_size, store)
+    stream = torch.cuda.current_stream().cuda_stream
+    peers = range(world_size)
+
+    def numel(source: int, target: int, step: int) -> int:
+        return [1, 77, 5000, 1 << 20][(source + 2 * target + step) % 4]
+
+    def filled(source: int, target: int, step: int, at: int) -> torch.Tensor:
+        shape = (numel(source, target, step),)
+        return torch.full(shape, 1000.0 * step + 10 * source + target + 0.5 * at, device="cuda")
+
+    for step in range(12):
+        twice = range(1 + step % 2)  # two messages to each: launched one after the other
+        sent = {(to, at): filled(rank, to, step, at) for to in peers for at in twice}
+        got = {
+            (of, at): torch.zeros(numel(of, rank, step), device="cuda")
+            for of in peers
+            for at in twice
+        }
+        torch.cuda.synchronize()
+        group.exchange(
+            sends=[(to, x.data_ptr(), x.nbytes) for (to, _), x in sent.items()],
+            receives=[(of, x.data_ptr(), x.nbytes) for (of, _), x in got.items()],
+            stream=stream,
+        )
+        torch.cuda.synchronize()
+        group.check()
+        for (of, at), x in got.items():
+            assert torch.equal(x, filled(of, rank, step, at)), (step, of, at)
+    finish(rank, world_size, store)
+
+
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_messages(world_size: int) -> None:
+    run_gpu_ranks(world_size, swap)
+
+
+def send_too_much(rank: int, world_size: int, store: Any) -> None:
+    group = make_group(rank, world_size, store, timeout=5.0)
+    x = torch.zeros(64, device="cuda")
+    message = [(1 - rank, x.data_ptr(), 128 + 64 * rank)]
+    group.exchange(
+        sends=message if rank == 0 else [],
+        receives=message if rank == 1 else [],
+        stream=torch.cuda.current_stream().cuda_stream,
+    )
+    torch.cuda.synchronize()
+    with pytest.raises(Error, match="sends 128 bytes" if rank == 0 else "waited for rank 0"):
+        group.check()
+    finish(rank, world_size, store)
+
+
+def test_a_message_of_another_length_is_refused() -> None:
+    run_gpu_ranks(2, send_too_much)
+
+
+def test_each_kernel_alone() -> None:
+    """All kernels on a rank without peers: what compute-sanitizer, to which peers' memory is
+    unknown, can look at.
+    """
+    chosen = [
+        cases.Case(collective, dtype, count, protocol=protocol, offset=1)
+        for collective in cases.COLLECTIVES
+        for protocol in ("words", "direct", "turns")
+        for dtype, count in ((torch.bfloat16, 4099), (torch.float32, 70_001))
+        if protocol != "words" or count < 10_000
+        # In turns, a rank gathers what it pushes to others: alone it has nobody to push to.
+        if (collective, protocol) != ("all_gather", "turns")
+    ]
+    run_gpu_ranks(1, run_all, chosen)
 
 
 def replay_graphs(rank: int, world_size: int, store: Any) -> None:

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from tests.gpu.process_groups import GPUS, meet, part
 from tests.gpu.ranks import run_gpu_ranks
 
-GPUS = torch.cuda.device_count()
 pytestmark = pytest.mark.gpu
 if GPUS < 2:
     pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
-
-
-def meet(rank: int, world_size: int, store: Any, timeout: float = 60.0) -> None:
-    dist.init_process_group(
-        "pccl",
-        store=dist.PrefixStore("torch", store),
-        rank=rank,
-        world_size=world_size,
-        timeout=timedelta(seconds=timeout),
-    )
-
-
-def part(rank: int, numel: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return small whole numbers, whose sums are exact in every type."""
-    return ((torch.arange(numel, device="cuda") * 7 + rank * 13) % 11).to(dtype)
 
 
 def collectives(rank: int, world_size: int, store: Any) -> None:
@@ -68,8 +52,6 @@ def collectives(rank: int, world_size: int, store: Any) -> None:
     on_cpu = torch.full((5,), float(rank))
     dist.all_reduce(on_cpu)
     assert torch.equal(on_cpu, torch.full((5,), float(sum(ranks))))
-    with pytest.raises(NotImplementedError, match="does not send"):
-        dist.send(part(rank, 3), (rank + 1) % world_size)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -106,6 +88,32 @@ def test_streams_groups_and_futures() -> None:
     run_gpu_ranks(GPUS, overlap)
 
 
+def own_memory(rank: int, world_size: int, store: Any) -> None:
+    torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    meet(rank, world_size, store)
+    device = torch.device("cuda", rank)
+    backend = dist.group.WORLD._get_backend(device)
+    assert backend.supports_tensor_alloc(device)
+    total = sum(part(peer, 1 << 20) for peer in range(world_size))
+    pool = torch.cuda.MemPool(backend.mem_allocator)
+    with torch.cuda.use_mem_pool(pool):
+        pooled = torch.empty(1 << 20, device="cuda")
+    allocated = backend.allocate_tensor(1 << 20, dtype=torch.float32, device=device)
+    for x in (pooled, allocated):
+        for _ in range(2):
+            x.copy_(part(rank, 1 << 20))
+            dist.all_reduce(x)
+            assert torch.equal(x, total)
+    torch.cuda.synchronize()
+    dist.barrier()
+    del pooled, x
+    dist.destroy_process_group()
+
+
+def test_memory_of_the_backend() -> None:
+    run_gpu_ranks(GPUS, own_memory)
+
+
 def capture(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store)
     x = part(rank, 5000)
@@ -136,33 +144,50 @@ def test_graphs() -> None:
     run_gpu_ranks(GPUS, capture)
 
 
-def train(rank: int, world_size: int, store: Any, backend: str) -> list[float]:
-    if backend == "pccl":
-        meet(rank, world_size, store)
-    else:
-        dist.init_process_group(
-            backend, store=dist.PrefixStore(backend, store), rank=rank, world_size=world_size
-        )
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)
-    ).cuda()
-    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    torch.manual_seed(rank + 1)
-    losses = []
-    for _ in range(20):
-        x = torch.randn(32, 64, device="cuda")
-        loss = model(x).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+def capture_everything(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    n, numel = world_size, 40_000
+    ranks = range(n)
+    source = torch.zeros(n * numel, device="cuda")
+    mine = source[:numel]
+    gathered, swapped, received = (torch.zeros(n * numel, device="cuda") for _ in range(3))
+    summed, shared, rooted = (torch.zeros(numel, device="cuda") for _ in range(3))
+
+    def run() -> None:
+        shared.copy_(mine)
+        rooted.copy_(mine)
+        dist.broadcast(shared, n - 1)
+        gathering = dist.all_gather_into_tensor(gathered, mine, async_op=True)
+        dist.reduce(rooted, 0)
+        dist.reduce_scatter_tensor(summed, source)
+        gathering.wait()
+        dist.all_to_all_single(swapped, source, [numel] * n, [numel] * n)
+        both = [dist.P2POp(dist.isend, mine, (rank + 1) % n)]
+        both.append(dist.P2POp(dist.irecv, received[:numel], (rank - 1) % n))
+        for work in dist.batch_isend_irecv(both):
+            work.wait()
+
+    for _ in range(2):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    for step in range(5):
+        source.copy_(part(rank + step, n * numel))
+        graph.replay()
+        everyone = [part(peer + step, n * numel) for peer in ranks]
+        heads = [each[:numel] for each in everyone]
+        assert torch.equal(shared, heads[-1])
+        assert torch.equal(gathered, torch.cat(heads))
+        assert torch.equal(rooted, sum(heads) if rank == 0 else heads[rank])
+        own = slice(rank * numel, (rank + 1) * numel)
+        assert torch.equal(summed, sum(each[own] for each in everyone))
+        assert torch.equal(swapped, torch.cat([each[own] for each in everyone]))
+        assert torch.equal(received[:numel], heads[rank - 1])
+    dist.barrier()
     dist.destroy_process_group()
-    return losses
 
 
-def test_ddp_trains_as_with_nccl() -> None:
-    ours = run_gpu_ranks(GPUS, train, "pccl")
-    theirs = run_gpu_ranks(GPUS, train, "nccl")
-    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-4, atol=1e-6)
+def test_graphs_of_all_kinds_together() -> None:
+    run_gpu_ranks(GPUS, capture_everything)

@@ -81,8 +81,9 @@ void copy_bytes(std::byte* dst, const std::byte* src, std::size_t bytes) {
 
 std::string_view to_string(DataType type) {
     static constexpr std::array<std::string_view, kDataTypes> kNames = {
-        "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",      "uint64", "int64",
-        "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool",   "bytes"};
+        "uint8",     "int8",       "uint16",  "int16",    "uint32",        "int32",
+        "uint64",    "int64",      "float16", "bfloat16", "float32",       "float64",
+        "complex64", "complex128", "bool",    "bytes",    "float8_e4m3fn", "float8_e5m2"};
     return index(type) < kNames.size() ? kNames[index(type)] : "unknown";
 }
 

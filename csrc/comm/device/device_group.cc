@@ -4,16 +4,13 @@
 #include <atomic>
 #include <bit>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/comm/roster.h"
-#include "csrc/kernels/all_gather.h"
-#include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/all_to_all.h"
-#include "csrc/kernels/broadcast.h"
-#include "csrc/kernels/reduce_scatter.h"
+#include "csrc/sys/host.h"
 
 namespace pccl::comm {
 namespace {
@@ -24,65 +21,82 @@ std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 std::string address_key(Rank rank) { return concat("pccl/gpu/", rank); }
 
-DeviceAddress address_of(const void* pointer) { return std::bit_cast<DeviceAddress>(pointer); }
-
-/// How many blocks one side of a collective holds.
-int blocks_in(CollectiveKind kind, int ranks) {
-    return kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllToAll ? ranks : 1;
-}
-int blocks_out(CollectiveKind kind, int ranks) {
-    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll ? ranks : 1;
-}
-
-bool is_reduction(CollectiveKind kind) {
-    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
-}
-
-bool is_known(CollectiveKind kind) {
-    return is_reduction(kind) || kind == CollectiveKind::kAllGather ||
-           kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kBroadcast;
-}
-
-Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
-                        kernels::Stream stream) {
-    switch (kind) {
-        case CollectiveKind::kAllReduce:
-            return kernels::launch_all_reduce(launch, stream);
-        case CollectiveKind::kReduceScatter:
-            return kernels::launch_reduce_scatter(launch, stream);
-        case CollectiveKind::kAllGather:
-            return kernels::launch_all_gather(launch, stream);
-        case CollectiveKind::kAllToAll:
-            return kernels::launch_all_to_all(launch, stream);
-        default:
-            return kernels::launch_broadcast(launch, stream);
-    }
-}
-
 Status status_of(const abi::DeviceFault& fault) {
     const std::string what =
         concat("rank ", fault.rank, " waited for rank ", fault.peer, " (block ", fault.block,
                ", launch ", fault.expected, ", seen ", fault.seen, ")");
+    if (fault.phase == abi::DevicePhase::kLength)
+        return Status::mismatch(
+            fault.peer, concat("rank ", fault.rank, " sends ", fault.expected, " bytes, but rank ",
+                               fault.peer, " expects ", fault.seen));
     if (fault.is_abort != 0) return Status::aborted(what);
     return Status::timeout(what, fault.peer);
 }
 
-}  // namespace
-
-kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks) {
-    switch (kind) {
-        case CollectiveKind::kAllReduce:
-            return kernels::plan_all_reduce(bytes, ranks);
-        case CollectiveKind::kReduceScatter:
-            return kernels::plan_reduce_scatter(bytes, ranks);
-        case CollectiveKind::kAllGather:
-            return kernels::plan_all_gather(bytes, ranks);
-        case CollectiveKind::kAllToAll:
-            return kernels::plan_all_to_all(bytes, ranks);
-        default:
-            return kernels::plan_broadcast(bytes, ranks);
+/// The driver, with this rank's device current on this thread.
+Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
+    sys::cuda::Driver* driver = options.driver;
+    if (driver == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
     }
+    PCCL_TRY(driver->use(options.device));
+    if (!options.has_peer_access) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    return driver;
 }
+
+/// Votes of ranks: "0 " and what it has to say, or a code and what is in the way.
+std::string vote_of(const Status& status, std::string_view word) {
+    return concat(static_cast<int>(status.code()), " ", status.is_ok() ? word : status.message());
+}
+
+Status status_of(Rank rank, std::string_view vote) {
+    const int code = vote.empty() ? 0 : vote.front() - '0';
+    if (code == 0) return Status::ok();
+    const std::string what = concat("rank ", rank, ": ", vote.substr(vote.find(' ') + 1));
+    const bool is_absent = code == static_cast<int>(StatusCode::kUnavailable);
+    return is_absent ? Status::unavailable(what) : Status::unsupported(what);
+}
+
+/// What every rank says; the first that objects decides for all.
+Result<std::vector<std::string>> poll_ranks(const DeviceGroupOptions& options,
+                                            std::string_view subject, const std::string& vote,
+                                            Deadline deadline) {
+    const auto key = [&](Rank rank) { return concat("pccl/gpu/", subject, "/", rank); };
+    std::vector<std::string> votes{vote};
+    if (options.size > 1) {
+        PCCL_TRY(options.store->set(key(options.rank), vote));
+        votes.resize(index(options.size));
+    }
+    for (Rank rank = 0; rank < options.size; ++rank) {
+        if (options.size > 1) {
+            auto said = options.store->get(key(rank), deadline);
+            if (said.status().code() == StatusCode::kTimeout)
+                return Status::timeout(concat("rank ", rank, " has not come with its GPU"), rank);
+            PCCL_TRY(said.status());
+            votes[index(rank)] = std::move(*said);
+        }
+        PCCL_TRY(status_of(rank, votes[index(rank)]));
+    }
+    return votes;
+}
+
+Status agree(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
+    if (here.code() == StatusCode::kTimeout || here.code() == StatusCode::kAborted) return here;
+    return poll_ranks(options, "met", vote_of(here, "met"), deadline).status();
+}
+
+/// All ranks have a GPU, on one host.
+Status agree_on_host(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
+    PCCL_ASSIGN_OR_RETURN(const auto hosts,
+                          poll_ranks(options, "host", vote_of(here, host), deadline));
+    for (Rank rank = 1; rank < options.size; ++rank)
+        if (hosts[index(rank)] != hosts.front())
+            return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
+    return Status::ok();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options) {
     if (options.size < 1 || options.size > abi::kMostDevices)
@@ -91,20 +105,20 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
     if (options.rank < 0 || options.rank >= options.size)
         return Status::invalid_argument(
             concat("rank ", options.rank, " is not in a group of ", options.size));
-    sys::cuda::Driver* driver = options.driver;
-    if (driver == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
-    }
-    PCCL_TRY(driver->use(options.device));
-    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, *driver));
-    const Status met = group->meet(Deadline::after(options.timeout));
-    if (!met.is_ok())
-        return met.with_context(concat("rank ", options.rank, " cannot share its GPU"));
+    const Deadline deadline = Deadline::after(options.timeout);
+    const auto driver = driver_of(options);
+    PCCL_TRY(agree_on_host(options, driver.status(), deadline));
+    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
+    PCCL_TRY(agree(options, group->meet(deadline), deadline));
     return group;
 }
 
 DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)
-    : options_(options), driver_(driver) {}
+    : options_(options),
+      driver_(driver),
+      collectives_(driver, options.device),
+      sends_(driver, options.device),
+      receives_(driver, options.device) {}
 
 DeviceGroup::~DeviceGroup() {
     registrations_.reset();
@@ -114,6 +128,10 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
+    return share_memory(deadline);
+}
+
+Status DeviceGroup::share_memory(Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(
         heap_, transport::nvlink::SymmetricHeap::create(
                    {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},
@@ -159,77 +177,6 @@ Status DeviceGroup::allocate_control() {
     PCCL_ASSIGN_OR_RETURN(void* const memory, driver_.allocate_host(sizeof(abi::DeviceControl)));
     control_ = static_cast<abi::DeviceControl*>(memory);
     return Status::ok();
-}
-
-Status DeviceGroup::check(const DeviceCollective& collective) const {
-    if (!is_known(collective.kind))
-        return Status::unsupported(
-            concat("no device kernel for ", schedule::to_string(collective.kind)));
-    if (is_reduction(collective.kind))
-        PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
-    if (collective.root < 0 || collective.root >= options_.size)
-        return Status::invalid_argument(
-            concat("root ", collective.root, " is not in a group of ", options_.size));
-    const bool has_memory = collective.input != nullptr && collective.output != nullptr;
-    if (collective.count > 0 && !has_memory)
-        return Status::invalid_argument("a collective without memory");
-    return Status::ok();
-}
-
-Status DeviceGroup::launch(const DeviceCollective& collective, kernels::Stream stream) {
-    PCCL_TRY(check(collective));
-    if (collective.count == 0) return Status::ok();
-    if (options_.size == 1) return copy_alone(collective, stream);
-    const std::lock_guard lock(mutex_);
-    PCCL_TRY(health());
-    const std::size_t bytes = collective.count * size_of(collective.type);
-    kernels::Launch launch{
-        .team = team_,
-        .input = static_cast<const std::byte*>(collective.input),
-        .output = static_cast<std::byte*>(collective.output),
-        .count = collective.count,
-        .type = collective.type,
-        .op = collective.op,
-        .root = collective.root,
-        .plan = collective.plan.value_or(plan_collective(collective.kind, bytes, options_.size))};
-    PCCL_TRY(kernels::check_plan(launch.plan, bytes));
-    if (launch.plan.protocol != kernels::Protocol::kWords) {
-        PCCL_ASSIGN_OR_RETURN(launch.postings, post(collective, bytes));
-    }
-    PCCL_TRY(follow_last(stream));
-    return launch_kernel_of(collective.kind, launch, stream);
-}
-
-Status DeviceGroup::follow_last(kernels::Stream stream) {
-    const auto last = std::exchange(last_stream_, stream);
-    if (!last || *last == stream) return Status::ok();
-    return driver_.follow(stream, *last);
-}
-
-Status DeviceGroup::copy_alone(const DeviceCollective& collective, kernels::Stream stream) {
-    if (collective.input == collective.output) return Status::ok();
-    return driver_.copy(address_of(collective.output), address_of(collective.input),
-                        collective.count * size_of(collective.type), stream);
-}
-
-Result<abi::Postings> DeviceGroup::post(const DeviceCollective& collective, std::size_t bytes) {
-    const Deadline deadline = Deadline::after(options_.timeout);
-    const auto whole = [&](int blocks) { return bytes * static_cast<std::size_t>(blocks); };
-    PCCL_ASSIGN_OR_RETURN(
-        const auto inputs,
-        registrations_->find(address_of(collective.input),
-                             whole(blocks_in(collective.kind, options_.size)), deadline));
-    PCCL_ASSIGN_OR_RETURN(
-        auto outputs,
-        registrations_->find(address_of(collective.output),
-                             whole(blocks_out(collective.kind, options_.size)), deadline));
-    // Of a gathering output, rank r is to store into block r.
-    const std::size_t step = blocks_out(collective.kind, options_.size) == 1 ? 0 : bytes;
-    for (Rank rank = 0; rank < options_.size; ++rank) outputs[index(rank)] += index(rank) * step;
-    abi::Postings postings{};
-    std::copy(inputs.begin(), inputs.end(), postings.inputs);
-    std::copy(outputs.begin(), outputs.end(), postings.outputs);
-    return postings;
 }
 
 Status DeviceGroup::health() const {

@@ -3,9 +3,12 @@
 //     auto group = DeviceGroup::create({.rank = rank, .size = size, .store = store, .device =
 //     gpu});
 //     (*group)->launch({.kind = CollectiveKind::kAllReduce, ...}, stream);
+//     (*group)->exchange({.sends = ..., .receives = ...}, stream);
 //
 // Launches are asynchronous, in the order of the stream, and one after the other: one on another
-// stream waits for the last. Their order must be the same on all ranks. Nothing is allocated and no
+// stream waits for the last. Their order must be the same on all ranks. Messages keep an order of
+// their own between each pair of ranks; sends wait for earlier sends alone, and receives for
+// receives. Nothing is allocated and no
 // handle is opened after an allocation's first use, so launches can be captured into CUDA graphs
 // once a like one has run.
 #pragma once
@@ -14,9 +17,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "csrc/abi/device_team.h"
 #include "csrc/comm/collective.h"
+#include "csrc/comm/device/device_stage.h"
+#include "csrc/comm/device/lowering.h"
 #include "csrc/comm/store.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/sys/cuda/driver.h"
@@ -32,25 +39,22 @@ struct DeviceGroupOptions {
     int device = 0;                                  // as CUDA numbers it in this process
     std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
+    bool has_peer_access = true;                     // false: as where GPUs do not reach each other
 };
 
-/// One collective; memory is the GPU's. `count` is of elements in a block, as kernels::Launch has
-/// it.
-struct DeviceCollective {
-    CollectiveKind kind = CollectiveKind::kAllReduce;
-    DataType type = DataType::kFloat32;
-    ReduceOp op = ReduceOp::kSum;
-    Rank root = 0;
-    const void* input = nullptr;  // broadcast: read at the root only
-    void* output = nullptr;       // may be the input, for those where one block is both
-    std::size_t count = 0;
-    std::optional<kernels::Plan> plan{};  // the same on all ranks; default: the library's choice
+/// What one rank sends to another, or gets from it; memory is the GPU's.
+struct DeviceMessage {
+    Rank peer = 0;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
 };
 
 class PCCL_API DeviceGroup {
    public:
-    /// Called by all ranks at once. kUnsupported for more than 8 ranks, a build without CUDA, or
-    /// GPUs that do not reach each other; kTimeout and kPeerLost name a rank.
+    /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
+    /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
+    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA. kTimeout
+    /// and kPeerLost name a rank.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options);
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
@@ -61,23 +65,53 @@ class PCCL_API DeviceGroup {
     /// GPU memory that the group holds, on this rank's device.
     [[nodiscard]] std::size_t heap_bytes() const { return heap_->bytes(); }
 
-    /// Errors: kInvalidArgument, kUnsupported, and what health() returns.
-    [[nodiscard]] Status launch(const DeviceCollective& collective, kernels::Stream stream);
+    /// Blocks are GPU memory, and may lie anywhere. Errors: kInvalidArgument, kUnsupported, and
+    /// what health() returns.
+    [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
+                                const DeviceLaunch& wanted = {});
+    /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
+    /// from one rank to another meet in the order of their launches; empty ones do not travel.
+    struct Exchange {
+        std::span<const DeviceMessage> sends{};
+        std::span<const DeviceMessage> receives{};
+    };
+    [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
+    /// Asks the peers to map the allocation of `memory`, so that its first use need not wait.
+    [[nodiscard]] Status announce(const void* memory);
     /// ok, or why kernels gave up waiting: kTimeout and kPeerLost name the rank waited for.
     [[nodiscard]] Status health() const;
     /// Makes kernels that wait end, and every later launch fail with kAborted.
     void abort();
 
    private:
-    explicit DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
+    DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
     Status meet(Deadline deadline);
+    Status share_memory(Deadline deadline);
     Status connect(Deadline deadline);
     Status allocate_control();
-    [[nodiscard]] Status check(const DeviceCollective& collective) const;
-    Status follow_last(kernels::Stream stream);
+    /// Launches that follow one another, and the memory they share.
+    struct Lane {
+        Lane(sys::cuda::Driver& driver, int device)
+            : inputs(driver, device), outputs(driver, device) {}
+        std::optional<kernels::Stream> last;
+        DeviceStage inputs;
+        DeviceStage outputs;
+    };
+    /// Blocks as the kernel gets them, and where the peers see them.
+    struct Shared {
+        std::vector<Block> staged{};  // in place of the blocks, where peers cannot map those
+        std::uint64_t at[abi::kMostDevices]{};
+    };
+    Status follow_last(Lane& lane, kernels::Stream stream);
     /// Without NVLink: a group of one rank.
-    Status copy_alone(const DeviceCollective& collective, kernels::Stream stream);
-    Result<abi::Postings> post(const DeviceCollective& collective, std::size_t bytes);
+    Status copy_alone(const Collective& collective, kernels::Stream stream);
+    Status launch_one(const Collective& collective, kernels::Stream stream,
+                      const DeviceLaunch& wanted);
+    Status launch_shared(const Collective& collective, kernels::Launch& launch,
+                         kernels::Stream stream);
+    Result<Shared> share(std::span<const Block> blocks, DataType type, DeviceStage& stage);
+    Status locate(std::span<const Block> blocks, DataType type, Shared& shared);
+    Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
     const DeviceGroupOptions options_;
     sys::cuda::Driver& driver_;
@@ -85,13 +119,11 @@ class PCCL_API DeviceGroup {
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
     abi::DeviceControl* control_ = nullptr;
     abi::DeviceTeam team_{};
-    std::mutex mutex_;  // one launch at a time
-    std::optional<kernels::Stream> last_stream_;
+    std::mutex mutex_;  // one launch at a time; guards the lanes
+    Lane collectives_;
+    Lane sends_;
+    Lane receives_;
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
 };
-
-/// How the library launches `kind` of blocks of `bytes`.
-[[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
-                                                     int ranks);
 
 }  // namespace pccl::comm

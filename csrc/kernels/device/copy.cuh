@@ -65,6 +65,11 @@ __device__ __forceinline__ Crew grid_crew() {
     return {blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
             gridDim.x * static_cast<std::size_t>(blockDim.x)};
 }
+/// Of `block` among `blocks`.
+__device__ __forceinline__ Crew crew_of(int block, int blocks) {
+    return {block * static_cast<std::size_t>(blockDim.x) + threadIdx.x,
+            blocks * static_cast<std::size_t>(blockDim.x)};
+}
 __device__ __forceinline__ Crew block_crew() { return {threadIdx.x, blockDim.x}; }
 
 template <typename Raw>

@@ -1,12 +1,13 @@
 // Element types and reductions on the device.
 //
-// A reduction has an Element (as stored), a Value (as computed: float32 for the half types, rounded
-// once at the end), combine() and finish(). Sum<T> is for what is hot; AnyOperator<T> decides at
-// run time, which costs nothing next to NVLink.
+// A reduction has an Element (as stored), a Value (as computed: float32 for fp8 and the half types,
+// rounded once at the end), combine() and finish(). Sum<T> is for what is hot; AnyOperator<T>
+// decides at run time, which costs nothing next to NVLink.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
 #include <cstring>
@@ -38,6 +39,18 @@ struct Numeric<__nv_bfloat16> {
     using Value = float;
     static __device__ float load(__nv_bfloat16 stored) { return __bfloat162float(stored); }
     static __device__ __nv_bfloat16 store(float value) { return __float2bfloat16_rn(value); }
+};
+template <>
+struct Numeric<__nv_fp8_e4m3> {
+    using Value = float;
+    static __device__ float load(__nv_fp8_e4m3 stored) { return static_cast<float>(stored); }
+    static __device__ __nv_fp8_e4m3 store(float value) { return __nv_fp8_e4m3(value); }
+};
+template <>
+struct Numeric<__nv_fp8_e5m2> {
+    using Value = float;
+    static __device__ float load(__nv_fp8_e5m2 stored) { return static_cast<float>(stored); }
+    static __device__ __nv_fp8_e5m2 store(float value) { return __nv_fp8_e5m2(value); }
 };
 template <>
 struct Numeric<Truth> {

@@ -46,20 +46,88 @@ class Patience {
     std::uint64_t started_ = 0;
 };
 
-/// One launch of one block, from its epoch's beginning to its end. All threads construct it.
-class Visit {
+/// Whether counter `seen` has reached `wanted`; both wrap.
+__device__ __forceinline__ bool has_reached(std::uint32_t seen, std::uint32_t wanted) {
+    return static_cast<std::int32_t>(seen - wanted) >= 0;
+}
+
+/// Polls `counter`, which `peer` moves on. False when it gave up.
+__device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
+                                              const std::uint32_t* counter, int peer,
+                                              std::uint32_t wanted) {
+    Patience patience(team);
+    for (std::uint32_t seen = load_acquire(counter); !has_reached(seen, wanted);
+         seen = load_acquire(counter)) {
+        if (!patience.is_over()) continue;
+        report(team, phase, peer, wanted, seen);
+        return false;
+    }
+    return true;
+}
+
+/// The number after `last`; 0 is what memory holds before the first line.
+__device__ __forceinline__ std::uint32_t number_after(std::uint32_t last) {
+    return last + 1 == 0 ? 1 : last + 1;
+}
+
+/// Lines that carry one number: that of an epoch, or of a message.
+class Numbered {
    public:
-    __device__ explicit Visit(const abi::DeviceTeam& team)
-        : team_(team), channel_(&team.heaps[team.rank]->channels[blockIdx.x]) {
-        epoch_ = channel_->epoch + 1;
-        epoch_ += epoch_ == 0;  // 0 is what memory holds before the first line
+    __device__ Numbered(const abi::DeviceTeam& team, std::uint32_t number)
+        : team_(team), number_(number) {}
+
+    [[nodiscard]] __device__ std::uint32_t number() const { return number_; }
+    [[nodiscard]] __device__ abi::Line line_of(std::uint64_t data) const {
+        return {static_cast<std::uint32_t>(data), number_, static_cast<std::uint32_t>(data >> 32),
+                number_};
+    }
+    [[nodiscard]] __device__ bool is_here(const abi::Line& line) const {
+        return line.low_epoch == number_ && line.high_epoch == number_;
+    }
+    static __device__ std::uint64_t data_of(const abi::Line& line) {
+        return line.low | static_cast<std::uint64_t>(line.high) << 32;
     }
 
-    [[nodiscard]] __device__ std::uint32_t epoch() const { return epoch_; }
+    /// What `peer` says in both lines of `greeting`. False when it gave up.
+    struct Said {
+        std::uint64_t input;
+        std::uint64_t output;
+    };
+    __device__ bool await(const abi::Greeting* greeting, abi::DevicePhase phase, int peer,
+                          Said& said) const {
+        return await(&greeting->input, phase, peer, said.input) &&
+               await(&greeting->output, phase, peer, said.output);
+    }
+
+   private:
+    __device__ bool await(const abi::Line* at, abi::DevicePhase phase, int peer,
+                          std::uint64_t& data) const {
+        Patience patience(team_);
+        abi::Line line = load_line(at);
+        for (; !is_here(line); line = load_line(at)) {
+            if (!patience.is_over()) continue;
+            report(team_, phase, peer, number_, line.low_epoch);
+            return false;
+        }
+        data = data_of(line);
+        return true;
+    }
+
+    const abi::DeviceTeam& team_;
+    std::uint32_t number_;
+};
+
+/// One launch of one block, from its epoch's beginning to its end. All threads construct it.
+class Visit : public Numbered {
+   public:
+    __device__ explicit Visit(const abi::DeviceTeam& team)
+        : Visit(team, &team.heaps[team.rank]->channels[blockIdx.x]) {}
+
+    [[nodiscard]] __device__ std::uint32_t epoch() const { return number(); }
 
     /// Where `sender` puts this epoch's lines for `receiver`.
     [[nodiscard]] __device__ abi::Line* lines(int receiver, int sender) const {
-        return team_.heaps[receiver]->buffers[blockIdx.x].lines[epoch_ & 1][sender];
+        return team_.heaps[receiver]->buffers[blockIdx.x].lines[epoch() & 1][sender];
     }
 
     /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
@@ -77,11 +145,10 @@ class Visit {
             store_line(&there->input, line_of(postings.inputs[peer]));
             store_line(&there->output, line_of(postings.outputs[peer]));
             const abi::Greeting* here = &channel_->greetings[peer];
-            abi::Line input;
-            abi::Line output;
-            came = await(&here->input, peer, input) && await(&here->output, peer, output);
-            shared.inputs[peer] = reinterpret_cast<const std::byte*>(data_of(input));
-            shared.outputs[peer] = reinterpret_cast<std::byte*>(data_of(output));
+            Said said{};
+            came = await(here, abi::DevicePhase::kGreeting, peer, said);
+            shared.inputs[peer] = reinterpret_cast<const std::byte*>(said.input);
+            shared.outputs[peer] = reinterpret_cast<std::byte*>(said.output);
         }
         return __syncthreads_and(came) != 0;
     }
@@ -95,50 +162,26 @@ class Visit {
         if (peer >= team_.size) return;
         std::uint32_t* there = &team_.heaps[peer]->channels[blockIdx.x].departed[team_.rank];
         if (stores == Stores::kRelease) {
-            store_release(there, epoch_);
+            store_release(there, epoch());
         } else {
-            store_relaxed(there, epoch_);
+            store_relaxed(there, epoch());
         }
-        const std::uint32_t* here = &channel_->departed[peer];
-        Patience patience(team_);
-        for (std::uint32_t seen = load_acquire(here); seen != epoch_; seen = load_acquire(here)) {
-            if (!patience.is_over()) continue;
-            report(team_, abi::DevicePhase::kDeparture, peer, epoch_, seen);
-            return;
-        }
+        await_counter(team_, abi::DevicePhase::kDeparture, &channel_->departed[peer], peer,
+                      epoch());
     }
 
     /// Ends the epoch; to be called by all threads, after their last wait.
     __device__ void end() const {
         __syncthreads();
-        if (threadIdx.x == 0) channel_->epoch = epoch_;
-    }
-
-    [[nodiscard]] __device__ abi::Line line_of(std::uint64_t data) const {
-        return {static_cast<std::uint32_t>(data), epoch_, static_cast<std::uint32_t>(data >> 32),
-                epoch_};
-    }
-    [[nodiscard]] __device__ bool is_here(const abi::Line& line) const {
-        return line.low_epoch == epoch_ && line.high_epoch == epoch_;
-    }
-    static __device__ std::uint64_t data_of(const abi::Line& line) {
-        return line.low | static_cast<std::uint64_t>(line.high) << 32;
+        if (threadIdx.x == 0) channel_->epoch = epoch();
     }
 
    private:
-    __device__ bool await(const abi::Line* at, int peer, abi::Line& line) const {
-        Patience patience(team_);
-        for (line = load_line(at); !is_here(line); line = load_line(at)) {
-            if (!patience.is_over()) continue;
-            report(team_, abi::DevicePhase::kGreeting, peer, epoch_, line.low_epoch);
-            return false;
-        }
-        return true;
-    }
+    __device__ Visit(const abi::DeviceTeam& team, abi::Channel* channel)
+        : Numbered(team, number_after(channel->epoch)), team_(team), channel_(channel) {}
 
     const abi::DeviceTeam& team_;
     abi::Channel* channel_;
-    std::uint32_t epoch_;
 };
 
 }  // namespace pccl::kernels::device

@@ -7,25 +7,6 @@
 
 namespace pccl::kernels::device {
 
-/// Whether counter `seen` has reached `wanted`; both wrap.
-__device__ __forceinline__ bool has_reached(std::uint32_t seen, std::uint32_t wanted) {
-    return static_cast<std::int32_t>(seen - wanted) >= 0;
-}
-
-/// Polls `counter`, which `peer` moves on. False when it gave up.
-__device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
-                                              const std::uint32_t* counter, int peer,
-                                              std::uint32_t wanted) {
-    Patience patience(team);
-    for (std::uint32_t seen = load_acquire(counter); !has_reached(seen, wanted);
-         seen = load_acquire(counter)) {
-        if (!patience.is_over()) continue;
-        report(team, phase, peer, wanted, seen);
-        return false;
-    }
-    return true;
-}
-
 /// In turn s = 1 ... n - 1 a block pushes to the rank s places after its own, once the next rank,
 /// which pushed there in the turn before, has ended that turn.
 class Turns {

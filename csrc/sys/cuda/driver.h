@@ -59,10 +59,17 @@ class Driver {
     // Memory of others' making, such as torch's allocator.
 
     [[nodiscard]] virtual Result<Allocation> allocation_of(DeviceAddress address) = 0;
+    /// Allocation::id of what `address` belongs to; cheaper than all of it.
+    [[nodiscard]] virtual Result<std::uint64_t> allocation_id_of(DeviceAddress address) = 0;
+    /// kUnsupported where the memory cannot be shared in this way (memory mapped piece by piece).
     [[nodiscard]] virtual Result<IpcHandle> export_allocation(DeviceAddress base) = 0;
     /// Of another process; its base address here.
     [[nodiscard]] virtual Result<DeviceAddress> open_allocation(const IpcHandle& handle) = 0;
     virtual Status close_allocation(DeviceAddress base) = 0;
+
+    /// Memory that export_allocation() takes.
+    [[nodiscard]] virtual Result<DeviceAddress> allocate(int device, std::size_t bytes) = 0;
+    virtual Status deallocate(DeviceAddress base) = 0;
 
     /// Host memory that all devices reach at the same address; zero-filled.
     [[nodiscard]] virtual Result<void*> allocate_host(std::size_t bytes) = 0;
@@ -77,8 +84,8 @@ class Driver {
     virtual Status follow(Stream then, Stream first) = 0;
 };
 
-/// The driver of this machine, opened once. kUnsupported in a build without CUDA; kUnavailable
-/// where libcuda.so.1 or a GPU is missing.
+/// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where
+/// libcuda.so.1 or a GPU is missing.
 [[nodiscard]] PCCL_API Result<Driver*> process_driver();
 
 }  // namespace pccl::sys::cuda

@@ -122,8 +122,32 @@ class LibcudaDriver final : public Driver {
         return Allocation{.base = base, .bytes = bytes, .id = id};
     }
 
+    Result<std::uint64_t> allocation_id_of(DeviceAddress address) override {
+        unsigned long long id = 0;
+        PCCL_CUDA(cuPointerGetAttribute, &id, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
+        return std::uint64_t{id};
+    }
+
+    Result<DeviceAddress> allocate(int device, std::size_t bytes) override {
+        PCCL_TRY(use(device));
+        const RelaxedCapture relaxed(lib_);
+        CUdeviceptr base = 0;
+        PCCL_CUDA(cuMemAlloc, &base, bytes);
+        return DeviceAddress{base};
+    }
+
+    Status deallocate(DeviceAddress base) override {
+        const RelaxedCapture relaxed(lib_);
+        PCCL_CUDA(cuMemFree, base);
+        return Status::ok();
+    }
+
     Result<IpcHandle> export_allocation(DeviceAddress base) override {
         const RelaxedCapture relaxed(lib_);
+        int is_capable = 0;
+        PCCL_CUDA(cuPointerGetAttribute, &is_capable,
+                  CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, base);
+        if (is_capable == 0) return Status::unsupported("GPU memory that CUDA IPC does not share");
         CUipcMemHandle raw{};
         PCCL_CUDA(cuIpcGetMemHandle, &raw, base);
         static_assert(sizeof(raw) == sizeof(IpcHandle));

@@ -4,7 +4,7 @@
 namespace pccl::sys::cuda {
 
 Result<Driver*> process_driver() {
-    return Status::unsupported("this build of pccl has no CUDA: build it where nvcc is installed");
+    return Status::unavailable("this build of pccl has no CUDA: build it where nvcc is installed");
 }
 
 }  // namespace pccl::sys::cuda

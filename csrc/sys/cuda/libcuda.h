@@ -31,6 +31,8 @@ struct Libcuda {
     use(cuIpcGetMemHandle);              \
     use(cuIpcOpenMemHandle);             \
     use(cuIpcCloseMemHandle);            \
+    use(cuMemAlloc);                     \
+    use(cuMemFree);                      \
     use(cuMemHostAlloc);                 \
     use(cuMemFreeHost);                  \
     use(cuMemsetD8Async);                \

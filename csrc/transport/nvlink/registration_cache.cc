@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <span>
 
 #include "csrc/base/log.h"
@@ -69,46 +70,70 @@ RegistrationCache::~RegistrationCache() {
         static_cast<void>(options_.driver.close_allocation(base));
 }
 
-Result<PeerAddresses> RegistrationCache::find(sys::cuda::DeviceAddress address, std::size_t bytes,
-                                              Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
-    std::unique_lock lock(mutex_);
+Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress address,
+                                                 std::size_t bytes, Deadline deadline) {
+    Lock lock(mutex_);
     PCCL_TRY(lost_);
-    const auto known = registrations_.find(allocation.base);
-    // Another id: that memory was freed, and its address given out again.
-    if (known == registrations_.end() || known->second.allocation.id != allocation.id) {
-        registrations_[allocation.base] = {.allocation = allocation,
-                                           .missing = options_.sockets.size() - 1};
-        lock.unlock();
-        PCCL_TRY(announce(allocation, deadline));
-        lock.lock();
+    PCCL_ASSIGN_OR_RETURN(Registration * found, known(address));
+    if (found == nullptr) {
+        PCCL_TRY(enter(address, deadline, lock));
+        PCCL_ASSIGN_OR_RETURN(found, known(address));
+        if (found == nullptr) return Status::invalid_argument("GPU memory that was just freed");
     }
-    const Registration& registration = registrations_[allocation.base];
-    const auto is_settled = [&] { return registration.missing == 0 || !lost_.is_ok(); };
+    const auto is_settled = [&] { return found->missing == 0 || !lost_.is_ok(); };
     const auto longest = std::min<Duration>(deadline.remaining(), std::chrono::hours(24));
     if (!answered_.wait_for(lock, longest, is_settled))
         return Status::timeout("a peer has not mapped this rank's GPU memory in time");
     PCCL_TRY(lost_);
-    PCCL_TRY(registration.status);
-    return found(registration, address, bytes);
+    PCCL_TRY(found->status);
+    if (found->shared.holds(address, bytes)) return found->shared;
+    return Status::invalid_argument(
+        concat("a tensor of ", bytes, " bytes reaches beyond its allocation"));
 }
 
-Result<PeerAddresses> RegistrationCache::found(const Registration& registration,
-                                               sys::cuda::DeviceAddress address,
-                                               std::size_t bytes) const {
-    const std::uint64_t offset = address - registration.allocation.base;
-    if (bytes > registration.allocation.bytes - offset)
-        return Status::invalid_argument(concat("a tensor of ", bytes,
-                                               " bytes reaches beyond its "
-                                               "allocation"));
-    PeerAddresses addresses{};
-    for (Rank rank = 0; rank < options_.sockets.size(); ++rank)
-        addresses[index(rank)] =
-            rank == options_.sockets.rank() ? address : registration.bases[index(rank)] + offset;
-    return addresses;
+Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
+    Lock lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(const Registration* const found, known(address));
+    return found == nullptr ? enter(address, deadline, lock) : Status::ok();
 }
 
-Status RegistrationCache::announce(const sys::cuda::Allocation& allocation, Deadline deadline) {
+auto RegistrationCache::known(sys::cuda::DeviceAddress address) -> Result<Registration*> {
+    auto after = registrations_.upper_bound(address);
+    if (after == registrations_.begin()) return nullptr;
+    Registration& registration = std::prev(after)->second;
+    if (!registration.shared.holds(address, 1)) return nullptr;
+    // Another id: that memory was freed, and its address given out again.
+    PCCL_ASSIGN_OR_RETURN(const std::uint64_t id, options_.driver.allocation_id_of(address));
+    return id == registration.shared.allocation.id ? &registration : nullptr;
+}
+
+Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock) {
+    PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
+    Registration registration{.shared = {.allocation = allocation},
+                              .missing = options_.sockets.size() - 1};
+    registration.shared.bases[index(options_.sockets.rank())] = allocation.base;
+    forget_overlapping(allocation);
+    registrations_[allocation.base] = registration;
+    lock.unlock();
+    const Status asked = ask_peers(allocation, deadline);
+    lock.lock();
+    const auto entered = registrations_.find(allocation.base);
+    if (asked.is_ok() || entered == registrations_.end()) return Status::ok();
+    entered->second.missing = 0;
+    entered->second.status = asked;
+    return Status::ok();
+}
+
+void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocation) {
+    const auto end = registrations_.lower_bound(allocation.base + allocation.bytes);
+    auto begin = registrations_.lower_bound(allocation.base);
+    if (begin != registrations_.begin() &&
+        std::prev(begin)->second.shared.holds(allocation.base, 1))
+        --begin;
+    registrations_.erase(begin, end);
+}
+
+Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
     Message request{.kind = Message::Kind::kMap, .base = allocation.base, .id = allocation.id};
     PCCL_ASSIGN_OR_RETURN(request.handle, options_.driver.export_allocation(allocation.base));
     for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
@@ -186,9 +211,9 @@ void RegistrationCache::map_for(Rank peer, const Message& request) {
 void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     const std::lock_guard lock(mutex_);
     const auto found = registrations_.find(answer.base);
-    if (found == registrations_.end() || found->second.allocation.id != answer.id) return;
+    if (found == registrations_.end() || found->second.shared.allocation.id != answer.id) return;
     Registration& registration = found->second;
-    registration.bases[index(peer)] = answer.address;
+    registration.shared.bases[index(peer)] = answer.address;
     if (answer.kind == Message::Kind::kRefused)
         registration.status =
             Status::unsupported(concat("rank ", peer, " cannot map this rank's GPU memory"));

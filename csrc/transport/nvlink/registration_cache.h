@@ -21,6 +21,21 @@
 
 namespace pccl::transport::nvlink {
 
+/// An allocation of this rank, as all ranks see it.
+struct SharedAllocation {
+    sys::cuda::Allocation allocation;
+    PeerAddresses bases{};  // by rank; this rank's own is allocation.base
+
+    [[nodiscard]] bool holds(sys::cuda::DeviceAddress address, std::size_t bytes) const {
+        return address >= allocation.base && bytes <= allocation.bytes &&
+               address - allocation.base <= allocation.bytes - bytes;
+    }
+    /// Where `rank` sees `address`.
+    [[nodiscard]] sys::cuda::DeviceAddress at(Rank rank, sys::cuda::DeviceAddress address) const {
+        return bases[static_cast<std::size_t>(rank)] + (address - allocation.base);
+    }
+};
+
 class PCCL_API RegistrationCache {
    public:
     struct Options {
@@ -34,11 +49,13 @@ class PCCL_API RegistrationCache {
     RegistrationCache(const RegistrationCache&) = delete;
     RegistrationCache& operator=(const RegistrationCache&) = delete;
 
-    /// Where each rank sees `address`, whose allocation must hold the `bytes` from there on; its
-    /// own rank sees it where it is. Errors: kInvalidArgument (no GPU memory), kUnsupported (memory
-    /// that cannot be shared), kTimeout, kPeerLost.
-    Result<PeerAddresses> find(sys::cuda::DeviceAddress address, std::size_t bytes,
-                               Deadline deadline);
+    /// The allocation that holds the `bytes` from `address` on, once all peers have mapped it.
+    /// Errors: kInvalidArgument (no GPU memory), kUnsupported (memory that cannot be shared),
+    /// kTimeout, kPeerLost.
+    Result<SharedAllocation> find(sys::cuda::DeviceAddress address, std::size_t bytes,
+                                  Deadline deadline);
+    /// Asks the peers to map the allocation at `address`, and does not wait for them.
+    Status announce(sys::cuda::DeviceAddress address, Deadline deadline);
     /// kPeerLost once a peer is gone.
     [[nodiscard]] Status health() const;
     [[nodiscard]] std::size_t size() const;
@@ -46,8 +63,7 @@ class PCCL_API RegistrationCache {
    private:
     struct Message;
     struct Registration {
-        sys::cuda::Allocation allocation;
-        PeerAddresses bases{};
+        SharedAllocation shared;
         int missing = 0;  // answers
         Status status{};  // the first refusal
     };
@@ -56,9 +72,13 @@ class PCCL_API RegistrationCache {
 
     explicit RegistrationCache(const Options& options);
     Status start();
-    Result<PeerAddresses> found(const Registration& registration, sys::cuda::DeviceAddress address,
-                                std::size_t bytes) const;
-    Status announce(const sys::cuda::Allocation& allocation, Deadline deadline);
+    using Lock = std::unique_lock<std::mutex>;
+    /// What is known of the allocation of `address`; null where that was given back since.
+    Result<Registration*> known(sys::cuda::DeviceAddress address);
+    /// Makes a registration, whatever may come of it, and asks the peers. Unlocks for a while.
+    Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
+    void forget_overlapping(const sys::cuda::Allocation& allocation);
+    Status ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline);
     void serve();
     void read(Rank peer);
     void handle(Rank peer, const Message& message);

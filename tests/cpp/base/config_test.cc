@@ -36,6 +36,7 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_EQ(parsed.config.tcp_sockets, 2);
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
     EXPECT_TRUE(parsed.config.transports.empty());
+    EXPECT_TRUE(parsed.config.gpu_peer_access);
     EXPECT_THAT(parsed.warnings, IsEmpty());
 }
 
@@ -48,11 +49,13 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"HOME", "/home/me"},
                                  {"PCCL_TCP_SOCKETS", "16"},
                                  {"PCCL_SHM_RING_BYTES", "65536"},
+                                 {"PCCL_GPU_PEER_ACCESS", "0"},
                                  {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
                                  {"PCCL_ALGORITHM", "all_reduce=ring,all_gather=bruck"}});
     EXPECT_THAT(parsed.warnings, IsEmpty());
     EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
+    EXPECT_FALSE(parsed.config.gpu_peer_access);
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
     EXPECT_EQ(parsed.config.tuning_file, "/etc/pccl tuning");
@@ -116,6 +119,7 @@ TEST(ConfigTest, WarningsAreOneShortPrintableLine) {
     EXPECT_LT(parsed.warnings[0].size(), 300U);
     for (const char c : parsed.warnings[0]) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_TRUE(parsed.config.transports.empty());
+    EXPECT_TRUE(parsed.config.gpu_peer_access);
 }
 
 TEST(ConfigTest, TheLoggerAndTheProcessConfigNeedEachOtherWithoutDeadlock) {

@@ -194,6 +194,8 @@ inline std::optional<Element> combine(DataType type, ReduceOp op, const Element&
         case DataType::kBool:
             return wrap(combine_bools(op, as<std::uint8_t>(a) != 0, as<std::uint8_t>(b) != 0));
         case DataType::kBytes:
+        case DataType::kFloat8E4m3:
+        case DataType::kFloat8E5m2:
             break;
     }
     return std::nullopt;

@@ -3,12 +3,18 @@
 
 #include "csrc/comm/device/device_group.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <barrier>
+#include <bit>
 #include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/fake_cuda.h"
@@ -19,6 +25,7 @@ namespace {
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 struct Member {
     DeviceGroup& group;
@@ -60,14 +67,18 @@ TEST(DeviceGroupTest, RanksMeetAndStateWhatTheyHold) {
     });
 }
 
+Block block_of(std::span<const float> values) {
+    return {std::bit_cast<std::byte*>(values.data()), values.size()};
+}
+
 TEST(DeviceGroupTest, OneRankCopies) {
     run(1, [](Member& member) {
         const std::array<float, 3> from{1, 2, 3};
         std::array<float, 3> to{};
-        const DeviceCollective gather{.kind = CollectiveKind::kAllGather,
-                                      .input = from.data(),
-                                      .output = to.data(),
-                                      .count = 3};
+        const Block input = block_of(from);
+        const Block output = block_of(to);
+        const Collective gather{
+            .kind = CollectiveKind::kAllGather, .inputs = {&input, 1}, .outputs = {&output, 1}};
         EXPECT_TRUE(member.group.launch(gather, nullptr).is_ok());
         EXPECT_EQ(to, from);
     });
@@ -76,28 +87,38 @@ TEST(DeviceGroupTest, OneRankCopies) {
 TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
     run(2, [](Member& member) {
         std::array<float, 2> x{};
-        const DeviceCollective right{.input = x.data(), .output = x.data(), .count = 2};
-        const auto code_of = [&](const DeviceCollective& collective) {
-            return member.group.launch(collective, nullptr).code();
+        Block block = block_of(x);
+        const Collective right{.inputs = {&block, 1}, .outputs = {&block, 1}};
+        const auto code_of = [&](const Collective& collective, const DeviceLaunch& wanted = {}) {
+            return member.group.launch(collective, nullptr, wanted).code();
         };
-        DeviceCollective wrong = right;
+        Collective wrong = right;
         wrong.op = ReduceOp::kBand;
         EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported);
         wrong = right;
-        wrong.output = nullptr;
-        EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        wrong = right;
+        wrong.kind = CollectiveKind::kBroadcast;
         wrong.root = 2;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
         wrong = right;
-        wrong.kind = CollectiveKind::kGather;
-        EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported);
-        wrong = right;
-        wrong.plan = kernels::Plan{.blocks = 1000};
+        wrong.kind = CollectiveKind::kAllToAll;
         EXPECT_EQ(code_of(wrong), StatusCode::kInvalidArgument);
-        wrong = right;
-        wrong.count = 0;
-        EXPECT_EQ(code_of(wrong), StatusCode::kOk);
+        EXPECT_EQ(code_of(right, {.plan = kernels::Plan{.blocks = 1000}}),
+                  StatusCode::kInvalidArgument);
+        block.data = nullptr;
+        EXPECT_EQ(code_of(right), StatusCode::kInvalidArgument);
+        block.count = 0;
+        EXPECT_EQ(code_of(right), StatusCode::kOk);
+    });
+}
+
+TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
+    run(2, [](Member& member) {
+        std::array<float, 2> x{};
+        const DeviceMessage wrong{.peer = 2, .data = block_of(x).data, .bytes = 8};
+        EXPECT_EQ(member.group.exchange({.sends = {&wrong, 1}}, nullptr).code(),
+                  StatusCode::kInvalidArgument);
+        const DeviceMessage empty{.peer = 1, .data = nullptr, .bytes = 0};
+        EXPECT_TRUE(member.group.exchange({.receives = {&empty, 1}}, nullptr).is_ok());
     });
 }
 
@@ -105,14 +126,95 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
     run(2, [](Member& member) {
         std::array<float, 2> x{};
         member.group.abort();
-        const DeviceCollective call{.input = x.data(), .output = x.data(), .count = 2};
+        const Block block = block_of(x);
+        const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
         EXPECT_EQ(member.group.launch(call, nullptr).code(), StatusCode::kAborted);
+        const DeviceMessage message{.peer = 1, .data = block.data, .bytes = 8};
+        EXPECT_EQ(member.group.exchange({.sends = {&message, 1}}, nullptr).code(),
+                  StatusCode::kAborted);
     });
+}
+
+TEST(TwoPhasesTest, PartsCoverATensorOnceInOrder) {
+    for (const int ranks : {3, 4, 7, 8})
+        for (const std::size_t count : {std::size_t{50} << 20, (std::size_t{50} << 20) + 13}) {
+            std::byte* const base = std::bit_cast<std::byte*>(std::size_t{1} << 40);
+            const Block block{base, count};
+            const Collective whole{.inputs = {&block, 1}, .outputs = {&block, 1}};
+            const auto phases = two_phases(whole, {}, ranks);
+            ASSERT_TRUE(phases.has_value());
+            std::byte* at = base;
+            std::size_t covered = 0;
+            for (const Block& part : phases->inputs) {
+                EXPECT_EQ(part.data, at);
+                EXPECT_EQ(std::bit_cast<std::uintptr_t>(part.data) % 16, 0U);
+                at += part.count * sizeof(float);
+                covered += part.count;
+            }
+            EXPECT_EQ(covered, count);
+            for (Rank rank = 0; rank < ranks; ++rank) {
+                EXPECT_TRUE(check_shape(phases->reduce_scatter(whole, rank), rank, ranks).is_ok());
+                EXPECT_TRUE(check_shape(phases->all_gather(whole, rank), rank, ranks).is_ok());
+            }
+        }
+    const Block small{std::bit_cast<std::byte*>(std::size_t{1} << 40), 1000};
+    EXPECT_FALSE(two_phases({.inputs = {&small, 1}, .outputs = {&small, 1}}, {}, 4).has_value());
 }
 
 TEST(DeviceGroupTest, MoreRanksThanAHeapHasRoomForAreRefused) {
     const auto group = DeviceGroup::create({.rank = 0, .size = abi::kMostDevices + 1});
     EXPECT_EQ(group.status().code(), StatusCode::kUnsupported);
+}
+
+/// What create() says on each of `size` ranks, whose options and drivers `prepare` changes.
+std::vector<Status> outcomes(
+    int size, const std::function<void(DeviceGroupOptions&, FakeCudaDriver&)>& prepare) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<Status> found(static_cast<std::size_t>(size));
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < size; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            DeviceGroupOptions options{.rank = rank,
+                                       .size = size,
+                                       .store = store,
+                                       .device = rank,
+                                       .timeout = milliseconds(20'000),
+                                       .driver = &driver};
+            prepare(options, driver);
+            found[static_cast<std::size_t>(rank)] = DeviceGroup::create(options).status();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return found;
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneMustNotReachItsPeers) {
+    for (const Status& status : outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver&) {
+             options.has_peer_access = options.rank != 1;
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(status.message(), HasSubstr("rank 1: PCCL_GPU_PEER_ACCESS=0"));
+    }
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
+    for (const Status& status :
+         outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             if (options.rank == 2) driver.fail("import_memory", Status::unsupported("no access"));
+         }))
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoGpu) {
+    for (const Status& status :
+         outcomes(2, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             if (options.rank == 0) driver.fail("use", Status::unavailable("no such device"));
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+        EXPECT_THAT(status.message(), HasSubstr("rank 0: no such device"));
+    }
 }
 
 TEST(DeviceGroupTest, ARankThatDoesNotComeIsNamed) {

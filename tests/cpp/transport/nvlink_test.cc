@@ -135,10 +135,10 @@ TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
         for (const std::size_t offset : {512, 0, 512}) {
             const auto found = (*cache)->find(base + offset, 64, soon());
             ASSERT_TRUE(found.is_ok()) << found.status().to_string();
-            EXPECT_EQ(found.value()[static_cast<std::size_t>(member.rank)], base + offset);
+            EXPECT_EQ(found->at(member.rank, base + offset), base + offset);
             if (offset == 512) {
-                for (std::size_t peer = 0; peer < 3; ++peer)
-                    EXPECT_EQ(word_at(found.value()[peer]),
+                for (Rank peer = 0; peer < 3; ++peer)
+                    EXPECT_EQ(word_at(found->at(peer, base + offset)),
                               static_cast<std::uint64_t>(member.rank) + 1);
             }
         }
@@ -193,6 +193,31 @@ TEST(RegistrationCacheTest, AnAllocationThatAPeerCannotMapIsUnsupported) {
         const auto found = (*cache)->find(base, 64, soon());
         EXPECT_EQ(found.status().code(),
                   member.rank == 0 ? StatusCode::kUnsupported : StatusCode::kOk);
+        member.together.arrive_and_wait();
+    });
+}
+
+TEST(RegistrationCacheTest, MemoryThatCannotBeSharedIsUnsupportedEveryTime) {
+    run(2, [](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        member.driver.make_unshareable(base);
+        for (int time = 0; time < 2; ++time)
+            EXPECT_EQ((*cache)->find(base, 64, soon()).status().code(), StatusCode::kUnsupported);
+        member.together.arrive_and_wait();
+    });
+}
+
+TEST(RegistrationCacheTest, WhatWasAnnouncedIsMappedWithoutAnybodyWaiting) {
+    run(2, [](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        ASSERT_TRUE((*cache)->announce(base + 100, soon()).is_ok());
+        ASSERT_TRUE((*cache)->announce(base, soon()).is_ok());
+        EXPECT_EQ((*cache)->size(), 1U);
+        while (member.driver.opened_allocations() == 0) std::this_thread::yield();
         member.together.arrive_and_wait();
     });
 }

@@ -1,0 +1,210 @@
+// What a group of GPUs launches.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/device/device_group.h"
+
+namespace pccl::comm {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+
+DeviceAddress address_of(const void* pointer) { return std::bit_cast<DeviceAddress>(pointer); }
+
+/// Peers load the inputs of what reduces, and of the root of a broadcast; the rest is pushed.
+bool shares_inputs(CollectiveKind kind) {
+    return reduces(kind) || kind == CollectiveKind::kBroadcast;
+}
+bool shares_outputs(CollectiveKind kind) { return kind != CollectiveKind::kReduceScatter; }
+
+void replace(std::span<const Block> staged, std::byte* (&places)[abi::kMostDevices]) {
+    for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
+}
+void replace(std::span<const Block> staged, const std::byte* (&places)[abi::kMostDevices]) {
+    for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
+}
+
+/// Messages of at most one to each rank, taken from the front of `left`.
+std::vector<DeviceMessage> take_round(std::vector<DeviceMessage>& left) {
+    std::vector<DeviceMessage> round;
+    std::vector<DeviceMessage> later;
+    for (const DeviceMessage& message : left) {
+        const bool is_taken = std::ranges::any_of(
+            round, [&](const DeviceMessage& other) { return other.peer == message.peer; });
+        (is_taken ? later : round).push_back(message);
+    }
+    left = std::move(later);
+    return round;
+}
+
+std::vector<DeviceMessage> not_empty(std::span<const DeviceMessage> messages) {
+    std::vector<DeviceMessage> found;
+    std::ranges::copy_if(messages, std::back_inserter(found),
+                         [](const DeviceMessage& message) { return message.bytes > 0; });
+    return found;
+}
+
+Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
+    for (const DeviceMessage& message : messages) {
+        if (message.peer < 0 || message.peer >= ranks)
+            return Status::invalid_argument(
+                concat("rank ", message.peer, " is not in a group of ", ranks));
+        if (message.data == nullptr && message.bytes > 0)
+            return Status::invalid_argument("a message without memory");
+    }
+    return Status::ok();
+}
+
+/// Of each message: enough to fill NVLink from one rank to another, and room for all.
+int blocks_for(std::span<const DeviceMessage> sends) {
+    constexpr std::size_t kBytesPerBlock = std::size_t{64} << 10;
+    constexpr std::size_t kMost = 32;
+    std::size_t longest = 0;
+    for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
+    const std::size_t room =
+        (abi::kMostBlocks - abi::kMostDevices) / std::max<std::size_t>(1, sends.size());
+    return static_cast<int>(
+        std::clamp<std::size_t>(longest / kBytesPerBlock, 1, std::min(kMost, room)));
+}
+
+}  // namespace
+
+Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
+                           const DeviceLaunch& wanted) {
+    const std::lock_guard lock(mutex_);
+    PCCL_TRY(check_shape(collective, options_.rank, options_.size));
+    const auto phases = two_phases(collective, wanted, options_.size);
+    if (!phases) return launch_one(collective, stream, wanted);
+    PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
+    return launch_one(phases->all_gather(collective, options_.rank), stream, {});
+}
+
+Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
+                          lower(collective, wanted, options_.rank, options_.size));
+    if (is_nothing(collective, wanted)) return Status::ok();
+    if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
+    PCCL_TRY(health());
+    launch.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    if (launch.plan.protocol == kernels::Protocol::kWords)
+        return launch_kernel_of(collective.kind, launch, stream);
+    return launch_shared(collective, launch, stream);
+}
+
+Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,
+                                  kernels::Stream stream) {
+    Lane& lane = collectives_;
+    const DataType type = collective.type;
+    Shared inputs;
+    Shared outputs;
+    if (shares_inputs(collective.kind)) {
+        PCCL_ASSIGN_OR_RETURN(inputs, share(collective.inputs, type, lane.inputs));
+    }
+    const bool is_in_place = std::ranges::equal(collective.inputs, collective.outputs);
+    if (is_in_place && inputs.staged.empty() && shares_inputs(collective.kind)) {
+        outputs = inputs;
+    } else if (shares_outputs(collective.kind)) {
+        PCCL_ASSIGN_OR_RETURN(outputs, share(collective.outputs, type, lane.outputs));
+    }
+    std::ranges::copy(inputs.at, launch.postings.inputs);
+    std::ranges::copy(outputs.at, launch.postings.outputs);
+    replace(inputs.staged, launch.blocks.inputs);
+    replace(outputs.staged, launch.blocks.outputs);
+    if (!inputs.staged.empty())
+        PCCL_TRY(lane.inputs.copy(inputs.staged, collective.inputs, type, stream));
+    PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
+    if (outputs.staged.empty()) return Status::ok();
+    return lane.outputs.copy(collective.outputs, outputs.staged, type, stream);
+}
+
+auto DeviceGroup::share(std::span<const Block> blocks, DataType type,
+                        DeviceStage& stage) -> Result<Shared> {
+    Shared shared;
+    const Status located = locate(blocks, type, shared);
+    if (located.code() != StatusCode::kUnsupported) {
+        PCCL_TRY(located);
+        return shared;
+    }
+    PCCL_ASSIGN_OR_RETURN(shared.staged, stage.place(blocks, type));
+    PCCL_TRY(locate(shared.staged, type, shared));
+    return shared;
+}
+
+/// Rank r sees the block that it shares with this one; where there is one, all see that.
+Status DeviceGroup::locate(std::span<const Block> blocks, DataType type, Shared& shared) {
+    const Deadline deadline = Deadline::after(options_.timeout);
+    transport::nvlink::SharedAllocation allocation;
+    for (Rank rank = 0; rank < options_.size && !blocks.empty(); ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        const Block& block = blocks[blocks.size() == 1 ? 0 : at];
+        const std::size_t bytes = block.count * size_of(type);
+        if (bytes == 0) continue;
+        const DeviceAddress address = address_of(block.data);
+        if (!allocation.holds(address, bytes)) {
+            PCCL_ASSIGN_OR_RETURN(allocation, registrations_->find(address, bytes, deadline));
+        }
+        shared.at[at] = allocation.at(rank, address);
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::follow_last(Lane& lane, kernels::Stream stream) {
+    const auto last = std::exchange(lane.last, stream);
+    if (!last || *last == stream) return Status::ok();
+    return driver_.follow(stream, *last);
+}
+
+Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {
+    const Block& from = collective.inputs.front();
+    const Block& to = collective.outputs.front();
+    if (from.data == to.data || from.count == 0) return Status::ok();
+    return driver_.copy(address_of(to.data), address_of(from.data),
+                        from.count * size_of(collective.type), stream);
+}
+
+Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
+    PCCL_TRY(check_messages(messages.sends, options_.size));
+    PCCL_TRY(check_messages(messages.receives, options_.size));
+    auto sends = not_empty(messages.sends);
+    auto receives = not_empty(messages.receives);
+    const std::lock_guard lock(mutex_);
+    while (!sends.empty() || !receives.empty()) {
+        PCCL_TRY(health());
+        const auto some_sends = take_round(sends);
+        const auto some_receives = take_round(receives);
+        PCCL_TRY(exchange_once({some_sends, some_receives}, stream));
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
+    kernels::Messages launch{.team = team_, .blocks = blocks_for(messages.sends)};
+    if (!messages.sends.empty()) PCCL_TRY(follow_last(sends_, stream));
+    if (!messages.receives.empty()) PCCL_TRY(follow_last(receives_, stream));
+    for (const DeviceMessage& send : messages.sends)
+        launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
+    std::vector<Block> blocks(index(options_.size));
+    for (const DeviceMessage& receive : messages.receives)
+        blocks[index(receive.peer)] = {receive.data, receive.bytes};
+    PCCL_ASSIGN_OR_RETURN(const Shared shared, share(blocks, DataType::kBytes, receives_.outputs));
+    for (const DeviceMessage& receive : messages.receives)
+        launch.received[launch.receives++] = {.posting = shared.at[index(receive.peer)],
+                                              .bytes = receive.bytes,
+                                              .peer = receive.peer};
+    PCCL_TRY(kernels::launch_messages(launch, stream));
+    if (shared.staged.empty()) return Status::ok();
+    return receives_.outputs.copy(blocks, shared.staged, DataType::kBytes, stream);
+}
+
+Status DeviceGroup::announce(const void* memory) {
+    return registrations_->announce(address_of(memory), Deadline::after(options_.timeout));
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,44 @@
+// From collectives to launches of kernels: which kernel, which plan, which memory.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "csrc/comm/collective.h"
+#include "csrc/kernels/launch.h"
+
+namespace pccl::comm {
+
+/// What the caller of one launch decides, the same on all ranks.
+struct DeviceLaunch {
+    std::optional<kernels::Plan> plan{};  // default: the library's choice
+    /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
+    bool is_uneven = false;
+};
+
+/// How the library launches `kind` of blocks of `bytes`.
+[[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
+                                                     int ranks);
+
+/// The launch but for its team and postings. kInvalidArgument, kUnsupported.
+[[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
+                                            const DeviceLaunch& wanted, Rank rank, int ranks);
+
+/// Whether there is nothing to do, on any rank.
+[[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);
+
+/// An all_reduce as two collectives, over parts that lie in whole 16s.
+struct PCCL_API TwoPhases {
+    std::vector<Block> inputs;   // by rank
+    std::vector<Block> outputs;  // by rank
+    [[nodiscard]] Collective reduce_scatter(const Collective& whole, Rank rank) const;
+    [[nodiscard]] Collective all_gather(const Collective& whole, Rank rank) const;
+};
+/// Nothing where one kernel does it better.
+[[nodiscard]] PCCL_API std::optional<TwoPhases> two_phases(const Collective& collective,
+                                                           const DeviceLaunch& wanted, int ranks);
+
+[[nodiscard]] Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
+                                      kernels::Stream stream);
+
+}  // namespace pccl::comm

@@ -1,0 +1,79 @@
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/sync.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+/// Waits for the receiver's word about its memory; null when it did not come, or does not fit.
+__device__ std::byte* await_posting(const abi::DeviceTeam& team, const Message& message,
+                                    std::uint32_t number) {
+    const abi::Greeting* posted = &team.heaps[team.rank]->mailboxes[message.peer].posted;
+    Numbered::Said said{};
+    if (!Numbered(team, number).await(posted, abi::DevicePhase::kPosting, message.peer, said))
+        return nullptr;
+    if (said.output == message.bytes) return reinterpret_cast<std::byte*>(said.input);
+    report(team, abi::DevicePhase::kLength, message.peer, static_cast<std::uint32_t>(message.bytes),
+           static_cast<std::uint32_t>(said.output));
+    return nullptr;
+}
+
+/// Ends the message in this block; the last block to do so tells the receiver.
+__device__ void finish(const Messages& all, const Message& message, std::uint32_t number) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    abi::Mailbox& own = all.team.heaps[all.team.rank]->mailboxes[message.peer];
+    __threadfence_system();
+    if (atomicAdd(&own.finished, 1) + 1 < static_cast<std::uint32_t>(all.blocks)) return;
+    __threadfence_system();
+    own.finished = 0;
+    own.sent = number;
+    store_release(&all.team.heaps[message.peer]->mailboxes[all.team.rank].arrived, number);
+}
+
+__device__ void send(const Messages& all, int index, int block) {
+    __shared__ std::byte* to;
+    const Message& message = all.sent[index];
+    const std::uint32_t number =
+        number_after(all.team.heaps[all.team.rank]->mailboxes[message.peer].sent);
+    if (threadIdx.x == 0) to = await_posting(all.team, message, number);
+    __syncthreads();
+    if (to == nullptr) return;
+    const Range share = share_of(message.bytes, block, all.blocks);
+    copy_bytes(block_crew(), message.data + share.begin, to + share.begin, share.bytes);
+    finish(all, message, number);
+}
+
+/// Says where the message shall go, and waits until it is there.
+__device__ void receive(const Messages& all, int index) {
+    if (threadIdx.x != 0) return;
+    const abi::DeviceTeam& team = all.team;
+    const Message& message = all.received[index];
+    abi::Mailbox& own = team.heaps[team.rank]->mailboxes[message.peer];
+    const std::uint32_t number = number_after(own.received);
+    const Numbered lines(team, number);
+    abi::Greeting* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
+    store_line(&there->input, lines.line_of(message.posting));
+    store_line(&there->output, lines.line_of(message.bytes));
+    if (await_counter(team, abi::DevicePhase::kMessage, &own.arrived, message.peer, number))
+        own.received = number;
+}
+
+/// The blocks that receive come first: they must be there for the peers to send.
+__global__ void __launch_bounds__(512) exchange_messages(const __grid_constant__ Messages all) {
+    const int block = static_cast<int>(blockIdx.x);
+    if (block < all.receives) return receive(all, block);
+    const int sender = block - all.receives;
+    send(all, sender / all.blocks, sender % all.blocks);
+}
+
+}  // namespace
+
+Status launch_messages(const Messages& messages, Stream stream) {
+    const Plan plan{.blocks = messages.receives + messages.sends * messages.blocks};
+    return launch_kernel(exchange_messages, messages, plan, stream);
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,103 @@
+"""What survivors see when a rank dies, is aborted or does not come; all with CUDA tensors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from tests.gpu.process_groups import GPUS, meet, part
+from tests.gpu.ranks import run_gpu_ranks
+
+import pccl
+
+pytestmark = pytest.mark.gpu
+if GPUS < 2:
+    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+
+LIMIT = 10.0  # seconds until every survivor knows
+
+
+def reduce_until_it_fails(numel: int) -> None:
+    x = torch.ones(numel, device="cuda")
+    while True:
+        dist.all_reduce(x.fill_(1))
+        torch.cuda.synchronize()
+
+
+def kill_one(rank: int, world_size: int, store: Any, numel: int) -> float:
+    meet(rank, world_size, store)
+    x = torch.ones(numel, device="cuda")
+    for _ in range(20):
+        dist.all_reduce(x.fill_(1))
+    torch.cuda.synchronize()
+    if rank == 1:
+        dist.all_reduce(x)  # on its way when the rank dies
+        os.kill(os.getpid(), signal.SIGKILL)
+    began = time.monotonic()
+    with pytest.raises(pccl.PeerLostError, match="rank 1"):
+        reduce_until_it_fails(numel)
+    spent = time.monotonic() - began
+    dist.destroy_process_group()
+    return spent
+
+
+@pytest.mark.parametrize("numel", [1000, 50_000_000])
+def test_survivors_of_a_killed_rank_raise_and_end(numel: int) -> None:
+    spent = run_gpu_ranks(GPUS, kill_one, numel)
+    assert spent.pop(1) is None
+    assert all(each < LIMIT for each in spent), spent
+
+
+def shrink_after_a_kill(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    x = torch.ones(1000, device="cuda")
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    if rank == world_size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(pccl.PeerLostError):
+        reduce_until_it_fails(1000)
+    group = pccl.shrink(ranks_to_exclude=[world_size - 1])
+    for numel in (1000, 3_000_000):
+        x = part(rank, numel)
+        dist.all_reduce(x, group=group)
+        assert torch.equal(x, sum(part(peer, numel) for peer in range(world_size - 1)))
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+@pytest.mark.skipif(GPUS < 3, reason=f"needs 3 GPUs for two survivors, this machine has {GPUS}")
+def test_survivors_go_on_in_a_smaller_group() -> None:
+    run_gpu_ranks(GPUS, shrink_after_a_kill)
+
+
+def abort_one(rank: int, world_size: int, store: Any) -> float:
+    meet(rank, world_size, store)
+    x = torch.ones(1000, device="cuda")
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    began = time.monotonic()
+    if rank == 0:
+        backend = dist.group.WORLD._get_backend(torch.device("cuda"))
+        threading.Timer(1.0, backend.abort).start()
+        dist.all_reduce(x)  # the others do not come
+        torch.cuda.synchronize()
+        with pytest.raises(pccl.Error, match="abort"):
+            dist.all_reduce(x)
+    spent = time.monotonic() - began
+    store.add("ended", 1)
+    while store.add("ended", 0) < world_size:
+        time.sleep(0.01)
+    dist.destroy_process_group()
+    return spent
+
+
+def test_abort_frees_a_gpu_that_waits() -> None:
+    spent = run_gpu_ranks(2, abort_one)
+    assert all(each < LIMIT for each in spent), spent

@@ -1,0 +1,95 @@
+"""PyTorch's ``distributed_test`` on GPUs, with the list that NCCL runs, on NCCL or on pccl.
+
+The suite decides by the name "nccl" which tests it has for GPUs and on which devices their tensors
+are. It keeps that name, and groups asked for as "nccl" come up as the backend under test.
+Run as a script, it does what ``suite.py`` does; ranks are spawned, and import this file again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import unittest
+from pathlib import Path
+from typing import Any
+
+from suite import JsonResult, prepare_environment
+
+UNDER_TEST = "PCCL_UPSTREAM_BACKEND"
+
+
+def prepare_gpu_environment(backend: str, world_size: int) -> None:
+    """Set what the suite reads at import, here and in the ranks; call before torch is imported."""
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+    prepare_environment(world_size)
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if devices is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices
+    os.environ.update({"BACKEND": "nccl", UNDER_TEST: backend})
+
+
+def replace_backend(backend: str) -> None:
+    """Let groups that are asked for as "nccl" be of ``backend``, and call themselves "nccl"."""
+    import torch.distributed as dist
+
+    def renamed(function: Any) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args = tuple(backend if each == "nccl" else each for each in args)
+            if kwargs.get("backend") == "nccl":
+                kwargs["backend"] = backend
+            return function(*args, **kwargs)
+
+        return call
+
+    dist.init_process_group = renamed(dist.init_process_group)
+    dist.new_group = renamed(dist.new_group)
+    get_backend = dist.get_backend
+    dist.get_backend = lambda *args, **kwargs: (
+        "nccl" if get_backend(*args, **kwargs) == backend else get_backend(*args, **kwargs)
+    )
+
+
+def load_suite() -> type[unittest.TestCase]:
+    """Return the test class, its tests running on the backend that the environment names."""
+    from torch.testing._internal.distributed import distributed_test as upstream
+
+    if os.environ[UNDER_TEST] != "nccl":
+        replace_backend(os.environ[UNDER_TEST])
+
+    class UpstreamGpuSuite(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
+        def setUp(self) -> None:
+            super().setUp()
+            self._spawn_processes()
+
+        def _check_return_codes(self, fn: Any, elapsed_time: float) -> None:
+            super()._check_return_codes(fn, elapsed_time)
+            # Upstream looks at rank 0 only: a rank that crashed after its last collective passes.
+            exit_codes = {process.exitcode for process in self.processes}
+            self.assertEqual(len(exit_codes), 1, f"ranks end with {exit_codes}")
+
+    UpstreamGpuSuite.__qualname__ = "UpstreamGpuSuite"  # as pickle finds it
+    return UpstreamGpuSuite
+
+
+def main() -> None:
+    """Run the named tests."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", required=True)
+    parser.add_argument("--world-size", type=int, required=True)
+    parser.add_argument("--results", type=Path, required=True, help="JSON-lines file to append to")
+    parser.add_argument("tests", nargs="*", help="test names; none means all")
+    options = parser.parse_args()
+    prepare_gpu_environment(options.backend, options.world_size)
+    globals()["UpstreamGpuSuite"] = suite_class = load_suite()
+    names = options.tests or unittest.defaultTestLoader.getTestCaseNames(suite_class)
+    result = JsonResult(options.results)
+    for name in names:
+        suite_class(name).run(result)
+
+
+if __name__ == "__main__":
+    main()
+elif UNDER_TEST in os.environ:  # in a rank
+    UpstreamGpuSuite = load_suite()
