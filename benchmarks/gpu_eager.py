@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from common import gpu_ranks
 
 from pccl import _core
 from pccl.bench import parse_size
@@ -78,23 +78,10 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
 
 
 def measure(backend: str, options: argparse.Namespace) -> dict[int, tuple[float, ...]]:
-    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    context = mp.get_context("spawn")
-    results = context.SimpleQueue()
-    ranks = [
-        context.Process(target=run_rank, args=(rank, backend, server.port, options, results))
-        for rank in range(options.ranks)
-    ]
-    for process in ranks:
-        process.start()
-    for process in ranks:
-        process.join(120)
-    if any(process.exitcode != 0 for process in ranks):
-        for process in ranks:
-            process.kill()
-        print(f"{backend}: failed", flush=True)
+    results = gpu_ranks.run(run_rank, backend, options, patience=120)
+    if results is None:
         return {}
-    found = [results.get() for _ in ranks]
+    found = [results.get() for _ in range(options.ranks)]
     return {
         nbytes: tuple(max(times) for times in zip(*(each[nbytes] for each in found), strict=True))
         for nbytes in found[0]

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from common import gpu_ranks
 
 
 def use(group: Any, rank: int, ranks: int) -> None:
@@ -62,23 +62,8 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
 
 
 def measure(backend: str, options: argparse.Namespace) -> list[int]:
-    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    context = mp.get_context("spawn")
-    results = context.SimpleQueue()
-    ranks = [
-        context.Process(target=run_rank, args=(rank, backend, server.port, options, results))
-        for rank in range(options.ranks)
-    ]
-    for process in ranks:
-        process.start()
-    for process in ranks:
-        process.join(90)
-    if any(process.exitcode != 0 for process in ranks):
-        for process in ranks:
-            process.kill()
-        print(f"{backend}: failed", flush=True)
-        return []
-    return results.get()
+    results = gpu_ranks.run(run_rank, backend, options, patience=90)
+    return [] if results is None else results.get()
 
 
 def main() -> int:

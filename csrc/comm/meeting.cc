@@ -9,7 +9,6 @@ namespace pccl::comm {
 namespace {
 
 constexpr const char* kFailureKey = "pccl/failure";
-constexpr Duration kSlice = std::chrono::milliseconds(200);
 constexpr Rank kMostKnocks = 16;  // in one look
 constexpr std::size_t kLongestText = 4 * kKiB;
 constexpr std::size_t kPartBytes = 32 * kKiB;
@@ -64,8 +63,8 @@ Status agree_on_failure(Store& store, const Status& why) {
 
 Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting) {
     for (;;) {
-        const bool last = meeting.deadline.remaining() <= kSlice;
-        auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kSlice));
+        const bool last = meeting.deadline.remaining() <= kStoreSlice;
+        auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kStoreSlice));
         if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
             return value;
         PCCL_TRY(failure_in(store));

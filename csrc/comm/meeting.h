@@ -37,6 +37,9 @@ struct Awaiting {
 /// counts as lost rather than as missing if its process ends now.
 [[nodiscard]] Status announce(Store& store, const Endpoint& mine);
 
+/// How long a store is waited for before looking whether all is lost.
+inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
+
 /// Waits for a key in slices, and looks between them whether all is lost.
 [[nodiscard]] Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting);
 

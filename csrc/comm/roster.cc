@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
 constexpr const char* kRosterKey = "pccl/roster";
-constexpr Duration kSlice = std::chrono::milliseconds(200);
 constexpr Rank kMostNamed = 16;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
@@ -48,7 +47,7 @@ Status nonsense(Rank rank, const Status& why) {
 
 Result<std::string> fetch(Store& store, const Meeting& meeting) {
     std::vector<Endpoint> root;
-    if (auto blob = store.get(endpoint_key(0), Deadline::after(kSlice)); blob.is_ok())
+    if (auto blob = store.get(endpoint_key(0), Deadline::after(kStoreSlice)); blob.is_ok())
         if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
             root.push_back(std::move(*endpoint));
     const std::size_t most = static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) +

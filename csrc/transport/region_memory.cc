@@ -63,10 +63,8 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::in_new_file(std::size_t byte
         return Status::from_errno(errno, "cannot size a region");
     if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
         return Status::from_errno(errno, "cannot seal a region");
-    std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file)));
-    PCCL_ASSIGN_OR_RETURN(const bool claimed, memory->claim(bytes));
-    PCCL_ASSERT(claimed);
-    PCCL_TRY(memory->map());
+    PCCL_ASSIGN_OR_RETURN(auto memory, claim_in(std::move(file), bytes));
+    PCCL_ASSERT(memory != nullptr);
     return memory;
 }
 
@@ -74,7 +72,12 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::in_file_of(const RegionMemor
                                                                std::size_t bytes) {
     UniqueFd file = reopen(other.file());
     if (!file.is_open()) return std::unique_ptr<RegionMemory>();
-    std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file)));
+    return claim_in(std::move(file), bytes);
+}
+
+Result<std::unique_ptr<RegionMemory>> RegionMemory::claim_in(UniqueFd file, std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const ino_t inode, inode_of(file.get()));
+    std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file), inode));
     PCCL_ASSIGN_OR_RETURN(const bool claimed, memory->claim(bytes));
     if (!claimed) return std::unique_ptr<RegionMemory>();
     PCCL_TRY(memory->map());
@@ -100,14 +103,14 @@ Result<bool> RegionMemory::claim(std::size_t bytes) {
 
 Result<std::unique_ptr<RegionMemory>> RegionMemory::join(UniqueFd file,
                                                          const RegionExtent& extent) {
-    PCCL_TRY(inode_of(file.get()).status());
+    PCCL_ASSIGN_OR_RETURN(const ino_t inode, inode_of(file.get()));
     if (extent.bytes == 0 || extent.bytes > kFileBytes ||
         extent.offset > kFileBytes - extent.bytes || extent.offset % kPage != 0)
         return Status::invalid_argument(concat("a peer offered ", extent.bytes, " bytes at ",
                                                extent.offset, " of a file of ", kFileBytes));
     // Without /proc the lock is one with the peer's: it then ends when both have let go.
     if (UniqueFd own = reopen(file.get()); own.is_open()) file = std::move(own);
-    std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file)));
+    std::unique_ptr<RegionMemory> memory(new RegionMemory(std::move(file), inode));
     memory->extent_ = extent;
     if (!lock_range(memory->file(), extent, F_RDLCK))
         return Status::from_errno(errno, "cannot lock a region that a peer offered");
@@ -116,7 +119,6 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::join(UniqueFd file,
 }
 
 Status RegionMemory::map() {
-    PCCL_ASSIGN_OR_RETURN(inode_, inode_of(file_.get()));
     void* const memory =
         ::mmap(nullptr, extent_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                file_.get(), static_cast<off_t>(extent_.offset));

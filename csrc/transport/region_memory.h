@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/export.h"
@@ -55,7 +56,9 @@ class PCCL_API RegionMemory {
     }
 
    private:
-    explicit RegionMemory(UniqueFd file) : file_(std::move(file)) {}
+    RegionMemory(UniqueFd file, ino_t inode) : file_(std::move(file)), inode_(inode) {}
+    /// Null when the file has no room.
+    static Result<std::unique_ptr<RegionMemory>> claim_in(UniqueFd file, std::size_t bytes);
     /// Takes the first range that nobody holds: false when there is none.
     Result<bool> claim(std::size_t bytes);
     Status map();
@@ -63,7 +66,7 @@ class PCCL_API RegionMemory {
     [[nodiscard]] bool give_back_pages() const;
 
     UniqueFd file_;
-    ino_t inode_ = 0;
+    const ino_t inode_;
     RegionExtent extent_;
     std::span<std::byte> memory_;
 };
