@@ -6,6 +6,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/job_exchange.h"
 #include "csrc/comm/locality.h"
@@ -45,7 +46,7 @@ Status check(const CommunicatorOptions& options) {
             concat("rank ", options.rank, " is not in a group of ", options.size));
     if (options.size > 1 && options.store == nullptr)
         return Status::invalid_argument("a group of several ranks needs a store to meet at");
-    return Status::ok();
+    return check_algorithm_list(options.algorithm);
 }
 
 Result<GroupIdentity> identify(const CommunicatorOptions& options, const Endpoint& own,
@@ -78,6 +79,7 @@ Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions options) {
+    if (options.algorithm.empty()) options.algorithm = process_config().algorithm;
     PCCL_TRY(check(options));
     if (options.runtime == nullptr) {
         PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());

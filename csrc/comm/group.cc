@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/base/config.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/fingerprint.h"
@@ -31,7 +30,7 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
     : rank_(options.rank),
       size_(options.size),
       name_(options.name),
-      algorithm_(options.algorithm.empty() ? process_config().algorithm : options.algorithm),
+      algorithm_(options.algorithm),
       runtime_(runtime),
       waiter_(runtime.waiter()),
       timeout_(options.timeout),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/board/board_algorithm.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/fingerprint.h"
@@ -47,19 +48,6 @@ int longest_message(Algorithm algorithm, const schedule::Shape& shape) {
     return shape.chunks *
            std::max(schedule::blocks(shape.kind, schedule::Buffer::kInput, shape.ranks),
                     schedule::blocks(shape.kind, schedule::Buffer::kOutput, shape.ranks));
-}
-
-/// The value for `kind` in "all_reduce=ring,all_gather=bruck", or empty.
-std::string_view override_for(std::string_view setting, CollectiveKind kind) {
-    while (!setting.empty()) {
-        const std::size_t comma = std::min(setting.find(','), setting.size());
-        const std::string_view item = setting.substr(0, comma);
-        const std::size_t equals = item.find('=');
-        if (equals != std::string_view::npos && item.substr(0, equals) == schedule::to_string(kind))
-            return item.substr(equals + 1);
-        setting.remove_prefix(std::min(comma + 1, setting.size()));
-    }
-    return {};
 }
 
 std::optional<BoardShape> shape_of(const Board* board) {
@@ -210,7 +198,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
 }
 
 std::string_view Selector::wanted_for(CollectiveKind kind) const {
-    return ranks_ == 1 ? std::string_view() : override_for(preferences_.wanted, kind);
+    return ranks_ == 1 ? std::string_view() : algorithm_listed(preferences_.wanted, kind);
 }
 
 Result<Choice> Selector::decide(const Key& key) {

@@ -94,13 +94,18 @@ def sends_between_neighbours(rank: int, world_size: int) -> None:
 
 
 def exchanges_uneven_splits(rank: int, world_size: int) -> None:
-    """Rank r sends r * p rows to rank p: rank 0 takes no part, others differ."""
-    rows = [rank * peer for peer in range(world_size)]
-    source = torch.full((sum(rows), 3), float(rank))
-    received = torch.empty_like(source)
-    dist.all_to_all_single(received, source, rows, rows)
-    expected = [torch.full((rank * peer, 3), float(peer)) for peer in range(world_size)]
-    assert torch.equal(received, torch.cat(expected))
+    """Rank r sends r * p rows to rank p: rank 0 takes no part, others differ, by a lot at last."""
+
+    for scale in (1, 1000, 11_003):
+        splits = [[scale * of * peer for peer in range(world_size)] for of in range(world_size)]
+        sources = [payload(torch.int32, sum(rows) * 3, of) for of, rows in enumerate(splits)]
+        received = torch.empty_like(sources[rank]).view(-1, 3)
+        dist.all_to_all_single(received, sources[rank].view(-1, 3), splits[rank], splits[rank])
+        expected = [
+            source.view(-1, 3).split(rows)[rank]
+            for source, rows in zip(sources, splits, strict=True)
+        ]
+        assert torch.equal(received, torch.cat(expected))
 
 
 def exchanges_lists_of_unequal_shapes(rank: int, world_size: int) -> None:

@@ -356,6 +356,12 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
         pccl.Communicator(rank=0, world_size=2, rendezvous=url, timeout=1)
 
 
+@pytest.mark.parametrize("wanted", ["shm_direct", "all_send=ring", "all_gather=ring,all_reduce="])
+def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match=r"ask for algorithms as in all_reduce="):
+        pccl.Communicator(algorithm=wanted)
+
+
 def test_ctrl_c_ends_a_wait() -> None:
     # A shell's background jobs are born deaf to it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,7 +18,8 @@ constexpr double kCopyByte = 0.045e-9;    // into a half, or out of another's
 constexpr double kReduceByte = 0.027e-9;  // of one contribution
 constexpr double kDirectRead = 1.5e-6;    // a call of the kernel
 constexpr double kDirectByte = 0.12e-9;   // read from another process
-constexpr std::size_t kInlineBytes = 16 * kKiB;
+constexpr double kPairByte = 0.08e-9;     // the same of what one process alone reads
+constexpr std::size_t kInlineBytes = 128 * kKiB;
 // Long windows keep the readers waiting for the first and the writers for the last.
 constexpr std::size_t kLongestWindow = 512 * kKiB;
 
@@ -34,17 +35,29 @@ std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgo
                     kLongestWindow);
 }
 
+/// Where two ranks alone know a length, so much goes over the board with kDirect, too.
+std::size_t inline_bytes(const BoardShape& board) {
+    return std::min(kInlineBytes, board.part_bytes);
+}
+
+/// Whether readers take the bytes from where they lie.
+bool passes_board_by(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
+    if (algorithm != BoardAlgorithm::kDirect) return false;
+    return !is_per_pair(call.kind) || call.count * call.element_bytes > inline_bytes(board);
+}
+
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
     const double ranks = board.ranks;
     const double beat = board.crowded ? kCrowdedBeat : kBeat;
     const double bytes = static_cast<double>(call.count * call.element_bytes);
-    const bool direct = algorithm == BoardAlgorithm::kDirect;
+    const bool direct = passes_board_by(board, call, algorithm);
+    const double direct_byte = is_per_pair(call.kind) ? kPairByte : kDirectByte;
     const double windows =
         std::max(1.0, bytes / static_cast<double>(window_bytes(board, call.kind, algorithm)));
     if (scatters_first(call.kind, algorithm)) {
         const double others = bytes * (ranks - 1) / ranks;
         if (direct)
-            return 2 * beat + 2 * (ranks - 1) * kDirectRead + others * 2 * kDirectByte +
+            return 2 * beat + 2 * (ranks - 1) * kDirectRead + others * 2 * direct_byte +
                    bytes * kReduceByte;
         return (windows / ranks + 1) * beat + (2 * others + bytes / ranks) * kCopyByte +
                bytes * kReduceByte;
@@ -53,7 +66,7 @@ double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm al
     const bool parts = divides_halves(call.kind, algorithm);
     const double written = direct ? 0 : bytes * (parts ? blocks : 1);
     const double read = bytes * (reduces(call.kind) && !parts ? ranks - 1 : blocks);
-    const double per_byte = direct ? kDirectByte : reduces(call.kind) ? 0 : kCopyByte;
+    const double per_byte = direct ? direct_byte : reduces(call.kind) ? 0 : kCopyByte;
     return (direct ? 2 : windows) * beat + (direct ? (ranks - 1) * kDirectRead : 0) +
            written * kCopyByte + read * per_byte +
            (reduces(call.kind) ? (read + bytes) * kReduceByte : 0);
@@ -73,9 +86,10 @@ std::vector<BoardCandidate> board_candidates(const BoardShape& board, const Boar
         if (!can_make(board, call.kind, algorithm)) continue;
         found.push_back({algorithm, predict(board, call, algorithm)});
     }
-    std::stable_sort(
-        found.begin(), found.end(),
-        [](const BoardCandidate& a, const BoardCandidate& b) { return a.seconds < b.seconds; });
+    // What costs the same goes by the algorithm that can do more.
+    std::sort(found.begin(), found.end(), [](const BoardCandidate& a, const BoardCandidate& b) {
+        return a.seconds != b.seconds ? a.seconds < b.seconds : a.algorithm > b.algorithm;
+    });
     return found;
 }
 
@@ -88,7 +102,7 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.algorithm = algorithm,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
-                .inline_bytes = std::min(kInlineBytes, board.part_bytes)};
+                .inline_bytes = inline_bytes(board)};
     }
     const std::size_t bytes = window_bytes(board, call.kind, algorithm);
     return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
