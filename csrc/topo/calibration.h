@@ -44,6 +44,7 @@ class PCCL_API Calibration {
     /// To another host.
     [[nodiscard]] std::optional<LinkTimes> network(std::string_view interface,
                                                    std::string_view host) const;
+    [[nodiscard]] bool knows_gpus() const { return !gpus_.empty(); }
     /// Of copies from one GPU to another, by their bus ids.
     [[nodiscard]] std::optional<LinkTimes> gpus(std::string_view from, std::string_view to) const;
     /// GB/s.

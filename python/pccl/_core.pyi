@@ -583,7 +583,7 @@ class Topology:
     @property
     def nodes(self) -> list[TopologyNode]: ...
     @property
-    def links(self) -> list[tuple[str, str, str, float]]:
+    def links(self) -> list[tuple[str, str, str, float, bool]]:
         """Source, target, type and GB/s."""
     @property
     def digest(self) -> str: ...

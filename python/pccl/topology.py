@@ -68,12 +68,15 @@ class Link:
         LOC, NVL, C2C, PCI, SYS (between NUMA nodes) or NET.
     bandwidth
         GB/s.
+    is_measured
+        Whether ``pccl topo --measure`` found that bandwidth.
     """
 
     source: str
     target: str
     type: str
     bandwidth: float
+    is_measured: bool = False
 
 
 class Topology:
