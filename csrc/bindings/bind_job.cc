@@ -22,8 +22,7 @@ namespace {
 
 JobTopology decode(const py::bytes& blob) {
     const std::string bytes = blob;
-    const py::gil_scoped_release released;
-    return value_or_throw(topo::decode_job(bytes));
+    return released([&] { return topo::decode_job(bytes); });
 }
 
 /// For tests and for jobs that are only thought of: a host for each name, ranks and machine.
@@ -80,10 +79,7 @@ void bind_job(py::module_& module) {
         [](const std::string& digest) { return topo::load_calibration(digest).text(); },
         arg("digest"));
     module.def("measure_gpu_copies", [] {
-        const auto copies = [] {
-            const py::gil_scoped_release released;
-            return value_or_throw(topo::measure_gpu_copies());
-        }();
+        const auto copies = released([] { return topo::measure_gpu_copies(); });
         std::vector<std::tuple<std::string, std::string, double, double>> found;
         found.reserve(copies.size());
         for (const topo::GpuCopy& copy : copies)

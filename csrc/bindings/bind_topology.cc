@@ -64,16 +64,6 @@ topo::LoadOptions options_of(const Assumed& assume, bool strict) {
     return options;
 }
 
-/// Calls `work` without the GIL.
-template <typename Work>
-auto released(const Work& work) {
-    auto result = [&] {
-        const py::gil_scoped_release release;
-        return work();
-    }();
-    return value_or_throw(std::move(result));
-}
-
 Topology load(const std::string& path, const Assumed& assume, bool strict) {
     const topo::LoadOptions options = options_of(assume, strict);
     return released([&] { return Topology::load(path, options); });

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pccl
-from pccl import topology
+from pccl import _build_info, _core, topology
 from support.topology_judge import Judge
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
@@ -216,6 +216,19 @@ def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib draws the pictures")
     job.plot().savefig(tmp_path / "job.svg")
     assert "slow" in (job._repr_svg_() or "")
+
+
+def test_bytes_that_are_no_job_are_refused() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="no description of a job"):
+        _core.JobTopology.decode(b"pccl")
+
+
+def test_copies_between_gpus_are_measured_where_there_are_gpus() -> None:
+    if topology.detect().gpus and _build_info.CUDA:
+        assert all(gigabytes > 0 for _, _, _, gigabytes in _core.measure_gpu_copies())
+    else:
+        with pytest.raises(pccl.UnavailableError, match=r"(?i)cuda"):
+            _core.measure_gpu_copies()
 
 
 def test_one_host_shows_itself(tmp_path: Path) -> None:
