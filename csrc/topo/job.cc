@@ -96,6 +96,7 @@ void JobTopology::compare_hosts() {
     const HostTopology& first = hosts_.front();
     for (const HostTopology& host : hosts_) {
         for (Warning warning : host.topology.warnings()) {
+            if (warnings_.size() >= kMostWarnings) break;
             warning.subject = concat(host.name, ": ", warning.subject);
             warnings_.push_back(std::move(warning));
         }

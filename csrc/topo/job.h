@@ -71,8 +71,10 @@ class PCCL_API JobTopology {
 
     /// In the order of their first ranks, whatever the order in which they came.
     [[nodiscard]] const std::vector<HostTopology>& hosts() const { return hosts_; }
-    /// What looks wrong: the warnings of the hosts, and where hosts differ from each other.
+    /// What looks wrong: the warnings of the hosts, the first kMostWarnings of them, and where
+    /// hosts differ from each other.
     [[nodiscard]] const Warnings& warnings() const { return warnings_; }
+    static constexpr std::size_t kMostWarnings = 4096;
     /// Those that every host has.
     [[nodiscard]] const std::vector<RailOfJob>& rails() const { return rails_; }
     /// GB/s between two hosts, over all rails.

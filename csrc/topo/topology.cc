@@ -73,7 +73,8 @@ Topology::Parts::Parts(Machine the_machine, Warnings the_warnings, const Assumpt
       warnings(std::move(the_warnings)),
       assume(the_assume),
       graph(std::move(the_graph)),
-      paths(graph, {.peer_to_peer = assume.peer_to_peer}) {}
+      paths(graph, {.peer_to_peer = assume.peer_to_peer}),
+      digest(digest_of(graph)) {}
 
 Result<Topology> Topology::parse(std::string_view xml, std::string_view name,
                                  const LoadOptions& options) {
@@ -108,8 +109,6 @@ Topology Topology::with(const Calibration& calibration) const {
 
 std::string Topology::to_xml() const { return machine_xml(machine()); }
 
-std::string Topology::digest() const {
-    return parts_->digest.empty() ? digest_of(graph()) : parts_->digest;
-}
+const std::string& Topology::digest() const { return parts_->digest; }
 
 }  // namespace pccl::topo

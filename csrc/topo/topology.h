@@ -55,7 +55,7 @@ class PCCL_API Topology {
     [[nodiscard]] std::string to_xml() const;
     /// The same for equal machines, of which hosts and GPUs may have other addresses: 16
     /// hexadecimal digits.
-    [[nodiscard]] std::string digest() const;
+    [[nodiscard]] const std::string& digest() const;
 
    private:
     struct Parts {
@@ -65,8 +65,8 @@ class PCCL_API Topology {
         Warnings warnings;
         Assumptions assume;
         Graph graph;
-        PathTable paths;       // borrows the graph
-        std::string digest{};  // of the graph before rates were measured; empty: they were not
+        PathTable paths;     // borrows the graph
+        std::string digest;  // of the graph before rates were measured
     };
     explicit Topology(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
