@@ -3,13 +3,13 @@
     python benchmarks/cpu_scale.py --ranks 8 16 32
 
 Sizes are bytes a rank: the buffer of an all_reduce, one rank's block of the others. Open MPI yields
-while it waits. Also times init_process_group with the first all_reduce, and checks the results of
-pccl over more ranks than it times.
+while it waits. Also times init_process_group with the first all_reduce, on a store that is there
+already, and checks the results of pccl over more ranks than it times. ``--collectives`` with none
+times starts alone.
 """
 
 from __future__ import annotations
 
-import socket
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -31,21 +31,30 @@ SIZES = [64 * 4**power for power in range(5)]
 TIMED = ["all_gather", "reduce_scatter", "all_reduce"]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def open_store(seat: Seat) -> dist.Store:
+    """Return this rank's connection to a store for one start.
+
+    Connecting is not timed: torch asks the name service about the peer's address, and where many
+    processes ask at once an answer gets lost, and is waited for 5 seconds.
+    """
+    from common import mpi_peers
+
+    world = mpi_peers.WORLD
+    if seat.rank == 0:
+        server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        world.bcast(server.port)
+        return server
+    return dist.TCPStore("127.0.0.1", world.bcast(None), is_master=False)
 
 
 def time_start(backend: str, seat: Seat) -> float:
     """Return the seconds of init_process_group and one all_reduce, on the slowest rank."""
     from common import mpi_peers
 
-    world = mpi_peers.WORLD
-    url = f"tcp://127.0.0.1:{world.bcast(free_port() if seat.rank == 0 else 0)}"
-    world.Barrier()
+    store = open_store(seat)
+    mpi_peers.WORLD.Barrier()
     start = time.perf_counter()
-    dist.init_process_group(backend, init_method=url, rank=seat.rank, world_size=seat.ranks)
+    dist.init_process_group(backend, store=store, rank=seat.rank, world_size=seat.ranks)
     dist.all_reduce(torch.ones(1))
     (seconds,) = mpi_peers.slowest([time.perf_counter() - start])
     dist.destroy_process_group()
@@ -100,7 +109,7 @@ def show_starts(cells: list[Cell]) -> None:
 def main() -> int:
     parser = report.make_parser(__doc__, ranks=[8, 16, 32], seconds=0.5)
     parser.set_defaults(rounds=2, least=3)
-    parser.add_argument("--collectives", nargs="+", default=TIMED, choices=COLLECTIVES)
+    parser.add_argument("--collectives", nargs="*", default=TIMED, choices=COLLECTIVES)
     parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="bytes a rank")
     parser.add_argument("--starts", type=int, default=3, help="starts of each backend")
     parser.add_argument("--check-ranks", type=int, default=64, help="0 for no check")

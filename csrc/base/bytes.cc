@@ -23,6 +23,12 @@ void ByteWriter::text(std::string_view value) {
     bytes_.append(value);
 }
 
+void ByteWriter::status(const Status& value, std::size_t longest) {
+    u32(static_cast<std::uint32_t>(value.code()));
+    i64(value.peer());
+    text(std::string_view(value.message()).substr(0, longest));
+}
+
 std::string ByteWriter::take() { return std::exchange(bytes_, {}); }
 
 Status ByteReader::need(std::size_t count) const {
@@ -66,6 +72,20 @@ Status ByteReader::text(std::string& value, std::size_t longest) {
     PCCL_TRY(need(length));
     value.assign(bytes_.substr(offset_, length));
     offset_ += length;
+    return Status::ok();
+}
+
+Status ByteReader::status(Status& value, std::size_t longest) {
+    const std::size_t start = offset_;
+    std::uint32_t code = 0;
+    std::int64_t peer = 0;
+    std::string message;
+    PCCL_TRY(u32(code));
+    PCCL_TRY(i64(peer));
+    PCCL_TRY(text(message, longest));
+    if (code > static_cast<std::uint32_t>(StatusCode::kInternal))
+        return Status::invalid_argument(concat("code ", code, " at byte ", start, " is no status"));
+    value = Status(static_cast<StatusCode>(code), std::move(message), static_cast<Rank>(peer));
     return Status::ok();
 }
 

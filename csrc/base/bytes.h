@@ -29,6 +29,8 @@ class PCCL_API ByteWriter {
     void raw(std::span<const std::byte> bytes);
     /// A u32 length, then the bytes.
     void text(std::string_view value);
+    /// Code, peer, and of its message at most `longest` bytes.
+    void status(const Status& value, std::size_t longest);
 
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
     /// Gives the blob away; the writer is empty afterwards.
@@ -55,6 +57,8 @@ class PCCL_API ByteReader {
     [[nodiscard]] Status raw(std::span<std::byte> into);
     /// Refuses a length above `longest`.
     [[nodiscard]] Status text(std::string& value, std::size_t longest);
+    /// Refuses codes that there are not, and a message above `longest`.
+    [[nodiscard]] Status status(Status& value, std::size_t longest);
 
     [[nodiscard]] std::size_t offset() const { return offset_; }
     [[nodiscard]] std::size_t remaining() const { return bytes_.size() - offset_; }

@@ -80,19 +80,19 @@ void bind_collectives(py::class_<PyCommunicator>& cls) {
         [](Self& self, Object x, Op op, bool async_op, Seconds timeout) {
             return self.all_reduce(x, op, {async_op, timeout});
         },
-        arg("x"), arg("op") = "sum");
+        arg("x"), arg("op") = kDefaultOp);
     def_call(
         cls, "broadcast",
         [](Self& self, Object x, Rank root, bool async_op, Seconds timeout) {
             return self.broadcast(x, root, {async_op, timeout});
         },
-        arg("x"), arg("root") = 0);
+        arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "reduce",
         [](Self& self, Object x, Rank root, Op op, bool async_op, Seconds timeout) {
             return self.reduce(x, root, op, {async_op, timeout});
         },
-        arg("x"), arg("root") = 0, arg("op") = "sum");
+        arg("x"), arg("root") = kDefaultRoot, arg("op") = kDefaultOp);
     def_call(
         cls, "all_gather",
         [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {
@@ -104,19 +104,19 @@ void bind_collectives(py::class_<PyCommunicator>& cls) {
         [](Self& self, Object out, Object x, Op op, bool async_op, Seconds timeout) {
             return self.reduce_scatter(out, x, op, {async_op, timeout});
         },
-        arg("out"), arg("x"), arg("op") = "sum");
+        arg("out"), arg("x"), arg("op") = kDefaultOp);
     def_call(
         cls, "gather",
         [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
             return self.gather(out, x, root, {async_op, timeout});
         },
-        arg("out"), arg("x"), arg("root") = 0);
+        arg("out"), arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "scatter",
         [](Self& self, Object out, Object x, Rank root, bool async_op, Seconds timeout) {
             return self.scatter(out, x, root, {async_op, timeout});
         },
-        arg("out"), arg("x"), arg("root") = 0);
+        arg("out"), arg("x"), arg("root") = kDefaultRoot);
     def_call(
         cls, "all_to_all",
         [](Self& self, Object out, Object x, bool async_op, Seconds timeout) {

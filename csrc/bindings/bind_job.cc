@@ -3,11 +3,13 @@
 #include <pybind11/stl.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/topo/gpu_copies.h"
 #include "csrc/topo/job.h"
 
 namespace pccl::bindings {
@@ -20,8 +22,7 @@ namespace {
 
 JobTopology decode(const py::bytes& blob) {
     const std::string bytes = blob;
-    const py::gil_scoped_release released;
-    return value_or_throw(topo::decode_job(bytes));
+    return released([&] { return topo::decode_job(bytes); });
 }
 
 /// For tests and for jobs that are only thought of: a host for each name, ranks and machine.
@@ -52,9 +53,6 @@ void bind_parts(py::module_& module) {
             "interface", [](const topo::HostTopology& self) { return self.network.interface; })
         .def_property_readonly("subnet",
                                [](const topo::HostTopology& self) { return self.network.subnet; })
-        .def_property_readonly(
-            "provenance",
-            [](const topo::HostTopology& self) { return to_string(self.network.provenance); })
         .def_property_readonly("is_measured", [](const topo::HostTopology& self) {
             return !self.calibration.is_empty();
         });
@@ -62,6 +60,7 @@ void bind_parts(py::module_& module) {
         .def_readonly("source", &topo::HostLink::from)
         .def_readonly("target", &topo::HostLink::to)
         .def_readonly("bandwidth", &topo::HostLink::bandwidth)
+        .def_readonly("latency", &topo::HostLink::latency)
         .def_readonly("same_subnet", &topo::HostLink::same_subnet);
     py::class_<topo::RailOfJob>(module, "JobRail")
         .def_readonly("ports", &topo::RailOfJob::ports)
@@ -79,6 +78,14 @@ void bind_job(py::module_& module) {
         "load_calibration",
         [](const std::string& digest) { return topo::load_calibration(digest).text(); },
         arg("digest"));
+    module.def("measure_gpu_copies", [] {
+        const auto copies = released([] { return topo::measure_gpu_copies(); });
+        std::vector<std::tuple<std::string, std::string, double, double>> found;
+        found.reserve(copies.size());
+        for (const topo::GpuCopy& copy : copies)
+            found.emplace_back(copy.from, copy.to, copy.times.latency, copy.times.bandwidth);
+        return found;
+    });
     py::class_<JobTopology>(module, "JobTopology")
         .def_static("decode", &decode, arg("blob"))
         .def_static("encode", &encode, arg("hosts"))
@@ -91,7 +98,13 @@ void bind_job(py::module_& module) {
         .def_property_readonly("is_uniform", &JobTopology::is_uniform)
         .def("order", [](const JobTopology& self) { return value_or_throw(self.order()); })
         .def("host_of", &JobTopology::host_of, arg("rank"))
-        .def("network_bandwidth", &JobTopology::network_bandwidth, arg("host"));
+        .def("network_bandwidth", &JobTopology::network_bandwidth, arg("host"))
+        .def(
+            "network_provenance",
+            [](const JobTopology& self, int host) {
+                return to_string(self.network_provenance(host));
+            },
+            arg("host"));
 }
 
 }  // namespace pccl::bindings

@@ -64,16 +64,6 @@ topo::LoadOptions options_of(const Assumed& assume, bool strict) {
     return options;
 }
 
-/// Calls `work` without the GIL.
-template <typename Work>
-auto released(const Work& work) {
-    auto result = [&] {
-        const py::gil_scoped_release release;
-        return work();
-    }();
-    return value_or_throw(std::move(result));
-}
-
 Topology load(const std::string& path, const Assumed& assume, bool strict) {
     const topo::LoadOptions options = options_of(assume, strict);
     return released([&] { return Topology::load(path, options); });
@@ -216,7 +206,7 @@ void bind_topology(py::module_& module) {
     bind_values(module);
     bind_paths(module);
     bind_plans(module);
-    using Link = std::tuple<std::string, std::string, std::string_view, double>;
+    using Link = std::tuple<std::string, std::string, std::string_view, double, bool>;
     py::class_<Topology>(module, "Topology")
         .def_static("load", &load, arg("path"), py::kw_only(), arg("assume"), arg("strict"))
         .def_static("parse", &parse, arg("text"), arg("name"), py::kw_only(), arg("assume"),
@@ -230,9 +220,9 @@ void bind_topology(py::module_& module) {
                                    const topo::Graph& graph = self.graph();
                                    std::vector<Link> links;
                                    for (const topo::Link& link : graph.links())
-                                       links.emplace_back(graph.node(link.from).name,
-                                                          graph.node(link.to).name,
-                                                          to_string(link.type), link.bandwidth);
+                                       links.emplace_back(
+                                           graph.node(link.from).name, graph.node(link.to).name,
+                                           to_string(link.type), link.bandwidth, link.is_measured);
                                    return links;
                                })
         .def_property_readonly("digest", &Topology::digest)

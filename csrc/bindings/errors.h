@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <utility>
+
 #include "csrc/base/status.h"
 
 namespace pccl::bindings {
@@ -18,6 +20,16 @@ template <typename T>
 [[nodiscard]] T value_or_throw(Result<T> result) {
     throw_unless_ok(result.status());
     return std::move(result).value();
+}
+
+/// What `work` gives, called without the GIL; it comes back before anything is thrown.
+template <typename Work>
+auto released(const Work& work) {
+    auto result = [&] {
+        const pybind11::gil_scoped_release release;
+        return work();
+    }();
+    return value_or_throw(std::move(result));
 }
 
 }  // namespace pccl::bindings

@@ -26,6 +26,10 @@ struct GroupOptions {
     std::string gpu;
 };
 
+/// Of collectives that leave them out.
+inline constexpr const char* kDefaultOp = "sum";
+inline constexpr Rank kDefaultRoot = 0;
+
 /// What every collective takes besides its buffers.
 struct CallOptions {
     bool async_op = false;

@@ -37,8 +37,8 @@ struct QuickArgument<const pybind11::object&> {
 template <>
 struct QuickArgument<const pybind11::str&> {
     static std::optional<pybind11::str> read(PyObject* given) {
-        static PyObject* const sum = PyUnicode_InternFromString("sum");
-        if (given == nullptr) given = sum;
+        static PyObject* const usual = PyUnicode_InternFromString(kDefaultOp);
+        if (given == nullptr) given = usual;
         if (!PyUnicode_CheckExact(given)) return std::nullopt;
         return pybind11::reinterpret_borrow<pybind11::str>(given);
     }
@@ -47,7 +47,7 @@ struct QuickArgument<const pybind11::str&> {
 template <>
 struct QuickArgument<Rank> {
     static std::optional<Rank> read(PyObject* given) {
-        if (given == nullptr) return 0;
+        if (given == nullptr) return kDefaultRoot;
         if (!PyLong_CheckExact(given)) return std::nullopt;
         int overflow = 0;
         const long value = PyLong_AsLongAndOverflow(given, &overflow);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/transport/shm/ring.h"
@@ -56,6 +57,18 @@ LinkCost measured_cost(const Layout& layout, const LinkCost& usual, topo::Measur
         cost = cost ? slower(*cost, own) : own;
     }
     return cost.value_or(usual);
+}
+
+/// Between hosts, a message takes as long as one of those between the two that are farthest apart.
+LinkCost far_cost(const Layout& layout) {
+    LinkCost cost = measured_cost(layout, kTcpCost, topo::MeasuredLink::kSockets);
+    if (layout.is_on_one_host()) return cost;
+    const topo::JobTopology& job = layout.links()->job();
+    double latency = 0;
+    for (int from = 0; std::cmp_less(from, job.hosts().size()); ++from)
+        for (int to = 0; to < from; ++to)
+            latency = std::max(latency, job.link_between(from, to).latency);
+    return latency > 0 ? scaled(cost, {latency, 1e-9 / cost.seconds_per_byte}) : cost;
 }
 
 double reduce_cost(const Layout& layout) {
@@ -163,7 +176,7 @@ LinkModel link_model(const Roster& roster, const Layout& layout) {
     const int ranks = static_cast<int>(roster.endpoints.size());
     const std::size_t ring = transport::shm::ring_bytes(ranks);
     LinkModel model;
-    model.far = measured_cost(layout, kTcpCost, topo::MeasuredLink::kSockets);
+    model.far = far_cost(layout);
     model.near = share_memory(roster) ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
                                       : model.far;
     model.reduce_seconds_per_byte = reduce_cost(layout);

@@ -38,10 +38,11 @@ std::vector<std::string> Layout::describe_links() const {
     const topo::JobTopology& job = links_->job();
     for (std::size_t host = 0; host < job.hosts().size(); ++host) {
         const topo::Network& network = job.hosts()[host].network;
-        const double rate = job.network_bandwidth(static_cast<int>(host));
+        const int index = static_cast<int>(host);
+        const double rate = job.network_bandwidth(index);
         lines.push_back(concat(network.interface.empty() ? "the network" : network.interface,
                                " of ", job.hosts()[host].name, ": ", std::round(rate * 1e3) / 1e3,
-                               " GB/s, ", topo::to_string(network.provenance)));
+                               " GB/s, ", topo::to_string(job.network_provenance(index))));
     }
     return lines;
 }

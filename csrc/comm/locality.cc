@@ -94,25 +94,32 @@ Status dump_plans(const topo::Topology& topology, std::size_t hosts) {
     return Status::ok();
 }
 
-/// Which rank uses which GPU: several of one where they share it.
+bool names_ranks(const topo::Graph& graph) {
+    return std::ranges::any_of(graph.gpus(), [&](int gpu) { return graph.node(gpu).rank >= 0; });
+}
+
+/// Which rank uses which GPU: several of one where they share it. Ranks that a file names are those
+/// of another job.
 Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& roster,
                                   const std::vector<Rank>& ranks) {
     const auto gpu_of = [&](Rank rank) -> const std::string& {
         return roster.endpoints[static_cast<std::size_t>(rank)].gpu;
     };
-    if (std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) { return gpu_of(rank).empty(); }))
-        return topology;
+    const auto has_none = [&](Rank rank) { return gpu_of(rank).empty(); };
+    if (std::ranges::all_of(ranks, has_none) && !names_ranks(topology.graph())) return topology;
     topo::Machine machine = topology.machine();
     visit_devices(machine, [&](topo::Cpu&, topo::PciDevice& device) {
         if (device.gpus.empty()) return;
-        const topo::Gpu model = device.gpus.front();
+        topo::Gpu model = device.gpus.front();
+        model.rank = {};
         std::vector<topo::Gpu> used;
         for (const Rank rank : ranks)
             if (gpu_of(rank) == device.bus_id.value_or("")) {
                 used.push_back(model);
                 used.back().rank = {rank, topo::Source::kUserFile};
             }
-        if (!used.empty()) device.gpus = std::move(used);
+        if (used.empty()) used.push_back(std::move(model));
+        device.gpus = std::move(used);
     });
     topo::LoadOptions options;
     options.assume = topology.assumptions();

@@ -40,22 +40,15 @@ Status failure_in(Store& store) {
     const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
     if (!blob.is_ok()) return Status::ok();
     ByteReader in(*blob);
-    std::uint32_t code = 0;
-    std::int64_t peer = 0;
-    std::string text;
-    PCCL_TRY(in.u32(code));
-    PCCL_TRY(in.i64(peer));
-    PCCL_TRY(in.text(text, kLongestText));
-    if (code == 0 || code > static_cast<std::uint32_t>(StatusCode::kInternal)) return Status::ok();
-    return Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
+    Status failure;
+    PCCL_TRY(in.status(failure, kLongestText));
+    return failure;
 }
 
 Status agree_on_failure(Store& store, const Status& why) {
     if (Status first = failure_in(store); !first.is_ok()) return first;
     ByteWriter out;
-    out.u32(static_cast<std::uint32_t>(why.code()));
-    out.i64(why.peer());
-    out.text(std::string_view(why.message()).substr(0, kLongestText));
+    out.status(why, kLongestText);
     // Who can no longer reach the store has nothing to tell through it.
     static_cast<void>(store.set(kFailureKey, out.take()));
     return why;

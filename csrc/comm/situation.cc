@@ -55,9 +55,7 @@ Status read(ByteReader& in, Elsewhere& elsewhere) {
 
 std::string Situation::serialise() const {
     ByteWriter out;
-    out.u32(static_cast<std::uint32_t>(broken.code()));
-    out.i64(broken.peer());
-    out.text(std::string_view(broken.message()).substr(0, kLongestText));
+    out.status(broken, kLongestText);
     out.u64(sequence);
     out.text(std::string_view(operation).substr(0, kLongestOperation));
     write_ranks(out, awaited);
@@ -72,14 +70,9 @@ std::string Situation::serialise() const {
 Result<Situation> Situation::parse(std::string_view bytes) {
     ByteReader in(bytes);
     Situation situation;
-    std::uint32_t code = 0;
-    std::int64_t peer = 0;
     std::uint32_t recent = 0;
     std::uint32_t has_one_thread = 0;
-    std::string text;
-    PCCL_TRY(in.u32(code));
-    PCCL_TRY(in.i64(peer));
-    PCCL_TRY(in.text(text, kLongestText));
+    PCCL_TRY(in.status(situation.broken, kLongestText));
     PCCL_TRY(in.u64(situation.sequence));
     PCCL_TRY(in.text(situation.operation, kLongestOperation));
     PCCL_TRY(read_ranks(in, situation.awaited));
@@ -91,9 +84,6 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     PCCL_TRY(read(in, situation.elsewhere));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());
-    if (code > static_cast<std::uint32_t>(StatusCode::kInternal))
-        return Status::invalid_argument(concat("a rank whose state is code ", code));
-    situation.broken = Status(static_cast<StatusCode>(code), text, static_cast<Rank>(peer));
     situation.has_one_thread = has_one_thread != 0;
     return situation;
 }

@@ -19,6 +19,14 @@ constexpr int kMostNuma = 4095;
 
 std::optional<double> rate(std::string_view word) { return number_in(word, 1e-6, 1e6); }
 
+/// The last two words of a line: microseconds and GB/s.
+std::optional<LinkTimes> times_in(std::string_view text) {
+    const auto microseconds = number_in(next_word(text), 0.0, 1e9);
+    const auto bandwidth = rate(next_word(text));
+    if (!microseconds || !bandwidth || !next_word(text).empty()) return std::nullopt;
+    return LinkTimes{*microseconds * 1e-6, *bandwidth};
+}
+
 std::string folder_of(const Config& config) { return concat(config.cache_folder, "/pccl"); }
 
 }  // namespace
@@ -30,18 +38,30 @@ Status Calibration::parse_line(std::string_view text) {
         if (reduce_ && next_word(text).empty()) return Status::ok();
         return Status::invalid_argument("after reduce must come GB/s");
     }
+    if (kind == "network") return parse_named(text, "an interface, a host", networks_);
+    if (kind == "gpus") return parse_named(text, "two bus ids", gpus_);
     if (kind != "memory" && kind != "sockets")
         return Status::invalid_argument(
-            concat("no memory, sockets or reduce: ", kind.substr(0, 32)));
+            concat("no memory, sockets, network, gpus or reduce: ", kind.substr(0, 32)));
     const auto a = number_in(next_word(text), 0, kMostNuma);
     const auto b = number_in(next_word(text), 0, kMostNuma);
-    const auto microseconds = number_in(next_word(text), 0.0, 1e9);
-    const auto bandwidth = rate(next_word(text));
-    if (!a || !b || !microseconds || !bandwidth || !next_word(text).empty())
+    const auto times = times_in(text);
+    if (!a || !b || !times)
         return Status::invalid_argument(
             concat("after ", kind, " must come two NUMA nodes, microseconds and GB/s"));
     const MeasuredLink link = kind == "memory" ? MeasuredLink::kMemory : MeasuredLink::kSockets;
-    links_.push_back({link, *a, *b, {*microseconds * 1e-6, *bandwidth}});
+    links_.push_back({link, *a, *b, *times});
+    return Status::ok();
+}
+
+Status Calibration::parse_named(std::string_view text, std::string_view ends, NamedLines& into) {
+    const std::string_view from = next_word(text);
+    const std::string_view to = next_word(text);
+    const auto times = times_in(text);
+    if (!times)
+        return Status::invalid_argument(
+            concat("after this kind must come ", ends, ", microseconds and GB/s"));
+    into.push_back({std::string(from), std::string(to), *times});
     return Status::ok();
 }
 
@@ -72,6 +92,22 @@ std::optional<LinkTimes> Calibration::between(MeasuredLink link, int a, int b) c
         slowest->bandwidth = std::min(slowest->bandwidth, line.times.bandwidth);
     }
     return slowest;
+}
+
+std::optional<LinkTimes> Calibration::find(const NamedLines& lines, std::string_view from,
+                                           std::string_view to) {
+    for (const NamedLine& line : lines)
+        if (line.from == from && line.to == to) return line.times;
+    return std::nullopt;
+}
+
+std::optional<LinkTimes> Calibration::network(std::string_view interface,
+                                              std::string_view host) const {
+    return find(networks_, interface, host);
+}
+
+std::optional<LinkTimes> Calibration::gpus(std::string_view from, std::string_view to) const {
+    return find(gpus_, from, to);
 }
 
 std::string calibration_path(std::string_view digest, const Config& config) {

@@ -2,8 +2,10 @@
 // constants.
 //
 // Lines of text, each "memory 0 1 0.52 11.9": between cores of NUMA nodes 0 and 1, over shared
-// memory, a message takes 0.52 us and further bytes 11.9 GB/s; "sockets 0 0 18 2.1": over TCP; and
-// "reduce 12.5": bytes added to others, GB/s. Lines that start with # say nothing.
+// memory, a message takes 0.52 us and further bytes 11.9 GB/s; "sockets 0 0 18 2.1": over TCP;
+// "network eth0 node7 25 1.17": by that interface to the host of that name, as many ranks as were
+// there together; "gpus 0000:0d:00.0 0000:0e:00.0 9.1 378": copies from the first GPU to the
+// second; and "reduce 12.5": bytes added to others, GB/s. Lines that start with # say nothing.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +35,18 @@ class PCCL_API Calibration {
     /// kInvalidArgument names the line and what is wrong with it.
     [[nodiscard]] static Result<Calibration> parse(std::string_view text);
 
-    [[nodiscard]] bool is_empty() const { return links_.empty() && !reduce_; }
+    [[nodiscard]] bool is_empty() const {
+        return links_.empty() && networks_.empty() && gpus_.empty() && !reduce_;
+    }
     /// Between two NUMA nodes, in either order; -1: any. Of several, the slowest; nullopt where
     /// none was measured.
     [[nodiscard]] std::optional<LinkTimes> between(MeasuredLink link, int a, int b) const;
+    /// To another host.
+    [[nodiscard]] std::optional<LinkTimes> network(std::string_view interface,
+                                                   std::string_view host) const;
+    [[nodiscard]] bool knows_gpus() const { return !gpus_.empty(); }
+    /// Of copies from one GPU to another, by their bus ids.
+    [[nodiscard]] std::optional<LinkTimes> gpus(std::string_view from, std::string_view to) const;
     /// GB/s.
     [[nodiscard]] std::optional<double> reduce() const { return reduce_; }
     /// What parse() takes.
@@ -49,10 +59,21 @@ class PCCL_API Calibration {
         int b = 0;
         LinkTimes times;
     };
+    struct NamedLine {
+        std::string from;
+        std::string to;
+        LinkTimes times;
+    };
+    using NamedLines = std::vector<NamedLine>;
+    [[nodiscard]] static std::optional<LinkTimes> find(const NamedLines& lines,
+                                                       std::string_view from, std::string_view to);
     Status parse_line(std::string_view line);
+    static Status parse_named(std::string_view line, std::string_view ends, NamedLines& into);
 
     std::string text_;
     std::vector<Line> links_;
+    NamedLines networks_;  // by interface and host
+    NamedLines gpus_;      // by bus ids
     std::optional<double> reduce_;
 };
 

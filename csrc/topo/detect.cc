@@ -10,6 +10,7 @@
 #include "csrc/sys/nvml/nvml.h"
 #include "csrc/sys/sysfs/file.h"
 #include "csrc/sys/sysfs/sysfs.h"
+#include "csrc/topo/calibration.h"
 #include "csrc/topo/hwloc_xml.h"
 #include "csrc/topo/live.h"
 #include "csrc/topo/machine_xml.h"
@@ -69,7 +70,7 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
                           Topology::make(std::move(machine), known, std::move(warnings)));
     if (!config.topo_dump_file.empty())
         PCCL_TRY(sys::write_file(config.topo_dump_file, topology.to_xml()));
-    return topology;
+    return topology.with(load_calibration(topology.digest(), config));
 }
 
 }  // namespace pccl::topo

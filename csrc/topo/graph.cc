@@ -59,8 +59,8 @@ class GraphBuilder {
 
     void connect(int a, int b, LinkType type, double bandwidth) {
         const int id = static_cast<int>(graph_.links_.size());
-        graph_.links_.push_back({a, b, type, bandwidth});
-        graph_.links_.push_back({b, a, type, bandwidth});
+        graph_.links_.push_back({.from = a, .to = b, .type = type, .bandwidth = bandwidth});
+        graph_.links_.push_back({.from = b, .to = a, .type = type, .bandwidth = bandwidth});
         adjacent(a).push_back(id);
         adjacent(b).push_back(id + 1);
     }
@@ -248,6 +248,16 @@ class GraphBuilder {
 
 Result<Graph> Graph::build(const Machine& machine, const GraphOptions& options) {
     return GraphBuilder(options).build(machine);
+}
+
+Graph Graph::with(const RateOf& rate_of) const {
+    Graph graph = *this;
+    for (Link& link : graph.links_)
+        if (const auto rate = rate_of(link)) {
+            link.bandwidth = *rate;
+            link.is_measured = true;
+        }
+    return graph;
 }
 
 int Graph::find(std::string_view name) const {

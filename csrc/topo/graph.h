@@ -4,6 +4,8 @@
 // without a GPU or a NIC below them are left out. The NVSwitches of a host are one node.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +37,7 @@ struct Link {
     int to = 0;
     LinkType type = LinkType::kPci;
     double bandwidth = 0;  // GB/s
+    bool is_measured = false;
 };
 
 struct GraphOptions {
@@ -64,6 +67,10 @@ class PCCL_API Graph {
     [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
     [[nodiscard]] const std::vector<int>& switches() const { return switches_; }
     [[nodiscard]] int hosts() const { return hosts_; }
+
+    /// The same, with another bandwidth for links of which `rate_of` knows what was measured.
+    using RateOf = std::function<std::optional<double>(const Link&)>;
+    [[nodiscard]] Graph with(const RateOf& rate_of) const;
 
     /// By name or label ("gpu0", "0000:0d:00.0", "mlx5_0"); -1 when there is none, or several.
     [[nodiscard]] int find(std::string_view name) const;

@@ -96,6 +96,7 @@ void JobTopology::compare_hosts() {
     const HostTopology& first = hosts_.front();
     for (const HostTopology& host : hosts_) {
         for (Warning warning : host.topology.warnings()) {
+            if (warnings_.size() >= kMostWarnings) break;
             warning.subject = concat(host.name, ": ", warning.subject);
             warnings_.push_back(std::move(warning));
         }
@@ -141,7 +142,30 @@ int JobTopology::host_of(Rank rank) const {
     return found == host_of_.end() ? -1 : found->second;
 }
 
+std::optional<LinkTimes> JobTopology::measured_between(int from, int to) const {
+    const HostTopology& a = hosts_[at(from)];
+    const HostTopology& b = hosts_[at(to)];
+    const auto there = a.calibration.network(a.network.interface, b.name);
+    const auto back = b.calibration.network(b.network.interface, a.name);
+    if (!there || !back) return there ? there : back;
+    return LinkTimes{.latency = std::max(there->latency, back->latency),
+                     .bandwidth = std::min(there->bandwidth, back->bandwidth)};
+}
+
+std::optional<double> JobTopology::measured_bandwidth(int host) const {
+    std::optional<double> most;
+    for (int other = 0; std::cmp_less(other, hosts_.size()); ++other)
+        if (const auto times = measured_between(host, other); times && other != host)
+            most = std::max(most.value_or(0), times->bandwidth);
+    return most;
+}
+
+Provenance JobTopology::network_provenance(int host) const {
+    return measured_bandwidth(host) ? Provenance::kMeasured : hosts_[at(host)].network.provenance;
+}
+
 double JobTopology::network_bandwidth(int host) const {
+    if (const auto measured = measured_bandwidth(host)) return *measured;
     const HostTopology& end = hosts_[at(host)];
     const Graph& graph = end.topology.graph();
     if (const int port = network_port(end); port != kNoNet) return width_of(graph, port);
@@ -154,9 +178,12 @@ double JobTopology::network_bandwidth(int host) const {
 
 HostLink JobTopology::link_between(int from, int to) const {
     const std::string& subnet = hosts_[at(from)].network.subnet;
+    const auto measured = measured_between(from, to);
     return {.from = from,
             .to = to,
-            .bandwidth = std::min(network_bandwidth(from), network_bandwidth(to)),
+            .bandwidth = measured ? measured->bandwidth
+                                  : std::min(network_bandwidth(from), network_bandwidth(to)),
+            .latency = measured ? measured->latency : 0,
             .same_subnet = !subnet.empty() && subnet == hosts_[at(to)].network.subnet};
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,8 @@ struct HostTopology {
 struct HostLink {
     int from = 0;  // indices of hosts
     int to = 0;
-    double bandwidth = 0;  // GB/s, of the slower end
+    double bandwidth = 0;  // GB/s: measured between the two, or else of the slower end
+    double latency = 0;    // seconds of a message; 0: not measured
     bool same_subnet = false;
 };
 
@@ -69,8 +71,10 @@ class PCCL_API JobTopology {
 
     /// In the order of their first ranks, whatever the order in which they came.
     [[nodiscard]] const std::vector<HostTopology>& hosts() const { return hosts_; }
-    /// What looks wrong: the warnings of the hosts, and where hosts differ from each other.
+    /// What looks wrong: the warnings of the hosts, the first kMostWarnings of them, and where
+    /// hosts differ from each other.
     [[nodiscard]] const Warnings& warnings() const { return warnings_; }
+    static constexpr std::size_t kMostWarnings = 4096;
     /// Those that every host has.
     [[nodiscard]] const std::vector<RailOfJob>& rails() const { return rails_; }
     /// GB/s between two hosts, over all rails.
@@ -78,9 +82,14 @@ class PCCL_API JobTopology {
     /// Index of the host that a rank is on; -1 for none.
     [[nodiscard]] int host_of(Rank rank) const;
     [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }
-    /// GB/s of the network that a host's ranks use. Where nobody says which that is, of its first
-    /// usable port; without any, 10 Gb/s.
+    /// GB/s of the network that a host's ranks use: the most that was measured to another host of
+    /// the job, or else what its port has. Where nobody says which port that is, of the first
+    /// usable one; without any, 10 Gb/s.
     [[nodiscard]] double network_bandwidth(int host) const;
+    [[nodiscard]] Provenance network_provenance(int host) const;
+    /// What `pccl topo --measure` found on either of two hosts; of both, the slower. nullopt where
+    /// it was not run.
+    [[nodiscard]] std::optional<LinkTimes> measured_between(int from, int to) const;
     [[nodiscard]] HostLink link_between(int from, int to) const;
 
     /// All ranks, neighbours next to each other: host by host, those of one subnet in a row; on a
@@ -103,6 +112,7 @@ class PCCL_API JobTopology {
     Status place_ranks();
     void compare_hosts();
     void lay_rails();
+    [[nodiscard]] std::optional<double> measured_bandwidth(int host) const;
     [[nodiscard]] std::vector<int> hosts_by_subnet() const;
     [[nodiscard]] Result<std::vector<Rank>> order_on(const HostTopology& host) const;
 

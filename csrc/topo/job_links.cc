@@ -58,7 +58,11 @@ void JobLinks::charge(int host, Rank from, Rank to, double bytes, LinkLoads& loa
 
 double JobLinks::bandwidth(const LinkOfHost& link) const {
     if (link.link < 0) return job_.network_bandwidth(link.host);
-    return job_.hosts()[at(link.host)].topology.graph().link(link.link).bandwidth;
+    const Link& own = job_.hosts()[at(link.host)].topology.graph().link(link.link);
+    // What was measured counts more than what the port declares.
+    const int port = ports_[at(link.host)];
+    const bool is_port = port != kNoNet && (own.from == port || own.to == port);
+    return is_port ? job_.network_bandwidth(link.host) : own.bandwidth;
 }
 
 JobLinks::Busiest JobLinks::busiest(const LinkLoads& loads) const {

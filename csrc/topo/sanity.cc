@@ -65,8 +65,9 @@ class LinkRepair {
     void mend_switch(PciDevice& device, const PciDevice& widest) {
         constexpr double kImplausible = 0.25;
         if (pci_rate(device) > kImplausible * pci_rate(widest)) return;
-        device.link_speed.offer(*widest.link_speed, Source::kRepair);
-        device.link_width.offer(*widest.link_width, Source::kRepair);
+        // Also in place of what was repaired just now.
+        device.link_speed = {*widest.link_speed, Source::kRepair};
+        device.link_width = {*widest.link_width, Source::kRepair};
         slow_.add(device.bus_id.value_or(""));
     }
 

@@ -1,6 +1,9 @@
 #include "csrc/topo/topology.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/sys/sysfs/file.h"
@@ -25,6 +28,31 @@ Status refuse(const Warnings& warnings) {
         concat("strict: ", printed(warnings.front()), "; all warnings: ", names));
 }
 
+/// What an NVLink was measured to carry: between two GPUs, by a copy that way; to the NVSwitches
+/// and from them, the most of any copy that crosses it.
+std::optional<double> rate_of(const Graph& graph, const Calibration& measured, const Link& link) {
+    if (link.type != LinkType::kNvLink) return std::nullopt;
+    const auto gpus_at = [&](int end) {
+        if (graph.node(end).type == NodeType::kGpu) return std::vector<int>{end};
+        return graph.gpus();
+    };
+    std::optional<double> most;
+    for (const int from : gpus_at(link.from))
+        for (const int to : gpus_at(link.to))
+            if (const auto times = measured.gpus(graph.node(from).label, graph.node(to).label))
+                most = std::max(most.value_or(0), times->bandwidth);
+    return most;
+}
+
+std::string digest_of(const Graph& graph) {
+    Digest digest;
+    for (const Node& node : graph.nodes())
+        digest.add(concat(to_string(node.type), node.host, ",", node.sm, ",", node.usable, ";"));
+    for (const Link& link : graph.links())
+        digest.add(concat(link.from, ">", link.to, to_string(link.type), link.bandwidth, ";"));
+    return digest.text();
+}
+
 }  // namespace
 
 Result<Topology> Topology::make(Machine machine, const LoadOptions& options, Warnings warnings) {
@@ -45,7 +73,8 @@ Topology::Parts::Parts(Machine the_machine, Warnings the_warnings, const Assumpt
       warnings(std::move(the_warnings)),
       assume(the_assume),
       graph(std::move(the_graph)),
-      paths(graph, {.peer_to_peer = assume.peer_to_peer}) {}
+      paths(graph, {.peer_to_peer = assume.peer_to_peer}),
+      digest(digest_of(graph)) {}
 
 Result<Topology> Topology::parse(std::string_view xml, std::string_view name,
                                  const LoadOptions& options) {
@@ -64,19 +93,22 @@ Result<Topology> Topology::load(const std::string& path, const LoadOptions& opti
 }
 
 Topology Topology::with(Warnings warnings) const {
-    return Topology(
-        std::make_shared<const Parts>(machine(), std::move(warnings), assumptions(), graph()));
+    auto parts = std::make_shared<Parts>(machine(), std::move(warnings), assumptions(), graph());
+    parts->digest = parts_->digest;
+    return Topology(std::move(parts));
+}
+
+Topology Topology::with(const Calibration& calibration) const {
+    if (!calibration.knows_gpus()) return *this;
+    Graph measured =
+        graph().with([&](const Link& link) { return rate_of(graph(), calibration, link); });
+    auto parts = std::make_shared<Parts>(machine(), warnings(), assumptions(), std::move(measured));
+    parts->digest = digest();
+    return Topology(std::move(parts));
 }
 
 std::string Topology::to_xml() const { return machine_xml(machine()); }
 
-std::string Topology::digest() const {
-    Digest digest;
-    for (const Node& node : graph().nodes())
-        digest.add(concat(to_string(node.type), node.host, ",", node.sm, ",", node.usable, ";"));
-    for (const Link& link : graph().links())
-        digest.add(concat(link.from, ">", link.to, to_string(link.type), link.bandwidth, ";"));
-    return digest.text();
-}
+const std::string& Topology::digest() const { return parts_->digest; }
 
 }  // namespace pccl::topo

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "csrc/base/status.h"
+#include "csrc/topo/calibration.h"
 #include "csrc/topo/completion.h"
 #include "csrc/topo/graph.h"
 #include "csrc/topo/machine.h"
@@ -41,6 +42,9 @@ class PCCL_API Topology {
 
     /// The same, with these warnings in place of its own.
     [[nodiscard]] Topology with(Warnings warnings) const;
+    /// The same, with what copies between GPUs were measured to reach in place of the usual rates
+    /// of NVLinks. Its XML and digest stay those of the machine as it was declared.
+    [[nodiscard]] Topology with(const Calibration& calibration) const;
 
     [[nodiscard]] const Machine& machine() const { return parts_->machine; }
     [[nodiscard]] const Warnings& warnings() const { return parts_->warnings; }
@@ -51,7 +55,7 @@ class PCCL_API Topology {
     [[nodiscard]] std::string to_xml() const;
     /// The same for equal machines, of which hosts and GPUs may have other addresses: 16
     /// hexadecimal digits.
-    [[nodiscard]] std::string digest() const;
+    [[nodiscard]] const std::string& digest() const;
 
    private:
     struct Parts {
@@ -61,7 +65,8 @@ class PCCL_API Topology {
         Warnings warnings;
         Assumptions assume;
         Graph graph;
-        PathTable paths;  // borrows the graph
+        PathTable paths;     // borrows the graph
+        std::string digest;  // of the graph before rates were measured
     };
     explicit Topology(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 

@@ -33,7 +33,8 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
          .transports = transports_of(options),
          .runtime = nullptr,
          .global_ranks = options.global_ranks_in_group,
-         .interrupted = check_python_signals});
+         .interrupted = check_python_signals,
+         .gpu = options.gpu});
     throw_unless_ok("pccl:init", communicator.status());
     return std::move(*communicator);
 }

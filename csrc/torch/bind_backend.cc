@@ -29,6 +29,7 @@ struct GroupArgs {
     std::chrono::milliseconds timeout;
     std::string name;
     std::vector<std::uint64_t> global_ranks;
+    std::string gpu;
 };
 
 BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
@@ -37,6 +38,7 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     own->timeout = group.timeout;
     own->group_name = group.name;
     own->global_ranks_in_group = group.global_ranks;
+    own->gpu = group.gpu;
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
 }
 
@@ -114,14 +116,16 @@ void bind_backend(py::module_& module) {
     py::class_<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
         .def(py::init([](c10::intrusive_ptr<c10d::Store> store, Rank rank, int size,
                          std::chrono::milliseconds timeout, std::string name,
-                         std::vector<std::uint64_t> global_ranks, const OptionsPtr& options) {
+                         std::vector<std::uint64_t> global_ranks, std::string gpu,
+                         const OptionsPtr& options) {
                  const py::gil_scoped_release released;
                  return create({std::move(store), rank, size, timeout, std::move(name),
-                                std::move(global_ranks)},
+                                std::move(global_ranks), std::move(gpu)},
                                options);
              }),
              py::arg("store"), py::arg("rank"), py::arg("size"), py::kw_only(), py::arg("timeout"),
-             py::arg("name"), py::arg("global_ranks"), py::arg("options") = OptionsPtr())
+             py::arg("name"), py::arg("global_ranks"), py::arg("gpu") = "",
+             py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
         .def("get_error", &PcclBackend::getError)

@@ -13,6 +13,7 @@ struct PcclOptions final : c10d::Backend::Options {
     PcclOptions() : Options(kBackendName) {}
 
     std::string transports;  // "shm,tcp": restricts this group; empty = all that the process has
+    std::string gpu;         // as CommunicatorOptions::gpu
 };
 
 }  // namespace pccl::backend

@@ -583,7 +583,7 @@ class Topology:
     @property
     def nodes(self) -> list[TopologyNode]: ...
     @property
-    def links(self) -> list[tuple[str, str, str, float]]:
+    def links(self) -> list[tuple[str, str, str, float, bool]]:
         """Source, target, type and GB/s."""
     @property
     def digest(self) -> str: ...
@@ -595,6 +595,15 @@ class Topology:
 
 def calibration_path(digest: str) -> str:
     """Name the file with the measurements of a machine; empty where there is no place for it."""
+
+def measure_gpu_copies() -> list[tuple[str, str, float, float]]:
+    """Time copies between any two GPUs of this machine: bus ids, seconds of a small one, GB/s.
+
+    Raises
+    ------
+    UnavailableError
+        There is no CUDA, or no GPU.
+    """
 
 def load_calibration(digest: str) -> str:
     """Return what that file holds; empty without one, or where it cannot be used."""
@@ -615,8 +624,6 @@ class JobHost:
     @property
     def subnet(self) -> str: ...
     @property
-    def provenance(self) -> str: ...
-    @property
     def is_measured(self) -> bool: ...
 
 class JobLink:
@@ -627,7 +634,9 @@ class JobLink:
     source, target
         Indices of hosts.
     bandwidth
-        GB/s of the slower end.
+        GB/s: measured between the two, or else of the slower end.
+    latency
+        Seconds that a message takes; 0 where it was not measured.
     same_subnet
         Whether both ends are known to be on one subnet.
     """
@@ -638,6 +647,8 @@ class JobLink:
     def target(self) -> int: ...
     @property
     def bandwidth(self) -> float: ...
+    @property
+    def latency(self) -> float: ...
     @property
     def same_subnet(self) -> bool: ...
 
@@ -681,6 +692,7 @@ class JobTopology:
     def order(self) -> list[int]: ...
     def host_of(self, rank: int) -> int: ...
     def network_bandwidth(self, host: int) -> float: ...
+    def network_provenance(self, host: int) -> str: ...
 
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.

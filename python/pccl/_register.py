@@ -41,8 +41,23 @@ def _create(
         timeout=group.timeout,
         name=group.group_id or "default",
         global_ranks=list(group.global_ranks_in_group) or list(range(group.group_size)),
+        gpu=_gpu_in_use(),
         options=options,
     )
+
+
+def _gpu_in_use() -> str:
+    """Return the bus id of this rank's GPU; empty where the program has not touched CUDA yet.
+
+    That is what torch's default group is bound to (``device_id``), else the current device. torch
+    does not tell a backend the ``device_id`` of the group that it is being made for.
+    """
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return ""
+    bound = dist.group.WORLD.bound_device_id if dist.group.WORLD is not None else None
+    device = torch.cuda.current_device() if bound is None else bound
+    found: typing.Any = torch.cuda.get_device_properties(device)
+    return f"{found.pci_domain_id:04x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
 
 
 @functools.cache

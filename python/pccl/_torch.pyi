@@ -31,6 +31,7 @@ class ProcessGroupPCCL(Backend):
         timeout: timedelta,
         name: str,
         global_ranks: list[int],
+        gpu: str = "",
         options: Options | None = None,
     ) -> None: ...
     @property

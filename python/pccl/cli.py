@@ -120,6 +120,15 @@ def topo(
     measure: Annotated[
         bool, typer.Option("--measure", help="Time links between cores; groups count on it.")
     ] = False,
+    meet: Annotated[
+        str,
+        typer.Option(
+            help="With --measure: time networks instead; where the ranks of all hosts meet"
+            ", as in tcp://host:port (rank 0 listens)."
+        ),
+    ] = "",
+    rank: Annotated[int, typer.Option(help="With --meet: this process.")] = 0,
+    ranks: Annotated[int, typer.Option(help="With --meet: processes on all hosts.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Annotated[bool, typer.Option(help="Warnings are errors.")] = False,
     xml: Annotated[Path | None, typer.Option(help="File for the topology, in NCCL's XML.")] = None,
@@ -136,7 +145,19 @@ def topo(
     from pccl import topology_cli  # not above: the other commands need no extension module
 
     request = topology_cli.Request(
-        load, assume, search, nodes, measure, strict, as_json, xml, graph, svg
+        load=load,
+        assume=assume,
+        search=search,
+        nodes=nodes,
+        measure=measure,
+        meet=meet,
+        rank=rank,
+        ranks=ranks,
+        strict=strict,
+        as_json=as_json,
+        xml=xml,
+        graph=graph,
+        svg=svg,
     )
     try:
         topology_cli.run(request)

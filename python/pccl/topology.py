@@ -14,6 +14,7 @@ one direction.
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from pathlib import Path as FilePath
 from typing import Literal, TypeAlias
@@ -67,12 +68,15 @@ class Link:
         LOC, NVL, C2C, PCI, SYS (between NUMA nodes) or NET.
     bandwidth
         GB/s.
+    is_measured
+        Whether ``pccl topo --measure`` found that bandwidth.
     """
 
     source: str
     target: str
     type: str
     bandwidth: float
+    is_measured: bool = False
 
 
 class Topology:
@@ -234,7 +238,7 @@ class Plan:
 
     @property
     def bound(self) -> float:
-        """No plan of these types of paths has more bandwidth."""
+        """No plan of these types of paths has more bandwidth; infinite for plans from a file."""
         return self._core.bound
 
     @property
@@ -266,9 +270,12 @@ class Plan:
     def __repr__(self) -> str:
         types = self.type_intra if self.nodes == 1 else f"{self.type_intra} / {self.type_inter}"
         place = "one node" if self.nodes == 1 else f"{self.nodes} nodes"
+        proof = "optimal" if self.optimal else f"at most {self.bound:g} GB/s"
+        if math.isinf(self.bound):
+            proof = "from a file"
         return (
             f"{self.pattern} for {place}: {len(self.channels)} channels, {self.bandwidth:g} GB/s, "
-            f"{types}, {'optimal' if self.optimal else f'at most {self.bound:g} GB/s'}"
+            f"{types}, {proof}"
         )
 
     def _repr_svg_(self) -> str | None:

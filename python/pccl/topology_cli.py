@@ -9,7 +9,8 @@ import typing
 
 from rich.console import Console
 
-from pccl import topology, topology_measure, topology_report
+import pccl
+from pccl import topology, topology_measure, topology_measure_hosts, topology_report
 
 if typing.TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,9 @@ class Request:
     search: str | None
     nodes: int
     measure: bool
+    meet: str
+    rank: int
+    ranks: int
     strict: bool
     as_json: bool
     xml: Path | None
@@ -62,11 +66,31 @@ def _measured(machine: topology.Topology, request: Request) -> list[topology_mea
         return []
     if not request.measure:
         return topology_measure.read(machine)
-    file = topology_measure.path(machine)
-    pairs = topology_measure.pairs(machine, os.sched_getaffinity(0))
-    found = list(topology_measure.figures(pairs))
-    topology_measure.save(found, file)
-    return found
+    known = topology_measure.read(machine)
+    if request.meet:
+        found = _networks(request)
+    else:
+        pairs = topology_measure.pairs(machine, os.sched_getaffinity(0))
+        found = [*topology_measure.figures(pairs), *topology_measure.gpus()]
+    all_figures = topology_measure.updated(known, found)
+    topology_measure.save(all_figures, topology_measure.path(machine))
+    return all_figures
+
+
+def _networks(request: Request) -> list[topology_measure.Figure]:
+    comm = pccl.Communicator(
+        rank=request.rank,
+        world_size=request.ranks,
+        rendezvous=request.meet,
+        timeout=topology_measure.TIMEOUT_S,
+        name="measure-networks",
+    )
+    found = topology_measure_hosts.between_hosts(comm)
+    hosts = topology.job(comm).hosts
+    comm.barrier()
+    if len(hosts) < 2:
+        raise ValueError("all ranks that met are on one host: there is no network to measure")
+    return topology_measure_hosts.of_host(found, hosts, request.rank)
 
 
 def run(request: Request) -> None:
@@ -77,6 +101,8 @@ def run(request: Request) -> None:
     ValueError, OSError, ImportError, pccl.Error
         One line says what is wrong.
     """
+    if request.meet and not request.measure:
+        raise ValueError("--meet needs --measure")
     assumed = _assumptions(request.assume)
     machine = (
         topology.load(request.load, assume=assumed, strict=request.strict)
@@ -104,6 +130,6 @@ def run(request: Request) -> None:
         console.print()
         console.print(topology_report.measured(measured))
     if request.measure:
-        for line in topology_measure.not_measured(machine):
+        for line in topology_measure.not_measured(machine, measured):
             console.print(f"not measured: {line}")
         console.print(f"kept in {topology_measure.path(machine)}", soft_wrap=True)

@@ -84,7 +84,7 @@ class Job:
                 interface=host.interface,
                 subnet=host.subnet,
                 bandwidth=self._core.network_bandwidth(index),
-                provenance=host.provenance,
+                provenance=self._core.network_provenance(index),
                 is_measured=host.is_measured,
             )
             for index, host in enumerate(self._core.hosts)

@@ -27,9 +27,20 @@ if TYPE_CHECKING:
 
     from pccl.topology import Topology
 
-__all__ = ["Figure", "Pair", "figures", "not_measured", "pairs", "path", "read", "save"]
+__all__ = [
+    "Figure",
+    "Pair",
+    "figures",
+    "gpus",
+    "not_measured",
+    "pairs",
+    "path",
+    "read",
+    "save",
+    "updated",
+]
 
-HEADING = "# Measured by pccl topo --measure: kind, NUMA nodes, microseconds, GB/s.\n"
+HEADING = "# Measured by pccl topo --measure: kind, its two ends, microseconds, GB/s.\n"
 KINDS = {"memory": "shm", "sockets": "tcp"}  # and the transport
 SMALL = 8
 MIDDLE = 1 << 20
@@ -50,12 +61,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured between two NUMA nodes; or, of kind ``"reduce"``, of one core.
+    """What was measured between two ends; or, of kind ``"reduce"``, of one core.
 
     Attributes
     ----------
     kind
-        ``"memory"``, ``"sockets"`` or ``"reduce"``.
+        ``"memory"``, ``"sockets"``, ``"network"``, ``"gpus"`` or ``"reduce"``.
+    ends
+        Two NUMA nodes; of ``"network"`` this host's interface and the other host; of ``"gpus"``
+        the bus ids of the GPU that copies and of the one that gets.
     us
         Microseconds that a message of no length takes; 0 for ``"reduce"``.
     gigabytes
@@ -63,7 +77,7 @@ class Figure:
     """
 
     kind: str
-    nodes: tuple[int, int]
+    ends: tuple[str, str]
     us: float
     gigabytes: float
 
@@ -71,7 +85,7 @@ class Figure:
         """Return what the file says."""
         if self.kind == "reduce":
             return f"reduce {self.gigabytes:.4g}\n"
-        return f"{self.kind} {self.nodes[0]} {self.nodes[1]} {self.us:.4g} {self.gigabytes:.4g}\n"
+        return f"{self.kind} {self.ends[0]} {self.ends[1]} {self.us:.4g} {self.gigabytes:.4g}\n"
 
 
 def _cores_of(mask: str) -> set[int]:
@@ -137,33 +151,35 @@ def _worker(
     times = {size: _gather_seconds(gather, size) for size in CALLS}
     per_byte = max(times[LARGE] - times[MIDDLE], 1e-12) / (LARGE - MIDDLE)
     if rank == 0:
-        send(Figure(kind, pair.nodes, times[SMALL] * 1e6, 1e-9 / per_byte))
+        ends = (str(pair.nodes[0]), str(pair.nodes[1]))
+        send(Figure(kind, ends, times[SMALL] * 1e6, 1e-9 / per_byte))
     if kind == "memory" and pair.nodes[0] == pair.nodes[1] == 0:
         added = (_reduce_seconds(join("all_reduce"), LARGE) - times[LARGE]) / LARGE
         # Adding while bytes arrive may cost nothing beyond their coming.
         if rank == 0 and added > 0.01 * per_byte:
-            send(Figure("reduce", pair.nodes, 0, 1e-9 / added))
+            send(Figure("reduce", ("0", "0"), 0, 1e-9 / added))
     gather.barrier()
 
 
 def _gather_seconds(comm: pccl.Communicator, size: int) -> float:
     block, out = np.zeros(size, np.uint8), np.zeros(2 * size, np.uint8)
-    return _seconds(comm, functools.partial(comm.all_gather, out, block), CALLS[size])
+    call = functools.partial(comm.all_gather, out, block)
+    return seconds_of(call, CALLS[size], comm.barrier)
 
 
 def _reduce_seconds(comm: pccl.Communicator, size: int) -> float:
     x = np.zeros(size // 4, np.float32)
-    return _seconds(comm, functools.partial(comm.all_reduce, x), CALLS[size])
+    return seconds_of(functools.partial(comm.all_reduce, x), CALLS[size], comm.barrier)
 
 
-def _seconds(comm: pccl.Communicator, call: Callable[[], object], calls: int) -> float:
-    """Return the seconds of one call: the median over rounds of the mean."""
+def seconds_of(call: Callable[[], object], calls: int, together: Callable[[], object]) -> float:
+    """Return the seconds of one call: the median over rounds, each begun together, of the mean."""
     from time import perf_counter
 
     call()
     means = []
     for _ in range(ROUNDS):
-        comm.barrier()
+        together()
         began = perf_counter()
         for _ in range(calls):
             call()
@@ -171,12 +187,24 @@ def _seconds(comm: pccl.Communicator, call: Callable[[], object], calls: int) ->
     return statistics.median(means)
 
 
-def not_measured(machine: Topology) -> list[str]:
+def gpus() -> list[Figure]:
+    """Measure copies between any two GPUs; none where this build or machine has no CUDA."""
+    try:
+        copies = _core.measure_gpu_copies()
+    except pccl.UnavailableError:
+        return []
+    return [Figure("gpus", (one, other), us * 1e6, gb) for one, other, us, gb in copies]
+
+
+def not_measured(machine: Topology, measured: Iterable[Figure]) -> list[str]:
     """Say what the figures leave out."""
-    left_out = ["networks between hosts: the speeds that their drivers or files declare count"]
-    if machine.gpus:
-        why = "" if _build_info.CUDA else " (this build has no CUDA kernels)"
-        left_out.append(f"NVLinks and PCIe of GPUs{why}: the rates that NCCL assumes count")
+    kinds = {figure.kind for figure in measured}
+    left_out = []
+    if "network" not in kinds:
+        left_out.append("networks between hosts: --meet measures them, run on each host")
+    if machine.gpus and "gpus" not in kinds:
+        why = "they do not reach each other" if _build_info.CUDA else "this build has no CUDA"
+        left_out.append(f"copies between GPUs: {why}")
     return left_out
 
 
@@ -191,6 +219,12 @@ def path(machine: Topology) -> Path:
     if not (found := _core.calibration_path(machine.digest)):
         raise ValueError("no place for the figures: set XDG_CACHE_HOME or HOME")
     return Path(found)
+
+
+def updated(known: Iterable[Figure], new: Iterable[Figure]) -> list[Figure]:
+    """Return all figures: of those of one kind between the same ends, the new one."""
+    merged = {(figure.kind, figure.ends): figure for figure in (*known, *new)}
+    return list(merged.values())
 
 
 def save(measured: Iterable[Figure], file: Path) -> None:
@@ -209,8 +243,8 @@ def read(machine: Topology) -> list[Figure]:
         if not words or words[0].startswith("#"):
             continue
         if words[0] == "reduce":
-            result.append(Figure("reduce", (0, 0), 0, float(words[1])))
+            result.append(Figure("reduce", ("0", "0"), 0, float(words[1])))
         else:
-            nodes = (int(words[1]), int(words[2]))
-            result.append(Figure(words[0], nodes, float(words[3]), float(words[4])))
+            ends = (words[1], words[2])
+            result.append(Figure(words[0], ends, float(words[3]), float(words[4])))
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 import typing
 
 from rich.console import Group
@@ -184,14 +185,24 @@ def plan(found: Plan) -> RenderableType:
 def measured(figures: list[Figure]) -> RenderableType:
     """Return what was measured as a table."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("measured", "between NUMA nodes", "latency, us", "GB/s"):
+    for heading in ("measured", "between", "latency, us", "GB/s"):
         table.add_column(heading, justify="right" if heading in {"latency, us", "GB/s"} else "left")
     for figure in figures:
         is_link = figure.kind != "reduce"
-        nodes = f"{figure.nodes[0]} and {figure.nodes[1]}" if is_link else "adding to others"
         us = f"{figure.us:.3g}" if is_link else ""
-        table.add_row(figure.kind, nodes, us, f"{figure.gigabytes:.3g}")
+        table.add_row(figure.kind, _ends(figure), us, f"{figure.gigabytes:.3g}")
     return table
+
+
+def _ends(figure: Figure) -> str:
+    one, other = figure.ends
+    if figure.kind == "reduce":
+        return "adding to others"
+    if figure.kind == "network":
+        return f"{one} and {other}"
+    if figure.kind == "gpus":
+        return f"{one} to {other}"
+    return f"NUMA nodes {one} and {other}"
 
 
 def as_json(topology: Topology, found: Plan | None, figures: list[Figure]) -> dict[str, object]:
@@ -214,7 +225,7 @@ def as_json(topology: Topology, found: Plan | None, figures: list[Figure]) -> di
             "pattern": found.pattern,
             "nodes": found.nodes,
             "bandwidth": found.bandwidth,
-            "bound": found.bound,
+            "bound": None if math.isinf(found.bound) else found.bound,
             "type_intra": found.type_intra,
             "type_inter": found.type_inter,
             "seconds": found.seconds,

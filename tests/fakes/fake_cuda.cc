@@ -50,6 +50,14 @@ Status FakeCudaDriver::use(int device) {
     return Status::ok();
 }
 
+Result<std::vector<std::string>> FakeCudaDriver::bus_ids() {
+    PCCL_TRY(check("bus_ids"));
+    std::vector<std::string> ids;
+    for (int device = 0; device < gpus_->count; ++device)
+        ids.push_back("0000:0" + std::to_string(device) + ":00.0");
+    return ids;
+}
+
 Result<std::size_t> FakeCudaDriver::granularity(int) { return kPage; }
 
 Result<MemoryHandle> FakeCudaDriver::create(int, std::size_t bytes) {

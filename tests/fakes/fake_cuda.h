@@ -44,6 +44,9 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     [[nodiscard]] int opened_allocations() const { return opened_; }
 
     Status use(int device) override;
+    /// "0000:00:00.0" and so on.
+    Result<std::vector<std::string>> bus_ids() override;
+    Status wait(sys::cuda::Stream) override { return check("wait"); }
     Result<std::size_t> granularity(int device) override;
     Result<sys::cuda::MemoryHandle> create(int device, std::size_t bytes) override;
     Result<UniqueFd> export_memory(sys::cuda::MemoryHandle memory) override;

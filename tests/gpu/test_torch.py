@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import torch
 import torch.distributed as dist
 from tests.gpu.process_groups import GPUS, meet, part
 from tests.gpu.ranks import run_gpu_ranks
+
+import pccl
 
 pytestmark = pytest.mark.gpu
 if GPUS < 2:
@@ -54,6 +57,21 @@ def collectives(rank: int, world_size: int, store: Any) -> None:
     assert torch.equal(on_cpu, torch.full((5,), float(sum(ranks))))
     dist.barrier()
     dist.destroy_process_group()
+
+
+def gpus_are_shown(rank: int, world_size: int, store: Any) -> dict[int, str]:
+    meet(rank, world_size, store)
+    (host,) = pccl.topology.job().hosts
+    dist.destroy_process_group()
+    return {gpu.rank: gpu.label for gpu in host.topology.gpus if gpu.rank >= 0}
+
+
+def test_the_job_shows_the_gpu_of_each_rank() -> None:
+    query = ["nvidia-smi", "--query-gpu=pci.bus_id", "--format=csv,noheader"]
+    listed = subprocess.run(query, check=True, capture_output=True, text=True).stdout.split()
+    shown = run_gpu_ranks(2, gpus_are_shown)
+    # nvidia-smi writes domains with four more digits.
+    assert shown[0] == shown[1] == {rank: listed[rank][4:].lower() for rank in range(2)}
 
 
 @pytest.mark.parametrize("world_size", sorted({2, GPUS}))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +80,7 @@ def _look(comm: pccl.Communicator) -> dict[str, Any]:
         "ranks": [host.ranks for host in job.hosts],
         "order": job.order,
         "link": job.links[0].bandwidth,
+        "latency": job.links[0].latency,
         "same_subnet": job.links[0].same_subnet,
         "interfaces": [host.interface for host in job.hosts],
         "svg": len(job._repr_svg_() or ""),
@@ -122,6 +125,65 @@ def test_the_declared_speed_counts(tmp_path: Path) -> None:
     # 2 * 3/4 of 64 MiB over 125 MB/s, on top of the CPU's time.
     assert found[1000] > 0.75
     assert found[100_000] < found[1000] / 5
+
+
+def _measure(comm: pccl.Communicator) -> list[tuple[int, int, float, float]]:
+    from pccl import topology_measure as measure
+    from pccl import topology_measure_hosts as networks
+
+    found = networks.between_hosts(comm)
+    hosts = topology.job(comm).hosts
+    own = networks.of_host(found, hosts, comm.rank)
+    if comm.rank in {host.ranks[0] for host in hosts}:
+        machine = topology.detect()
+        measure.save(measure.updated(measure.read(machine), own), measure.path(machine))
+    return found
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
+def test_what_was_measured_between_hosts_counts(tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path)}
+    ranks = run_interleaved(_measure, tmp_path, **cache)
+    assert ranks[1:] == ranks[:-1], "every rank has the same figures"
+    ((one, other, us, gigabytes),) = ranks[0]
+    assert (one, other) == (0, 1)
+    assert us > 0
+    assert gigabytes > 0
+    (tmp_path / "later").mkdir()
+    said = run_interleaved(_look, tmp_path / "later", **cache)
+    assert said[1:] == said[:-1]
+    assert said[0]["link"] == pytest.approx(gigabytes, rel=1e-3)
+    assert said[0]["latency"] == pytest.approx(us * 1e-6, rel=1e-3)
+    assert re.search(r"counting on veth0 of \S+: \S+ GB/s, measured", said[0]["explained"])
+
+
+def _measure_on_command_line(namespace: str, rank: int, port: int, cache: Path) -> None:
+    enter(namespace)
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    meet = f"tcp://10.112.0.1:{port}"
+    command = ["topo", "--measure", "--meet", meet, "--rank", str(rank), "--ranks", "2"]
+    os.execv(sys.executable, [sys.executable, "-m", "pccl.cli", *command])
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
+def test_the_command_measures_and_keeps(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with joined_namespaces() as names:
+        processes = [
+            context.Process(
+                target=_measure_on_command_line, args=(name, rank, 29500, tmp_path), daemon=True
+            )
+            for rank, name in enumerate(names)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(60)
+            assert process.exitcode == 0
+    (file,) = (tmp_path / "pccl").iterdir()
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    (network,) = lines
+    assert re.fullmatch(r"network veth0 \S+ [0-9.]+ [0-9.]+", network)
 
 
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")

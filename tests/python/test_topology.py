@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pccl
-from pccl import topology
+from pccl import _build_info, _core, topology
 from support.topology_judge import Judge
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
@@ -192,7 +192,9 @@ def test_files_that_the_environment_names(tmp_path: Path) -> None:
     again = topo(
         "--json", "--search", "ring", PCCL_TOPO_FILE=str(machine), PCCL_GRAPH_FILE=str(graphs)
     )
-    assert json.loads(again.stdout)["plan"]["bandwidth"] == 42
+    plan = json.loads(again.stdout)["plan"]
+    assert plan["bandwidth"] == 42
+    assert plan["bound"] is None, "a file proves nothing"
 
 
 def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
@@ -203,6 +205,10 @@ def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
     assert job.host_of(9).name == "slow"
     assert [plan.nodes for plan in job.search("ring")] == [2, 2]
     assert [warning.name for warning in job.warnings] == ["nic_sets_differ"]
+    older = topology.load(DATA / "ndv5-topo.xml", assume=NDV5 | {"sm": 80})
+    newer = topology.load(DATA / "ndv5-topo.xml", assume=NDV5)
+    unlike = topology.Job.of([("newer", range(8), newer), ("older", range(8, 16), older)])
+    assert ("hosts_differ", "older") in {(one.name, one.subject) for one in unlike.warnings}
     assert sorted(job.order) == list(range(16))
     assert not job.is_uniform
     with pytest.raises(IndexError, match="rank 99"):
@@ -210,6 +216,19 @@ def test_jobs_join_hosts_and_say_where_they_differ(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib draws the pictures")
     job.plot().savefig(tmp_path / "job.svg")
     assert "slow" in (job._repr_svg_() or "")
+
+
+def test_bytes_that_are_no_job_are_refused() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="no description of a job"):
+        _core.JobTopology.decode(b"pccl")
+
+
+def test_copies_between_gpus_are_measured_where_there_are_gpus() -> None:
+    if topology.detect().gpus and _build_info.CUDA:
+        assert all(gigabytes > 0 for _, _, _, gigabytes in _core.measure_gpu_copies())
+    else:
+        with pytest.raises(pccl.UnavailableError, match=r"(?i)cuda"):
+            _core.measure_gpu_copies()
 
 
 def test_one_host_shows_itself(tmp_path: Path) -> None:
@@ -256,7 +275,7 @@ def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
     (file,) = (tmp_path / "pccl").iterdir()
     assert file.name == f"links-{topology.detect().digest}.txt"
     assert "memory" in topo(XDG_CACHE_HOME=str(tmp_path)).stdout
-    topology_measure.save([topology_measure.Figure("memory", (0, 0), 5e6, 1.0)], file)
+    topology_measure.save([topology_measure.Figure("memory", ("0", "0"), 5e6, 1.0)], file)
     slow = _make_group(XDG_CACHE_HOME=str(tmp_path))
     assert "memory of one host: measured" in slow
     assert seconds(slow) > 1e6, "five seconds of latency, in microseconds"

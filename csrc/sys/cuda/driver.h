@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
@@ -41,6 +43,10 @@ class Driver {
 
     /// Makes the primary context of `device` current on this thread.
     [[nodiscard]] virtual Status use(int device) = 0;
+    /// Bus ids of the GPUs that this process sees, by device: "0000:0d:00.0".
+    [[nodiscard]] virtual Result<std::vector<std::string>> bus_ids() = 0;
+    /// Returns when `stream` has done what it has got.
+    [[nodiscard]] virtual Status wait(Stream stream) = 0;
 
     // Memory that travels as a descriptor.
 

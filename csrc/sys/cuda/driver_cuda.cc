@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cctype>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -51,6 +54,26 @@ class LibcudaDriver final : public Driver {
         CUcontext context = nullptr;
         PCCL_TRY(retain(handle, context));
         PCCL_CUDA(cuCtxSetCurrent, context);
+        return Status::ok();
+    }
+
+    Result<std::vector<std::string>> bus_ids() override {
+        int count = 0;
+        PCCL_CUDA(cuDeviceGetCount, &count);
+        std::vector<std::string> ids;
+        for (int device = 0; device < count; ++device) {
+            CUdevice handle = 0;
+            std::array<char, 32> id{};
+            PCCL_CUDA(cuDeviceGet, &handle, device);
+            PCCL_CUDA(cuDeviceGetPCIBusId, id.data(), static_cast<int>(id.size()), handle);
+            std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::tolower(c); });
+            ids.emplace_back(id.data());
+        }
+        return ids;
+    }
+
+    Status wait(Stream stream) override {
+        PCCL_CUDA(cuStreamSynchronize, static_cast<CUstream>(stream));
         return Status::ok();
     }
 

@@ -14,6 +14,8 @@ struct Libcuda {
     use(cuInit);                         \
     use(cuGetErrorString);               \
     use(cuDeviceGet);                    \
+    use(cuDeviceGetCount);               \
+    use(cuDeviceGetPCIBusId);            \
     use(cuDevicePrimaryCtxRetain);       \
     use(cuCtxSetCurrent);                \
     use(cuMemGetAllocationGranularity);  \

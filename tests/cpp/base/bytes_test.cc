@@ -93,6 +93,30 @@ TEST(BytesTest, BytesAfterTheEndAreRefused) {
     EXPECT_THAT(ByteReader("abc").finish().message(), HasSubstr("3 bytes too many"));
 }
 
+TEST(BytesTest, AStatusComesBackWithItsPeerAndACutMessage) {
+    ByteWriter out;
+    out.status(Status::peer_lost(7, "rank 7 is gone"), 6);
+    out.status(Status::ok(), 6);
+    const std::string blob = out.take();
+    ByteReader in(blob);
+    Status lost;
+    Status fine = Status::timeout("to be replaced");
+    ASSERT_TRUE(in.status(lost, 6).is_ok());
+    ASSERT_TRUE(in.status(fine, 6).is_ok());
+    EXPECT_TRUE(in.finish().is_ok());
+    EXPECT_EQ(lost.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(lost.peer(), 7);
+    EXPECT_EQ(lost.message(), "rank 7");
+    EXPECT_TRUE(fine.is_ok());
+    ByteWriter unknown;
+    unknown.u32(1000);
+    unknown.i64(0);
+    unknown.text("");
+    const std::string nonsense = unknown.take();
+    EXPECT_THAT(ByteReader(nonsense).status(lost, 6).message(), HasSubstr("code 1000 at byte 0"));
+    EXPECT_EQ(lost.peer(), 7) << "left as it was";
+}
+
 TEST(BytesTest, RandomReadsOfRandomBytesStayInside) {
     std::mt19937 random(20);
     for (int round = 0; round < 20'000; ++round) {

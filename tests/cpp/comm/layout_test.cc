@@ -156,6 +156,29 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
 }
 
+TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
+    Roster roster = roster_of(kInterleaved, 10'000);
+    const LinkModel usual = link_model(roster, **Layout::make(roster));
+    std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
+    hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
+    hosts[1].calibration =
+        *topo::Calibration::parse("network eth0 node0 29 2\nnetwork eth1 node0 1 9\n");
+    roster.job = encode(*topo::JobTopology::make(hosts));
+    const auto layout = *Layout::make(roster);
+    EXPECT_THAT(layout->describe_links(),
+                ElementsAre("eth0 of node0: 2 GB/s, measured", "eth0 of node1: 2 GB/s, measured"));
+    const topo::HostLink link = layout->links()->job().link_between(0, 1);
+    EXPECT_EQ(link.bandwidth, 2) << "the slower of what both found, though 1.25 are declared";
+    EXPECT_NEAR(link.latency, 58e-6, 1e-12);
+    const LinkModel model = link_model(roster, *layout);
+    EXPECT_NEAR(model.far.round_seconds + model.far.message_seconds, 58e-6, 1e-12);
+    EXPECT_EQ(model.far.seconds_per_byte, usual.far.seconds_per_byte)
+        << "what a rank can send is another matter than what the network carries";
+    Selector selector(roster, {.rank = 0, .layout = layout}, {});
+    const auto ways = *selector.explain(CollectiveKind::kAllReduce, 64 * kMiB);
+    EXPECT_EQ(ways.front().busiest, "eth0 of node0, 2 GB/s");
+}
+
 /// GPUs behind one CPU, one rank each, of which the first two say that they use the same.
 TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
     const auto machine =

@@ -20,7 +20,26 @@ TEST(CalibrationTest, TheSlowestOfWhatFitsCounts) {
     EXPECT_FALSE(found->between(MeasuredLink::kMemory, 1, 1).has_value());
     EXPECT_NEAR(found->between(MeasuredLink::kSockets, -1, 0)->latency, 20e-6, 1e-15);
     EXPECT_EQ(found->reduce(), 10.5);
+    EXPECT_FALSE(found->network("eth0", "node7").has_value());
     EXPECT_TRUE(Calibration::parse("")->is_empty());
+}
+
+TEST(CalibrationTest, NetworksAreByInterfaceAndHost) {
+    const auto found = Calibration::parse("network eth0 node7 25 1.2\nnetwork ib0 node7 2 46\n");
+    ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+    EXPECT_FALSE(found->is_empty());
+    EXPECT_EQ(found->network("ib0", "node7")->bandwidth, 46);
+    EXPECT_NEAR(found->network("eth0", "node7")->latency, 25e-6, 1e-15);
+    EXPECT_FALSE(found->network("eth0", "node8").has_value());
+}
+
+TEST(CalibrationTest, CopiesBetweenGpusAreByBusIdsAndDirection) {
+    const auto found = Calibration::parse("gpus 0000:0d:00.0 0000:0e:00.0 9 378\n");
+    ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+    EXPECT_EQ(found->gpus("0000:0d:00.0", "0000:0e:00.0")->bandwidth, 378);
+    EXPECT_FALSE(found->gpus("0000:0e:00.0", "0000:0d:00.0").has_value());
+    EXPECT_THAT(Calibration::parse("gpus 0000:0d:00.0 9 378").status().message(),
+                HasSubstr("two bus ids, microseconds and GB/s"));
 }
 
 TEST(CalibrationTest, NamesTheLineThatCannotBeUsed) {
@@ -28,10 +47,12 @@ TEST(CalibrationTest, NamesTheLineThatCannotBeUsed) {
         return Calibration::parse(text).status().message();
     };
     EXPECT_THAT(refusal("memory 0 0 1 1\nnvlink 0 1 2 3"),
-                HasSubstr("line 2: no memory, sockets or reduce: nvlink"));
+                HasSubstr("line 2: no memory, sockets, network, gpus or reduce: nvlink"));
     for (const char* bad : {"memory 0 0 1", "memory 0 0 1 0", "memory 0 0 -1 1", "memory 0 -1 1 1",
                             "memory 0 0 1 1 1", "memory 0 0 nan 1", "memory 0 0 1 inf"})
         EXPECT_THAT(refusal(bad), HasSubstr("two NUMA nodes, microseconds and GB/s")) << bad;
+    for (const char* bad : {"network eth0 node7 1", "network eth0 1 2", "network eth0 a 1 0"})
+        EXPECT_THAT(refusal(bad), HasSubstr("an interface, a host, microseconds and GB/s")) << bad;
     EXPECT_THAT(refusal("reduce"), HasSubstr("after reduce must come GB/s"));
     EXPECT_FALSE(Calibration::parse(std::string(Calibration::kMostBytes + 1, '#')).is_ok());
 }

@@ -149,6 +149,10 @@ TEST(DetectTest, SaysWhatNvmlKnowsOfChipsFabricAndPeers) {
     EXPECT_THAT(names_of(warnings), ElementsAre("fabric_failed", "no_peer_access"));
     EXPECT_EQ(warnings[1].subject, "gpu 0 and gpu 1 and 1 more");
     EXPECT_FALSE(has_peer_access(gpus));
+    gpus[0].fabric.state = sys::NvmlFabric::State::kStarting;
+    Warnings later;
+    static_cast<void>(observe(fake.sysfs(), &gpus, later));
+    EXPECT_EQ(later[0].name, "fabric_starting");
     const Gpu& gpu = machine.cpus[1].devices[0].children[0].gpus[0];
     EXPECT_EQ(*gpu.c2c->bandwidth, 44712);
     EXPECT_THAT(gpu.extras, Contains(std::pair<std::string, std::string>("fabric_cluster", "ab")));

@@ -81,6 +81,17 @@ TEST(JobTest, UnlikeHostsKeepTheirChannels) {
     EXPECT_NEAR(plans.at(1).bandwidth, 48, 1e-6);
 }
 
+TEST(JobTest, HostsByTheThousandDoNotMultiplyTheirWarnings) {
+    const HostTopology one = host("a", 0, kH100);
+    const Topology talkative = one.topology.with(Warnings(1000, Warning{"w", "s", "m", "r"}));
+    std::vector<HostTopology> hosts;
+    for (Rank rank = 0; rank < 1000; ++rank)
+        hosts.push_back({.name = "a", .ranks = {rank}, .topology = talkative});
+    const auto job = JobTopology::make(std::move(hosts));
+    ASSERT_TRUE(job.is_ok());
+    EXPECT_THAT(job->warnings(), SizeIs(JobTopology::kMostWarnings));
+}
+
 TEST(JobTest, NamesWhoDisagrees) {
     EXPECT_TRUE(check_agreement({"a", "a", "a"}).is_ok());
     const Status status = check_agreement({"a", "a", "b"});

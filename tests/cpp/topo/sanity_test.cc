@@ -157,6 +157,18 @@ TEST(SanityTest, ARepairedMachineLoadsWithoutTheWarning) {
     EXPECT_THAT(names_of(second.warnings()), Not(Contains("unknown_link_width")));
 }
 
+TEST(SanityTest, ASwitchOfUnknownWidthIsNoNarrowerThanItsDevices) {
+    std::string text = replaced(read_data("nccl/h100_1gpu_1nic.xml"), "link_width=\"16\"",
+                                "link_width=\"0\"");                  // the switch
+    text = replaced(text, "link_width=\"16\"", "link_width=\"76\"");  // the first below it
+    const Topology first = parse(text);
+    EXPECT_EQ(warning(first, "slow_switch_link").subject, "0000:0c:00.0");
+    EXPECT_EQ(*first.machine().cpus[0].devices[0].link_width, 76);
+    const Topology second = parse(first.to_xml());
+    EXPECT_EQ(first.digest(), second.digest());
+    EXPECT_THAT(names_of(second.warnings()), Not(Contains("slow_switch_link")));
+}
+
 TEST(SanityTest, RefusesWhatMakesNoMachine) {
     const std::string text = read_data("nccl/h200x8_vm.xml");
     const auto twice = Topology::parse(replaced(text, "0000:00:07.0", "0000:00:06.0"), "t.xml", {});

@@ -1,0 +1,80 @@
+"""Measures the networks between the hosts of a job, as ``pccl topo --measure --meet`` does.
+
+The ranks of two hosts exchange messages in pairs, both ways at once, while the others wait. A pair
+alone gives the latency of a message; all pairs together give the bandwidth of the network as that
+many ranks can use it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import typing
+
+import numpy as np
+
+from pccl import topology_measure as measure
+from pccl.topology_job import Host, job
+
+if typing.TYPE_CHECKING:
+    import pccl
+
+__all__ = ["between_hosts", "of_host"]
+
+CALLS = {measure.SMALL: 200, measure.MIDDLE: 20, measure.LARGE: 8}
+
+
+def between_hosts(comm: pccl.Communicator) -> list[tuple[int, int, float, float]]:
+    """Measure the way between any two hosts of a communicator; all its ranks call it.
+
+    Returns
+    -------
+    list
+        For each two hosts, by their indices in the job: microseconds and GB/s. The same on all
+        ranks.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed.
+    """
+    hosts = job(comm).hosts
+    found = []
+    for a, b in itertools.combinations(range(len(hosts)), 2):
+        pairs = list(zip(hosts[a].ranks, hosts[b].ranks, strict=False))
+        small = _slowest(comm, pairs[:1], measure.SMALL)
+        times = [_slowest(comm, pairs, size) for size in (measure.MIDDLE, measure.LARGE)]
+        per_byte = max(times[1] - times[0], 1e-12) / (measure.LARGE - measure.MIDDLE)
+        found.append((a, b, small * 1e6, 1e-9 * len(pairs) / per_byte))
+    return found
+
+
+def of_host(
+    found: list[tuple[int, int, float, float]], hosts: list[Host], rank: int
+) -> list[measure.Figure]:
+    """Return what the host of ``rank`` keeps of ``between_hosts``."""
+    own = next(index for index, host in enumerate(hosts) if rank in host.ranks)
+    return [
+        measure.Figure("network", (hosts[own].interface, hosts[b if a == own else a].name), us, gb)
+        for a, b, us, gb in found
+        if own in (a, b)
+    ]
+
+
+def _slowest(comm: pccl.Communicator, pairs: list[tuple[int, int]], size: int) -> float:
+    """Return the seconds of one exchange, on the rank where it takes longest."""
+    peers = dict(pairs) | {b: a for a, b in pairs}
+    slowest: typing.Any = np.zeros(1)
+    if comm.rank in peers:
+        exchange = functools.partial(_exchange, comm, peers[comm.rank])
+        call = functools.partial(exchange, *np.zeros((2, size), np.uint8))
+        together = functools.partial(exchange, *np.zeros((2, 1), np.uint8))
+        slowest[0] = measure.seconds_of(call, CALLS[size], together)
+    comm.all_reduce(slowest, op="max")
+    return float(slowest[0])
+
+
+def _exchange(comm: pccl.Communicator, peer: int, out: typing.Any, into: typing.Any) -> None:
+    sent = comm.send(out, peer, async_op=True)
+    comm.recv(into, peer)
+    sent.wait()
