@@ -30,7 +30,7 @@ build() {
     "$python" -c 'import pccl; from pccl import _build_info as b; print("built: CUDA", b.CUDA)'
 }
 
-tests() { timeout "${TEST_LIMIT:-240}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
+tests() { timeout "${TEST_LIMIT:-900}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
 
 eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
 
@@ -50,8 +50,8 @@ sanitize() {
 }
 
 upstream() {
-    (cd tests/upstream && PYTHONPATH="$PYTHONPATH:$OLDPWD/build/deps/python" timeout "${UPSTREAM_LIMIT:-280}" \
-        "$python" run_gpu.py --output "$out/upstream" ${UPSTREAM:-}) 2>&1 | tee "$out/upstream.log" | tail -60
+    PYTHONPATH="$PYTHONPATH:$PWD/build/deps/python" "$python" tests/upstream/run_gpu.py \
+        --output "$out/upstream" ${UPSTREAM:-} 2>&1 | tee "$out/upstream.log" | tail -60
 }
 
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
