@@ -9,17 +9,25 @@
 
 namespace pccl::kernels {
 
+inline Status check_cuda(cudaError_t error, const char* what) {
+    if (error == cudaSuccess) return Status::ok();
+    return Status::internal(concat(what, cudaGetErrorString(error)));
+}
+
 /// Launches `kernel` with `arguments` and the plan's shape.
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
+    if (plan.blocks == 0) {
+        cudaFuncAttributes unused{};
+        return check_cuda(cudaFuncGetAttributes(&unused, kernel), "a kernel was not loaded: ");
+    }
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
     config.blockDim = dim3(static_cast<unsigned>(plan.threads));
     config.stream = static_cast<cudaStream_t>(stream);
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments);
-    if (error == cudaSuccess) return Status::ok();
-    return Status::internal(concat("a kernel was not launched: ", cudaGetErrorString(error)));
+    return check_cuda(cudaLaunchKernelEx(&config, kernel, arguments),
+                      "a kernel was not launched: ");
 }
 
 /// What kernels that move elements take.

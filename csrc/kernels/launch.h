@@ -6,6 +6,7 @@
 
 #include "csrc/abi/datatype.h"
 #include "csrc/abi/device_team.h"
+#include "csrc/base/export.h"
 #include "csrc/base/status.h"
 #include "csrc/kernels/plan.h"
 
@@ -52,6 +53,18 @@ struct Messages {
     std::int32_t blocks = 1;  // of each message that is sent
 };
 
+/// What this rank gets from each, by copy engines between two kernels.
+struct Pull {
+    abi::DeviceTeam team{};
+    abi::Postings postings{};  // of the inputs alone
+    std::byte* outputs[abi::kMostDevices]{};
+    std::size_t bytes[abi::kMostDevices]{};
+    /// Where a copy engine has taken each from; null where none has.
+    const std::byte* pulled[abi::kMostDevices]{};
+    abi::Hint* hint = nullptr;  // for the next launch of the like; may be null
+    Plan plan{};
+};
+
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
@@ -60,6 +73,10 @@ struct Messages {
 
 // In stream order; the return says only whether the kernel was launched. kUnsupported in a build
 // without CUDA.
+
+/// Loads every kernel that a group of `ranks` may launch. CUDA would do so when it is first
+/// launched, and may then wait for a kernel that waits for this very rank.
+[[nodiscard]] PCCL_API Status load_kernels(int ranks);
 
 /// With a root, only that rank gets the result.
 [[nodiscard]] Status launch_all_reduce(const Launch& launch, Stream stream);
@@ -72,6 +89,11 @@ struct Messages {
 /// and scatter, too.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
+/// One block: what follows in the stream may load the peers' inputs.
+[[nodiscard]] Status launch_pull_begin(const Pull& pull, Stream stream);
+/// Gets what was pulled from another place than the peer's input, or not at all; what follows may
+/// overwrite this rank's input.
+[[nodiscard]] Status launch_pull_end(const Pull& pull, Stream stream);
 /// Messages between a pair of ranks meet in the order of their launches there, apart from
 /// everything else.
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);

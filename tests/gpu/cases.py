@@ -78,7 +78,7 @@ def random_case(world_size: int, seed: int) -> Case:
     ops += ["avg"] if dtype is not torch.bool else []
     ops += ["band", "bor", "bxor"] if not dtype.is_floating_point else []
     words = count * dtype.itemsize <= 64 * 256 * 8
-    protocol = rng.choice([None, "direct", "turns", *(["words"] if words else [])])
+    protocol = rng.choice([None, "direct", "turns", "engines", *(["words"] if words else [])])
     return Case(
         collective,
         dtype,

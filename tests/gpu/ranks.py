@@ -1,7 +1,7 @@
 """Run one function on several ranks, each a process, on the GPUs that there are.
 
-More ranks than GPUs share them. What shares a GPU runs in turns of a few milliseconds, also when it
-waits for the others: every world size works on every machine, only the timings mean nothing.
+More ranks than GPUs share them. What shares a GPU runs in turns, also when it waits for the others:
+every world size works on every machine, only the timings mean nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 GPUS = torch.cuda.device_count()
 RANKS = max(2, GPUS)  # of tests that need no particular number
 MOST_RANKS = 8
-
-
-def share_gpus(world_size: int) -> bool:
-    """Tell whether ranks get no GPU of their own: tests then do less."""
-    return world_size > GPUS
 
 
 def _enter(

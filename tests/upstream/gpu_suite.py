@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import json
 import multiprocessing
 import os
 import unittest
@@ -21,6 +22,7 @@ from suite import JsonResult, prepare_environment
 
 SUITE = "gpu_suite"  # this file, as ranks import it
 UNDER_TEST = "PCCL_UPSTREAM_BACKEND"
+SCRATCH = "PCCL_UPSTREAM_SCRATCH"
 
 
 def prepare_gpu_environment(backend: str, world_size: int) -> None:
@@ -35,10 +37,16 @@ def prepare_gpu_environment(backend: str, world_size: int) -> None:
         {
             "BACKEND": "nccl",
             UNDER_TEST: backend,
+            SCRATCH: os.environ["TEMP_DIR"],
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
             "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": "60",
         }
     )
+
+
+def environment_file() -> Path:
+    """Return the file that tells ranks what the suite has set for one test."""
+    return Path(os.environ[SCRATCH]) / "environment.json"
 
 
 def replace_backend(backend: str) -> None:
@@ -74,7 +82,13 @@ def load_suite() -> type[unittest.TestCase]:
     class UpstreamGpuSuite(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
         def setUp(self) -> None:
             super().setUp()
+            environment_file().write_text(json.dumps(dict(os.environ)))
             self._start_processes(torch.multiprocessing.get_context("forkserver").Process)
+
+        @classmethod
+        def _run(cls, *args: Any, **kwargs: Any) -> None:
+            os.environ.update(json.loads(environment_file().read_text()))
+            super()._run(*args, **kwargs)
 
         def _check_return_codes(self, fn: Any, elapsed_time: float) -> None:
             super()._check_return_codes(fn, elapsed_time)

@@ -121,6 +121,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       receives_(driver, options.device) {}
 
 DeviceGroup::~DeviceGroup() {
+    puller_.reset();
     registrations_.reset();
     heap_.reset();
     if (control_ != nullptr) static_cast<void>(driver_.free_host(control_));
@@ -128,6 +129,7 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
+    if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(deadline);
 }
 
@@ -143,6 +145,13 @@ Status DeviceGroup::share_memory(Deadline deadline) {
             {.driver = driver_, .device = options_.device, .sockets = *sockets_, .on_lost = [this] {
                  abort();
              }}));
+    puller_ = std::make_unique<Puller>(
+        Puller::Options{.driver = driver_,
+                        .device = options_.device,
+                        .hints = control_->hints,
+                        .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
+                            return registrations_->has_mapped(address, bytes);
+                        }});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_;

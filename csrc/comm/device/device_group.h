@@ -24,6 +24,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_stage.h"
 #include "csrc/comm/device/lowering.h"
+#include "csrc/comm/device/puller.h"
 #include "csrc/comm/store.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/sys/cuda/driver.h"
@@ -109,6 +110,8 @@ class PCCL_API DeviceGroup {
                       const DeviceLaunch& wanted);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
+    Status pull(const Collective& collective, const kernels::Launch& launch,
+                kernels::Stream stream);
     Result<Shared> share(std::span<const Block> blocks, DataType type, DeviceStage& stage);
     Status locate(std::span<const Block> blocks, DataType type, Shared& shared);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
@@ -124,6 +127,7 @@ class PCCL_API DeviceGroup {
     Lane sends_;
     Lane receives_;
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
+    std::unique_ptr<Puller> puller_;
 };
 
 }  // namespace pccl::comm

@@ -95,7 +95,24 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     PCCL_TRY(follow_last(collectives_, stream));
     if (launch.plan.protocol == kernels::Protocol::kWords)
         return launch_kernel_of(collective.kind, launch, stream);
+    if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
+}
+
+Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,
+                         kernels::Stream stream) {
+    DeviceStage& stage = collectives_.inputs;
+    PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
+    if (!inputs.staged.empty())
+        PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
+    kernels::Pull pull{.team = team_, .plan = launch.plan};
+    std::ranges::copy(inputs.at, pull.postings.inputs);
+    for (std::size_t peer = 0; peer < collective.outputs.size(); ++peer) {
+        pull.outputs[peer] = collective.outputs[peer].data;
+        pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
+    }
+    const std::uint64_t own = inputs.at[index(options_.rank)];
+    return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
 }
 
 Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,

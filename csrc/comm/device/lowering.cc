@@ -102,6 +102,14 @@ bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
     return !has_private_lengths(collective, wanted) && known_elements(collective) == 0;
 }
 
+bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
+               const kernels::Plan& plan) {
+    const bool is_moved = collective.kind == CollectiveKind::kAllGather ||
+                          collective.kind == CollectiveKind::kAllToAll;
+    return plan.protocol == Protocol::kEngines && is_moved &&
+           !has_private_lengths(collective, wanted);
+}
+
 Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& wanted, Rank rank,
                               int ranks) {
     PCCL_TRY(check_shape(collective, rank, ranks));

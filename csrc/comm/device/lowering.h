@@ -24,6 +24,10 @@ struct DeviceLaunch {
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
                                             const DeviceLaunch& wanted, Rank rank, int ranks);
 
+/// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
+[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
+                                      const kernels::Plan& plan);
+
 /// Whether there is nothing to do, on any rank.
 [[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);
 
