@@ -53,6 +53,30 @@ struct Messages {
     std::int32_t blocks = 1;  // of each message that is sent
 };
 
+inline constexpr int kMostParts = 24;  // of a batch: kernels take 4 KiB of parameters
+
+/// One collective of a batch: entry r is what rank r gets, or where rank r's goes; a side of one
+/// block is the same for all.
+struct Part {
+    const std::byte* inputs[abi::kMostDevices];
+    std::byte* outputs[abi::kMostDevices];
+    std::uint32_t bytes;       // of a block
+    std::uint32_t first_word;  // of the batch's; its end is filled up to a whole one
+};
+
+/// Collectives of one kind, type and operator.
+struct Batch {
+    abi::DeviceTeam team{};
+    Part parts[kMostParts]{};
+    std::int32_t count = 0;
+    std::uint32_t words = 0;
+    DataType type = DataType::kFloat32;
+    ReduceOp op = ReduceOp::kSum;
+    bool reduces = false;  // all_reduce, reduce_scatter; else all_gather
+    Plan plan{};
+};
+static_assert(sizeof(Batch) <= 4000);
+
 /// What this rank gets from each, by copy engines between two kernels.
 struct Pull {
     abi::DeviceTeam team{};
@@ -89,6 +113,7 @@ struct Pull {
 /// and scatter, too.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
+[[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);
 /// One block: what follows in the stream may load the peers' inputs.
 [[nodiscard]] Status launch_pull_begin(const Pull& pull, Stream stream);
 /// Gets what was pulled from another place than the peer's input, or not at all; what follows may

@@ -23,6 +23,8 @@ Status load_reductions(Launch& launch) {
             if (!check_reduction(launch.type, op).is_ok()) continue;
             PCCL_TRY(launch_all_reduce(launch, nullptr));
             PCCL_TRY(launch_reduce_scatter(launch, nullptr));
+            PCCL_TRY(launch_batch(
+                {.type = launch.type, .op = op, .reduces = true, .plan = launch.plan}, nullptr));
         }
     return Status::ok();
 }
@@ -40,6 +42,7 @@ Status load_kernels(int ranks) {
     const Pull pull{.plan = launch.plan};
     PCCL_TRY(launch_pull_begin(pull, nullptr));
     PCCL_TRY(launch_pull_end(pull, nullptr));
+    PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }
 

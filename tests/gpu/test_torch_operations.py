@@ -101,6 +101,40 @@ def coalesced(rank: int, world_size: int) -> None:
         assert torch.equal(each, total(world_size, numel))
 
 
+def many_at_once(rank: int, world_size: int) -> None:
+    lengths = [1 + 37 * step % 301 for step in range(60)]
+    for dtype in (torch.float32, torch.bfloat16, torch.int8):
+        tensors = [part(rank + step, length, dtype) for step, length in enumerate(lengths)]
+        gathered = [empty(length * world_size, dtype) for length in lengths]
+        scattered = [empty(length, dtype) for length in lengths]
+        with dist._coalescing_manager(device=torch.device("cuda"), async_ops=True) as works:
+            for whole, each in zip(gathered, tensors, strict=True):
+                dist.all_gather_into_tensor(whole, each)
+        works.wait()
+        with dist._coalescing_manager(device=torch.device("cuda")):
+            for mine, whole in zip(scattered, gathered, strict=True):
+                dist.reduce_scatter_tensor(mine, whole)
+        with dist._coalescing_manager(device=torch.device("cuda")):
+            for each in tensors:
+                dist.all_reduce(each)
+        for step, length in enumerate(lengths):
+            parts = [part(peer + step, length, dtype) for peer in range(world_size)]
+            assert torch.equal(gathered[step], torch.cat(parts)), (dtype, step)
+            assert torch.equal(scattered[step], parts[rank] * world_size), (dtype, step)
+            assert torch.equal(tensors[step], sum(parts)), (dtype, step)
+
+
+def one_kernel(rank: int, world_size: int) -> None:
+    """Small collectives that are asked for together are one launch."""
+    tensors = [part(rank + step, 100) for step in range(20)]
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        dist.all_reduce_coalesced(tensors)
+        torch.cuda.synchronize()
+    launched = [event.name for event in profile.events() if "pccl::kernels" in event.name]
+    assert ["batch_reduce" in name for name in launched] == [True] * (not is_on_host()), launched
+
+
 def messages(rank: int, world_size: int) -> None:
     after, before = (rank + 1) % world_size, (rank - 1) % world_size
     for numel in SIZES:
@@ -126,6 +160,18 @@ def messages(rank: int, world_size: int) -> None:
             work.wait()
         for peer in others:
             assert torch.equal(received[peer], part(10 * peer + rank, numel)), (numel, peer)
+
+
+def message_from_anybody(rank: int, world_size: int) -> None:
+    got = empty(5)
+    if not is_on_host():
+        with pytest.raises(NotImplementedError, match="from a rank that is named"):
+            dist.recv(got)
+    elif rank == 0:
+        assert dist.recv(got) in range(1, world_size)
+        assert torch.equal(got, part(3, 5))
+    elif rank == 1:
+        dist.send(part(3, 5), 0)
 
 
 def reductions(rank: int, world_size: int) -> None:
@@ -199,7 +245,19 @@ def objects(rank: int, world_size: int) -> None:
 
 PARTS: dict[str, Callable[[int, int], None]] = {
     each.__name__: each
-    for each in (rooted, lists, uneven, coalesced, messages, reductions, layouts, objects)
+    for each in (
+        rooted,
+        lists,
+        uneven,
+        coalesced,
+        many_at_once,
+        one_kernel,
+        messages,
+        message_from_anybody,
+        reductions,
+        layouts,
+        objects,
+    )
 }
 
 

@@ -70,6 +70,9 @@ class PCCL_API DeviceGroup {
     /// what health() returns.
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
+    /// All of them, in one launch where they are small and alike.
+    [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                                    const DeviceLaunch& wanted = {});
     /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
     /// from one rank to another meet in the order of their launches; empty ones do not travel.
     struct Exchange {
@@ -108,6 +111,7 @@ class PCCL_API DeviceGroup {
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
+    Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
     Status pull(const Collective& collective, const kernels::Launch& launch,

@@ -5,6 +5,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
+#include "csrc/comm/device/batching.h"
 #include "csrc/comm/device/device_group.h"
 
 namespace pccl::comm {
@@ -82,6 +83,28 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
     return launch_one(phases->all_gather(collective, options_.rank), stream, {});
+}
+
+Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    while (!collectives.empty()) {
+        const std::size_t count = options_.size == 1 ? 1 : batch_length(collectives, options_.size);
+        PCCL_TRY(count == 1 ? launch(collectives.front(), stream, wanted)
+                            : launch_batch(collectives.first(count), stream));
+        collectives = collectives.subspan(count);
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
+                          make_batch(collectives, options_.rank, options_.size));
+    if (batch.words == 0) return Status::ok();
+    PCCL_TRY(health());
+    batch.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    return kernels::launch_batch(batch, stream);
 }
 
 Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
