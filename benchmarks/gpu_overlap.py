@@ -48,10 +48,10 @@ def gatherers(
         rank=rank, world_size=options.ranks, rendezvous=store, device=rank, timeout=30.0
     )
 
-    def pccl(protocol: str, blocks: int) -> Callable[[], object]:
+    def pccl(protocol: str, blocks: int, source: torch.Tensor = mine) -> Callable[[], object]:
         return lambda: group.launch(
             "all_gather",
-            input=mine.data_ptr(),
+            input=source.data_ptr(),
             output=whole.data_ptr(),
             count=block,
             dtype="bfloat16",
@@ -61,6 +61,8 @@ def gatherers(
 
     return {
         "pccl engines": pccl("engines", 16),
+        "pccl engines, in place": pccl("engines", 16, whole[rank * block :][:block]),
+        "pccl turns, 64 blocks, in place": pccl("turns", 64, whole[rank * block :][:block]),
         "pccl turns, 16 blocks": pccl("turns", 16),
         "pccl turns, 64 blocks": pccl("turns", 64),
         "nccl": lambda: dist.all_gather_into_tensor(whole, mine),

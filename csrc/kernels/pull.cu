@@ -13,7 +13,7 @@ using namespace device;
 __global__ void __launch_bounds__(512) begin_pull(const __grid_constant__ Pull pull) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(pull.team);
-    static_cast<void>(visit.greet(pull.postings, addresses));
+    if (visit.greet(pull.postings, addresses)) visit.depart(Visit::Stores::kNone);
     visit.end();
 }
 
