@@ -288,5 +288,44 @@ def test_through_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     run_gpu_ranks(RANKS, run_part, "all")
 
 
+def gather_by_engines(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    numel = (48 << 20) // 4 // world_size
+    whole, swapped = empty(numel * world_size), empty(numel * world_size)
+    mine, source = empty(numel), empty(numel * world_size)
+
+    def run() -> None:
+        dist.all_gather_into_tensor(whole, mine)
+        dist.all_to_all_single(swapped, source)
+
+    def check(step: int) -> None:
+        inputs = [part(peer + step, numel * world_size) for peer in range(world_size)]
+        assert torch.equal(whole, torch.cat([each[:numel] for each in inputs])), step
+        own = slice(rank * numel, (rank + 1) * numel)
+        assert torch.equal(swapped, torch.cat([each[own] for each in inputs])), step
+
+    graph = torch.cuda.CUDAGraph()
+    for step in range(6):
+        source.copy_(part(rank + step, numel * world_size))
+        mine.copy_(source[:numel])
+        torch.cuda.synchronize()
+        if step == 3:
+            with torch.cuda.graph(graph):
+                run()
+        if step >= 3:
+            graph.replay()
+        else:
+            run()
+        check(step)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("world_size", sorted({RANKS, 5}))
+def test_copy_engines(monkeypatch: pytest.MonkeyPatch, world_size: int) -> None:
+    monkeypatch.setenv("PCCL_GPU_COPY_ENGINES", "1")
+    run_gpu_ranks(world_size, gather_by_engines)
+
+
 def test_tensors_of_expandable_segments() -> None:
     run_gpu_ranks(RANKS, run_part, "expandable")

@@ -129,6 +129,7 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
+    PCCL_TRY(agree_on_engines(deadline));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(deadline);
 }
@@ -180,6 +181,17 @@ Status DeviceGroup::connect(Deadline deadline) {
                               options_.store->get(address_key(peer), deadline));
     }
     return sockets_->connect(addresses, deadline);
+}
+
+Status DeviceGroup::agree_on_engines(Deadline deadline) {
+    constexpr std::string_view kKey = "pccl/gpu/engines";
+    prefers_engines_ = options_.prefers_engines;
+    if (options_.size == 1) return Status::ok();
+    if (options_.rank == 0)
+        return options_.store->set(std::string(kKey), prefers_engines_ ? "1" : "0");
+    PCCL_ASSIGN_OR_RETURN(const std::string said, options_.store->get(std::string(kKey), deadline));
+    prefers_engines_ = said == "1";
+    return Status::ok();
 }
 
 Status DeviceGroup::allocate_control() {

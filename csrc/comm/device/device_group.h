@@ -41,6 +41,7 @@ struct DeviceGroupOptions {
     std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
+    bool prefers_engines = false;  // for large blocks that are moved as they are; rank 0's counts
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.
@@ -93,6 +94,7 @@ class PCCL_API DeviceGroup {
     Status share_memory(Deadline deadline);
     Status connect(Deadline deadline);
     Status allocate_control();
+    Status agree_on_engines(Deadline deadline);
     /// Launches that follow one another, and the memory they share.
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
@@ -126,6 +128,7 @@ class PCCL_API DeviceGroup {
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
     abi::DeviceControl* control_ = nullptr;
     abi::DeviceTeam team_{};
+    bool prefers_engines_ = false;
     std::mutex mutex_;  // one launch at a time; guards the lanes
     Lane collectives_;
     Lane sends_;

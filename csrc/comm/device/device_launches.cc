@@ -109,8 +109,10 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
 
 Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.prefers_engines = prefers_engines_;
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
-                          lower(collective, wanted, options_.rank, options_.size));
+                          lower(collective, how, options_.rank, options_.size));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(health());

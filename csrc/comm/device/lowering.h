@@ -14,6 +14,7 @@ struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
+    bool prefers_engines = false;
 };
 
 /// How the library launches `kind` of blocks of `bytes`.

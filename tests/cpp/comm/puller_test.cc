@@ -89,5 +89,20 @@ TEST(IsPulledTest, OnlyWhatIsMovedInBlocksOfKnownLengths) {
     EXPECT_FALSE(is_pulled_of(CollectiveKind::kScatter, false));
 }
 
+TEST(IsPulledTest, LargeBlocksWhereThatIsPreferred) {
+    const auto protocol_of = [](std::size_t count, bool prefers_engines) {
+        std::byte memory{};
+        const std::array<Block, 2> blocks{{{&memory, count}, {&memory, count}}};
+        const Collective gather{
+            .kind = CollectiveKind::kAllGather, .inputs = {blocks.data(), 1}, .outputs = blocks};
+        const auto launch = lower(gather, {.prefers_engines = prefers_engines}, 0, 2);
+        EXPECT_TRUE(launch.is_ok());
+        return launch->plan.protocol;
+    };
+    EXPECT_EQ(protocol_of(std::size_t{8} << 20, true), kernels::Protocol::kEngines);
+    EXPECT_NE(protocol_of(std::size_t{8} << 20, false), kernels::Protocol::kEngines);
+    EXPECT_NE(protocol_of(1000, true), kernels::Protocol::kEngines);
+}
+
 }  // namespace
 }  // namespace pccl::comm
