@@ -135,7 +135,10 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
 }
 
 Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
-    Message request{.kind = Message::Kind::kMap, .base = allocation.base, .id = allocation.id, .bytes = allocation.bytes};
+    Message request{.kind = Message::Kind::kMap,
+                    .base = allocation.base,
+                    .id = allocation.id,
+                    .bytes = allocation.bytes};
     PCCL_ASSIGN_OR_RETURN(request.handle, options_.driver.export_allocation(allocation.base));
     for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
         if (peer != options_.sockets.rank()) PCCL_TRY(send(peer, request, deadline));
