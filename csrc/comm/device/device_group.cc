@@ -189,8 +189,9 @@ Status DeviceGroup::agree_on_engines(Deadline deadline) {
     if (options_.size == 1) return Status::ok();
     if (options_.rank == 0)
         return options_.store->set(std::string(kKey), prefers_engines_ ? "1" : "0");
-    PCCL_ASSIGN_OR_RETURN(const std::string said, options_.store->get(std::string(kKey), deadline));
-    prefers_engines_ = said == "1";
+    const auto said = options_.store->get(std::string(kKey), deadline);
+    PCCL_TRY(said.status());
+    prefers_engines_ = said->starts_with('1');
     return Status::ok();
 }
 
