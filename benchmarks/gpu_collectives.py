@@ -116,6 +116,8 @@ class Pccl:
                 plans[f"direct{blocks}"] = _core.DevicePlan(protocol="direct", blocks=blocks)
             if kind not in ("reduce_scatter", "broadcast") and blocks >= 16 and moved >= 1 << 20:
                 plans[f"turns{blocks}"] = _core.DevicePlan(protocol="turns", blocks=blocks)
+        if kind in ("all_gather", "all_to_all") and moved >= 1 << 20:
+            plans["engines"] = _core.DevicePlan(protocol="engines", blocks=16)
         return {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
 
 

@@ -3,12 +3,15 @@
     python benchmarks/gpu_eager.py [--ranks 4] [--sizes 1K 64K] [--calls 500]
 
 The host's time for a call that returns at once, and the time a call takes when so many are made in
-a row that the GPU or the host is never idle. bfloat16; the slowest rank counts.
+a row that the GPU or the host is never idle. Then the same for each of as many calls, with an event
+behind every one: the median, the slowest of a hundred and the slowest, on the host (issue) and on
+the GPU (from event to event). bfloat16; the slowest rank counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from typing import Any
@@ -48,6 +51,25 @@ def raw_issue(rank: int, ranks: int, store: Any, x: torch.Tensor) -> float:
     return taken
 
 
+def spread(x: torch.Tensor, calls: int) -> tuple[float, ...]:
+    """Return median, 99th percentile and maximum, in microseconds, on the host and on the GPU."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]
+    issued = []
+    events[0].record()
+    for event in events[1:]:
+        began = time.perf_counter()
+        dist.all_reduce(x)
+        issued.append((time.perf_counter() - began) * 1e6)
+        event.record()
+    torch.cuda.synchronize()
+    gaps = [1000 * a.elapsed_time(b) for a, b in itertools.pairwise(events)]
+    return tuple(
+        sorted(times)[min(calls - 1, int(calls * part))]
+        for times in (issued, gaps)
+        for part in (0.5, 0.99, 1)
+    )
+
+
 def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, results: Any) -> None:
     torch.cuda.set_device(rank)
     store = dist.TCPStore("127.0.0.1", port, is_master=False)
@@ -70,6 +92,7 @@ def run_rank(rank: int, backend: str, port: int, options: argparse.Namespace, re
             dist.all_reduce(x)
         torch.cuda.synchronize()
         found[nbytes] = (issued * 1e6, (time.perf_counter() - began) / options.calls * 1e6)
+        found[nbytes] += spread(x, options.calls)
         if backend == "pccl":
             found[nbytes] += (raw_issue(rank, options.ranks, store, x),)
     results.put(found)
@@ -98,10 +121,14 @@ def main() -> int:
     options = parser.parse_args()
     found = {backend: measure(backend, options) for backend in ("pccl", "nccl")}
     for backend, times in found.items():
-        for nbytes, (issued, taken, *raw) in times.items():
+        for nbytes, (issued, taken, *more) in times.items():
+            on_host, on_gpu, raw = more[:3], more[3:6], more[6:]
             print(f"eager all_reduce n{options.ranks} {nbytes} {backend}: ", end="")
             below = "".join(f", {each:.1f} us to issue below torch" for each in raw)
-            print(f"{issued:.1f} us to issue{below}, {taken:.1f} us a call", flush=True)
+            print(f"{issued:.1f} us to issue{below}, {taken:.1f} us a call", end="")
+            for place, (middle, high, most) in (("issue", on_host), ("GPU", on_gpu)):
+                print(f"; {place} p50 {middle:.1f} p99 {high:.1f} max {most:.1f}", end="")
+            print(flush=True)
     return 0 if all(found.values()) else 1
 
 

@@ -3,7 +3,7 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [sweep] [bench]
+#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [sweep] [bench]
 #                                                       default: build test eager memory bench
 #
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
@@ -30,11 +30,13 @@ build() {
     "$python" -c 'import pccl; from pccl import _build_info as b; print("built: CUDA", b.CUDA)'
 }
 
-tests() { timeout "${TEST_LIMIT:-240}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
+tests() { timeout "${TEST_LIMIT:-900}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
 
 eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
 
 memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
+
+overlap() { timeout 100 "$python" benchmarks/gpu_overlap.py 2>&1 | tee "$out/overlap.log"; }
 
 # Wrong accesses, and races within a block, of each kernel.
 sanitize() {
@@ -50,8 +52,8 @@ sanitize() {
 }
 
 upstream() {
-    (cd tests/upstream && PYTHONPATH="$PYTHONPATH:$OLDPWD/build/deps/python" timeout "${UPSTREAM_LIMIT:-280}" \
-        "$python" run_gpu.py --output "$out/upstream" ${UPSTREAM:-}) 2>&1 | tee "$out/upstream.log" | tail -60
+    PYTHONPATH="$PYTHONPATH:$PWD/build/deps/python" "$python" tests/upstream/run_gpu.py \
+        --output "$out/upstream" ${UPSTREAM:-} 2>&1 | tee "$out/upstream.log" | tail -60
 }
 
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
@@ -64,6 +66,7 @@ for part in "${parts[@]}"; do
         sweep) bench sweep --sweep ${SWEEP:-} ;;
         eager) eager ;;
         memory) memory ;;
+        overlap) overlap ;;
         sanitize) sanitize ;;
         upstream) upstream ;;
         bench) bench bench ${BENCH:-} ;;

@@ -96,11 +96,19 @@ struct DeviceFault {
     std::uint32_t is_abort;  // told to stop, not too late
 };
 
+/// Where this rank saw the peers' inputs in an earlier launch: kernels leave it for the host, which
+/// cannot ask. What it says of a later launch may be wrong.
+struct Hint {
+    std::uint64_t inputs[kMostDevices];  // by peer; 0 where nothing is known
+};
+inline constexpr int kMostHints = 64;
+
 /// In host memory that kernels see.
 struct DeviceControl {
     std::uint32_t abort;  // not 0: kernels stop waiting
     std::uint32_t reserved[15];
     DeviceFault fault;
+    Hint hints[kMostHints];
 };
 
 /// A kernel's view of its group; passed by value.

@@ -155,6 +155,8 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
         config.connect_timeout = std::chrono::milliseconds(*ms);
     if (const auto access = parser.number("PCCL_GPU_PEER_ACCESS", 0, 1))
         config.gpu_peer_access = *access == 1;
+    if (const auto engines = parser.number("PCCL_GPU_COPY_ENGINES", 0, 1))
+        config.gpu_copy_engines = *engines == 1;
     parser.path("PCCL_TOPO_FILE", "NCCL_TOPO_FILE", config.topo_file);
     parser.path("PCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE", config.topo_dump_file);
     parser.path("PCCL_GRAPH_FILE", "NCCL_GRAPH_FILE", config.graph_file);

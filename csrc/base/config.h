@@ -25,12 +25,13 @@ struct Config {
     std::size_t shm_ring_bytes = 0;  // PCCL_SHM_RING_BYTES: 0 = by the number of ranks
     std::chrono::milliseconds connect_timeout{30'000};  // PCCL_CONNECT_TIMEOUT_MS
     std::chrono::milliseconds peer_timeout{10'000};  // PCCL_PEER_TIMEOUT_MS: a host that is silent
-    std::string flight_dir;       // PCCL_FLIGHT_DIR: where flight records go; empty = nowhere
-    std::string tuning_file;      // PCCL_TUNING_FILE: what pccl tune found; empty = in cache_folder
-    std::string cache_folder;     // XDG_CACHE_HOME, or HOME's .cache; empty without both
-    std::string algorithm;        // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
-                                  // selector's choice
-    bool gpu_peer_access = true;  // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory
+    std::string flight_dir;    // PCCL_FLIGHT_DIR: where flight records go; empty = nowhere
+    std::string tuning_file;   // PCCL_TUNING_FILE: what pccl tune found; empty = in cache_folder
+    std::string cache_folder;  // XDG_CACHE_HOME, or HOME's .cache; empty without both
+    std::string algorithm;     // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
+                               // selector's choice
+    bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
+    bool gpu_peer_access = true;    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory
     // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.
     std::string topo_file;        // PCCL_TOPO_FILE: what is known of the machine, before detection
     std::string topo_dump_file;   // PCCL_TOPO_DUMP_FILE: where a detected machine is written

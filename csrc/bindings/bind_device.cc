@@ -32,7 +32,7 @@ using py::arg;
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kProtocols = {"words", "direct", "turns"};
+constexpr std::array<std::string_view, 4> kProtocols = {"words", "direct", "turns", "engines"};
 
 std::string_view to_string(Protocol protocol) {
     return kProtocols.at(static_cast<std::size_t>(protocol));
@@ -42,7 +42,7 @@ Plan make_plan(const std::string& protocol, int blocks, int threads) {
     const auto found = std::find(kProtocols.begin(), kProtocols.end(), protocol);
     if (found == kProtocols.end())
         throw_status(Status::invalid_argument(
-            concat("'", protocol, "' is no protocol: words, direct, turns")));
+            concat("'", protocol, "' is no protocol: words, direct, turns, engines")));
     return {.protocol = static_cast<Protocol>(found - kProtocols.begin()),
             .blocks = blocks,
             .threads = threads};

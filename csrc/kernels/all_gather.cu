@@ -76,6 +76,7 @@ auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
         case Protocol::kTurns:
             return all_gather_turns;
         case Protocol::kDirect:
+        case Protocol::kEngines:
             break;
     }
     return all_gather_direct;

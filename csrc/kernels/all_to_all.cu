@@ -84,6 +84,7 @@ auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
         case Protocol::kTurns:
             return all_to_all_turns;
         case Protocol::kDirect:
+        case Protocol::kEngines:
             break;
     }
     return all_to_all_direct;

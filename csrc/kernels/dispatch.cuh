@@ -9,17 +9,25 @@
 
 namespace pccl::kernels {
 
+inline Status check_cuda(cudaError_t error, const char* what) {
+    if (error == cudaSuccess) return Status::ok();
+    return Status::internal(concat(what, cudaGetErrorString(error)));
+}
+
 /// Launches `kernel` with `arguments` and the plan's shape.
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
+    if (plan.blocks == 0) {
+        cudaFuncAttributes unused{};
+        return check_cuda(cudaFuncGetAttributes(&unused, kernel), "a kernel was not loaded: ");
+    }
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
     config.blockDim = dim3(static_cast<unsigned>(plan.threads));
     config.stream = static_cast<cudaStream_t>(stream);
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments);
-    if (error == cudaSuccess) return Status::ok();
-    return Status::internal(concat("a kernel was not launched: ", cudaGetErrorString(error)));
+    return check_cuda(cudaLaunchKernelEx(&config, kernel, arguments),
+                      "a kernel was not launched: ");
 }
 
 /// What kernels that move elements take.
@@ -35,24 +43,24 @@ inline Status launch_move(void (*kernel)(MoveArguments), const Launch& launch, S
                          launch.plan, stream);
 }
 
-template <typename T, typename Body>
-Status with_hot(const Launch& launch, Body& body) {
+template <typename T, typename Request, typename Body>
+Status with_hot(const Request& launch, Body& body) {
     const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
     if (launch.op == ReduceOp::kSum || launch.op == ReduceOp::kAvg)
         return body(device::Sum<T>{divisor});
     return body(device::AnyOperator<T>{launch.op, divisor});
 }
 
-template <typename T, typename Body>
-Status with_any(const Launch& launch, Body& body) {
+template <typename T, typename Request, typename Body>
+Status with_any(const Request& launch, Body& body) {
     const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
     return body(device::AnyOperator<T>{launch.op, divisor});
 }
 
 /// Calls body(reduction) for the type and operator of `launch`, which check_reduction() admits.
-/// Complex numbers are added as pairs of reals.
-template <typename Body>
-Status with_reduction(const Launch& launch, Body body) {
+/// Complex numbers are added as pairs of reals. A Request is a Launch or a Batch.
+template <typename Request, typename Body>
+Status with_reduction(const Request& launch, Body body) {
     switch (launch.type) {
         case DataType::kBfloat16:
             return with_hot<__nv_bfloat16>(launch, body);

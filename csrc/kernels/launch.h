@@ -6,6 +6,7 @@
 
 #include "csrc/abi/datatype.h"
 #include "csrc/abi/device_team.h"
+#include "csrc/base/export.h"
 #include "csrc/base/status.h"
 #include "csrc/kernels/plan.h"
 
@@ -52,6 +53,42 @@ struct Messages {
     std::int32_t blocks = 1;  // of each message that is sent
 };
 
+inline constexpr int kMostParts = 24;  // of a batch: kernels take 4 KiB of parameters
+
+/// One collective of a batch: entry r is what rank r gets, or where rank r's goes; a side of one
+/// block is the same for all.
+struct Part {
+    const std::byte* inputs[abi::kMostDevices];
+    std::byte* outputs[abi::kMostDevices];
+    std::uint32_t bytes;       // of a block
+    std::uint32_t first_word;  // of the batch's; its end is filled up to a whole one
+};
+
+/// Collectives of one kind, type and operator.
+struct Batch {
+    abi::DeviceTeam team{};
+    Part parts[kMostParts]{};
+    std::int32_t count = 0;
+    std::uint32_t words = 0;
+    DataType type = DataType::kFloat32;
+    ReduceOp op = ReduceOp::kSum;
+    bool reduces = false;  // all_reduce, reduce_scatter; else all_gather
+    Plan plan{};
+};
+static_assert(sizeof(Batch) <= 4000);
+
+/// What this rank gets from each, by copy engines between two kernels.
+struct Pull {
+    abi::DeviceTeam team{};
+    abi::Postings postings{};  // of the inputs alone
+    std::byte* outputs[abi::kMostDevices]{};
+    std::size_t bytes[abi::kMostDevices]{};
+    /// Where a copy engine has taken each from; null where none has.
+    const std::byte* pulled[abi::kMostDevices]{};
+    abi::Hint* hint = nullptr;  // for the next launch of the like; may be null
+    Plan plan{};
+};
+
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
@@ -60,6 +97,10 @@ struct Messages {
 
 // In stream order; the return says only whether the kernel was launched. kUnsupported in a build
 // without CUDA.
+
+/// Loads every kernel that a group of `ranks` may launch. CUDA would do so when it is first
+/// launched, and may then wait for a kernel that waits for this very rank.
+[[nodiscard]] PCCL_API Status load_kernels(int ranks);
 
 /// With a root, only that rank gets the result.
 [[nodiscard]] Status launch_all_reduce(const Launch& launch, Stream stream);
@@ -72,6 +113,12 @@ struct Messages {
 /// and scatter, too.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
+[[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);
+/// One block: what follows in the stream may load the peers' inputs.
+[[nodiscard]] Status launch_pull_begin(const Pull& pull, Stream stream);
+/// Gets what was pulled from another place than the peer's input, or not at all; what follows may
+/// overwrite this rank's input.
+[[nodiscard]] Status launch_pull_end(const Pull& pull, Stream stream);
 /// Messages between a pair of ranks meet in the order of their launches there, apart from
 /// everything else.
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);

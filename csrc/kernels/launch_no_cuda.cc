@@ -13,6 +13,9 @@ Status launch_reduce_scatter(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_gather(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_to_all(const Launch&, Stream) { return no_kernels(); }
 Status launch_broadcast(const Launch&, Stream) { return no_kernels(); }
+Status launch_batch(const Batch&, Stream) { return no_kernels(); }
+Status launch_pull_begin(const Pull&, Stream) { return no_kernels(); }
+Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
 Status launch_messages(const Messages&, Stream) { return no_kernels(); }
 
 }  // namespace pccl::kernels

@@ -10,12 +10,14 @@ namespace pccl::kernels {
 
 /// kWords: every thread sends 8 bytes to each peer, with their arrival flag in them; no fence, half
 /// the bandwidth. kDirect: loads from and stores to the peers' tensors between two meetings.
-/// kTurns: the same, but what is pushed goes to one peer after the other.
-enum class Protocol : std::uint8_t { kWords, kDirect, kTurns };
+/// kTurns: the same, but what is pushed goes to one peer after the other. kEngines: copy engines
+/// pull between two meetings; only where blocks are moved as they are and all ranks know how long
+/// they are, elsewhere it means kDirect.
+enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kEngines };
 
 struct Plan {
     Protocol protocol = Protocol::kDirect;
-    int blocks = 1;
+    int blocks = 1;  // 0: the kernel is loaded, and not launched
     int threads = 512;
     bool operator==(const Plan&) const = default;
 };
@@ -53,6 +55,11 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
 /// Blocks for what one rank moves in turns.
 [[nodiscard]] constexpr Plan turns_plan(int blocks) {
     return {.protocol = Protocol::kTurns, .blocks = blocks};
+}
+
+/// For what copy engines pull; the blocks do their work where they could not.
+[[nodiscard]] constexpr Plan engines_plan() {
+    return {.protocol = Protocol::kEngines, .blocks = 16};
 }
 
 /// For blocks whose lengths only some ranks know.

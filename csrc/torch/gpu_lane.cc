@@ -74,9 +74,12 @@ auto GpuLane::launch(const GpuRequest& request, std::span<Call> calls) -> WorkPt
     const at::Device device = calls.front().device();
     return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
         void* const stream = native_handle(streams_of(device), on);
+        std::vector<comm::Collective> collectives;
+        for (const Call& call : calls) collectives.push_back(call.collective());
+        const bool is_uneven = std::ranges::any_of(calls, &Call::is_uneven);
+        throw_unless_ok(request.title,
+                        group.launch_all(collectives, stream, {.is_uneven = is_uneven}));
         for (Call& call : calls) {
-            throw_unless_ok(request.title, group.launch(call.collective(), stream,
-                                                        {.is_uneven = call.is_uneven()}));
             call.staging().finish();
             if (request.async) keep_until(call.staging(), on);
         }
@@ -137,7 +140,8 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device)
                                            .device = device.index(),
                                            .timeout = options_.timeout,
                                            .driver = nullptr,
-                                           .has_peer_access = process_config().gpu_peer_access});
+                                           .has_peer_access = process_config().gpu_peer_access,
+                                           .prefers_engines = process_config().gpu_copy_engines});
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;

@@ -697,8 +697,9 @@ class JobTopology:
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.
 
-    ``"words"`` for small messages, ``"direct"``, and ``"turns"`` for large ones (the same as
-    direct where one rank at a time gets nothing from that).
+    ``"words"`` for small messages, ``"direct"``, ``"turns"`` for large ones, and ``"engines"`` for
+    large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
+    same as direct where there is no such kernel).
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...

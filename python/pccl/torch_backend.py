@@ -130,4 +130,13 @@ def shrink(
         ranks_to_exclude = [peer.rank for peer in health(group) if peer.state != "here"]
         if not ranks_to_exclude:
             raise ValueError("all ranks of this group are here; name those to leave out")
-    return dist.distributed_c10d.shrink_group(ranks_to_exclude, group)
+    ours = type(require_backend(group, "shrink"))
+    whole = group or dist.distributed_c10d._get_default_group()
+    served = [each for each in whole._device_types if isinstance(whole._get_backend(each), ours)]
+    shrunk = dist.distributed_c10d.shrink_group(ranks_to_exclude, group)
+    # torch serves one type of device after that, the one that the group was bound to.
+    backend = shrunk._get_backend(shrunk._device_types[0])
+    for device in served:
+        if device not in shrunk._device_types:
+            shrunk._register_backend(device, dist.ProcessGroup.BackendType.CUSTOM, backend)
+    return shrunk

@@ -180,6 +180,17 @@ Status FakeCudaDriver::clear(DeviceAddress address, std::size_t bytes) {
     return Status::ok();
 }
 
+Result<sys::cuda::Stream> FakeCudaDriver::create_stream(int) {
+    PCCL_TRY(check("create_stream"));
+    ++streams_;
+    return static_cast<sys::cuda::Stream>(&streams_);
+}
+
+Status FakeCudaDriver::destroy_stream(sys::cuda::Stream) {
+    --streams_;
+    return Status::ok();
+}
+
 Status FakeCudaDriver::copy(DeviceAddress to, DeviceAddress from, std::size_t bytes,
                             sys::cuda::Stream) {
     std::memmove(std::bit_cast<void*>(to), std::bit_cast<const void*>(from), bytes);

@@ -71,7 +71,13 @@ class FakeCudaDriver final : public sys::cuda::Driver {
         followed_.emplace_back(then, first);
         return Status::ok();
     }
-    /// The calls of follow(), oldest first.
+    Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
+        return follow(then, first);
+    }
+    Result<sys::cuda::Stream> create_stream(int device) override;
+    Status destroy_stream(sys::cuda::Stream stream) override;
+    [[nodiscard]] int open_streams() const { return streams_; }
+    /// The calls of follow() and fork(), oldest first.
     [[nodiscard]] const auto& followed() const { return followed_; }
 
    private:
@@ -85,6 +91,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
     std::set<sys::cuda::DeviceAddress> unshareable_;
     int opened_ = 0;
+    int streams_ = 0;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
 };
 

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-GPUS = torch.cuda.device_count()
-
 
 def meet(
     rank: int, world_size: int, store: Any, timeout: float = 60.0, backend: str = "pccl"

@@ -1,4 +1,8 @@
-"""Run one function on several ranks, each a process with a GPU of its own."""
+"""Run one function on several ranks, each a process, on the GPUs that there are.
+
+More ranks than GPUs share them. What shares a GPU runs in turns, also when it waits for the others:
+every world size works on every machine, only the timings mean nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,10 @@ import torch.multiprocessing as mp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GPUS = torch.cuda.device_count()
+RANKS = max(2, GPUS)  # of tests that need no particular number
+MOST_RANKS = 8
+
 
 def _enter(
     rank: int,
@@ -20,7 +28,7 @@ def _enter(
     args: tuple[Any, ...],
     results: Any,
 ) -> None:
-    torch.cuda.set_device(rank)
+    torch.cuda.set_device(rank % GPUS)
     try:
         store = torch.distributed.TCPStore("127.0.0.1", port, is_master=False)
         results.put((rank, body(rank, world_size, store, *args), None))

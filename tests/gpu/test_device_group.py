@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 import torch
 from tests.gpu import cases
-from tests.gpu.ranks import run_gpu_ranks
+from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
 
 from pccl import _core
 from pccl.errors import CollectiveTimeoutError, Error
 
-GPUS = torch.cuda.device_count()
 pytestmark = pytest.mark.gpu
-if GPUS < 2:
-    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+if GPUS == 0:
+    pytest.skip("needs a GPU, this machine has none", allow_module_level=True)
 
-WORLD_SIZES = [n for n in (2, 3, 4, 5, 6, 7, 8) if n <= GPUS]
+WORLD_SIZES = range(2, MOST_RANKS + 1)
 
 
 def make_group(
@@ -62,7 +61,7 @@ def test_sizes_and_protocols(world_size: int) -> None:
         cases.Case(collective, torch.bfloat16, count, protocol=protocol, seed=count)
         for collective in cases.COLLECTIVES
         for count in (1, 7, 64, 515, 8192, 65_536)
-        for protocol in (None, "words", "direct", "turns")
+        for protocol in (None, "words", "direct", "turns", "engines")
     ]
     chosen += [
         cases.Case(collective, torch.float32, count, seed=count)
@@ -148,13 +147,55 @@ def test_each_kernel_alone() -> None:
     chosen = [
         cases.Case(collective, dtype, count, protocol=protocol, offset=1)
         for collective in cases.COLLECTIVES
-        for protocol in ("words", "direct", "turns")
+        for protocol in ("words", "direct", "turns", "engines")
         for dtype, count in ((torch.bfloat16, 4099), (torch.float32, 70_001))
         if protocol != "words" or count < 10_000
         # In turns, a rank gathers what it pushes to others: alone it has nobody to push to.
         if (collective, protocol) != ("all_gather", "turns")
     ]
     run_gpu_ranks(1, run_all, chosen)
+
+
+def pull_again(rank: int, world_size: int, store: Any) -> None:
+    """What copy engines pull follows hints: right ones, wrong ones, and ones to freed memory."""
+    group = make_group(rank, world_size, store)
+    plan = _core.DevicePlan(protocol="engines", blocks=4)
+    stream = torch.cuda.current_stream().cuda_stream
+    for kind, numel in (("all_gather", 8 << 20), ("all_to_all", 8 << 20)):
+        count = numel if kind == "all_gather" else numel // world_size
+        source = torch.empty(numel, device="cuda", dtype=torch.int32)
+        output = torch.empty(count * world_size, device="cuda", dtype=torch.int32)
+        at = torch.arange(numel, device="cuda", dtype=torch.int32)
+        for step in range(7):
+            if step in (3, 5) and rank == 1:
+                kept = source if step == 3 else None
+                del source
+                torch.cuda.empty_cache()
+                source = torch.empty(numel, device="cuda", dtype=torch.int32)
+            source.copy_(at + 1000 * rank + step)
+            output.fill_(-1)
+            group.launch(
+                kind,
+                input=source.data_ptr(),
+                output=output.data_ptr(),
+                count=count,
+                dtype="int32",
+                stream=stream,
+                plan=plan,
+            )
+            part = at if kind == "all_gather" else at[rank * count :][:count]
+            for peer in range(world_size):
+                got = output[peer * count :][:count]
+                assert torch.equal(got, part + 1000 * peer + step), (kind, step, peer)
+            group.check()
+        kept = None
+    del kept
+    finish(rank, world_size, store)
+
+
+@pytest.mark.parametrize("world_size", sorted({RANKS, MOST_RANKS}))
+def test_hints_may_be_wrong(world_size: int) -> None:
+    run_gpu_ranks(world_size, pull_again)
 
 
 def replay_graphs(rank: int, world_size: int, store: Any) -> None:
@@ -164,6 +205,8 @@ def replay_graphs(rank: int, world_size: int, store: Any) -> None:
         cases.Case("all_gather", torch.bfloat16, 300_001, seed=2),
         cases.Case("all_reduce", torch.bfloat16, 1 << 20, seed=3),
         cases.Case("reduce_scatter", torch.float16, 2048, seed=4),
+        cases.Case("all_gather", torch.float32, 200_000, protocol="engines", seed=6),
+        cases.Case("all_to_all", torch.bfloat16, 70_001, protocol="engines", seed=7),
     ]
     memory = [cases.tensors(case, rank, world_size) for case in mixed]
     for case, (source, output) in zip(mixed, memory, strict=True):
@@ -183,8 +226,9 @@ def replay_graphs(rank: int, world_size: int, store: Any) -> None:
     finish(rank, world_size, store)
 
 
-def test_graphs_replay_between_other_launches() -> None:
-    run_gpu_ranks(WORLD_SIZES[-1], replay_graphs)
+@pytest.mark.parametrize("world_size", sorted({RANKS, MOST_RANKS}))
+def test_graphs_replay_between_other_launches(world_size: int) -> None:
+    run_gpu_ranks(world_size, replay_graphs)
 
 
 def wait_in_vain(rank: int, world_size: int, store: Any, protocol: str) -> float:
@@ -229,5 +273,5 @@ def outlive(rank: int, world_size: int, store: Any, protocol: str) -> float:
 
 @pytest.mark.parametrize("protocol", ["words", "direct", "turns"])
 def test_a_dead_rank_frees_the_others(protocol: str) -> None:
-    spent = run_gpu_ranks(WORLD_SIZES[-1], outlive, protocol)
+    spent = run_gpu_ranks(RANKS, outlive, protocol)
     assert all(each < 10.0 for rank, each in enumerate(spent) if rank != 1)

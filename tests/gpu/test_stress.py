@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from tests.gpu.process_groups import GPUS, meet, part
-from tests.gpu.ranks import run_gpu_ranks
+from tests.gpu.process_groups import meet, part
+from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks
 
 pytestmark = pytest.mark.gpu
-if GPUS < 2:
-    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+if GPUS == 0:
+    pytest.skip("needs a GPU, this machine has none", allow_module_level=True)
 
 SECONDS = float(os.environ.get("PCCL_STRESS_SECONDS", "10"))
 KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "p2p"]
@@ -88,6 +88,6 @@ def stress(rank: int, n: int, store: Any, seed: int) -> int:
 
 
 def test_random_operations_on_groups_and_streams() -> None:
-    steps = run_gpu_ranks(GPUS, stress, 1, timeout=SECONDS + 120)
+    steps = run_gpu_ranks(RANKS, stress, 1, timeout=SECONDS + 120)
     assert len(set(steps)) == 1
     print(f"{steps[0]} operations in {SECONDS:.0f} s")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 import torch.distributed as dist
-from tests.gpu.process_groups import GPUS, meet, part
-from tests.gpu.ranks import run_gpu_ranks
+from tests.gpu.process_groups import meet, part
+from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.gpu
-if GPUS < 2:
-    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+if GPUS == 0:
+    pytest.skip("needs a GPU, this machine has none", allow_module_level=True)
 
 SIZES = (1, 1000, 100_003, 2_000_000)
 
@@ -101,6 +101,40 @@ def coalesced(rank: int, world_size: int) -> None:
         assert torch.equal(each, total(world_size, numel))
 
 
+def many_at_once(rank: int, world_size: int) -> None:
+    lengths = [1 + 37 * step % 301 for step in range(60)]
+    for dtype in (torch.float32, torch.bfloat16, torch.int8):
+        tensors = [part(rank + step, length, dtype) for step, length in enumerate(lengths)]
+        gathered = [empty(length * world_size, dtype) for length in lengths]
+        scattered = [empty(length, dtype) for length in lengths]
+        with dist._coalescing_manager(device=torch.device("cuda"), async_ops=True) as works:
+            for whole, each in zip(gathered, tensors, strict=True):
+                dist.all_gather_into_tensor(whole, each)
+        works.wait()
+        with dist._coalescing_manager(device=torch.device("cuda")):
+            for mine, whole in zip(scattered, gathered, strict=True):
+                dist.reduce_scatter_tensor(mine, whole)
+        with dist._coalescing_manager(device=torch.device("cuda")):
+            for each in tensors:
+                dist.all_reduce(each)
+        for step, length in enumerate(lengths):
+            parts = [part(peer + step, length, dtype) for peer in range(world_size)]
+            assert torch.equal(gathered[step], torch.cat(parts)), (dtype, step)
+            assert torch.equal(scattered[step], parts[rank] * world_size), (dtype, step)
+            assert torch.equal(tensors[step], sum(parts)), (dtype, step)
+
+
+def one_kernel(rank: int, world_size: int) -> None:
+    """Small collectives that are asked for together are one launch."""
+    tensors = [part(rank + step, 100) for step in range(20)]
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        dist.all_reduce_coalesced(tensors)
+        torch.cuda.synchronize()
+    launched = [event.name for event in profile.events() if "pccl::kernels" in event.name]
+    assert ["batch_reduce" in name for name in launched] == [True] * (not is_on_host()), launched
+
+
 def messages(rank: int, world_size: int) -> None:
     after, before = (rank + 1) % world_size, (rank - 1) % world_size
     for numel in SIZES:
@@ -126,6 +160,18 @@ def messages(rank: int, world_size: int) -> None:
             work.wait()
         for peer in others:
             assert torch.equal(received[peer], part(10 * peer + rank, numel)), (numel, peer)
+
+
+def message_from_anybody(rank: int, world_size: int) -> None:
+    got = empty(5)
+    if not is_on_host():
+        with pytest.raises(NotImplementedError, match="from a rank that is named"):
+            dist.recv(got)
+    elif rank == 0:
+        assert dist.recv(got) in range(1, world_size)
+        assert torch.equal(got, part(3, 5))
+    elif rank == 1:
+        dist.send(part(3, 5), 0)
 
 
 def reductions(rank: int, world_size: int) -> None:
@@ -187,17 +233,31 @@ def objects(rank: int, world_size: int) -> None:
     dist.all_gather_object(everything, {"rank": rank})
     assert everything == [{"rank": peer} for peer in range(world_size)]
     said = [rank, "words"] if rank == 0 else [None, None]
-    dist.broadcast_object_list(said, src=0, device=torch.device("cuda", rank))
+    dist.broadcast_object_list(
+        said, src=0, device=torch.device("cuda", torch.cuda.current_device())
+    )
     assert said == [0, "words"]
     mine: list[Any] = [None]
     dist.scatter_object_list(mine, list(range(10, 10 + world_size)) if rank == 0 else None)
     assert mine == [10 + rank]
-    dist.barrier(device_ids=[rank])
+    dist.barrier(device_ids=[torch.cuda.current_device()])
 
 
 PARTS: dict[str, Callable[[int, int], None]] = {
     each.__name__: each
-    for each in (rooted, lists, uneven, coalesced, messages, reductions, layouts, objects)
+    for each in (
+        rooted,
+        lists,
+        uneven,
+        coalesced,
+        many_at_once,
+        one_kernel,
+        messages,
+        message_from_anybody,
+        reductions,
+        layouts,
+        objects,
+    )
 }
 
 
@@ -215,18 +275,57 @@ def run_part(rank: int, world_size: int, store: Any, name: str) -> None:
 
 @pytest.mark.parametrize("name", list(PARTS))
 def test_on_all_gpus(name: str) -> None:
-    run_gpu_ranks(GPUS, run_part, name)
+    run_gpu_ranks(RANKS, run_part, name)
 
 
-@pytest.mark.parametrize("world_size", range(2, GPUS))
-def test_on_fewer_gpus(world_size: int) -> None:
+@pytest.mark.parametrize("world_size", sorted({*range(2, GPUS), 3, 5, 8} - {RANKS}))
+def test_other_world_sizes(world_size: int) -> None:
     run_gpu_ranks(world_size, run_part, "all")
 
 
 def test_through_host_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PCCL_GPU_PEER_ACCESS", "0")
-    run_gpu_ranks(GPUS, run_part, "all")
+    run_gpu_ranks(RANKS, run_part, "all")
+
+
+def gather_by_engines(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    numel = (48 << 20) // 4 // world_size
+    whole, swapped = empty(numel * world_size), empty(numel * world_size)
+    mine, source = empty(numel), empty(numel * world_size)
+
+    def run() -> None:
+        dist.all_gather_into_tensor(whole, mine)
+        dist.all_to_all_single(swapped, source)
+
+    def check(step: int) -> None:
+        inputs = [part(peer + step, numel * world_size) for peer in range(world_size)]
+        assert torch.equal(whole, torch.cat([each[:numel] for each in inputs])), step
+        own = slice(rank * numel, (rank + 1) * numel)
+        assert torch.equal(swapped, torch.cat([each[own] for each in inputs])), step
+
+    graph = torch.cuda.CUDAGraph()
+    for step in range(6):
+        source.copy_(part(rank + step, numel * world_size))
+        mine.copy_(source[:numel])
+        torch.cuda.synchronize()
+        if step == 3:
+            with torch.cuda.graph(graph):
+                run()
+        if step >= 3:
+            graph.replay()
+        else:
+            run()
+        check(step)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("world_size", sorted({RANKS, 5}))
+def test_copy_engines(monkeypatch: pytest.MonkeyPatch, world_size: int) -> None:
+    monkeypatch.setenv("PCCL_GPU_COPY_ENGINES", "1")
+    run_gpu_ranks(world_size, gather_by_engines)
 
 
 def test_tensors_of_expandable_segments() -> None:
-    run_gpu_ranks(GPUS, run_part, "expandable")
+    run_gpu_ranks(RANKS, run_part, "expandable")

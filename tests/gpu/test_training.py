@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from tests.gpu.process_groups import GPUS, meet
-from tests.gpu.ranks import run_gpu_ranks
+from tests.gpu.process_groups import meet
+from tests.gpu.ranks import GPUS, run_gpu_ranks
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 pytestmark = pytest.mark.gpu
 if GPUS < 2:
-    pytest.skip(f"needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
+    pytest.skip(f"NCCL needs 2 GPUs, this machine has {GPUS}", allow_module_level=True)
 
 STEPS = 12
 VOCABULARY, WIDTH, LENGTH, BATCH = 101, 128, 32, 8

@@ -250,6 +250,25 @@ def test_a_communicator_has_the_same_verbs(transports: str) -> None:
     run_ranks(a_communicator_has_the_same_verbs, 3, backend=None, arguments=(transports,))
 
 
+def a_smaller_group_serves_the_same_devices(rank: int, world_size: int) -> None:
+    import pccl
+
+    before = {device.type for device in dist.group.WORLD._device_types}
+    last = world_size - 1
+    meet("made", list(range(world_size)))
+    if rank == last:
+        return
+    smaller = pccl.shrink(ranks_to_exclude=[last])
+    assert {device.type for device in smaller._device_types} == before == {"cpu", "cuda"}
+    x = torch.ones(5)
+    dist.all_reduce(x, group=smaller)
+    assert torch.equal(x, torch.full((5,), float(last)))
+
+
+def test_a_smaller_group_serves_the_same_devices() -> None:
+    run_ranks(a_smaller_group_serves_the_same_devices, 3)
+
+
 def abort_ends_dialling(rank: int, world_size: int) -> None:
     """A peer that is stopped takes no handshake; abort does not wait for that."""
     store = dist.distributed_c10d._get_default_store()

@@ -2,13 +2,17 @@
 
 The suite decides by the name "nccl" which tests it has for GPUs and on which devices their tensors
 are. It keeps that name, and groups asked for as "nccl" come up as the backend under test.
-Run as a script, it does what ``suite.py`` does; ranks are spawned, and import this file again.
+Run as a script, it does what ``suite.py`` does. Ranks are forked from a process that has imported
+this file and has touched no GPU, so that torch is imported once for all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib
+import json
+import multiprocessing
 import os
 import unittest
 from pathlib import Path
@@ -16,7 +20,9 @@ from typing import Any
 
 from suite import JsonResult, prepare_environment
 
+SUITE = "gpu_suite"  # this file, as ranks import it
 UNDER_TEST = "PCCL_UPSTREAM_BACKEND"
+SCRATCH = "PCCL_UPSTREAM_SCRATCH"
 
 
 def prepare_gpu_environment(backend: str, world_size: int) -> None:
@@ -26,7 +32,21 @@ def prepare_gpu_environment(backend: str, world_size: int) -> None:
     del os.environ["CUDA_VISIBLE_DEVICES"]
     if devices is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = devices
-    os.environ.update({"BACKEND": "nccl", UNDER_TEST: backend})
+    # Looking for GPUs must not start the driver in the process that ranks are forked from.
+    os.environ.update(
+        {
+            "BACKEND": "nccl",
+            UNDER_TEST: backend,
+            SCRATCH: os.environ["TEMP_DIR"],
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+            "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": "60",
+        }
+    )
+
+
+def environment_file() -> Path:
+    """Return the file that tells ranks what the suite has set for one test."""
+    return Path(os.environ[SCRATCH]) / "environment.json"
 
 
 def replace_backend(backend: str) -> None:
@@ -53,6 +73,7 @@ def replace_backend(backend: str) -> None:
 
 def load_suite() -> type[unittest.TestCase]:
     """Return the test class, its tests running on the backend that the environment names."""
+    import torch
     from torch.testing._internal.distributed import distributed_test as upstream
 
     if os.environ[UNDER_TEST] != "nccl":
@@ -61,7 +82,13 @@ def load_suite() -> type[unittest.TestCase]:
     class UpstreamGpuSuite(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
         def setUp(self) -> None:
             super().setUp()
-            self._spawn_processes()
+            environment_file().write_text(json.dumps(dict(os.environ)))
+            self._start_processes(torch.multiprocessing.get_context("forkserver").Process)
+
+        @classmethod
+        def _run(cls, *args: Any, **kwargs: Any) -> None:
+            os.environ.update(json.loads(environment_file().read_text()))
+            super()._run(*args, **kwargs)
 
         def _check_return_codes(self, fn: Any, elapsed_time: float) -> None:
             super()._check_return_codes(fn, elapsed_time)
@@ -82,7 +109,8 @@ def main() -> None:
     parser.add_argument("tests", nargs="*", help="test names; none means all")
     options = parser.parse_args()
     prepare_gpu_environment(options.backend, options.world_size)
-    globals()["UpstreamGpuSuite"] = suite_class = load_suite()
+    multiprocessing.set_forkserver_preload([SUITE])
+    suite_class = importlib.import_module(SUITE).UpstreamGpuSuite
     names = options.tests or unittest.defaultTestLoader.getTestCaseNames(suite_class)
     result = JsonResult(options.results)
     for name in names:
@@ -91,5 +119,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-elif UNDER_TEST in os.environ:  # in a rank
+elif __name__ == SUITE and UNDER_TEST in os.environ:
     UpstreamGpuSuite = load_suite()

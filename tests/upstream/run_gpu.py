@@ -1,7 +1,8 @@
 """Compare pccl with NCCL on PyTorch's own distributed_test suite, on this machine's GPUs.
 
 NCCL runs first; every test that passes there must pass on pccl, except those that
-``gpu_exceptions.toml`` lists with a reason.
+``gpu_exceptions.toml`` lists with a reason. Outcomes are kept as they come, and what has one is not
+run again: an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import tomllib
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from batches import Outcome, add_output, read_results
@@ -20,36 +25,78 @@ from batches import Outcome, add_output, read_results
 HERE = Path(__file__).parent
 SUITE = HERE / "gpu_suite.py"
 EXCEPTIONS = HERE / "gpu_exceptions.toml"
+TESTS_PER_PROCESS = 12
+SECONDS_PER_TEST = 90
 
 
-def run_batch(backend: str, world_size: int, tests: list[str], limit: float) -> dict[str, Outcome]:
-    """Run tests one after another; those that left no outcome within ``limit`` seconds fail."""
-    with tempfile.TemporaryDirectory() as scratch:
-        results, log = Path(scratch) / "results", Path(scratch) / "log"
-        results.touch()
-        command = [sys.executable, str(SUITE), "--backend", backend]
-        command += ["--world-size", str(world_size), "--results", str(results), *tests]
-        with log.open("w") as stream:
-            try:
-                subprocess.run(
-                    command, stdout=stream, stderr=subprocess.STDOUT, check=False, timeout=limit
-                )
-            except subprocess.TimeoutExpired:
-                print(f"{backend}, {world_size} ranks: a batch did not end", flush=True)
-        output = log.read_text(errors="replace")
-        lost = Outcome("fail", 0.0, "left no outcome: " + output[-600:])
-        return dict.fromkeys(tests, lost) | add_output(read_results(results), output)
+@dataclass
+class Run:
+    """One backend at one world size; ``results`` holds a JSON object a line for each outcome."""
 
+    backend: str
+    world_size: int
+    results: Path
+    deadline: float
+    left: deque[list[str]] = field(default_factory=deque)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-def run_all(
-    backend: str, world_size: int, tests: list[str], jobs: int, limit: float
-) -> dict[str, Outcome]:
-    hands = [tests[part::jobs] for part in range(jobs)]
-    with ThreadPoolExecutor(jobs) as pool:
-        done = pool.map(
-            lambda hand: run_batch(backend, world_size, hand, limit), [h for h in hands if h]
+    def outcomes(self) -> dict[str, Outcome]:
+        return read_results(self.results) if self.results.exists() else {}
+
+    def do(self, tests: list[str], jobs: int) -> dict[str, Outcome]:
+        """Run what has no outcome yet, as far as time allows; return all outcomes of ``tests``."""
+        self.results.touch()
+        known = self.outcomes()
+        new = [name for name in tests if name not in known]
+        self.left = deque(
+            new[at : at + TESTS_PER_PROCESS] for at in range(0, len(new), TESTS_PER_PROCESS)
         )
-        return {name: outcome for part in done for name, outcome in part.items()}
+        with ThreadPoolExecutor(jobs) as pool:
+            for worker in [pool.submit(self.work) for _ in range(jobs)]:
+                worker.result()
+        known = self.outcomes()
+        return {name: known[name] for name in tests if name in known}
+
+    def work(self) -> None:
+        while time.monotonic() < self.deadline:
+            try:
+                tests = self.left.popleft()
+            except IndexError:
+                return
+            self.run_some(tests)
+
+    def run_some(self, tests: list[str]) -> None:
+        command = [sys.executable, str(SUITE), "--backend", self.backend]
+        command += ["--world-size", str(self.world_size), "--results", str(self.results), *tests]
+        longest = len(tests) * SECONDS_PER_TEST
+        with tempfile.TemporaryFile("w+", errors="replace") as log:
+            process = subprocess.Popen(command, cwd=HERE, stdout=log, stderr=subprocess.STDOUT)
+            try:
+                process.wait(min(longest, max(1.0, self.deadline - time.monotonic())))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            is_interrupted = time.monotonic() >= self.deadline
+            log.seek(0)
+            self.keep(tests, log.read(), is_interrupted)
+
+    def keep(self, tests: list[str], output: str, is_interrupted: bool) -> None:
+        """Add to the results what the suite printed of failures, and who left no outcome."""
+        with self.lock:
+            found = {name: each for name, each in self.outcomes().items() if name in tests}
+            if not is_interrupted:
+                lost = Outcome("fail", 0.0, f"left no outcome: {output[-1500:]}")
+                found = dict.fromkeys(tests, lost) | found
+            failed = [name for name, outcome in found.items() if outcome.failed]
+            with self.results.open("a") as stream:
+                for name in failed:
+                    outcome = add_output({name: found[name]}, output)[name]
+                    record = {"test": name, "outcome": "fail", "seconds": outcome.seconds}
+                    stream.write(json.dumps(record | {"reason": outcome.reason[-4000:]}) + "\n")
+            said = " ".join(
+                f"{name.removeprefix('test_')}={o.outcome}" for name, o in found.items()
+            )
+            print(f"{self.backend} n{self.world_size}: {said}", flush=True)
 
 
 def all_tests() -> list[str]:
@@ -63,25 +110,31 @@ def all_tests() -> list[str]:
     return [line for line in found.stdout.splitlines() if line.startswith("test_")]
 
 
-def compare(world_size: int, options: argparse.Namespace) -> list[str]:
+def compare(world_size: int, tests: list[str], options: argparse.Namespace) -> list[str]:
     """Run both backends; print the counts and return what is wrong."""
-    tests = [name for name in all_tests() if options.pattern in name]
-    theirs = run_all("nccl", world_size, tests, options.jobs, options.limit)
-    passing = [name for name in tests if theirs[name].passed]
-    ours = run_all("pccl", world_size, passing, options.jobs, options.limit)
-    excepted = tomllib.loads(EXCEPTIONS.read_text())
-    problems = []
-    for name in passing:
-        if name in excepted and ours[name].passed:
-            problems.append(f"{name} passes but is excepted: remove the entry")
-        if name not in excepted and not ours[name].passed:
-            problems.append(f"{name}: {ours[name].outcome}: {ours[name].reason[-1500:]}")
+    deadline = time.monotonic() + options.seconds
+
+    def run(backend: str, names: list[str]) -> dict[str, Outcome]:
+        results = options.output / f"{backend}.{world_size}.jsonl"
+        return Run(backend, world_size, results, deadline).do(names, options.jobs)
+
+    theirs = run("nccl", tests)
+    passing = [name for name, outcome in theirs.items() if outcome.passed]
+    ours = run("pccl", passing)
     passed = sum(outcome.passed for outcome in ours.values())
-    print(f"{world_size} ranks: nccl passes {len(passing)}, pccl {passed} of these", flush=True)
-    if options.output:
-        record = {name: [o.outcome, o.seconds, o.reason[-3000:]] for name, o in ours.items()}
-        record |= {f"nccl {n}": [o.outcome, o.seconds, o.reason[-300:]] for n, o in theirs.items()}
-        options.output.with_suffix(f".{world_size}.json").write_text(json.dumps(record, indent=1))
+    print(
+        f"{world_size} ranks, {len(tests)} tests: {len(theirs)} run on nccl, {len(passing)} pass; "
+        f"of these {len(ours)} run on pccl, {passed} pass",
+        flush=True,
+    )
+    missing = len(tests) - len(theirs) + len(passing) - len(ours)
+    problems = [f"{missing} runs are left: the same command goes on"] if missing else []
+    excepted = tomllib.loads(EXCEPTIONS.read_text())
+    for name, outcome in ours.items():
+        if name in excepted and outcome.passed:
+            problems.append(f"{name} passes but is excepted: remove the entry")
+        if name not in excepted and not outcome.passed:
+            problems.append(f"{name}: {outcome.outcome}: {outcome.reason[-1200:]}")
     return [f"{world_size} ranks: {problem}" for problem in problems]
 
 
@@ -90,11 +143,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--world-sizes", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--jobs", type=int, default=8, help="suite processes side by side")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for a batch")
+    parser.add_argument("--seconds", type=float, default=600, help="for one world size")
     parser.add_argument("-k", dest="pattern", default="", help="only tests whose name has this")
-    parser.add_argument("--output", type=Path, help="write every outcome beside this name")
+    parser.add_argument("--output", type=Path, required=True, help="folder that keeps outcomes")
     options = parser.parse_args()
-    problems = [each for size in options.world_sizes for each in compare(size, options)]
+    options.output.mkdir(parents=True, exist_ok=True)
+    options.output = options.output.resolve()
+    tests = [name for name in all_tests() if options.pattern in name]
+    problems = [each for size in options.world_sizes for each in compare(size, tests, options)]
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -121,6 +121,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       receives_(driver, options.device) {}
 
 DeviceGroup::~DeviceGroup() {
+    puller_.reset();
     registrations_.reset();
     heap_.reset();
     if (control_ != nullptr) static_cast<void>(driver_.free_host(control_));
@@ -128,6 +129,8 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
+    PCCL_TRY(agree_on_engines(deadline));
+    if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(deadline);
 }
 
@@ -143,6 +146,13 @@ Status DeviceGroup::share_memory(Deadline deadline) {
             {.driver = driver_, .device = options_.device, .sockets = *sockets_, .on_lost = [this] {
                  abort();
              }}));
+    puller_ = std::make_unique<Puller>(
+        Puller::Options{.driver = driver_,
+                        .device = options_.device,
+                        .hints = control_->hints,
+                        .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
+                            return registrations_->has_mapped(address, bytes);
+                        }});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_;
@@ -171,6 +181,18 @@ Status DeviceGroup::connect(Deadline deadline) {
                               options_.store->get(address_key(peer), deadline));
     }
     return sockets_->connect(addresses, deadline);
+}
+
+Status DeviceGroup::agree_on_engines(Deadline deadline) {
+    constexpr std::string_view kKey = "pccl/gpu/engines";
+    prefers_engines_ = options_.prefers_engines;
+    if (options_.size == 1) return Status::ok();
+    if (options_.rank == 0)
+        return options_.store->set(std::string(kKey), prefers_engines_ ? "1" : "0");
+    const auto said = options_.store->get(std::string(kKey), deadline);
+    PCCL_TRY(said.status());
+    prefers_engines_ = said->starts_with('1');
+    return Status::ok();
 }
 
 Status DeviceGroup::allocate_control() {

@@ -24,6 +24,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_stage.h"
 #include "csrc/comm/device/lowering.h"
+#include "csrc/comm/device/puller.h"
 #include "csrc/comm/store.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/sys/cuda/driver.h"
@@ -40,6 +41,7 @@ struct DeviceGroupOptions {
     std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
+    bool prefers_engines = false;  // for large blocks that are moved as they are; rank 0's counts
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.
@@ -69,6 +71,9 @@ class PCCL_API DeviceGroup {
     /// what health() returns.
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
+    /// All of them, in one launch where they are small and alike.
+    [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                                    const DeviceLaunch& wanted = {});
     /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
     /// from one rank to another meet in the order of their launches; empty ones do not travel.
     struct Exchange {
@@ -89,6 +94,7 @@ class PCCL_API DeviceGroup {
     Status share_memory(Deadline deadline);
     Status connect(Deadline deadline);
     Status allocate_control();
+    Status agree_on_engines(Deadline deadline);
     /// Launches that follow one another, and the memory they share.
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
@@ -107,8 +113,11 @@ class PCCL_API DeviceGroup {
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
+    Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
+    Status pull(const Collective& collective, const kernels::Launch& launch,
+                kernels::Stream stream);
     Result<Shared> share(std::span<const Block> blocks, DataType type, DeviceStage& stage);
     Status locate(std::span<const Block> blocks, DataType type, Shared& shared);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
@@ -119,11 +128,13 @@ class PCCL_API DeviceGroup {
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
     abi::DeviceControl* control_ = nullptr;
     abi::DeviceTeam team_{};
+    bool prefers_engines_ = false;
     std::mutex mutex_;  // one launch at a time; guards the lanes
     Lane collectives_;
     Lane sends_;
     Lane receives_;
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
+    std::unique_ptr<Puller> puller_;
 };
 
 }  // namespace pccl::comm

@@ -5,6 +5,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
+#include "csrc/comm/device/batching.h"
 #include "csrc/comm/device/device_group.h"
 
 namespace pccl::comm {
@@ -84,10 +85,34 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
     return launch_one(phases->all_gather(collective, options_.rank), stream, {});
 }
 
+Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    while (!collectives.empty()) {
+        const std::size_t count = options_.size == 1 ? 1 : batch_length(collectives, options_.size);
+        PCCL_TRY(count == 1 ? launch(collectives.front(), stream, wanted)
+                            : launch_batch(collectives.first(count), stream));
+        collectives = collectives.subspan(count);
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
+                          make_batch(collectives, options_.rank, options_.size));
+    if (batch.words == 0) return Status::ok();
+    PCCL_TRY(health());
+    batch.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    return kernels::launch_batch(batch, stream);
+}
+
 Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.prefers_engines = prefers_engines_;
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
-                          lower(collective, wanted, options_.rank, options_.size));
+                          lower(collective, how, options_.rank, options_.size));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(health());
@@ -95,7 +120,24 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     PCCL_TRY(follow_last(collectives_, stream));
     if (launch.plan.protocol == kernels::Protocol::kWords)
         return launch_kernel_of(collective.kind, launch, stream);
+    if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
+}
+
+Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,
+                         kernels::Stream stream) {
+    DeviceStage& stage = collectives_.inputs;
+    PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
+    if (!inputs.staged.empty())
+        PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
+    kernels::Pull pull{.team = team_, .plan = launch.plan};
+    std::ranges::copy(inputs.at, pull.postings.inputs);
+    for (std::size_t peer = 0; peer < collective.outputs.size(); ++peer) {
+        pull.outputs[peer] = collective.outputs[peer].data;
+        pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
+    }
+    const std::uint64_t own = inputs.at[index(options_.rank)];
+    return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
 }
 
 Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,

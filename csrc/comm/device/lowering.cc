@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "csrc/base/ids.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/all_reduce.h"
@@ -14,6 +15,9 @@ namespace pccl::comm {
 namespace {
 
 using kernels::Protocol;
+
+// That one rank gets: below, two small kernels take longer than what engines spare.
+constexpr std::size_t kLeastForEngines = 16 * kMiB;
 
 bool is_even(std::span<const Block> blocks) {
     return std::ranges::all_of(
@@ -38,6 +42,10 @@ std::size_t known_elements(const Collective& collective) {
     return std::max(most_elements(collective.inputs), most_elements(collective.outputs));
 }
 
+bool is_moved(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll;
+}
+
 kernels::Plan choose(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
     if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
     const std::size_t bytes = known_elements(collective) * size_of(collective.type);
@@ -46,6 +54,9 @@ kernels::Plan choose(const Collective& collective, const DeviceLaunch& wanted, i
     if (plan.protocol == Protocol::kWords &&
         !(is_even(collective.inputs) && is_even(collective.outputs)))
         plan = {.protocol = Protocol::kDirect, .blocks = 16};
+    const bool is_large = bytes * static_cast<std::size_t>(ranks - 1) >= kLeastForEngines;
+    if (wanted.prefers_engines && is_large && is_moved(collective.kind))
+        plan = kernels::engines_plan();
     return plan;
 }
 
@@ -100,6 +111,12 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks)
 
 bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
     return !has_private_lengths(collective, wanted) && known_elements(collective) == 0;
+}
+
+bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
+               const kernels::Plan& plan) {
+    return plan.protocol == Protocol::kEngines && is_moved(collective.kind) &&
+           !has_private_lengths(collective, wanted);
 }
 
 Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& wanted, Rank rank,

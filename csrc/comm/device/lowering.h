@@ -14,6 +14,7 @@ struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
+    bool prefers_engines = false;
 };
 
 /// How the library launches `kind` of blocks of `bytes`.
@@ -23,6 +24,10 @@ struct DeviceLaunch {
 /// The launch but for its team and postings. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
                                             const DeviceLaunch& wanted, Rank rank, int ranks);
+
+/// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
+[[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
+                                      const kernels::Plan& plan);
 
 /// Whether there is nothing to do, on any rank.
 [[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);

@@ -132,7 +132,8 @@ class Visit : public Numbered {
 
     /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
     /// held before this launch is visible afterwards to loads at system scope. False, on all
-    /// threads, when a peer did not come.
+    /// threads, when a peer did not come. Before the next launch greets there, depart(): greetings
+    /// have room for one epoch.
     struct Addresses {
         const std::byte* inputs[abi::kMostDevices];
         std::byte* outputs[abi::kMostDevices];

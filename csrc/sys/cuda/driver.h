@@ -88,6 +88,11 @@ class Driver {
     /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where exactly one
     /// of them is being captured: work inside and outside a graph cannot wait for each other.
     virtual Status follow(Stream then, Stream first) = 0;
+    /// The same, and when `first` is being captured, `then` is from now on, too.
+    virtual Status fork(Stream then, Stream first) = 0;
+    /// Of `device`; waits for no other stream by itself.
+    [[nodiscard]] virtual Result<Stream> create_stream(int device) = 0;
+    virtual Status destroy_stream(Stream stream) = 0;
 };
 
 /// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where

@@ -227,12 +227,29 @@ class LibcudaDriver final : public Driver {
         PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(first), &before);
         PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(then), &after);
         if (before != after) return Status::ok();
+        return fork(then, first);
+    }
+
+    Status fork(Stream then, Stream first) override {
         CUevent event = nullptr;
         PCCL_CUDA(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
         // The driver keeps what was recorded for those who wait.
         const ScopeExit destroy([&] { lib_.cuEventDestroy(event); });
         PCCL_CUDA(cuEventRecord, event, static_cast<CUstream>(first));
         PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), event, 0);
+        return Status::ok();
+    }
+
+    Result<Stream> create_stream(int device) override {
+        PCCL_TRY(use(device));
+        const RelaxedCapture relaxed(lib_);
+        CUstream stream = nullptr;
+        PCCL_CUDA(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+        return static_cast<Stream>(stream);
+    }
+
+    Status destroy_stream(Stream stream) override {
+        PCCL_CUDA(cuStreamDestroy, static_cast<CUstream>(stream));
         return Status::ok();
     }
 

@@ -24,6 +24,7 @@ struct RegistrationCache::Message {
     std::uint64_t base = 0;     // of the allocation, at its owner
     std::uint64_t id = 0;       // of the allocation, at its owner
     std::uint64_t address = 0;  // kMapped: the base at the sender
+    std::uint64_t bytes = 0;    // kMap: of the allocation
     sys::cuda::IpcHandle handle{};
 };
 
@@ -66,7 +67,7 @@ RegistrationCache::~RegistrationCache() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
     server_.reset();
-    for (const sys::cuda::DeviceAddress base : opened_)
+    for (const auto& [base, bytes] : opened_)
         static_cast<void>(options_.driver.close_allocation(base));
 }
 
@@ -134,7 +135,10 @@ void RegistrationCache::forget_overlapping(const sys::cuda::Allocation& allocati
 }
 
 Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline) {
-    Message request{.kind = Message::Kind::kMap, .base = allocation.base, .id = allocation.id};
+    Message request{.kind = Message::Kind::kMap,
+                    .base = allocation.base,
+                    .id = allocation.id,
+                    .bytes = allocation.bytes};
     PCCL_ASSIGN_OR_RETURN(request.handle, options_.driver.export_allocation(allocation.base));
     for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
         if (peer != options_.sockets.rank()) PCCL_TRY(send(peer, request, deadline));
@@ -198,7 +202,7 @@ void RegistrationCache::map_for(Rank peer, const Message& request) {
     if (base.is_ok()) {
         answer.address = *base;
         const std::lock_guard lock(mutex_);
-        opened_.push_back(*base);
+        opened_.emplace(*base, request.bytes);
     } else {
         answer.kind = Message::Kind::kRefused;
         log(LogLevel::kWarning, "cannot map GPU memory of rank ", peer, ": ",
@@ -237,6 +241,14 @@ void RegistrationCache::lose(Rank peer, const Status& why) {
 Status RegistrationCache::health() const {
     const std::lock_guard lock(mutex_);
     return lost_;
+}
+
+bool RegistrationCache::has_mapped(sys::cuda::DeviceAddress address, std::size_t bytes) const {
+    const std::lock_guard lock(mutex_);
+    const auto after = opened_.upper_bound(address);
+    if (after == opened_.begin()) return false;
+    const auto& [base, length] = *std::prev(after);
+    return bytes <= length && address - base <= length - bytes;
 }
 
 std::size_t RegistrationCache::size() const {

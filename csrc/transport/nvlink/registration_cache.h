@@ -56,6 +56,8 @@ class PCCL_API RegistrationCache {
                                   Deadline deadline);
     /// Asks the peers to map the allocation at `address`, and does not wait for them.
     Status announce(sys::cuda::DeviceAddress address, Deadline deadline);
+    /// Whether the `bytes` from `address` on lie in an allocation of a peer that is mapped here.
+    [[nodiscard]] bool has_mapped(sys::cuda::DeviceAddress address, std::size_t bytes) const;
     /// kPeerLost once a peer is gone.
     [[nodiscard]] Status health() const;
     [[nodiscard]] std::size_t size() const;
@@ -95,7 +97,7 @@ class PCCL_API RegistrationCache {
     mutable std::mutex mutex_;  // guards what follows
     std::condition_variable answered_;
     std::map<sys::cuda::DeviceAddress, Registration> registrations_;  // by base
-    std::vector<sys::cuda::DeviceAddress> opened_;                    // of peers
+    std::multimap<sys::cuda::DeviceAddress, std::size_t> opened_;     // of peers: bytes by base
     Status lost_;
     std::unique_ptr<BackgroundThread> server_;  // last: it stops first
 };

@@ -37,6 +37,7 @@ TEST(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
     EXPECT_EQ(parsed.config.connect_timeout, std::chrono::seconds(30));
     EXPECT_TRUE(parsed.config.transports.empty());
     EXPECT_TRUE(parsed.config.gpu_peer_access);
+    EXPECT_FALSE(parsed.config.gpu_copy_engines);
     EXPECT_THAT(parsed.warnings, IsEmpty());
 }
 
@@ -49,6 +50,7 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"HOME", "/home/me"},
                                  {"PCCL_TCP_SOCKETS", "16"},
                                  {"PCCL_SHM_RING_BYTES", "65536"},
+                                 {"PCCL_GPU_COPY_ENGINES", "1"},
                                  {"PCCL_GPU_PEER_ACCESS", "0"},
                                  {"PCCL_CONNECT_TIMEOUT_MS", " 1500 "},
                                  {"PCCL_ALGORITHM", "all_reduce=ring,all_gather=bruck"}});
@@ -56,6 +58,7 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.log_level, LogLevel::kDebug);
     EXPECT_EQ(parsed.config.transports, "shm,tcp");
     EXPECT_FALSE(parsed.config.gpu_peer_access);
+    EXPECT_TRUE(parsed.config.gpu_copy_engines);
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
     EXPECT_EQ(parsed.config.tuning_file, "/etc/pccl tuning");

@@ -135,6 +135,14 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
     });
 }
 
+TEST(DeviceGroupTest, WithoutAGpuTheErrorSaysWhatIsMissing) {
+    if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has a GPU";
+    const Status status = DeviceGroup::create({}).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr("this build of pccl has no CUDA"),
+                                                 HasSubstr("no NVIDIA driver on this machine")));
+}
+
 TEST(TwoPhasesTest, PartsCoverATensorOnceInOrder) {
     for (const int ranks : {3, 4, 7, 8})
         for (const std::size_t count : {std::size_t{50} << 20, (std::size_t{50} << 20) + 13}) {

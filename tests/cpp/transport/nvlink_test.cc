@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <bit>
@@ -148,6 +149,25 @@ TEST(RegistrationCacheTest, PeersReachWhatWasFound) {
         member.together.arrive_and_wait();
         cache->reset();
         EXPECT_EQ(member.driver.opened_allocations(), 0);
+    });
+}
+
+TEST(RegistrationCacheTest, KnowsWhatOfItsPeersIsMapped) {
+    std::array<sys::cuda::DeviceAddress, 2> bases{};
+    run(2, [&](Member& member) {
+        auto cache = cache_of(member);
+        ASSERT_TRUE(cache.is_ok());
+        const auto base = member.driver.allocate(4096);
+        bases.at(static_cast<std::size_t>(member.rank)) = base;
+        ASSERT_TRUE((*cache)->find(base, 4096, soon()).is_ok());
+        member.together.arrive_and_wait();
+        const auto peers = bases.at(static_cast<std::size_t>(1 - member.rank));
+        EXPECT_TRUE((*cache)->has_mapped(peers, 4096));
+        EXPECT_TRUE((*cache)->has_mapped(peers + 4095, 1));
+        EXPECT_FALSE((*cache)->has_mapped(peers + 4095, 2));
+        EXPECT_FALSE((*cache)->has_mapped(peers - 1, 1));
+        EXPECT_FALSE((*cache)->has_mapped(base, 1)) << "its own is no peer's";
+        member.together.arrive_and_wait();
     });
 }
 

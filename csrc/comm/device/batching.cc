@@ -1,0 +1,83 @@
+#include "csrc/comm/device/batching.h"
+
+#include <algorithm>
+
+#include "csrc/comm/collective_operation.h"
+
+namespace pccl::comm {
+namespace {
+
+using kernels::Protocol;
+
+/// Of its longest block, in bytes.
+std::size_t length_of(const Collective& collective) {
+    std::size_t most = 0;
+    for (const auto& side : {collective.inputs, collective.outputs})
+        for (const Block& block : side) most = std::max(most, block.count);
+    return most * size_of(collective.type);
+}
+
+std::size_t words_in(std::size_t bytes) { return (bytes + abi::kLineBytes - 1) / abi::kLineBytes; }
+
+bool can_join(const Collective& collective) {
+    const bool is_known = collective.kind == CollectiveKind::kAllReduce ||
+                          collective.kind == CollectiveKind::kReduceScatter ||
+                          collective.kind == CollectiveKind::kAllGather;
+    const auto is_whole = [&](const Block& block) {
+        return block.count * size_of(collective.type) == length_of(collective);
+    };
+    return is_known && std::ranges::all_of(collective.inputs, is_whole) &&
+           std::ranges::all_of(collective.outputs, is_whole);
+}
+
+bool are_alike(const Collective& one, const Collective& other) {
+    return one.kind == other.kind && one.type == other.type && one.op == other.op;
+}
+
+kernels::Part part_of(const Collective& collective, int ranks) {
+    const auto at = [](std::span<const Block> blocks, std::size_t rank) {
+        return blocks[blocks.size() == 1 ? 0 : rank].data;
+    };
+    kernels::Part part{};
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+        part.inputs[rank] = at(collective.inputs, rank);
+        part.outputs[rank] = at(collective.outputs, rank);
+    }
+    part.bytes = static_cast<std::uint32_t>(length_of(collective));
+    return part;
+}
+
+}  // namespace
+
+std::size_t batch_length(std::span<const Collective> collectives, int ranks) {
+    const auto peers = static_cast<std::size_t>(ranks - 1);
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    for (const Collective& collective : collectives) {
+        if (count == kernels::kMostParts || !can_join(collective) ||
+            !are_alike(collectives.front(), collective))
+            break;
+        bytes += words_in(length_of(collective)) * abi::kLineBytes;
+        if (bytes > kernels::kMostWordBytes || bytes * peers > kernels::kMostSentInWords) break;
+        ++count;
+    }
+    return std::max<std::size_t>(1, count);
+}
+
+Result<kernels::Batch> make_batch(std::span<const Collective> collectives, Rank rank, int ranks) {
+    const Collective& first = collectives.front();
+    kernels::Batch batch{
+        .type = first.type, .op = first.op, .reduces = first.kind != CollectiveKind::kAllGather};
+    if (batch.reduces) PCCL_TRY(kernels::check_reduction(batch.type, batch.op));
+    for (const Collective& collective : collectives) {
+        PCCL_TRY(check_shape(collective, rank, ranks));
+        kernels::Part& part = batch.parts[batch.count++];
+        part = part_of(collective, ranks);
+        part.first_word = batch.words;
+        batch.words += static_cast<std::uint32_t>(words_in(part.bytes));
+    }
+    batch.plan = kernels::words_plan(std::size_t{batch.words} * abi::kLineBytes);
+    return batch;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,20 @@
+// Small collectives that are asked for together, in one launch.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "csrc/comm/collective.h"
+#include "csrc/kernels/launch.h"
+
+namespace pccl::comm {
+
+/// How many of `collectives`, from the first on, go into one launch: those alike in kind, type and
+/// operator that go by words, while there is room. At least 1; the same on all ranks.
+[[nodiscard]] PCCL_API std::size_t batch_length(std::span<const Collective> collectives, int ranks);
+
+/// The launch of as many, but for its team. kInvalidArgument, kUnsupported.
+[[nodiscard]] PCCL_API Result<kernels::Batch> make_batch(std::span<const Collective> collectives,
+                                                         Rank rank, int ranks);
+
+}  // namespace pccl::comm

@@ -1,0 +1,83 @@
+// Several small collectives of one kind in one launch, by words.
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/words.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+struct Place {
+    const Part& part;
+    std::size_t at;  // of this thread's word, in every block of the part
+
+    __device__ Place(const Batch& batch, std::size_t word)
+        : part(batch.parts[index_of(batch, word)]), at((word - part.first_word) * kWordBytes) {}
+
+   private:
+    static __device__ int index_of(const Batch& batch, std::size_t word) {
+        int index = 0;
+        while (index + 1 < batch.count && batch.parts[index + 1].first_word <= word) ++index;
+        return index;
+    }
+};
+
+/// Sends this thread's word of every block to its rank, and gets one from each.
+__device__ bool pass_words(const Batch& batch, const Visit& visit, const Place& place,
+                           Words& words) {
+    const auto word_for = [&](int rank) {
+        return load_word(place.part.inputs[rank], place.at, place.part.bytes);
+    };
+    send_words(batch.team, visit, word_for);
+    return receive_words(batch.team, visit, word_for(batch.team.rank), words);
+}
+
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    batch_move(const __grid_constant__ Batch batch) {
+    const Visit visit(batch.team);
+    const std::size_t word = grid_crew().first;
+    if (word < batch.words) {
+        const Place place(batch, word);
+        Words words;
+        const bool came = pass_words(batch, visit, place, words);
+#pragma unroll
+        for (int rank = 0; rank < abi::kMostDevices; ++rank)
+            if (came && rank < batch.team.size)
+                store_word(place.part.outputs[rank], place.at, place.part.bytes, words[rank]);
+    }
+    visit.end();
+}
+
+template <typename Reduction>
+struct ReducedBatch {
+    Batch batch;
+    Reduction reduction;
+};
+
+template <typename Reduction>
+__global__ void __launch_bounds__(abi::kLinesPerBlock)
+    batch_reduce(const __grid_constant__ ReducedBatch<Reduction> args) {
+    const Batch& batch = args.batch;
+    const Visit visit(batch.team);
+    const std::size_t word = grid_crew().first;
+    if (word < batch.words) {
+        const Place place(batch, word);
+        Words words;
+        if (pass_words(batch, visit, place, words))
+            store_word(place.part.outputs[0], place.at, place.part.bytes,
+                       combine_words(batch.team, words, args.reduction));
+    }
+    visit.end();
+}
+
+}  // namespace
+
+Status launch_batch(const Batch& batch, Stream stream) {
+    if (!batch.reduces) return launch_kernel(batch_move, batch, batch.plan, stream);
+    return with_reduction(batch, [&]<typename Reduction>(const Reduction& reduction) {
+        return launch_kernel(batch_reduce<Reduction>, {batch, reduction}, batch.plan, stream);
+    });
+}
+
+}  // namespace pccl::kernels

@@ -1,0 +1,49 @@
+#include <array>
+
+#include "csrc/kernels/launch.h"
+
+namespace pccl::kernels {
+namespace {
+
+constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns};
+// Of every type: the operator with kernels of its own, and one of the others.
+constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax};
+
+Status load_moves(const Launch& launch) {
+    PCCL_TRY(launch_all_gather(launch, nullptr));
+    PCCL_TRY(launch_all_to_all(launch, nullptr));
+    return launch_broadcast(launch, nullptr);
+}
+
+Status load_reductions(Launch& launch) {
+    for (int type = 0; type < kDataTypes; ++type)
+        for (const ReduceOp op : kOps) {
+            launch.type = static_cast<DataType>(type);
+            launch.op = op;
+            if (!check_reduction(launch.type, op).is_ok()) continue;
+            PCCL_TRY(launch_all_reduce(launch, nullptr));
+            PCCL_TRY(launch_reduce_scatter(launch, nullptr));
+            PCCL_TRY(launch_batch(
+                {.type = launch.type, .op = op, .reduces = true, .plan = launch.plan}, nullptr));
+        }
+    return Status::ok();
+}
+
+}  // namespace
+
+Status load_kernels(int ranks) {
+    Launch launch{.plan = {.blocks = 0}};
+    launch.team.size = ranks;
+    for (const Protocol protocol : kProtocols) {
+        launch.plan.protocol = protocol;
+        PCCL_TRY(load_moves(launch));
+        PCCL_TRY(load_reductions(launch));
+    }
+    const Pull pull{.plan = launch.plan};
+    PCCL_TRY(launch_pull_begin(pull, nullptr));
+    PCCL_TRY(launch_pull_end(pull, nullptr));
+    PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
+    return launch_messages({}, nullptr);
+}
+
+}  // namespace pccl::kernels
