@@ -38,11 +38,14 @@ from support.launch import PRELOADED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import FrameType
 
 HANG_S = 16
+GLANCE_S = 0.25  # how soon cells end when the runner is told to
 # A rank of a cell computes for 0.1 s and waits for seconds.
 AT_ONCE = 6 * len(os.sched_getaffinity(0))
 UNFINISHED = 75  # exit status, as of sysexits.h: go on later
+_stopping = threading.Event()
 
 
 @dataclass
@@ -106,8 +109,9 @@ def _await(cell: Cell, ranks: list[Any], names: tuple[str, str] | None) -> _Seen
     survivors = set(range(cell.ranks)) - {cell.victim}
     deadline = time.monotonic() + HANG_S
     while survivors - set(seen.outcomes) - set(seen.ended) and time.monotonic() < deadline:
-        left = max(0.0, deadline - time.monotonic())
-        for pipe in multiprocessing.connection.wait(list(open_pipes), left):
+        if _stopping.is_set():
+            return seen
+        for pipe in multiprocessing.connection.wait(list(open_pipes), GLANCE_S):
             rank = open_pipes[pipe]
             try:
                 word = pipe.recv()
@@ -188,14 +192,25 @@ def run_cells(
             if cell is None:
                 return
             report = run_cell(cell)
+            if _stopping.is_set():
+                return
             with lock:
                 reports.append(report)
                 _write(report, record)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for worker in [pool.submit(work) for _ in range(AT_ONCE)]:
-            worker.result()
+        try:
+            for worker in [pool.submit(work) for _ in range(AT_ONCE)]:
+                worker.result()
+        except BaseException:  # a signal: what the cells under way hold is released
+            _stopping.set()
+            raise
     return reports
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # the first one is being obeyed
+    sys.exit(128 + number)
 
 
 def _write(report: Report, record: Path | None) -> None:
@@ -250,6 +265,8 @@ def main() -> None:
     for name, choices in (("fault", FAULTS), ("setting", SETTINGS), ("operation", OPERATIONS)):
         parser.add_argument(f"--{name}", action="append", choices=choices)
     options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _stop)
     reason = network.why_no_namespaces()
     if reason:
         print(f"links are not pulled: {reason}")

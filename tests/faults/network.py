@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INTERFACE = "veth0"
+FOLDER = Path("/run/netns")
+_NAME = re.compile(r"pccl-(\d+)-\d+-[ab]")  # the process that made it, a number, an end
 _numbers = itertools.count()
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+    # In a session of its own: a signal to our process group must not end it half-way.
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, start_new_session=True)
 
 
 def why_no_namespaces() -> str | None:
@@ -35,9 +40,29 @@ def why_no_namespaces() -> str | None:
     return None
 
 
+def namespaces_of(pid: int) -> list[str]:
+    """Return the names of the namespaces that a process has made, and not removed yet."""
+    return [name for name, owner in _all() if owner == pid]
+
+
+def _all() -> list[tuple[str, int]]:
+    names = [entry.name for entry in FOLDER.iterdir()] if FOLDER.is_dir() else []
+    return [(match[0], int(match[1])) for match in map(_NAME.fullmatch, names) if match]
+
+
+@functools.cache  # once in a process
+def remove_abandoned() -> None:
+    """Remove the namespaces of processes that were killed before they could."""
+    for name, owner in _all():
+        if not Path("/proc", str(owner)).exists():
+            with contextlib.suppress(subprocess.CalledProcessError):  # another was quicker
+                _ip("netns", "delete", name)
+
+
 @contextlib.contextmanager
 def joined_namespaces() -> Iterator[tuple[str, str]]:
     """Give the names of two namespaces with `INTERFACE` each; they are removed at the end."""
+    remove_abandoned()
     number = next(_numbers)
     names = tuple(f"pccl-{os.getpid()}-{number}-{end}" for end in "ab")
     with contextlib.ExitStack() as stack:
@@ -74,6 +99,6 @@ def enter(namespace: str) -> None:
     """Move this process into a namespace; sockets it has stay where they are."""
     clone_new_network = 0x40000000
     libc = ctypes.CDLL(None, use_errno=True)
-    with Path("/run/netns", namespace).open() as handle:
+    with (FOLDER / namespace).open() as handle:
         if libc.setns(handle.fileno(), clone_new_network) != 0:
             raise OSError(ctypes.get_errno(), "cannot enter the network namespace")

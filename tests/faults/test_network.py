@@ -1,0 +1,64 @@
+"""The runner of the matrix leaves no network namespaces, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from faults import network
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.multiproc
+TESTS = Path(__file__).parents[1]
+CELL = "link_down/tcp/barrier/3/1"
+
+
+@contextlib.contextmanager
+def runner() -> Iterator[subprocess.Popen[bytes]]:
+    """Give a runner that has made the namespaces of its cell."""
+    reason = network.why_no_namespaces()
+    if reason:
+        pytest.skip(reason)
+    environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, "-m", "faults.matrix", *(f"--cell={CELL}" for _ in range(4))]
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not network.namespaces_of(process.pid):
+            assert process.poll() is None, "the runner has ended"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_the_runner_in_order(number: signal.Signals) -> None:
+    with runner() as process:
+        os.killpg(process.pid, number)
+        assert process.wait(30) == 128 + number
+        assert network.namespaces_of(process.pid) == []
+
+
+def test_the_namespaces_of_a_killed_runner_are_removed_by_the_next() -> None:
+    with runner() as process:
+        process.kill()
+        process.wait()
+        assert network.namespaces_of(process.pid)
+        network.remove_abandoned.cache_clear()
+        with network.joined_namespaces():
+            assert network.namespaces_of(os.getpid())
+            assert network.namespaces_of(process.pid) == []
+    assert network.namespaces_of(os.getpid()) == []
