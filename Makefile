@@ -21,7 +21,7 @@ help:
 	@echo "make format         formats C++ and Python files"
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
-	@echo "make asan, tsan     C++ tests under the sanitizers"
+	@echo "make asan, tsan     C++ tests, and ranks in Python, under the sanitizers"
 	@echo "make faults         every fault on every transport in every operation (FAULTS=--help)"
 	@echo "make chaos          10,000 seeded runs of all schedules on links that fail (RUNS, SEED)"
 	@echo "make fuzz           every parser of outside bytes, FUZZ_SECONDS each"
@@ -119,3 +119,4 @@ asan tsan: venv
 	cmake --preset $@
 	cmake --build --preset $@ --parallel $(JOBS)
 	ctest --preset $@ --parallel $(JOBS)
+	tools/sanitizer_smoke.sh $@
