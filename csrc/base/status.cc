@@ -1,5 +1,7 @@
 #include "csrc/base/status.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +32,15 @@ StatusCode code_from_errno(int error) {
         default:
             return StatusCode::kUnavailable;
     }
+}
+
+/// What a user can do about it, where the system's own words do not say.
+std::string remedy(int error) {
+    rlimit files{};
+    if (error == EMFILE && ::getrlimit(RLIMIT_NOFILE, &files) == 0)
+        return concat("; this process may have ", files.rlim_cur, " (ulimit -n)");
+    if (error == ENFILE) return "; the limit is the system's (/proc/sys/fs/file-max)";
+    return "";
 }
 
 }  // namespace
@@ -90,7 +101,8 @@ Status Status::resource_exhausted(std::string message) {
 Status Status::internal(std::string message) { return {StatusCode::kInternal, std::move(message)}; }
 
 Status Status::from_errno(int error, std::string_view what) {
-    return {code_from_errno(error), concat(what, ": ", std::generic_category().message(error))};
+    return {code_from_errno(error),
+            concat(what, ": ", std::generic_category().message(error), remedy(error))};
 }
 
 const std::string& Status::message() const {

@@ -195,8 +195,10 @@ void bind_communicator(py::module_& module) {
     cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
     cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none());
     cls.def("shutdown", [](PyCommunicator& self) {
-        const py::gil_scoped_release released;
-        (*self).shutdown();
+        throw_unless_ok([&self] {
+            const py::gil_scoped_release released;
+            return (*self).shutdown();
+        }());
     });
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/group.h"
@@ -96,7 +97,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     };
     const Endpoint own = endpoint_of(*options.runtime, options);
     const auto fail = [&](const Status& why) {
-        const Status agreed = options.store ? agree_on_failure(*options.store, why) : why;
+        const Status agreed =
+            options.store ? agree_on_failure(*options.store, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     const auto identified = identify(options, own, meeting);
@@ -126,8 +128,10 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     if (!layout.is_ok()) return fail(layout.status());
     if (const Status met =
             group->register_remote_infos(roster, *std::move(layout), meeting.deadline);
-        !met.is_ok())
+        !met.is_ok()) {
+        group->fail(met);  // those who are further hear why
         return fail(met);
+    }
     return comm;
 }
 
@@ -137,7 +141,7 @@ Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<G
       group_(std::move(group)),
       memory_({.rank = options.rank, .size = options.size, .store = options.store}) {}
 
-Communicator::~Communicator() { shutdown(); }
+Communicator::~Communicator() { static_cast<void>(shutdown()); }
 
 Rank Communicator::rank() const { return group_->rank(); }
 int Communicator::size() const { return group_->size(); }
@@ -220,9 +224,11 @@ Result<std::string> Communicator::describe_job() const {
 
 void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
-void Communicator::shutdown() {
+Status Communicator::shutdown() {
     runtime_->dismiss(group_->id());
-    group_->abort(Status::aborted(concat("group ", name(), " was shut down")));
+    const Status found = group_->leave();
+    if (!found.is_ok()) log(LogLevel::kError, found.message());
+    return found;
 }
 
 Status Communicator::health() const { return group_->health(); }

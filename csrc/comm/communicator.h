@@ -140,7 +140,9 @@ class PCCL_API Communicator {
     /// thread.
     void abort(const Status& reason);
     /// Waits for nothing: fails what is in flight with kAborted and closes the links. Idempotent.
-    void shutdown();
+    /// kMismatch, which also goes to the log, where ranks have called different collectives in the
+    /// end, as far as it shows by now: two roots of one broadcast.
+    Status shutdown();
     /// ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
     /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.

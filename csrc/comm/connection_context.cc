@@ -1,11 +1,13 @@
 #include "csrc/comm/connection_context.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/cost_model.h"
+#include "csrc/comm/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
@@ -54,6 +56,7 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadl
             const std::lock_guard lock(mutex_);
             if (region_ != nullptr) return std::move(region_);
         }
+        if (shortage_.is_set()) return shortage_.get();
         if (deadline.passed())
             return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
         if (look.passed()) {
@@ -174,6 +177,22 @@ Status ConnectionContext::look_for_failure() {
     for (const auto& [key, link] : senders_) PCCL_TRY(failure(key.first, link->look()));
     const std::lock_guard lock(mutex_);
     for (const auto& [key, link] : receivers_) PCCL_TRY(failure(key.first, link->look()));
+    return Status::ok();
+}
+
+Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
+    if (board_ != nullptr) PCCL_TRY(board_->compare_latest(ours));
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) {
+        const auto waiting = link->peek(transport::kCollectiveChannel);
+        abi::CollectiveHeader theirs{};
+        if (!waiting.is_ok() || waiting->size() < sizeof theirs) continue;
+        std::memcpy(&theirs, waiting->data(), sizeof theirs);
+        // A later one may just not have been called here.
+        if (theirs.sequence != ours.sequence) continue;
+        PCCL_TRY(compare(common_part(ours), common_part(theirs),
+                         {.self = self_.rank, .peer = key.first}));
+    }
     return Status::ok();
 }
 

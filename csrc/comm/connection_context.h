@@ -19,6 +19,7 @@
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
 #include "csrc/comm/situation.h"
+#include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
@@ -60,6 +61,9 @@ class ConnectionContext final : public LinkTable {
     /// What made any peer leave that has a link to this one, where it was a failure: a peer that is
     /// just done with the group is no concern of those who do not wait for it.
     [[nodiscard]] Status look_for_failure();
+    /// Of a rank that waits for nothing: kMismatch where another has given it something that the
+    /// rank did not take, as it called another collective under that number: `ours`.
+    [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
 
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
                                            Deadline deadline) override;
@@ -76,6 +80,8 @@ class ConnectionContext final : public LinkTable {
 
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
+    /// Nothing more is accepted; ends a wait for a region. From any thread.
+    void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
     [[nodiscard]] const GroupIdentity& identity() const { return identity_; }
 
    private:
@@ -95,8 +101,9 @@ class ConnectionContext final : public LinkTable {
     Roster roster_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
-        first_senders_;  // of channel 0, by peer: no search on the hot path
-    std::mutex mutex_;   // guards receivers_, region_ and closed_
+        first_senders_;                 // of channel 0, by peer: no search on the hot path
+    transport::StickyStatus shortage_;  // why nothing more is accepted
+    std::mutex mutex_;                  // guards receivers_, region_ and closed_
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;

@@ -167,7 +167,8 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
     header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
-    header.history = std::exchange(history_, history_after(header));
+    header.history = history_after(last_);
+    last_ = header;
     auto operation = take_spare();
     operation->prepare(collective,
                        {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
@@ -321,6 +322,25 @@ Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t 
 void Group::abort(const Status& reason) {
     aborted_.store(true);
     break_from_outside(reason);
+}
+
+Status Group::leave() {
+    Status found;
+    {
+        // Who holds the lock is in the middle of something.
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        const bool is_idle =
+            lock.owns_lock() && broken_.is_ok() && collectives_.empty() && !runtime_.is_forked();
+        if (is_idle && last_.magic != 0) found = compare_latest();
+    }
+    abort(found.is_ok() ? Status::aborted(concat("group ", name_, " was shut down")) : found);
+    return found.is_ok() ? found : health();
+}
+
+Status Group::compare_latest() {
+    PCCL_TRY(connections_.compare_latest(last_));
+    const Status told = heard_.is_set() ? heard_.get() : connections_.look_for_failure();
+    return told.code() == StatusCode::kMismatch ? told : Status::ok();
 }
 
 Status Group::health() const {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] const Layout& layout() const { return selector_->layout(); }
 
     void abort(const Status& reason);
+    /// Ends the group as its user wants it: kMismatch where ranks have called different collectives
+    /// that nobody has compared, of which the others are then told, too.
+    Status leave();
     [[nodiscard]] Status health() const;
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
@@ -77,8 +81,12 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void look_around(Duration idle) override;
     [[nodiscard]] Elsewhere blocked_in() const override;
     [[nodiscard]] bool can_be_awaited(std::span<const Rank> awaited) const override;
+    [[nodiscard]] bool has_called(std::uint64_t sequence) const override {
+        return sequence_.load() >= sequence;
+    }
     void fail(const Status& why) override { break_from_outside(why); }
     void hear(Rank from, const Status& reason) override;
+    void fall_short(const Status& why) override;
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
 
     [[nodiscard]] Rank rank() const { return rank_; }
@@ -108,6 +116,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status advance_collectives(bool& moved);
+    /// What others gave in the latest collective, where this rank gave something itself.
+    Status compare_latest();
     [[nodiscard]] bool is_late() const;
     [[nodiscard]] AwaitedRanks awaited() const;
     [[nodiscard]] Stall stall() const;  // of the collective at the front
@@ -126,6 +136,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void ask_awaited();
     /// What `answer` shows: that the rank has left, or waits for something else.
     [[nodiscard]] Status judge(Rank rank, const Result<Situation>& answer);
+    /// Whether it is so, and was so when last asked: the first question may have met a rank on its
+    /// way from one to the other, or one that goes on after an error.
+    bool stays_out_of_order(const Stall& stall, const Situation& answer);
     /// Ends the other of two groups that are used in different orders, too.
     void fail_crossed(const Stall& stall, const Elsewhere& there);
     void break_from_outside(const Status& cause);
@@ -154,17 +167,17 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::atomic<bool> aborted_{false};                      // ends what waits with the lock held
     std::atomic<bool> inquiring_{false};                    // some thread asks other ranks
     mutable std::vector<std::atomic<TimePoint>> answered_;  // by rank: the last time that it did
-    std::string crossed_;  // groups in different orders, as last seen; of who asks
+    std::set<std::string> seen_out_of_order_;  // collectives of other groups; of who asks
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
 
-    transport::StickyStatus heard_;  // from a rank that has left
+    transport::StickyStatus heard_;  // on the acceptor: why the group is over
     std::atomic<Rank> heard_from_{kNoRank};
 
     mutable std::mutex mutex_;
-    std::vector<Rank> to_tell_;  // once broken_
-    std::uint32_t history_ = 0;  // of the next collective's header
-    bool is_recorded_ = false;   // the flight record is written
+    std::vector<Rank> to_tell_;     // once broken_
+    abi::CollectiveHeader last_{};  // of the latest collective
+    bool is_recorded_ = false;      // the flight record is written
     Status broken_;
     Status cause_;  // of that, as others are told
     ConnectionContext connections_;

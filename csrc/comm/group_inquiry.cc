@@ -23,6 +23,7 @@ constexpr Duration kSecondOpinion = std::chrono::milliseconds(100);
 constexpr Duration kTelling = std::chrono::milliseconds(500);
 constexpr Duration kTellingOne = std::chrono::milliseconds(100);
 constexpr std::size_t kMostAsked = 4;
+constexpr std::size_t kMostRemembered = 64;
 constexpr int kTries = 20;
 constexpr Duration kBetweenTries = std::chrono::milliseconds(1);
 
@@ -41,6 +42,7 @@ Result<Situation> Group::ask(Rank rank, Deadline deadline) const {
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
     answer->elsewhere.awaits_asker = runtime_.is_awaited(answer->elsewhere);
+    answer->elsewhere.lacks_asker = runtime_.is_lacking(answer->elsewhere);
     return answer;
 }
 
@@ -70,7 +72,8 @@ TimePoint Group::last_sign_of(Rank rank) const {
 }
 
 Situation Group::situation() const {
-    Situation situation{.sequence = sequence_.load()};
+    Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
+                        .sequence = sequence_.load()};
     // Somebody may hold the lock while it connects: the acceptor must not wait for that.
     std::unique_lock lock(mutex_, std::try_to_lock);
     for (int i = 0; i < kTries && !lock.owns_lock(); ++i) {
@@ -78,7 +81,7 @@ Situation Group::situation() const {
         static_cast<void>(lock.try_lock());
     }
     if (!lock.owns_lock()) return situation;
-    situation.broken = cause_;
+    if (!cause_.is_ok()) situation.broken = cause_;
     if (!collectives_.empty()) situation.operation = collectives_.front()->describe();
     situation.awaited = ranks_of(awaited());
     return situation;
@@ -101,6 +104,7 @@ Elsewhere Group::blocked_in() const {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || waiting_.load() == 0 || collectives_.empty()) return there;
     there.operation = collectives_.front()->describe();
+    there.sequence = collectives_.front()->sequence();
     there.awaited = ranks_of(collectives_.front()->awaited());
     return there;
 }
@@ -174,7 +178,7 @@ void Group::ask_awaited() {
 }
 
 Stall Group::stall() const {
-    Stall stall{.self = rank_, .ranks = size_};
+    Stall stall{.self = rank_, .ranks = size_, .group = name_};
     if (collectives_.empty()) return stall;
     stall.sequence = collectives_.front()->sequence();
     stall.header = collectives_.front()->header();
@@ -194,12 +198,17 @@ Status Group::judge(Rank rank, const Result<Situation>& answer) {
     // Another thread could still call what is waited for: only time can tell then.
     const bool is_certain = waiting_.load() > 0 && runtime_.has_one_thread() &&
                             answer->has_one_thread && is_crossed(own, *answer);
-    if (!is_certain) return Status::ok();
-    // Seen twice: the first question may have met us on the way from one to the other.
-    std::string seen = concat(own.sequence, answer->elsewhere.name, answer->elsewhere.operation);
-    if (std::exchange(crossed_, seen) != seen) return Status::ok();
+    if (!stays_out_of_order(own, *answer) || !is_certain) return Status::ok();
     fail_crossed(own, answer->elsewhere);
     return crossed(own, rank, answer->elsewhere);
+}
+
+bool Group::stays_out_of_order(const Stall& stall, const Situation& answer) {
+    if (!is_out_of_order(stall, answer)) return false;
+    if (seen_out_of_order_.size() > kMostRemembered) seen_out_of_order_.clear();
+    const Elsewhere& there = answer.elsewhere;
+    return !seen_out_of_order_.insert(concat(stall.sequence, " ", there.name, " ", there.sequence))
+                .second;
 }
 
 void Group::fail_crossed(const Stall& stall, const Elsewhere& there) {
@@ -211,7 +220,9 @@ Status Group::reconsidered(const Status& cause) {
     if (cause.code() == StatusCode::kAborted) return cause;
     const Rank told_by = heard_from_.load();
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
-    if (is_lost && connections_.knows_peers()) PCCL_TRY(connections_.look_for_failure());
+    // What another has found says more than that it did not come.
+    const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
+    if (may_be_known && connections_.knows_peers()) PCCL_TRY(connections_.look_for_failure());
     const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
     if (witness < 0 || witness >= size_ || witness == rank_ || !connections_.knows_peers())
         return cause;
@@ -227,6 +238,11 @@ void Group::hear(Rank from, const Status& reason) {
     heard_from_.compare_exchange_strong(nobody, from);
     static_cast<void>(
         heard_.set(transport::why_gone(reason, {.self = rank_, .leaver = from, .ranks = size_})));
+}
+
+void Group::fall_short(const Status& why) {
+    static_cast<void>(heard_.set(why));
+    connections_.fall_short(why);
 }
 
 void Group::tell_the_others() {
@@ -262,14 +278,16 @@ void Group::give_up_late() {
     Elsewhere there;
     const Status verdict = find_culprit(stall, [&](Rank rank) {
         auto answer = ask(rank, deadline.within(kPatience));
-        if (answer.is_ok() && is_crossed(stall, *answer)) there = answer->elsewhere;
+        if (!answer.is_ok()) return answer;
+        answer->elsewhere.lacks_asker = stays_out_of_order(stall, *answer);
+        if (answer->elsewhere.lacks_asker) there = answer->elsewhere;
         return answer;
     });
     {
         const std::lock_guard lock(mutex_);
         if (!is_late() || collectives_.front()->sequence() != stall.sequence) return;
     }
-    if (there.awaits_asker) fail_crossed(stall, there);
+    if (there.lacks_asker) fail_crossed(stall, there);
     break_from_outside(verdict);
 }
 

@@ -43,16 +43,20 @@ Status why_different(const Stall& stall, Rank rank, const Situation& answer) {
     return compare(stall.header, *same, {.self = stall.self, .peer = rank});
 }
 
+bool is_out_of_order(const Stall& stall, const Situation& answer) {
+    return answer.sequence < stall.sequence && answer.elsewhere.lacks_asker;
+}
+
 bool is_crossed(const Stall& stall, const Situation& answer) {
-    return answer.sequence < stall.sequence && answer.elsewhere.awaits_asker;
+    return is_out_of_order(stall, answer) && answer.elsewhere.awaits_asker;
 }
 
 Status crossed(const Stall& stall, Rank rank, const Elsewhere& elsewhere) {
     return Status::mismatch(
         rank, concat("ranks use their groups in different orders: rank ", stall.self, " runs ",
-                     describe(stall.header), " and waits for rank ", rank, ", which runs ",
-                     elsewhere.operation, " of group ", elsewhere.name,
-                     " and waits for this one; call all groups in one order on all ranks"));
+                     describe(stall.header), " of group ", stall.group, " and rank ", rank,
+                     " runs ", elsewhere.operation, " of group ", elsewhere.name,
+                     ", each without the other; call all groups in one order on all ranks"));
 }
 
 Status why_lost(Rank rank, const Result<Situation>& answer, Rank self, int ranks) {
@@ -81,7 +85,7 @@ Status find_culprit(const Stall& stall, const Ask& ask) {
                         concat("rank ", rank, " does not answer: it is stopped, or cut off"));
         if (!answer.is_ok()) continue;
         PCCL_TRY(why_different(stall, rank, *answer));
-        if (is_crossed(stall, *answer)) return crossed(stall, rank, answer->elsewhere);
+        if (is_out_of_order(stall, *answer)) return crossed(stall, rank, answer->elsewhere);
         const bool is_behind = answer->sequence < stall.sequence;
         if (is_behind && answer->awaited.empty()) return not_called(stall, rank, *answer);
         // It may be held up in an earlier one, by the rank that holds up all.

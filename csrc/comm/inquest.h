@@ -13,6 +13,7 @@ namespace pccl::comm {
 struct Stall {
     Rank self = 0;
     int ranks = 1;
+    std::string group{};
     std::uint64_t sequence = 0;      // of the collective
     abi::CollectiveHeader header{};  // of that
     AwaitedRanks awaited{};
@@ -30,8 +31,10 @@ using Ask = std::function<Result<Situation>(Rank)>;
 /// for ever, for what neither sends.
 [[nodiscard]] PCCL_API Status why_different(const Stall& stall, Rank rank, const Situation& answer);
 
-/// Whether `rank` has not called our collective, and waits for us in one of another group that we
-/// have not called.
+/// Whether a rank has not called our collective, and waits in one of another group that we have not
+/// called.
+[[nodiscard]] PCCL_API bool is_out_of_order(const Stall& stall, const Situation& answer);
+/// The same, and it waits for us there: neither goes on by itself.
 [[nodiscard]] PCCL_API bool is_crossed(const Stall& stall, const Situation& answer);
 /// What that is then: kMismatch about `rank`.
 [[nodiscard]] PCCL_API Status crossed(const Stall& stall, Rank rank, const Elsewhere& elsewhere);

@@ -45,10 +45,14 @@ Status failure_in(Store& store) {
     return failure;
 }
 
-Status agree_on_failure(Store& store, const Status& why) {
-    if (Status first = failure_in(store); !first.is_ok()) return first;
+Status agree_on_failure(Store& store, const Status& why, Rank self) {
+    const bool is_own = why.code() == StatusCode::kResourceExhausted;
+    if (Status first = failure_in(store); !first.is_ok()) return is_own ? why : first;
+    const Status told =
+        is_own ? Status::peer_lost(self, concat("rank ", self, " cannot join: ", why.message()))
+               : why;
     ByteWriter out;
-    out.status(why, kLongestText);
+    out.status(told, kLongestText);
     // Who can no longer reach the store has nothing to tell through it.
     static_cast<void>(store.set(kFailureKey, out.take()));
     return why;

@@ -52,7 +52,7 @@ inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
 /// What a rank that could not join has left in the store; ok while none has.
 [[nodiscard]] Status failure_in(Store& store);
 /// To be called by a rank that could not join: what the first of them says, so that all blame the
-/// same.
-[[nodiscard]] Status agree_on_failure(Store& store, const Status& why);
+/// same. What `self` lacks itself stays its own error, and makes it the lost one to the others.
+[[nodiscard]] Status agree_on_failure(Store& store, const Status& why, Rank self);
 
 }  // namespace pccl::comm

@@ -249,6 +249,12 @@ bool Runtime::is_awaited(const Elsewhere& there) {
            participant->can_be_awaited(there.awaited);
 }
 
+bool Runtime::is_lacking(const Elsewhere& there) {
+    const auto participant = participant_of(there.group);
+    return !there.operation.empty() && participant != nullptr &&
+           !participant->has_called(there.sequence);
+}
+
 void Runtime::fail(const transport::GroupId& group, const Status& why) {
     if (const auto participant = participant_of(group)) participant->fail(why);
 }
@@ -299,6 +305,15 @@ void Runtime::accepted_region(const transport::LinkRequest& request,
         participant->accept_region(request, std::move(region));
         waiter_->wake();
     }
+}
+
+void Runtime::fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
+                         const Status& why) {
+    const auto participant = participant_of(request.group);
+    if (participant == nullptr) return refused(kind, why);
+    participant->fall_short(why.with_context(concat(
+        "rank ", request.destination, " cannot take the connection of rank ", request.source)));
+    waiter_->wake();
 }
 
 void Runtime::refused(transport::TransportKind kind, const Status& why) {

@@ -37,6 +37,8 @@ class Participant {
                                std::unique_ptr<transport::Region> region) = 0;
     /// A rank tells why it has left; on the acceptor, as accept_link().
     virtual void hear(Rank /*from*/, const Status& /*reason*/) {}
+    /// This process lacks what a peer's connection takes; on the acceptor, as accept_link().
+    virtual void fall_short(const Status& /*why*/) {}
     /// How this rank fares in the group, for another that asks; on the acceptor, as accept_link().
     [[nodiscard]] virtual std::string describe() const { return {}; }
     /// A rank of the job, as numbered in it, that this group has found to be gone.
@@ -56,6 +58,8 @@ class Participant {
     [[nodiscard]] virtual bool can_be_awaited(std::span<const Rank> /*awaited*/) const {
         return false;
     }
+    /// Whether the collective of that number has been called here.
+    [[nodiscard]] virtual bool has_called(std::uint64_t /*sequence*/) const { return true; }
     /// What another group has found out: ends this one.
     virtual void fail(const Status& /*why*/) {}
     /// Carries operations on; true when something moved.
@@ -112,6 +116,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] Elsewhere blocked_outside(const transport::GroupId& here);
     /// Whether a rank that waits there waits for this process.
     [[nodiscard]] bool is_awaited(const Elsewhere& there);
+    /// Whether it waits in a collective that this process has not called.
+    [[nodiscard]] bool is_lacking(const Elsewhere& there);
     void fail(const transport::GroupId& group, const Status& why);
     /// To be called by threads that wait for a group.
     void note_thread();
@@ -124,6 +130,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
                   std::unique_ptr<transport::RecvLink> link) override;
     void accepted_region(const transport::LinkRequest& request,
                          std::unique_ptr<transport::Region> region) override;
+    void fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
+                    const Status& why) override;
     void refused(transport::TransportKind kind, const Status& why) override;
 
    private:

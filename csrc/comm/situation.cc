@@ -38,6 +38,7 @@ void write(ByteWriter& out, const Elsewhere& elsewhere) {
     out.text(std::string_view(elsewhere.name).substr(0, kLongestName));
     out.i64(elsewhere.rank);
     out.text(std::string_view(elsewhere.operation).substr(0, kLongestOperation));
+    out.u64(elsewhere.sequence);
     write_ranks(out, elsewhere.awaited);
 }
 
@@ -47,6 +48,7 @@ Status read(ByteReader& in, Elsewhere& elsewhere) {
     PCCL_TRY(in.text(elsewhere.name, kLongestName));
     PCCL_TRY(in.i64(rank));
     PCCL_TRY(in.text(elsewhere.operation, kLongestOperation));
+    PCCL_TRY(in.u64(elsewhere.sequence));
     elsewhere.rank = static_cast<Rank>(rank);
     return read_ranks(in, elsewhere.awaited);
 }

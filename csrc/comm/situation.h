@@ -18,8 +18,11 @@ struct Elsewhere {
     std::string name{};           // of that group
     Rank rank = 0;                // of this process there
     std::string operation{};      // empty: it waits for none
+    std::uint64_t sequence = 0;   // of that
     std::vector<Rank> awaited{};  // ranks there
-    bool awaits_asker = false;    // known to who asked; does not travel
+    // Known to who asked; these do not travel:
+    bool awaits_asker = false;
+    bool lacks_asker = false;  // who has not called the operation
 };
 
 struct PCCL_API Situation {

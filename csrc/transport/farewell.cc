@@ -72,6 +72,10 @@ Status reason_of(const Notice& notice) {
             return Status::timeout(concat("it timed out waiting for ", whom), notice.peer);
         case StatusCode::kMismatch:
             return Status::mismatch(notice.peer, concat("it called something else than ", whom));
+        case StatusCode::kResourceExhausted:
+            return Status::resource_exhausted(
+                "it has no descriptors (ulimit -n there) or no memory left; its own error says "
+                "which");
         default:
             return Status(code == StatusCode::kOk ? StatusCode::kInternal : code,
                           concat("it failed: ", to_string(code)), notice.peer);

@@ -1,10 +1,12 @@
 #include "csrc/transport/handshake_server.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "csrc/base/text.h"
 #include "csrc/transport/handshake_messages.h"
@@ -111,7 +113,13 @@ Status HandshakeServer::start() {
     alarm_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!alarm_.is_open()) return Status::from_errno(errno, "cannot create a timer");
     PCCL_TRY(watch(alarm_.get()));
+    keep_spare();
     return watch(listener_.get());
+}
+
+void HandshakeServer::keep_spare() {
+    if (!spare_.is_open()) spare_.reset(::eventfd(0, EFD_CLOEXEC));
+    if (spare_.is_open()) shortage_ = Status::ok();
 }
 
 Status HandshakeServer::watch(int fd) {
@@ -125,6 +133,7 @@ void HandshakeServer::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL,
 void HandshakeServer::advance(Acceptor& acceptor, const Welcome& welcome) {
     starved_ = false;
     step_all(acceptor, welcome);
+    keep_spare();
     const std::size_t before = pending_.size();
     admit(acceptor);
     if (pending_.size() > before) step_all(acceptor, welcome);  // most have said hello by now
@@ -144,28 +153,47 @@ bool HandshakeServer::step(ServerHandshake& handshake, Acceptor& acceptor, const
     }
     if (!done.value()) return true;
     unwatch(handshake.fd());
+    keep_spare();
     welcome(handshake.take_socket(), handshake.introduction());
     return false;
 }
 
 void HandshakeServer::admit(Acceptor& acceptor) {
     while (!is_full()) {
-        auto next = sys::accept_next(listener_.get(), options_.stream);
+        auto next = accept_one();
         Status fault = next.status();
         if (next.is_ok() && !next->has_value()) return;
         if (next.is_ok()) fault = watch((*next)->get());
         if (!fault.is_ok()) {
             starved_ = true;
-            return acceptor.refused(options_.kind, fault);
+            if (!std::exchange(told_, true)) acceptor.refused(options_.kind, fault);
+            return;
         }
+        told_ = told_ && !shortage_.is_ok();
         pending_.push_back(
             std::make_unique<ServerHandshake>(std::move(**next), options_.clock->now()));
     }
 }
 
+/// A process without descriptors still hears one peer at a time, so that it can say what it lacks.
+Result<std::optional<UniqueFd>> HandshakeServer::accept_one() {
+    auto next = sys::accept_next(listener_.get(), options_.stream);
+    if (next.status().code() != StatusCode::kResourceExhausted) return next;
+    // The kernel says so before it looks whether anybody waits.
+    const sys::Interest arrival{.fd = listener_.get(), .input = true};
+    if (!sys::wait_for_any({&arrival, 1}, Duration::zero())) return std::optional<UniqueFd>();
+    if (!pending_.empty() || !spare_.is_open()) return next;
+    shortage_ = next.status();
+    spare_.reset();
+    next = sys::accept_next(listener_.get(), options_.stream);
+    if (!next.is_ok() || !next->has_value()) keep_spare();
+    return next;
+}
+
 void HandshakeServer::expire(Acceptor& acceptor) {
     const TimePoint now = options_.clock->now();
-    const Duration patience = is_full() ? options_.patience_when_crowded : options_.patience;
+    const Duration patience =
+        is_full() || starved_ ? options_.patience_when_crowded : options_.patience;
     const auto kept = std::find_if(pending_.begin(), pending_.end(), [&](const auto& handshake) {
         return now - handshake->begun() < patience;
     });

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "csrc/base/clock.h"
@@ -25,7 +26,8 @@ class PCCL_API HandshakeServer {
         std::size_t most_pending = 128;
         /// A handshake that takes longer is refused ...
         Duration patience = std::chrono::seconds(5);
-        /// ... and while most_pending run, already one that takes this long.
+        /// ... and while most_pending run, or descriptors are out, already one that takes this
+        /// long.
         Duration patience_when_crowded = std::chrono::milliseconds(500);
         const Clock* clock = &system_clock();
     };
@@ -46,6 +48,10 @@ class PCCL_API HandshakeServer {
     Status watch(int fd);
     void unwatch(int fd);
 
+    /// Why there are no descriptors left, while a connection has the one that is kept for this: it
+    /// carries only what needs no other. ok otherwise.
+    [[nodiscard]] const Status& shortage() const { return shortage_; }
+
     /// Goes on with all handshakes without blocking. Failed ones go to acceptor.refused().
     void advance(Acceptor& acceptor, const Welcome& welcome);
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
@@ -58,6 +64,8 @@ class PCCL_API HandshakeServer {
     /// False when the handshake is over, one way or the other.
     bool step(ServerHandshake& handshake, Acceptor& acceptor, const Welcome& welcome);
     void admit(Acceptor& acceptor);
+    Result<std::optional<UniqueFd>> accept_one();
+    void keep_spare();
     void expire(Acceptor& acceptor);
     void pause_listening(bool pause);
     void set_alarm(Duration until);
@@ -67,9 +75,12 @@ class PCCL_API HandshakeServer {
     Secret no_secret_{};  // stands in for the secret of unknown groups
     UniqueFd listener_;
     UniqueFd epoll_;
-    UniqueFd alarm_;  // timerfd: the next handshake to give up on
+    UniqueFd alarm_;   // timerfd: the next handshake to give up on
+    UniqueFd spare_;   // given up to hear a peer out when no other is left
+    Status shortage_;  // while it is
     bool paused_ = false;
     bool starved_ = false;  // out of descriptors: no accepting until the alarm
+    bool told_ = false;     // of that
     std::vector<std::unique_ptr<ServerHandshake>> pending_;  // oldest first
 };
 

@@ -21,6 +21,8 @@ Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(socket));
         if (parcel && parcel->tag == tag) return std::move(parcel->descriptors);
+        if (parcel && parcel->tag == kShortage)
+            return Status::peer_lost(kNoRank, "it has no descriptors left (ulimit -n there)");
         if (parcel) return Status::internal("a peer answered out of turn");
         if (deadline.passed())
             return Status::timeout("timed out waiting for the peer's descriptors");

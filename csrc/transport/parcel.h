@@ -15,7 +15,10 @@ namespace pccl::transport {
 /// full.
 Status send_parcel(int socket, std::byte tag, std::span<const int> descriptors, Deadline deadline);
 
-/// The descriptors of the next parcel, which must bear `tag`.
+/// In place of an answer: the peer has no room for the descriptors.
+inline constexpr std::byte kShortage{'!'};
+
+/// The descriptors of the next parcel, which must bear `tag`. kPeerLost after a kShortage.
 Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline deadline);
 
 }  // namespace pccl::transport

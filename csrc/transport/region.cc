@@ -88,6 +88,7 @@ Result<bool> Region::is_complete() {
     if (!socket_.is_open()) return true;
     while (first_missing() < doorbells_.size()) {
         auto parcel = sys::receive_descriptors(socket_.get());
+        if (parcel.status().code() == StatusCode::kResourceExhausted) return parcel.status();
         if (!parcel.is_ok())
             return Status::peer_lost(0, "rank 0 left before it had shared its memory");
         if (!*parcel) return false;

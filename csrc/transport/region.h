@@ -28,8 +28,12 @@ class PCCL_API Region {
     [[nodiscard]] const std::shared_ptr<RegionMemory>& source() const { return memory_; }
     /// Whether this rank can ring all others. Does not block; kPeerLost when rank 0 left too early.
     Result<bool> is_complete();
-    /// To be called after the store that `peer` waits for, on a complete region.
-    void ring(Rank peer) { doorbells_[static_cast<std::size_t>(peer)]->ring(); }
+    /// To be called after the store that `peer` waits for. On an incomplete region it may ring
+    /// nobody; who waits looks now and then.
+    void ring(Rank peer) {
+        const auto& doorbell = doorbells_[static_cast<std::size_t>(peer)];
+        if (doorbell != nullptr) doorbell->ring();
+    }
     /// kPeerLost when the process of `peer` has ended. A system call: for now and then.
     [[nodiscard]] Status look(Rank peer) const;
 

@@ -13,6 +13,10 @@ std::string Acceptor::describe(const GroupId&) { return {}; }
 
 void Acceptor::noticed(const LinkRequest&, const Status&) {}
 
+void Acceptor::fell_short(const LinkRequest&, TransportKind kind, const Status& why) {
+    refused(kind, why);
+}
+
 Status Transport::tell(const std::string&, const LinkRequest&, const Secret&, const Status&,
                        Deadline) {
     return Status::unsupported(concat("transport ", to_string(kind()), " takes no notices"));

@@ -62,6 +62,9 @@ class Acceptor {
     virtual std::string describe(const GroupId& group);
     /// A rank of the group tells why it has left, or what made it leave. Nothing unless overridden.
     virtual void noticed(const LinkRequest& request, const Status& reason);
+    /// This process lacks what the request takes (descriptors, memory): kResourceExhausted. Must
+    /// not wait. Refused unless overridden.
+    virtual void fell_short(const LinkRequest& request, TransportKind kind, const Status& why);
     /// A connection that failed its handshake: logged once by the implementation.
     virtual void refused(TransportKind kind, const Status& why) = 0;
 };

@@ -396,7 +396,11 @@ class Communicator:
             A rank that should stay did not call it with the same ranks.
         """
     def shutdown(self) -> None:
-        """Close the group; operations in flight raise AbortedError. May be called again."""
+        """Close the group; operations in flight raise AbortedError. May be called again.
+
+        Raises MismatchError, after it has closed the group, where the last collective was not the
+        same on all ranks and none of them had to notice: two roots of one broadcast.
+        """
 
 class Schedule:
     """The program of a collective: what each rank does."""

@@ -29,7 +29,11 @@ def _create(
     from pccl import _compatibility
 
     _compatibility.require_matching_torch()
-    from pccl import _torch
+    # The errors are needed when there may be no descriptor left to read them from.
+    from pccl import (
+        _torch,
+        torch_errors,  # noqa: F401
+    )
 
     if options is not None and not isinstance(options, _torch.Options):
         raise TypeError(f"pg_options must be a pccl.Options, not {type(options).__name__}")

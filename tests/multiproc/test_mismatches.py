@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -142,6 +143,53 @@ def in_setting(
     dist.destroy_process_group()
 
 
+def orders_from_several_threads(rank: int, world_size: int) -> None:
+    """Another thread might still make the missing call: the timeout tells, and then all of it."""
+    import pccl
+
+    first, second = (dist.new_group(timeout=timedelta(seconds=2)) for _ in range(2))
+    thread = threading.Thread(target=dist.barrier)
+    thread.start()
+    thread.join()
+    dist.barrier()
+    odd = rank == world_size - 1
+    with pytest.raises(pccl.MismatchError, match="different orders") as caught:
+        dist.all_reduce(torch.ones(3), group=second if odd else first)
+    names = dist.distributed_c10d._world.pg_names
+    for group in (first, second):  # who is where
+        assert f"of group {names[group]}" in str(caught.value), caught.value
+    last = world_size - 1
+    assert odd or caught.value.rank == last or f"rank {last}" in str(caught.value), caught.value
+    dist.barrier()
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_orders_from_several_threads_are_named(transports: str) -> None:
+    environment = {"PCCL_TRANSPORTS": transports}
+    run_ranks(orders_from_several_threads, 3, environment=environment)
+
+
+def orders_of_asynchronous_calls(rank: int, world_size: int) -> None:
+    """Groups do not wait for one another: this is no mismatch, and ends well."""
+    groups = [dist.new_group(timeout=TIMEOUT) for _ in range(3)]
+    for turn in range(20):
+        order = [groups[(rank + turn + i) % len(groups)] for i in range(len(groups))]
+        calls = []
+        for group in order:
+            x = torch.full((1000,), float(rank))
+            calls.append((x, dist.all_reduce(x, group=group, async_op=True)))
+        for x, work in reversed(calls) if turn % 2 else calls:
+            work.wait()
+            assert (x == world_size * (world_size - 1) / 2).all()
+    dist.barrier()
+
+
+@pytest.mark.parametrize("transports", ["", "tcp"])
+def test_asynchronous_calls_may_come_in_any_order_of_groups(transports: str) -> None:
+    environment = {"PCCL_TRANSPORTS": transports}
+    run_ranks(orders_of_asynchronous_calls, 3, environment=environment)
+
+
 def call_and_meet(
     comm: pccl.Communicator, call: Callable[[pccl.Communicator, bool], object], odd: bool
 ) -> None:
@@ -190,6 +238,46 @@ def over_numpy(rank: int, world_size: int, setting: str) -> None:
             store.set(f"seen/{kind}/{odd}/{rank}", "")
             store.wait([f"seen/{kind}/{odd}/{other}" for other in range(world_size)])
             comm.shutdown()
+
+
+def two_roots_at_the_end(rank: int, world_size: int, setting: str) -> None:
+    """Roots only give, and nothing follows that could tell them: the end of the group does."""
+    import numpy as np
+
+    import pccl
+
+    is_tcp = setting == "tcp" or (setting == "mixed" and rank == world_size - 1)
+    store = new_store()
+
+    def meet(where: str) -> None:
+        store.set(f"{where}/{rank}", "")
+        store.wait([f"{where}/{other}" for other in range(world_size)])
+
+    for odd in range(1, world_size):
+        comm = pccl.Communicator(
+            rank=rank,
+            world_size=world_size,
+            rendezvous=dist.PrefixStore(str(odd), store),
+            timeout=TIMEOUT.total_seconds(),
+            transports="tcp" if is_tcp else "",
+        )
+        comm.broadcast(np.ones(8, dtype=np.float32), root=odd if rank == odd else 0)
+        meet(f"called/{odd}")
+        time.sleep(0.3)  # what is on its way arrives
+        for is_first in (True, False):
+            if is_first == (rank == odd):
+                with pytest.raises(pccl.MismatchError, match="root") as caught:
+                    comm.shutdown()
+                assert f"rank {caught.value.rank}" in str(caught.value), odd
+                assert odd in (rank, caught.value.rank) or f"rank {odd}" in str(caught.value)
+            meet(f"left/{odd}/{is_first}")
+        comm.shutdown()
+
+
+@pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_two_roots_are_named_at_the_end(setting: str, world_size: int) -> None:
+    run_ranks(two_roots_at_the_end, world_size, backend=None, arguments=(setting,))
 
 
 @pytest.mark.parametrize("setting", ["shm", "tcp", "mixed"])

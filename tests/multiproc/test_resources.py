@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
 import resource
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +24,7 @@ pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such promises")]
 CYCLES = 1000
 IDLE_S = 4.0
 MOST_IDLE_CPU = 0.005
+LONG = timedelta(seconds=20)  # a timeout that is not to pass
 
 
 def resident_kib() -> int:
@@ -110,23 +112,63 @@ def test_an_idle_process_takes_no_time(transports: str) -> None:
     assert max(shares) < MOST_IDLE_CPU
 
 
+@contextlib.contextmanager
+def few_descriptors(room: int) -> Iterator[int]:
+    """Leave this process room for so many more; give its limit."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = descriptors() + 64
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
+    held: list[int] = []
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.dup(0))
+    for _ in range(room):
+        os.close(held.pop())
+    try:
+        yield limit
+    finally:
+        for number in held:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+
+
+def meet(what: str) -> None:
+    """A barrier that needs no group of ours."""
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"{what}/{dist.get_rank()}", "")
+    store.wait([f"{what}/{other}" for other in range(dist.get_world_size())])
+
+
+def use_a_new_group() -> None:
+    """Over TCP, ranks connect at the first use, which some may end before another fails in it."""
+    group = dist.new_group(timeout=LONG)
+    dist.all_reduce(torch.ones(3), group=group)
+    dist.barrier(group)
+
+
 def descriptors_run_out(rank: int, world_size: int) -> None:
-    """A group that cannot be made says why, and those that exist go on."""
+    """A group that cannot be made says why, on all ranks, at once; those that exist go on."""
     import pccl
 
     dist.all_reduce(torch.ones(3))
-    store = dist.distributed_c10d._get_default_store()
-    if rank == 0:
-        usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors(), most))
-    with pytest.raises(pccl.Error) as caught:  # over TCP, ranks connect at the first use
-        dist.all_reduce(torch.ones(3), group=dist.new_group(timeout=timedelta(seconds=4)))
-    if rank == 0:
-        assert isinstance(caught.value, pccl.ResourceExhaustedError), caught.value
-        assert "open files" in str(caught.value)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
-    store.set(f"tried/{rank}", "")
-    store.wait([f"tried/{other}" for other in range(world_size)])
+    for short, room in itertools.product(range(world_size), (0, 1, 3, 6)):
+        with contextlib.ExitStack() as stack:
+            limit = stack.enter_context(few_descriptors(room)) if rank == short else 0
+            begun = time.monotonic()
+            with pytest.raises(pccl.Error) as caught:
+                use_a_new_group()
+            where = (short, room, time.monotonic() - begun, caught.value)
+            assert time.monotonic() - begun < LONG.total_seconds() / 5, where
+            meet(f"tried/{short}/{room}")
+        if rank == short:
+            assert isinstance(caught.value, pccl.ResourceExhaustedError), where
+            assert "open files" in str(caught.value), where
+            assert f"{limit} (ulimit -n)" in str(caught.value), where
+        else:
+            assert isinstance(caught.value, pccl.PeerLostError), where
+            assert caught.value.rank == short, where
+            assert f"rank {short}" in str(caught.value), where
+            assert "ulimit -n" in str(caught.value), where
     x = torch.ones(3)
     dist.all_reduce(x)
     assert x[0] == world_size
@@ -134,7 +176,7 @@ def descriptors_run_out(rank: int, world_size: int) -> None:
 
 @pytest.mark.parametrize("transports", ["", "tcp"])
 def test_descriptors_run_out(transports: str) -> None:
-    run_ranks(descriptors_run_out, 2, timeout_s=30, environment={"PCCL_TRANSPORTS": transports})
+    run_ranks(descriptors_run_out, 3, timeout_s=60, environment={"PCCL_TRANSPORTS": transports})
 
 
 def memory_runs_out(rank: int, world_size: int) -> None:

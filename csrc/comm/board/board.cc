@@ -8,6 +8,7 @@
 
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/fingerprint.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
 #include "csrc/sys/process_memory.h"
@@ -147,6 +148,22 @@ Status Board::failure() const {
     const std::uint32_t failed = front().failed.load(std::memory_order_acquire);
     if (failed == 0 || failed > static_cast<std::uint32_t>(ranks_)) return Status::ok();
     return farewell_of(static_cast<Rank>(failed) - 1);
+}
+
+Status Board::compare_latest(const abi::CollectiveHeader& ours) const {
+    const Position first = position_of(sequence_, 0);
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        const std::atomic<Position>& posted = line(rank, first).posted;
+        const Position before = posted.load(std::memory_order_acquire);
+        if (rank == self_ || before >> kBeatBits != sequence_) continue;
+        const abi::CollectiveHeader theirs = header(rank, first);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        // It may have gone on meanwhile, and written the header of another.
+        const bool is_whole = posted.load(std::memory_order_relaxed) >> kBeatBits == sequence_;
+        if (!is_whole || theirs.sequence != ours.sequence) continue;
+        PCCL_TRY(compare(ours, theirs, {self_, rank}));
+    }
+    return Status::ok();
 }
 
 Status Board::look_at_all() const {

@@ -79,6 +79,9 @@ class Board {
     [[nodiscard]] Status look_at_all() const;
     /// What made the first rank leave that left because of a failure.
     [[nodiscard]] Status failure() const;
+    /// kMismatch where a rank has given something in the latest collective that is not what `ours`
+    /// says: who gives and takes nothing compares nothing while it runs.
+    [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours) const;
     /// Tells the others that this rank has left, and why: those who wait for it end with that, and
     /// after a failure (any reason but kAborted) so do all who wait for anybody.
     void leave(const Status& reason);

@@ -48,7 +48,9 @@ Word word_in(const Purpose& purpose) {
     return word;
 }
 
-Status blame(const Status& why, Rank peer) { return Status(why.code(), why.message(), peer); }
+Status blame(const Status& why, Rank peer) {
+    return Status(why.code(), concat("rank ", peer, ": ", why.message()), peer);
+}
 
 }  // namespace
 
@@ -200,7 +202,12 @@ bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
         if (!arrival.deadline.passed()) return false;
         failure = Status::timeout("a proven peer sent no memory in time");
     }
-    if (!failure.is_ok()) acceptor.refused(kind(), failure);
+    if (failure.code() == StatusCode::kResourceExhausted) {
+        static_cast<void>(sys::send_descriptors(socket, kShortage, {}));
+        acceptor.fell_short(arrival.introduction.request, kind(), failure);
+    } else if (!failure.is_ok()) {
+        acceptor.refused(kind(), failure);
+    }
     if (arrival.socket.is_open()) server_->unwatch(socket);
     return true;
 }

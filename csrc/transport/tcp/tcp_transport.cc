@@ -139,7 +139,10 @@ Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
 void TcpTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
         const Status fault = arrived(std::move(socket), introduction, acceptor);
-        if (!fault.is_ok()) acceptor.refused(kind(), fault);
+        if (fault.code() == StatusCode::kResourceExhausted)
+            acceptor.fell_short(introduction.request, kind(), fault);
+        else if (!fault.is_ok())
+            acceptor.refused(kind(), fault);
     });
     give_up_incomplete(acceptor);
 }
@@ -156,6 +159,7 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
         acceptor.noticed(request, reason_of(purpose.notice));
         return Status::ok();
     }
+    PCCL_TRY(server_->shortage());
     const LinkKey key{request.group, purpose.link};
     auto found = assemblies_.find(key);
     if (found == assemblies_.end()) {

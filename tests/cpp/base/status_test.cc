@@ -1,5 +1,6 @@
 #include "csrc/base/status.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -42,6 +43,7 @@ TEST(StatusTest, ContextKeepsTheCodeAndThePeer) {
 
 TEST(StatusTest, ErrnoBecomesTheCodeThatTheCallerActsOn) {
     EXPECT_EQ(Status::from_errno(ENOMEM, "x").code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(Status::from_errno(EMFILE, "x").message(), testing::HasSubstr("(ulimit -n)"));
     EXPECT_EQ(Status::from_errno(EPERM, "x").code(), StatusCode::kUnsupported);
     EXPECT_EQ(Status::from_errno(ECONNREFUSED, "x").code(), StatusCode::kUnavailable);
     EXPECT_EQ(Status::from_errno(ENOENT, "open it").message(),

@@ -115,13 +115,19 @@ TEST(InquestTest, LetsPairsDisagreeAboutLengthsThatAreTheirOwn) {
 }
 
 TEST(InquestTest, SeesGroupsInDifferentOrders) {
-    Situation other{.sequence = kSequence - 1,
-                    .elsewhere = {.name = "B", .operation = "barrier #3", .awaits_asker = true}};
+    Situation other{
+        .sequence = kSequence - 1,
+        .elsewhere = {
+            .name = "B", .operation = "barrier #3", .awaits_asker = true, .lacks_asker = true}};
     const Status status = verdict({{1, other}});
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 1);
     EXPECT_THAT(status.message(), HasSubstr("barrier #3 of group B"));
     other.elsewhere.awaits_asker = false;
+    EXPECT_EQ(verdict({{1, other}}).code(), StatusCode::kMismatch) << "it waits for a third";
+    const Stall stall{.sequence = kSequence};
+    EXPECT_FALSE(is_crossed(stall, other)) << "that one may still come";
+    other.elsewhere.lacks_asker = false;
     EXPECT_EQ(verdict({{1, other}}).code(), StatusCode::kTimeout);
     EXPECT_THAT(verdict({{1, other}}).message(), HasSubstr("waits in barrier #3 of group B"));
 }
@@ -147,6 +153,7 @@ TEST(SituationTest, ComesBack) {
                                             .name = "B",
                                             .rank = 2,
                                             .operation = "all_reduce #1",
+                                            .sequence = 1,
                                             .awaited = {0}},
                               .has_one_thread = false};
     const auto again = Situation::parse(situation.serialise());
@@ -161,6 +168,7 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->elsewhere.group, situation.elsewhere.group);
     EXPECT_EQ(again->elsewhere.rank, 2);
     EXPECT_EQ(again->elsewhere.operation, "all_reduce #1");
+    EXPECT_EQ(again->elsewhere.sequence, 1U);
     EXPECT_EQ(again->elsewhere.awaited, std::vector<Rank>{0});
     EXPECT_FALSE(again->has_one_thread);
 }

@@ -289,7 +289,7 @@ TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 2);
     EXPECT_THAT(status.message(), HasSubstr("rank 2 found other channels than rank 0"));
-    static_cast<void>(agree_on_failure(store, status));
+    static_cast<void>(agree_on_failure(store, status, 0));
     second.join();
     third.join();
 }

@@ -80,7 +80,7 @@ TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
     run_ranks({.size = 3, .transports = GetParam()}, [&](Communicator& comm) {
         EXPECT_EQ(reduced_over(comm), 3.0F);
         if (comm.rank() == 2) {
-            comm.shutdown();
+            EXPECT_TRUE(comm.shutdown().is_ok());
             has_left = true;
         }
         while (comm.rank() == 1 && !has_asked) std::this_thread::yield();

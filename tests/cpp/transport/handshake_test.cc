@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -382,6 +383,48 @@ TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
     advance();
     pollfd polled{.fd = server_->poll_fd(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(::poll(&polled, 1, 50), 0) << "nothing can be done, so nobody should be woken";
+}
+
+/// Takes all descriptors that this process may have; gives them back at the end.
+class NoDescriptors {
+   public:
+    NoDescriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &usual_);
+        const int next = UniqueFd(::dup(0)).get();
+        const rlimit few{.rlim_cur = static_cast<rlim_t>(next) + 16, .rlim_max = usual_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        for (UniqueFd fd(::dup(0)); fd.is_open(); fd.reset(::dup(0)))
+            held_.push_back(std::move(fd));
+    }
+    ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &usual_); }
+    NoDescriptors(const NoDescriptors&) = delete;
+    NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+   private:
+    rlimit usual_{};
+    std::vector<UniqueFd> held_;
+};
+
+TEST_F(HandshakeTest, WithoutDescriptorsItHearsOnePeerAtATime) {
+    const UniqueFd first = raw_client();
+    const UniqueFd second = raw_client();
+    const NoDescriptors none;
+    for (const UniqueFd* client : {&first, &second}) {
+        send(*client, proof(converse(*client, hello(1)), kSecret));
+        serve_until([&] { return welcomed_.size() == 1; });
+        EXPECT_EQ(server_->shortage().code(), StatusCode::kResourceExhausted);
+        EXPECT_THAT(server_->shortage().message(), HasSubstr("ulimit -n"));
+        welcomed_.clear();
+    }
+    advance();
+    EXPECT_TRUE(server_->shortage().is_ok());
+}
+
+TEST_F(HandshakeTest, WithDescriptorsLeftNothingIsShort) {
+    const UniqueFd client = raw_client();
+    send(client, proof(converse(client, hello(1)), kSecret));
+    serve_until([&] { return welcomed_.size() == 1; });
+    EXPECT_TRUE(server_->shortage().is_ok());
 }
 
 TEST_F(HandshakeTest, ConnectingGivesUpAtItsDeadline) {
