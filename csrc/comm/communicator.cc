@@ -129,8 +129,10 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     if (const Status met =
             group->register_remote_infos(roster, *std::move(layout), meeting.deadline);
         !met.is_ok()) {
-        group->fail(met);  // those who are further hear why
-        return fail(met);
+        // Those who hear from this rank that it leaves look into the store for the reason.
+        auto failed = fail(met);
+        group->fail(met);
+        return failed;
     }
     return comm;
 }

@@ -52,6 +52,7 @@ def environment_file() -> Path:
 def replace_backend(backend: str) -> None:
     """Let groups that are asked for as "nccl" be of ``backend``, and call themselves "nccl"."""
     import torch.distributed as dist
+    from torch.testing._internal.distributed import distributed_test as upstream
 
     def renamed(function: Any) -> Any:
         @functools.wraps(function)
@@ -68,6 +69,11 @@ def replace_backend(backend: str) -> None:
     get_backend = dist.get_backend
     dist.get_backend = lambda *args, **kwargs: (
         "nccl" if get_backend(*args, **kwargs) == backend else get_backend(*args, **kwargs)
+    )
+    # A profiler shows an operation as "<backend>:<operation>", by the backend's own name.
+    events = upstream.get_profiling_event
+    upstream.get_profiling_event = lambda name, *args, **kwargs: events(
+        name.replace("nccl:", f"{backend}:"), *args, **kwargs
     )
 
 
