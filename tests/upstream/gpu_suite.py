@@ -71,10 +71,15 @@ def replace_backend(backend: str) -> None:
         "nccl" if get_backend(*args, **kwargs) == backend else get_backend(*args, **kwargs)
     )
     # A profiler shows an operation as "<backend>:<operation>", by the backend's own name.
-    events = upstream.get_profiling_event
-    upstream.get_profiling_event = lambda name, *args, **kwargs: events(
-        name.replace("nccl:", f"{backend}:"), *args, **kwargs
-    )
+    profiled = upstream.get_profiling_event
+
+    def profiled_as_nccl(name: str, *args: Any, **kwargs: Any) -> list[Any]:
+        events: list[Any] = profiled(name.replace("nccl:", f"{backend}:"), *args, **kwargs)
+        for event in events:
+            event.name = event.name.replace(f"{backend}:", "nccl:")
+        return events
+
+    upstream.get_profiling_event = profiled_as_nccl
 
 
 def load_suite() -> type[unittest.TestCase]:
