@@ -1,9 +1,9 @@
 #include "csrc/topo/gpu_copies.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/scope_exit.h"
 
 namespace pccl::topo {
 namespace {
@@ -17,43 +17,20 @@ constexpr std::size_t kLarge = 128 * kMiB;
 constexpr int kCalls = 8;
 constexpr int kSmallCalls = 200;
 
-/// Memory of one GPU, which another one reaches.
-class Buffer {
-   public:
-    struct Place {
-        int owner = 0;
-        int user = 0;
-    };
-
-    static Result<Buffer> make(Driver& driver, Place place) {
-        Buffer buffer(driver);
-        PCCL_TRY(driver.use(place.owner));
-        PCCL_ASSIGN_OR_RETURN(const auto memory, driver.create(place.owner, kLarge));
-        auto mapped = driver.map(memory, kLarge, place.user);
-        // The mapping keeps the memory, where there is one.
-        PCCL_TRY(driver.release(memory));
-        PCCL_TRY(mapped.status());
-        buffer.address_ = *mapped;
-        return buffer;
-    }
-    Buffer(Buffer&& other) noexcept
-        : driver_(other.driver_), address_(std::exchange(other.address_, 0)) {}
-    ~Buffer() {
-        if (address_ != 0) static_cast<void>(driver_.unmap(address_, kLarge));
-    }
-
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    Buffer& operator=(Buffer&&) = delete;
-
-    [[nodiscard]] DeviceAddress address() const { return address_; }
-
-   private:
-    explicit Buffer(Driver& driver) : driver_(driver) {}
-
-    Driver& driver_;
-    DeviceAddress address_ = 0;
+struct Place {
+    int owner = 0;
+    int user = 0;
 };
+
+/// Memory of one GPU, mapped for another one.
+Result<DeviceAddress> map_memory(Driver& driver, const Place& place) {
+    PCCL_TRY(driver.use(place.owner));
+    PCCL_ASSIGN_OR_RETURN(const auto memory, driver.create(place.owner, kLarge));
+    auto mapped = driver.map(memory, kLarge, place.user);
+    // The mapping keeps the memory, where there is one.
+    PCCL_TRY(driver.release(memory));
+    return mapped;
+}
 
 struct Way {
     Driver& driver;
@@ -74,10 +51,15 @@ Result<double> seconds(const Way& way, std::size_t bytes, int calls) {
 }
 
 Result<LinkTimes> measure(Driver& driver, int from, int to) {
-    PCCL_ASSIGN_OR_RETURN(const Buffer source, Buffer::make(driver, {from, from}));
-    PCCL_ASSIGN_OR_RETURN(const Buffer target, Buffer::make(driver, {to, from}));
+    const auto unmap = [&](DeviceAddress memory) {
+        static_cast<void>(driver.unmap(memory, kLarge));
+    };
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress source, map_memory(driver, {from, from}));
+    const ScopeExit unmap_source([&] { unmap(source); });
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress target, map_memory(driver, {to, from}));
+    const ScopeExit unmap_target([&] { unmap(target); });
     PCCL_TRY(driver.use(from));
-    const Way way{driver, target.address(), source.address()};
+    const Way way{driver, target, source};
     PCCL_ASSIGN_OR_RETURN(const double small, seconds(way, kSmall, kSmallCalls));
     PCCL_ASSIGN_OR_RETURN(const double middle, seconds(way, kMiddle, kCalls));
     PCCL_ASSIGN_OR_RETURN(const double large, seconds(way, kLarge, kCalls));

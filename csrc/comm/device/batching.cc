@@ -7,8 +7,6 @@
 namespace pccl::comm {
 namespace {
 
-using kernels::Protocol;
-
 /// Of its longest block, in bytes.
 std::size_t length_of(const Collective& collective) {
     std::size_t most = 0;
