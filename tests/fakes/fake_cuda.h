@@ -1,6 +1,7 @@
 // A CUDA driver in host memory: GPU memory is pages of memfds, ranks are threads of one process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -90,7 +91,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::map<sys::cuda::DeviceAddress, std::size_t> mappings_;
     std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
     std::set<sys::cuda::DeviceAddress> unshareable_;
-    int opened_ = 0;
+    std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     int streams_ = 0;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
 };
