@@ -73,10 +73,13 @@ Status ConnectionContext::open_board(Deadline deadline) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool open, board_->open());
         if (open) break;
-        if (deadline.passed())
-            return Status::timeout(concat("timed out waiting for rank ", board_->awaited(),
-                                          " (to open the group's shared memory)"),
-                                   board_->awaited());
+        if (deadline.passed()) {
+            // Nobody is awaited on a board that rank 0 has not completed.
+            const Rank late = board_->awaited() == kNoRank ? 0 : board_->awaited();
+            return Status::timeout(
+                concat("timed out waiting for rank ", late, " (to open the group's shared memory)"),
+                late);
+        }
         if (backoff.slept()) PCCL_TRY(board_->look_at_all());
         backoff.pause();
     }
