@@ -21,8 +21,9 @@ bool can_join(const Collective& collective) {
     const bool is_known = collective.kind == CollectiveKind::kAllReduce ||
                           collective.kind == CollectiveKind::kReduceScatter ||
                           collective.kind == CollectiveKind::kAllGather;
+    const std::size_t length = length_of(collective);
     const auto is_whole = [&](const Block& block) {
-        return block.count * size_of(collective.type) == length_of(collective);
+        return block.count * size_of(collective.type) == length;
     };
     return is_known && std::ranges::all_of(collective.inputs, is_whole) &&
            std::ranges::all_of(collective.outputs, is_whole);
