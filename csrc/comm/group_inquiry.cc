@@ -219,6 +219,9 @@ void Group::fail_crossed(const Stall& stall, const Elsewhere& there) {
 Status Group::reconsidered(const Status& cause) {
     if (cause.code() == StatusCode::kAborted) return cause;
     const Rank told_by = heard_from_.load();
+    // Both sides of it may lie here, and say more than the word of another rank.
+    if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
+        PCCL_TRY(connections_.compare_latest(last_));
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
     // What another has found says more than that it did not come.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;

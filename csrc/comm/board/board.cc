@@ -73,16 +73,15 @@ Result<bool> Board::open() {
     if (state_ == State::kAttached) {
         PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kAttached));
         if (!all) return false;
-        enter(can_read_all() ? State::kReadsDirectly : State::kCopies);
+        segment(self_).progress.reads_all = can_read_all();
+        enter(State::kProbed);
     }
-    PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kCopies));
+    PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kProbed));
     if (!all) return false;
     spins_ = outnumbers_cores() ? 0 : kSpins;
     // Where ranks take turns on a core, they sleep all the time.
     posts_with_barrier_ = is_crowded() || !all_join_barriers();
-    reads_directly_ = true;
-    for (Rank rank = 0; rank < ranks_; ++rank)
-        reads_directly_ &= segment(rank).progress.state.load() == State::kReadsDirectly;
+    reads_directly_ = all_read_all();
     return true;
 }
 
@@ -115,6 +114,12 @@ bool Board::can_read_all() const {
 bool Board::all_join_barriers() const {
     bool all = true;
     for (Rank rank = 0; rank < ranks_; ++rank) all &= segment(rank).progress.joins_barriers;
+    return all;
+}
+
+bool Board::all_read_all() const {
+    bool all = true;
+    for (Rank rank = 0; rank < ranks_; ++rank) all &= segment(rank).progress.reads_all;
     return all;
 }
 

@@ -121,7 +121,7 @@ class Board {
     void have_read(Position at);
 
    private:
-    enum class State : std::uint32_t { kAbsent, kAttached, kCopies, kReadsDirectly, kGone };
+    enum class State : std::uint32_t { kAbsent, kAttached, kProbed, kGone };
 
     struct Line {
         alignas(kCacheLine) std::atomic<Position> posted;
@@ -137,6 +137,7 @@ class Board {
         std::uint64_t probe_address;
         sys::CoreSet cores;
         bool joins_barriers;
+        bool reads_all;  // directly; said once kProbed, and still true of a rank that is gone
     };
     struct Segment {
         std::array<Line, 2> lines;
@@ -179,6 +180,7 @@ class Board {
     [[nodiscard]] bool can_read_all() const;
     [[nodiscard]] bool outnumbers_cores() const;
     [[nodiscard]] bool all_join_barriers() const;
+    [[nodiscard]] bool all_read_all() const;
     /// Publishes a counter of this rank, and wakes those who sleep waiting for it.
     void publish(std::atomic<Position>& counter, Position at);
     void enter(State state);
