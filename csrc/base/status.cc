@@ -124,6 +124,11 @@ Status Status::with_message(std::string message) const {
     return Status(Detail{detail_->code, std::move(message), detail_->peer, detail_->process});
 }
 
+Status Status::with_peer(Rank peer) const {
+    if (is_ok()) return *this;
+    return {code(), concat("rank ", peer, ": ", message()), peer};
+}
+
 Status Status::with_process(PeerProcess process) const {
     if (is_ok()) return {};
     return Status(Detail{detail_->code, detail_->message, detail_->peer, std::move(process)});

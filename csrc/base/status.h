@@ -77,6 +77,9 @@ class [[nodiscard]] PCCL_API Status {
     [[nodiscard]] Status with_context(std::string_view context) const;
     /// The same status with another message, about the same rank.
     [[nodiscard]] Status with_message(std::string message) const;
+    /// The same status with "rank <peer>: " before its message, which blames that rank; ok stays
+    /// ok.
+    [[nodiscard]] Status with_peer(Rank peer) const;
     /// The same status that knows the process of the rank it blames.
     [[nodiscard]] Status with_process(PeerProcess process) const;
     /// "peer_lost: rank 3 closed its connection"; "ok" when ok.

@@ -70,6 +70,17 @@ Result<std::shared_ptr<const Layout>> agree_on_layout(Roster& roster,
     return layout;
 }
 
+/// Whom this rank has no way to may be there all the same: then it has lost its network.
+Status with_own_part(const Status& why, const CommunicatorOptions& options) {
+    const bool misses_peer =
+        why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
+    if (!misses_peer || options.store == nullptr) return why;
+    const auto peer = announced(*options.store, why.peer());
+    if (!peer.is_ok()) return why;
+    const Status way = options.runtime->way_to(*peer, options.transports).status();
+    return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
+}
+
 template <typename T>
 Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
     if (result.is_ok()) return result;
@@ -96,7 +107,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
         return options.runtime->knock(endpoint, options.transports);
     };
     const Endpoint own = endpoint_of(*options.runtime, options);
-    const auto fail = [&](const Status& why) {
+    const auto fail = [&](const Status& met) {
+        const Status why = with_own_part(met, options);
         const Status agreed =
             options.store ? agree_on_failure(*options.store, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);

@@ -5,6 +5,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/cost_model.h"
 #include "csrc/comm/fingerprint.h"
@@ -30,7 +31,9 @@ Status ConnectionContext::register_remote_infos(Roster roster, Deadline deadline
     PCCL_ASSIGN_OR_RETURN(auto region,
                           self_.rank == 0 ? share_region(deadline) : await_region(deadline));
     board_ = std::make_unique<Board>(std::move(region), self_.rank, self_.size);
-    return open_board(deadline);
+    PCCL_TRY(open_board(deadline));
+    reaching_.store(kNoRank);
+    return Status::ok();
 }
 
 bool ConnectionContext::has_board() const {
@@ -44,13 +47,16 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadl
         addresses.push_back(endpoint.addresses.at(transport::TransportKind::kShm));
     transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
     PCCL_ASSERT(shm != nullptr);
-    return shm->share({.group = identity_.group, .addresses = addresses}, identity_.secret,
-                      deadline);
+    return shm->share({.group = identity_.group,
+                       .addresses = addresses,
+                       .waits_for = [this](Rank rank) { reaching_.store(rank); }},
+                      identity_.secret, deadline);
 }
 
 Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
     Deadline look = Deadline::after(kBetweenQuestions);
+    reaching_.store(0);
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
@@ -73,13 +79,13 @@ Status ConnectionContext::open_board(Deadline deadline) {
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const bool open, board_->open());
         if (open) break;
-        if (deadline.passed()) {
-            // Nobody is awaited on a board that rank 0 has not completed.
-            const Rank late = board_->awaited() == kNoRank ? 0 : board_->awaited();
+        // Nobody is awaited on a board that rank 0 has not completed.
+        const Rank late = board_->awaited() == kNoRank ? 0 : board_->awaited();
+        reaching_.store(late);
+        if (deadline.passed())
             return Status::timeout(
                 concat("timed out waiting for rank ", late, " (to open the group's shared memory)"),
                 late);
-        }
         if (backoff.slept()) PCCL_TRY(board_->look_at_all());
         backoff.pause();
     }
@@ -126,19 +132,17 @@ transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channe
 }
 
 Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline) const {
-    const auto [transport, address] = runtime_.way_to(peer, self_.allowed);
-    if (transport == nullptr)
-        return Status::unavailable(concat("no transport to rank ", peer.rank));
+    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(peer, self_.allowed));
     PCCL_ASSIGN_OR_RETURN(
         const std::string answer,
-        transport->inquire(address, request_to(peer.rank, 0), identity_.secret, deadline));
+        way.transport->inquire(way.address, request_to(peer.rank, 0), identity_.secret, deadline));
     return Situation::parse(answer);
 }
 
 Status ConnectionContext::tell(Rank peer, const Status& reason, Deadline deadline) const {
-    const auto [transport, address] = runtime_.way_to(endpoint(peer), self_.allowed);
-    if (transport == nullptr) return Status::unavailable(concat("no transport to rank ", peer));
-    return transport->tell(address, request_to(peer, 0), identity_.secret, reason, deadline);
+    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
+    return way.transport->tell(way.address, request_to(peer, 0), identity_.secret, reason,
+                               deadline);
 }
 
 std::vector<Rank> ConnectionContext::out_of_reach() {
@@ -201,28 +205,18 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
                                                                      Deadline deadline) {
-    const Endpoint& endpoint = this->endpoint(peer);
-    const transport::LinkRequest request = request_to(peer, channel);
+    reaching_.store(peer);
+    const ScopeExit done([this] { reaching_.store(kNoRank); });
     const Deadline soon = deadline.within(process_config().connect_timeout);
-    std::string reasons;
-    for (const auto& transport : runtime_.transports()) {
-        const auto address = endpoint.addresses.find(transport->kind());
-        if (!self_.allowed.has(transport->kind()) || address == endpoint.addresses.end()) continue;
-        if (const Status reach = transport->reaches(address->second); !reach.is_ok()) {
-            reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
-            continue;
-        }
-        auto link = transport->connect(address->second, request, identity_.secret, soon);
-        if (!link.is_ok()) {
-            return link.status().with_context(
-                concat("rank ", self_.rank, " cannot connect to rank ", peer));
-        }
-        log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ",
-            peer, " over ", to_string(transport->kind()), reasons);
-        return link;
-    }
-    return Status(StatusCode::kUnavailable,
-                  concat("rank ", self_.rank, " has no transport to rank ", peer, reasons), peer);
+    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
+    auto link =
+        way.transport->connect(way.address, request_to(peer, channel), identity_.secret, soon);
+    if (!link.is_ok())
+        return link.status().with_context(
+            concat("rank ", self_.rank, " cannot connect to rank ", peer));
+    log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ", peer,
+        " over ", to_string(way.transport->kind()), way.reasons);
+    return link;
 }
 
 transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {

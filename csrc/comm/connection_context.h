@@ -51,6 +51,9 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] const Endpoint& endpoint(Rank peer) const {
         return roster_.endpoints[static_cast<std::size_t>(peer)];
     }
+    /// The rank that a thread waits for, or has waited for in vain, while the group is being made;
+    /// or to which it connects. From any thread.
+    [[nodiscard]] Rank reaching() const { return reaching_.load(std::memory_order_relaxed); }
     /// The peers that a failure cannot be told to over a link or the board.
     [[nodiscard]] std::vector<Rank> out_of_reach();
     /// Tells one of them, on a connection of its own. From any thread.
@@ -99,6 +102,7 @@ class ConnectionContext final : public LinkTable {
     const GroupIdentity identity_;
     const Member self_;
     Roster roster_;
+    std::atomic<Rank> reaching_{kNoRank};
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;                 // of channel 0, by peer: no search on the hot path

@@ -150,9 +150,10 @@ AwaitedRanks Execution::awaited() const {
         if (lane.done || !lane.entered) continue;
         const PlanStep& step = plan_->lanes[i][lane.step];
         if (step.from != kNoPort && lane.received < lane.total)
-            ranks.push_back({plan_->receive_ports[static_cast<std::size_t>(step.from)].peer, true});
+            ranks.push_back({plan_->receive_ports[static_cast<std::size_t>(step.from)].peer});
         else if (step.to != kNoPort && lane.sent < lane.total)
-            ranks.push_back({plan_->send_ports[static_cast<std::size_t>(step.to)].peer, false});
+            ranks.push_back({plan_->send_ports[static_cast<std::size_t>(step.to)].peer,
+                             Awaited::Act::kReceive});
     }
     return ranks;
 }

@@ -51,7 +51,7 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
 Status Group::register_remote_infos(const Roster& roster, std::shared_ptr<const Layout> layout,
                                     Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    PCCL_TRY(connections_.register_remote_infos(roster, deadline));
+    PCCL_TRY(why_late(connections_.register_remote_infos(roster, deadline)));
     PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
     selector_.emplace(roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
                       Preferences{.wanted = algorithm_, .tuning = std::move(tuning)});

@@ -125,6 +125,11 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void break_with(const Status& cause);
     /// A rank that has left says more when it is asked: the whole reason, and that another is lost.
     [[nodiscard]] Status reconsidered(const Status& cause);
+    /// Why `witness`, which is gone, has left: over a link, or told. Where no link to here was
+    /// there yet, either may still be on its way.
+    [[nodiscard]] Status last_words_of(Rank witness);
+    /// A rank may be late to join because it waits for another.
+    [[nodiscard]] Status why_late(const Status& late) const;
     [[nodiscard]] Status explained(const Status& cause) const;
 
     // Not under it:

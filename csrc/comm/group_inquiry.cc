@@ -75,6 +75,7 @@ Situation Group::situation() const {
     Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
                         .sequence = sequence_.load()};
     // Somebody may hold the lock while it connects: the acceptor must not wait for that.
+    if (const Rank rank = connections_.reaching(); rank != kNoRank) situation.awaited = {rank};
     std::unique_lock lock(mutex_, std::try_to_lock);
     for (int i = 0; i < kTries && !lock.owns_lock(); ++i) {
         system_clock().sleep_for(kBetweenTries);
@@ -83,7 +84,7 @@ Situation Group::situation() const {
     if (!lock.owns_lock()) return situation;
     if (!cause_.is_ok()) situation.broken = cause_;
     if (!collectives_.empty()) situation.operation = collectives_.front()->describe();
-    situation.awaited = ranks_of(awaited());
+    for (const Rank rank : ranks_of(awaited())) situation.awaited.push_back(rank);
     return situation;
 }
 
@@ -177,6 +178,17 @@ void Group::ask_awaited() {
     }
 }
 
+Status Group::why_late(const Status& late) const {
+    if (late.code() != StatusCode::kTimeout || late.peer() == kNoRank) return late;
+    const Stall stall{.self = rank_,
+                      .ranks = size_,
+                      .group = name_,
+                      .awaited = {{.rank = late.peer(), .act = Awaited::Act::kJoin}}};
+    const Deadline deadline = Deadline::after(kInquest).unless(aborted_);
+    return find_culprit(
+        stall, [&](Rank rank) { return connections_.ask(rank, deadline.within(kPatience)); });
+}
+
 Stall Group::stall() const {
     Stall stall{.self = rank_, .ranks = size_, .group = name_};
     if (collectives_.empty()) return stall;
@@ -232,8 +244,21 @@ Status Group::reconsidered(const Status& cause) {
     const auto answer = connections_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
     Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
     if (!why.is_ok()) return why;
-    // A rank tells the others before it forgets the group.
-    return heard_.is_set() ? heard_.get() : cause;
+    PCCL_TRY(last_words_of(witness));
+    return cause;
+}
+
+Status Group::last_words_of(Rank witness) {
+    const Deadline soon = Deadline::after(kSecondOpinion).unless(aborted_);
+    for (transport::Backoff backoff(*waiter_); !soon.passed(); backoff.pause()) {
+        // A rank tells the others before it forgets the group.
+        if (heard_.is_set()) return heard_.get();
+        PCCL_TRY(connections_.look_for_failure());
+        const bool has_way =
+            connections_.board() != nullptr || connections_.receive_link(witness, 0) != nullptr;
+        if (has_way) return Status::ok();
+    }
+    return Status::ok();
 }
 
 void Group::hear(Rank from, const Status& reason) {

@@ -25,7 +25,8 @@ std::string MessageOperation::describe() const {
 
 AwaitedRanks MessageOperation::awaited() const {
     static_assert(kAnySource == kNoRank);
-    return {{envelope_.peer, envelope_.direction == Direction::kReceive}};
+    const bool receives = envelope_.direction == Direction::kReceive;
+    return {{envelope_.peer, receives ? Awaited::Act::kSend : Awaited::Act::kReceive}};
 }
 
 Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
@@ -248,12 +249,12 @@ Status Mailbox::expire(Ended& ended) {
 AwaitedRanks Mailbox::awaited() const {
     AwaitedRanks ranks;
     for (std::size_t rank = 0; rank < sources_.size(); ++rank)
-        if (sources_[rank].into != nullptr) ranks.push_back({static_cast<Rank>(rank), true});
+        if (sources_[rank].into != nullptr) ranks.push_back({static_cast<Rank>(rank)});
     for (const MessagePtr& receive : receives_)
-        if (receive->envelope().peer != kAnySource)
-            ranks.push_back({receive->envelope().peer, true});
+        if (receive->envelope().peer != kAnySource) ranks.push_back({receive->envelope().peer});
     for (std::size_t rank = 0; rank < outgoing_.size(); ++rank)
-        if (!outgoing_[rank].empty()) ranks.push_back({static_cast<Rank>(rank), false});
+        if (!outgoing_[rank].empty())
+            ranks.push_back({static_cast<Rank>(rank), Awaited::Act::kReceive});
     return ranks;
 }
 

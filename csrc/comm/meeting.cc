@@ -22,10 +22,8 @@ Status look_for_ended(Store& store, const Awaiting& what, const Meeting& meeting
     if (!meeting.knock) return Status::ok();
     const Rank last = std::min(what.until, what.from + kMostKnocks);
     for (Rank rank = what.from; rank < last; ++rank) {
-        const auto blob = store.get(presence_key(rank), Deadline::after(Duration::zero()));
-        if (!blob.is_ok()) continue;
-        const auto endpoint = Endpoint::deserialise(*blob);
-        if (endpoint.is_ok() && endpoint->rank == rank) PCCL_TRY(meeting.knock(*endpoint));
+        const auto endpoint = announced(store, rank);
+        if (endpoint.is_ok()) PCCL_TRY(meeting.knock(*endpoint));
     }
     return Status::ok();
 }
@@ -34,6 +32,14 @@ Status look_for_ended(Store& store, const Awaiting& what, const Meeting& meeting
 
 Status announce(Store& store, const Endpoint& mine) {
     return store.set(presence_key(mine.rank), mine.serialise());
+}
+
+Result<Endpoint> announced(Store& store, Rank rank) {
+    PCCL_ASSIGN_OR_RETURN(const std::string blob,
+                          store.get(presence_key(rank), Deadline::after(Duration::zero())));
+    PCCL_ASSIGN_OR_RETURN(Endpoint endpoint, Endpoint::deserialise(blob));
+    if (endpoint.rank != rank) return Status::invalid_argument("the presence of another rank");
+    return endpoint;
 }
 
 Status failure_in(Store& store) {
@@ -46,7 +52,8 @@ Status failure_in(Store& store) {
 }
 
 Status agree_on_failure(Store& store, const Status& why, Rank self) {
-    const bool is_own = why.code() == StatusCode::kResourceExhausted;
+    const bool is_own =
+        why.code() == StatusCode::kResourceExhausted || why.code() == StatusCode::kUnavailable;
     if (Status first = failure_in(store); !first.is_ok()) return is_own ? why : first;
     const Status told =
         is_own ? Status::peer_lost(self, concat("rank ", self, " cannot join: ", why.message()))

@@ -109,20 +109,24 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
     return nullptr;
 }
 
-std::pair<transport::Transport*, std::string> Runtime::way_to(
-    const Endpoint& peer, transport::TransportFlags allowed) const {
+Result<Runtime::Way> Runtime::way_to(const Endpoint& peer,
+                                     transport::TransportFlags allowed) const {
+    std::string reasons;
     for (const auto& transport : transports_) {
         const auto address = peer.addresses.find(transport->kind());
         if (!allowed.has(transport->kind()) || address == peer.addresses.end()) continue;
-        if (transport->reaches(address->second).is_ok()) return {transport.get(), address->second};
+        const Status reach = transport->reaches(address->second);
+        if (reach.is_ok()) return Way{transport.get(), address->second, std::move(reasons)};
+        reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
     }
-    return {nullptr, {}};
+    return Status(StatusCode::kUnavailable, concat("no transport to rank ", peer.rank, reasons),
+                  peer.rank);
 }
 
 Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) const {
-    const auto [transport, address] = way_to(peer, allowed);
-    if (transport == nullptr) return Status::ok();
-    Status answer = transport->knock(address, Deadline::after(kKnock));
+    const auto way = way_to(peer, allowed);
+    if (!way.is_ok()) return Status::ok();
+    Status answer = way->transport->knock(way->address, Deadline::after(kKnock));
     if (answer.is_ok()) return answer;
     return Status::peer_lost(peer.rank,
                              concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,

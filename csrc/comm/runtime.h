@@ -92,9 +92,14 @@ class PCCL_API Runtime final : public transport::Acceptor {
         return transports_;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
-    /// The best of those allowed that reaches `peer`, and its address there; null without one.
-    [[nodiscard]] std::pair<transport::Transport*, std::string> way_to(
-        const Endpoint& peer, transport::TransportFlags allowed) const;
+    struct Way {
+        transport::Transport* transport = nullptr;
+        std::string address;  // of the peer there
+        std::string reasons;  // not to take a better one
+    };
+    /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
+    /// without one.
+    [[nodiscard]] Result<Way> way_to(const Endpoint& peer, transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
     [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
     /// Whether this process is a child of the one that made the runtime: its thread and links are

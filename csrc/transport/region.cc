@@ -14,6 +14,7 @@ namespace {
 constexpr std::byte kOffer{'R'};
 constexpr std::byte kAnswer{'A'};
 constexpr std::byte kDoorbells{'D'};
+constexpr std::byte kCalledOff{'X'};  // a farewell follows
 constexpr std::size_t kHandles = std::tuple_size_v<DoorbellHandles>;
 constexpr std::size_t kDoorbellsInParcel = sys::kMostDescriptors / kHandles;
 
@@ -27,20 +28,31 @@ std::unique_ptr<Region> Region::create(std::shared_ptr<RegionMemory> memory, int
 
 Status Region::offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline) {
     const std::array<int, 1 + kHandles> offered{memory_->file(), own[0], own[1], own[2]};
-    PCCL_TRY(send_parcel(socket.get(), kOffer, offered, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto handles, receive_parcel(socket.get(), kAnswer, deadline));
-    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(handles)};
+    const Status sent = send_parcel(socket.get(), kOffer, offered, deadline);
+    PCCL_TRY(sent.with_peer(rank));
+    auto handles = receive_parcel(socket.get(), kAnswer, deadline);
+    PCCL_TRY(handles.status().with_peer(rank));
+    guests_[static_cast<std::size_t>(rank)] = {std::move(socket), std::move(*handles)};
     return Status::ok();
 }
 
 Status Region::complete(Deadline deadline) {
     for (std::size_t rank = 1; rank < guests_.size(); ++rank)
-        PCCL_TRY(send_doorbells(static_cast<Rank>(rank), deadline));
+        PCCL_TRY(
+            send_doorbells(static_cast<Rank>(rank), deadline).with_peer(static_cast<Rank>(rank)));
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) {
         PCCL_ASSIGN_OR_RETURN(doorbells_[rank], RemoteDoorbell::adopt(guests_[rank].handles));
     }
     guests_.clear();
     return Status::ok();
+}
+
+void Region::call_off(const Status& reason) {
+    for (const Guest& guest : guests_) {
+        if (!guest.socket.is_open()) continue;
+        static_cast<void>(sys::send_descriptors(guest.socket.get(), kCalledOff, {}));
+        say_farewell(guest.socket.get(), reason);
+    }
 }
 
 Status Region::send_doorbells(Rank to, Deadline deadline) {
@@ -86,12 +98,21 @@ std::size_t Region::first_missing() const {
 
 Result<bool> Region::is_complete() {
     if (!socket_.is_open()) return true;
+    if (farewell_) {
+        PCCL_TRY(farewell_->listen(socket_.get()));
+        return false;
+    }
     while (first_missing() < doorbells_.size()) {
         auto parcel = sys::receive_descriptors(socket_.get());
         if (parcel.status().code() == StatusCode::kResourceExhausted) return parcel.status();
         if (!parcel.is_ok())
             return Status::peer_lost(0, "rank 0 left before it had shared its memory");
         if (!*parcel) return false;
+        if ((*parcel)->tag == kCalledOff) {
+            farewell_.emplace(Departure{
+                .self = self_, .leaver = 0, .ranks = static_cast<int>(doorbells_.size())});
+            return is_complete();
+        }
         PCCL_TRY(adopt_doorbells((*parcel)->descriptors));
     }
     socket_.reset();

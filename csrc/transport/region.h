@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/doorbell.h"
+#include "csrc/transport/farewell.h"
 #include "csrc/transport/region_memory.h"
 
 namespace pccl::transport {
@@ -26,7 +28,8 @@ class PCCL_API Region {
 
     [[nodiscard]] std::span<std::byte> memory() const { return memory_->bytes(); }
     [[nodiscard]] const std::shared_ptr<RegionMemory>& source() const { return memory_; }
-    /// Whether this rank can ring all others. Does not block; kPeerLost when rank 0 left too early.
+    /// Whether this rank can ring all others. Does not block; when rank 0 left too early, the
+    /// reason that it told, or kPeerLost.
     Result<bool> is_complete();
     /// To be called after the store that `peer` waits for. On an incomplete region it may ring
     /// nobody; who waits looks now and then.
@@ -39,10 +42,13 @@ class PCCL_API Region {
 
     // How it comes about, in this order; for transports.
 
-    /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell.
+    /// Rank 0: sends the memory to `rank` over `socket`, and waits for its doorbell. Errors blame
+    /// `rank`, and those of complete() the rank that they are about.
     Status offer(Rank rank, UniqueFd socket, const DoorbellHandles& own, Deadline deadline);
     /// Rank 0: sends everybody's doorbell to everybody, and closes the connections.
     Status complete(Deadline deadline);
+    /// Rank 0, instead: tells all that have had the offer why it will not be completed.
+    void call_off(const Status& reason);
     /// Another rank: nullptr until the offer has come. `own` is sent in answer.
     struct Expected {
         RegionExtent extent;
@@ -68,6 +74,7 @@ class PCCL_API Region {
     const std::shared_ptr<RegionMemory> memory_;
     const Rank self_;
     UniqueFd socket_;                                         // to rank 0, until complete
+    std::optional<FarewellListener> farewell_;                // once rank 0 has called it off
     std::vector<std::unique_ptr<RemoteDoorbell>> doorbells_;  // by rank; none for this one
     std::vector<Guest> guests_;                               // rank 0: by rank, until complete
 };

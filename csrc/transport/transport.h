@@ -43,7 +43,8 @@ class Region;
 /// What rank 0 of a group asks for when it shares memory.
 struct RegionRequest {
     GroupId group{};
-    std::span<const std::string> addresses;  // of all ranks; its own is not used
+    std::span<const std::string> addresses;    // of all ranks; its own is not used
+    std::function<void(Rank)> waits_for = {};  // called before each rank that is waited for
 };
 
 /// What a transport asks of, and tells, its process about incoming connections. Called on the

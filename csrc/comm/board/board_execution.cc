@@ -271,9 +271,9 @@ AwaitedRanks BoardExecution::awaited() const {
     AwaitedRanks ranks;
     if (stage_ == Stage::kTake) {
         for (std::size_t i = taken_; i < source_count(); ++i)
-            if (!board_->shows_posted(source(i), now())) ranks.push_back({source(i), true});
+            if (!board_->shows_posted(source(i), now())) ranks.push_back({source(i)});
     } else if (const Rank reader = board_->awaited(); reader != kNoRank) {
-        ranks.push_back({reader, false});
+        ranks.push_back({reader, Awaited::Act::kReceive});
     }
     return ranks;
 }

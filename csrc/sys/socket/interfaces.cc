@@ -162,6 +162,7 @@ Result<std::vector<Interface>> list_interfaces() {
                               .index = ::if_nametoindex(entry->ifa_name),
                               .address = address,
                               .prefix_bits = prefix_bits,
+                              .enabled = (entry->ifa_flags & IFF_UP) != 0,
                               .running = (entry->ifa_flags & kUsable) == kUsable,
                               .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
     }

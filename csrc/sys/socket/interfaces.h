@@ -17,6 +17,7 @@ struct Interface {
     unsigned index = 0;
     Address address;      // port 0; link-local IPv6 with its scope
     int prefix_bits = 0;  // of its subnet
+    bool enabled = true;  // by the administrator; running means that its cable has a signal, too
     bool running = false;
     bool loopback = false;
 

@@ -48,10 +48,6 @@ Word word_in(const Purpose& purpose) {
     return word;
 }
 
-Status blame(const Status& why, Rank peer) {
-    return Status(why.code(), concat("rank ", peer, ": ", why.message()), peer);
-}
-
 }  // namespace
 
 std::size_t region_bytes(int ranks) {
@@ -125,9 +121,9 @@ Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& addre
     const DoorbellHandles own = waiter_.handles();
     const std::array<int, 4> memory{rings->memfd().get(), own[0], own[1], own[2]};
     const Status sent = send_parcel(socket.get(), kMemory, memory, deadline);
-    if (!sent.is_ok()) return blame(sent, request.destination);
+    if (!sent.is_ok()) return sent.with_peer(request.destination);
     auto answer = receive_parcel(socket.get(), kWelcome, deadline);
-    if (!answer.is_ok()) return blame(answer.status(), request.destination);
+    if (!answer.is_ok()) return answer.status().with_peer(request.destination);
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(*answer));
     rings->memfd().reset();
     auto wire = std::make_unique<PeerWire>(
@@ -144,17 +140,21 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
                           stock_.claim(region_bytes(ranks), least_region_bytes(ranks)));
     const RegionExtent extent = memory->extent();
     auto region = Region::create(std::move(memory), ranks);
-    for (Rank rank = 1; rank < ranks; ++rank) {
+    const auto invite = [&](Rank rank) {
+        if (request.waits_for) request.waits_for(rank);
         const LinkRequest link{
             .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
-        PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
-                              dial(request.addresses[static_cast<std::size_t>(rank)],
-                                   introduce(link, Use::kRegion, extent), secret, deadline));
-        const Status offered = region->offer(rank, std::move(socket), waiter_.handles(), deadline);
-        if (!offered.is_ok()) return blame(offered, rank);
-    }
-    PCCL_TRY(region->complete(deadline));
-    return region;
+        auto socket = dial(request.addresses[static_cast<std::size_t>(rank)],
+                           introduce(link, Use::kRegion, extent), secret, deadline);
+        PCCL_TRY(socket.status().with_peer(rank));
+        return region->offer(rank, std::move(*socket), waiter_.handles(), deadline);
+    };
+    Status shared;
+    for (Rank rank = 1; rank < ranks && shared.is_ok(); ++rank) shared = invite(rank);
+    if (shared.is_ok()) shared = region->complete(deadline);
+    if (shared.is_ok()) return region;
+    region->call_off(shared);
+    return shared;
 }
 
 Result<std::string> ShmTransport::inquire(const std::string& address, const LinkRequest& request,

@@ -6,7 +6,6 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
-#include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/inquiry.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
@@ -47,7 +46,7 @@ Status TcpTransport::start() {
         server_, HandshakeServer::listen(chosen.address,
                                          {.kind = TransportKind::kTcp, .stream = options_.stream}));
     own_.address = server_->address();
-    interface_index_ = chosen.index;
+    interface_ = chosen;
     return Status::ok();
 }
 
@@ -57,7 +56,18 @@ Status TcpTransport::reaches(const std::string& address) const {
     if (peer.address.is_loopback())
         return Status::unavailable(
             concat("the peer listens at ", peer.address.to_string(), " of another host"));
-    return Status::ok();
+    return look_at_interface();
+}
+
+Status TcpTransport::look_at_interface() const {
+    // A cable without a signal may have been cut at its other end, so it proves nothing.
+    PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
+    const auto is_up = [this](const sys::Interface& i) {
+        return i.index == interface_.index && i.enabled;
+    };
+    if (std::ranges::any_of(interfaces, is_up)) return Status::ok();
+    return Status::unavailable(
+        concat("the interface ", interface_.name, " of this host is switched off"));
 }
 
 Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& address,
@@ -76,7 +86,7 @@ Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& addre
 Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secret& secret) const {
     PCCL_ASSIGN_OR_RETURN(const PublishedAddress peer, PublishedAddress::parse(address));
     const sys::Address& there = peer.address;
-    return DialArgs{.address = there.is_link_local() ? there.with_scope(interface_index_) : there,
+    return DialArgs{.address = there.is_link_local() ? there.with_scope(interface_.index) : there,
                     .secret = secret,
                     .stream = options_.stream};
 }

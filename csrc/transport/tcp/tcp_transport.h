@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/handshake_server.h"
 #include "csrc/transport/tcp/watch.h"
 #include "csrc/transport/tcp/wire.h"
@@ -64,6 +65,8 @@ class PCCL_API TcpTransport final : public Transport {
     TcpTransport(Waiter& waiter, TcpOptions options)
         : waiter_(waiter), options_(std::move(options)) {}
     Status start();
+    /// kUnavailable once this host's own end is switched off.
+    [[nodiscard]] Status look_at_interface() const;
     Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
     [[nodiscard]] Result<DialArgs> dial_args(const std::string& address,
                                              const Secret& secret) const;
@@ -76,7 +79,7 @@ class PCCL_API TcpTransport final : public Transport {
     Waiter& waiter_;
     const TcpOptions options_;
     PublishedAddress own_;
-    unsigned interface_index_ = 0;
+    sys::Interface interface_;  // that the server listens at
     std::unique_ptr<HandshakeServer> server_;
     std::map<LinkKey, Assembly> assemblies_;
 };

@@ -22,7 +22,7 @@ Situation waiting_for(std::vector<Rank> ranks) {
 
 /// Rank 0 waits for rank 1 in a group of 5.
 Status verdict(std::map<Rank, Result<Situation>> answers) {
-    const Stall stall{.self = 0, .ranks = 5, .sequence = kSequence, .awaited = {{1, true}}};
+    const Stall stall{.self = 0, .ranks = 5, .sequence = kSequence, .awaited = {{.rank = 1}}};
     return find_culprit(stall, [&](Rank rank) -> Result<Situation> {
         const auto found = answers.find(rank);
         if (found != answers.end()) return found->second;
@@ -98,7 +98,7 @@ TEST(InquestTest, SeesThatRootsDifferThoughNobodySends) {
                       .ranks = 2,
                       .sequence = kSequence,
                       .header = call(kBroadcast, 8, 1),
-                      .awaited = {{1, true}}};
+                      .awaited = {{.rank = 1}}};
     const Situation other{.sequence = kSequence + 1, .recent = {call(kBroadcast, 8, 0)}};
     const Status status = find_culprit(stall, [&](Rank) { return other; });
     EXPECT_EQ(status.code(), StatusCode::kMismatch);

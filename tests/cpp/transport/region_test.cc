@@ -72,18 +72,46 @@ TEST(RegionTest, AllRanksSeeOneMemoryAndCanRing) {
     }
 }
 
-TEST(RegionTest, ARankZeroThatLeavesEarlyIsNamed) {
-    const auto waiter = std::move(Waiter::create().value());
-    auto first = made_by_rank_zero(3);
-    Sockets pair = connected();
+/// Rank 1 of three has had the offer of rank 0, and waits for more.
+struct Offered {
+    std::unique_ptr<Waiter> waiter = std::move(Waiter::create().value());
+    std::unique_ptr<Region> first = made_by_rank_zero(3);
     std::unique_ptr<Region> other;
-    std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
-    ASSERT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
-    acceptor.join();
-    first.reset();
-    const auto complete = other->is_complete();
+
+    Offered() {
+        Sockets pair = connected();
+        std::thread acceptor([&] { other = accept_one(pair.theirs, *waiter, 1, 3); });
+        EXPECT_TRUE(first->offer(1, std::move(pair.ours), waiter->handles(), patience()).is_ok());
+        acceptor.join();
+    }
+};
+
+TEST(RegionTest, ARankZeroThatLeavesEarlyIsNamed) {
+    Offered offered;
+    offered.first.reset();
+    const auto complete = offered.other->is_complete();
     EXPECT_EQ(complete.status().code(), StatusCode::kPeerLost);
     EXPECT_EQ(complete.status().peer(), 0);
+}
+
+TEST(RegionTest, ARankThatRankZeroLostIsNamedToTheOthers) {
+    Offered offered;
+    offered.first->call_off(Status::peer_lost(2, "rank 2: it has gone"));
+    offered.first.reset();
+    const auto complete = offered.other->is_complete();
+    EXPECT_EQ(complete.status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(complete.status().peer(), 2);
+    EXPECT_NE(complete.status().message().find("rank 2"), std::string::npos);
+}
+
+TEST(RegionTest, ARankThatDoesNotAnswerAnOfferIsNamed) {
+    auto first = made_by_rank_zero(3);
+    const auto waiter = std::move(Waiter::create().value());
+    Sockets pair = connected();
+    pair.theirs.reset();
+    const Status offered = first->offer(2, std::move(pair.ours), waiter->handles(), patience());
+    EXPECT_EQ(offered.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(offered.peer(), 2);
 }
 
 }  // namespace
