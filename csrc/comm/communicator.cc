@@ -113,8 +113,12 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
             options.store ? agree_on_failure(*options.store, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
+    const auto miss = [&](const Status& met) {
+        const bool is_late = met.code() == StatusCode::kTimeout;
+        return fail(is_late ? options.runtime->why_late(options.global_ranks, met) : met);
+    };
     const auto identified = identify(options, own, meeting);
-    if (!identified.is_ok()) return fail(identified.status());
+    if (!identified.is_ok()) return miss(identified.status());
     const GroupIdentity& identity = *identified;
     const auto group = std::make_shared<Group>(*options.runtime, identity, options);
     options.runtime->enroll(identity.group, identity.secret, group);
@@ -133,11 +137,11 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
             return group->look_at(present);
         };
         auto met = exchange_roster(*options.store, roster.endpoints[0], meeting);
-        if (!met.is_ok()) return fail(met.status());
+        if (!met.is_ok()) return miss(met.status());
         roster = std::move(*met);
     }
     auto layout = agree_on_layout(roster, options, meeting);
-    if (!layout.is_ok()) return fail(layout.status());
+    if (!layout.is_ok()) return miss(layout.status());
     if (const Status met =
             group->register_remote_infos(roster, *std::move(layout), meeting.deadline);
         !met.is_ok()) {

@@ -54,6 +54,10 @@ class ConnectionContext final : public LinkTable {
     /// The rank that a thread waits for, or has waited for in vain, while the group is being made;
     /// or to which it connects. From any thread.
     [[nodiscard]] Rank reaching() const { return reaching_.load(std::memory_order_relaxed); }
+    /// ok, or why this rank could not reach `peer` if it were there.
+    [[nodiscard]] Status way_to(Rank peer) const {
+        return runtime_.way_to(endpoint(peer), self_.allowed).status();
+    }
     /// The peers that a failure cannot be told to over a link or the board.
     [[nodiscard]] std::vector<Rank> out_of_reach();
     /// Tells one of them, on a connection of its own. From any thread.

@@ -78,6 +78,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     bool advance() override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::optional<LostMember> look_for_lost(std::uint64_t suspect) override;
+    [[nodiscard]] std::optional<LostMember> look_for_holdup(std::uint64_t suspect,
+                                                            Deadline deadline) override;
     void look_around(Duration idle) override;
     [[nodiscard]] Elsewhere blocked_in() const override;
     [[nodiscard]] bool can_be_awaited(std::span<const Rank> awaited) const override;
@@ -149,6 +151,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void break_from_outside(const Status& cause);
     /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
     [[nodiscard]] Status look_at_members(std::uint64_t suspect);
+    [[nodiscard]] bool is_made() const;
+    /// Whom `rank` waits for in this group: kTimeout that names the last in that chain.
+    [[nodiscard]] Status whom_awaits(Rank rank, Deadline deadline) const;
     /// Tells ranks that no link or board tells: for a moment, then they find out by themselves.
     void tell_the_others();
     /// Finds out who is to blame for the collective at the front, and ends it.

@@ -20,8 +20,9 @@ constexpr Duration kLongIdle = std::chrono::milliseconds(300);
 constexpr Duration kBetweenQuestions = std::chrono::milliseconds(500);  // more in large groups
 constexpr Duration kBetweenQuestionsPerRank = std::chrono::milliseconds(10);
 constexpr Duration kSecondOpinion = std::chrono::milliseconds(100);
-constexpr Duration kTelling = std::chrono::milliseconds(500);
-constexpr Duration kTellingOne = std::chrono::milliseconds(100);
+constexpr Duration kLastWords = std::chrono::milliseconds(300);
+constexpr Duration kTelling = std::chrono::milliseconds(1000);
+constexpr Duration kTellingOne = std::chrono::milliseconds(300);
 constexpr std::size_t kMostAsked = 4;
 constexpr std::size_t kMostRemembered = 64;
 constexpr int kTries = 20;
@@ -126,9 +127,8 @@ Status Group::look_at_members(std::uint64_t suspect) {
             return Status::ok();
         PCCL_TRY(connections_.look());
     }
-    const auto found = std::ranges::find(global_ranks_, suspect);
-    const auto rank = static_cast<Rank>(found - global_ranks_.begin());
-    if (found == global_ranks_.end() || rank == rank_) return Status::ok();
+    const Rank rank = place_of(suspect, global_ranks_);
+    if (rank == kNoRank || rank == rank_) return Status::ok();
     return why_lost(rank, ask(rank, Deadline::after(kPatience)), rank_, size_);
 }
 
@@ -138,8 +138,33 @@ auto Group::look_for_lost(std::uint64_t suspect) -> std::optional<LostMember> {
     const Rank peer = cause_.peer();
     const bool is_known = peer >= 0 && static_cast<std::size_t>(peer) < global_ranks_.size();
     if (cause_.code() != StatusCode::kPeerLost || !is_known) return std::nullopt;
+    const Status way = connections_.way_to(peer);
     return LostMember{global_ranks_[static_cast<std::size_t>(peer)],
-                      cause_.with_process(broken_.process())};
+                      way.is_ok() ? cause_.with_process(broken_.process()) : way};
+}
+
+auto Group::look_for_holdup(std::uint64_t suspect, Deadline deadline) -> std::optional<LostMember> {
+    const Rank rank = place_of(suspect, global_ranks_);
+    if (rank == kNoRank || rank == rank_ || !is_made()) return std::nullopt;
+    const Status found = heard_.is_set() ? heard_.get() : whom_awaits(rank, deadline);
+    const Rank last = found.peer();
+    if (found.code() != StatusCode::kTimeout || last < 0 || last >= size_) return std::nullopt;
+    return LostMember{global_ranks_[static_cast<std::size_t>(last)], found};
+}
+
+bool Group::is_made() const {
+    // Whoever connects holds it for long.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock() && connections_.knows_peers();
+}
+
+Status Group::whom_awaits(Rank rank, Deadline deadline) const {
+    const Stall stall{.self = rank_,
+                      .ranks = size_,
+                      .group = name_,
+                      .awaited = {{.rank = rank, .act = Awaited::Act::kJoin}}};
+    return find_culprit(
+        stall, [&](Rank asked) { return connections_.ask(asked, deadline.within(kPatience)); });
 }
 
 void Group::look_around(Duration idle) {
@@ -180,13 +205,7 @@ void Group::ask_awaited() {
 
 Status Group::why_late(const Status& late) const {
     if (late.code() != StatusCode::kTimeout || late.peer() == kNoRank) return late;
-    const Stall stall{.self = rank_,
-                      .ranks = size_,
-                      .group = name_,
-                      .awaited = {{.rank = late.peer(), .act = Awaited::Act::kJoin}}};
-    const Deadline deadline = Deadline::after(kInquest).unless(aborted_);
-    return find_culprit(
-        stall, [&](Rank rank) { return connections_.ask(rank, deadline.within(kPatience)); });
+    return whom_awaits(late.peer(), Deadline::after(kInquest).unless(aborted_));
 }
 
 Stall Group::stall() const {
@@ -249,7 +268,7 @@ Status Group::reconsidered(const Status& cause) {
 }
 
 Status Group::last_words_of(Rank witness) {
-    const Deadline soon = Deadline::after(kSecondOpinion).unless(aborted_);
+    const Deadline soon = Deadline::after(kLastWords).unless(aborted_);
     for (transport::Backoff backoff(*waiter_); !soon.passed(); backoff.pause()) {
         // A rank tells the others before it forgets the group.
         if (heard_.is_set()) return heard_.get();

@@ -18,6 +18,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kKnock = std::chrono::milliseconds(300);
+constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
 
 /// Grows in every child of fork(): cheaper to compare than getpid() on the path of every operation.
 std::atomic<int>& forks_so_far() {
@@ -215,20 +216,40 @@ std::vector<std::shared_ptr<Participant>> Runtime::participants() {
     return all;
 }
 
+Rank place_of(std::uint64_t global_rank, std::span<const std::uint64_t> global_ranks) {
+    const auto found = std::ranges::find(global_ranks, global_rank);
+    return found == global_ranks.end() ? kNoRank : static_cast<Rank>(found - global_ranks.begin());
+}
+
 Status Runtime::look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect) {
     if (static_cast<std::size_t>(suspect) >= global_ranks.size()) return Status::ok();
     for (const auto& participant : participants()) {
         const auto lost =
             participant->look_for_lost(global_ranks[static_cast<std::size_t>(suspect)]);
-        if (!lost) continue;
-        const auto found = std::ranges::find(global_ranks, lost->global_rank);
-        if (found == global_ranks.end()) continue;
-        const auto rank = static_cast<Rank>(found - global_ranks.begin());
-        return Status::peer_lost(
-                   rank, concat("rank ", rank, " is lost in another group: ", lost->why.message()))
+        const Rank rank = lost ? place_of(lost->global_rank, global_ranks) : kNoRank;
+        if (rank == kNoRank) continue;
+        return Status(lost->why.code(),
+                      concat("rank ", rank, " is lost in another group: ", lost->why.message()),
+                      rank)
             .with_process(lost->why.process());
     }
     return Status::ok();
+}
+
+Status Runtime::why_late(std::span<const std::uint64_t> global_ranks, const Status& late) {
+    const Rank suspect = late.peer();
+    if (suspect < 0 || static_cast<std::size_t>(suspect) >= global_ranks.size()) return late;
+    const Deadline deadline = Deadline::after(kInquest);
+    for (const auto& participant : participants()) {
+        const auto holdup =
+            participant->look_for_holdup(global_ranks[static_cast<std::size_t>(suspect)], deadline);
+        const Rank rank = holdup ? place_of(holdup->global_rank, global_ranks) : kNoRank;
+        if (rank == kNoRank || rank == suspect) continue;
+        return Status::timeout(concat(late.message(), "; it is held up in another group by rank ",
+                                      rank, ": ", holdup->why.message()),
+                               rank);
+    }
+    return late;
 }
 
 Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {

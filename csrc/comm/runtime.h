@@ -26,6 +26,9 @@
 
 namespace pccl::comm {
 
+/// Which of a group's ranks that rank of the job is; kNoRank: none.
+[[nodiscard]] Rank place_of(std::uint64_t global_rank, std::span<const std::uint64_t> global_ranks);
+
 /// A group as its runtime sees it.
 class Participant {
    public:
@@ -44,10 +47,16 @@ class Participant {
     /// A rank of the job, as numbered in it, that this group has found to be gone.
     struct LostMember {
         std::uint64_t global_rank = 0;
-        Status why;
+        Status why;  // kPeerLost, kTimeout; kUnavailable where this process has no way to it
     };
     /// Looks at all members as far as the links show them, and asks `suspect` if it is one of them.
     [[nodiscard]] virtual std::optional<LostMember> look_for_lost(std::uint64_t /*suspect*/) {
+        return std::nullopt;
+    }
+    /// Whom `suspect`, a member that has not come elsewhere, waits for in this group: kTimeout that
+    /// names the last in that chain.
+    [[nodiscard]] virtual std::optional<LostMember> look_for_holdup(std::uint64_t /*suspect*/,
+                                                                    Deadline /*deadline*/) {
         return std::nullopt;
     }
     /// What a thread does now and then that has waited for `idle` and seen nothing move.
@@ -113,9 +122,12 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void notify();
 
     /// Looks whether a rank of the job that is among `global_ranks` is gone, as far as the groups
-    /// of this process show it: kPeerLost that names its place among them. The one at `suspect` is
-    /// asked how it fares.
+    /// of this process show it: LostMember::why, with its place among them. The one at `suspect`
+    /// is asked how it fares.
     [[nodiscard]] Status look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect);
+    /// `late`, a kTimeout that names one of `global_ranks`; or, where that one is held up in
+    /// another group of this process, whom it waits for there.
+    [[nodiscard]] Status why_late(std::span<const std::uint64_t> global_ranks, const Status& late);
 
     /// What a thread of the user waits for in any group but `here`.
     [[nodiscard]] Elsewhere blocked_outside(const transport::GroupId& here);

@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -254,6 +255,23 @@ def survivors_name_the_lost_rank(rank: int, world_size: int, ranks: int) -> None
         assert f"rank {ranks - 1}" in message
 
 
+def who_is_late_to_join_is_held_up(rank: int, world_size: int) -> None:
+    """Rank 1 waits for rank 0 to join a group; that one waits in another for a stopped rank 2."""
+    store = dist.distributed_c10d._get_default_store()
+    dist.all_reduce(torch.ones(3))
+    if rank == 2:
+        store.set("stopped", str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if rank == 1:
+        stopped = int(store.get("stopped"))
+        try:
+            with pytest.raises(RuntimeError, match=r"rank 0 has not joined.* held up .* rank 2"):
+                dist.new_group(timeout=timedelta(seconds=1))
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+    dist.all_reduce(torch.ones(3))
+
+
 CHECKS = [
     an_operation_times_out,
     an_asynchronous_operation_times_out,
@@ -276,6 +294,10 @@ CHECKS = [
 @pytest.mark.parametrize("check", CHECKS)
 def test_failures(check: Callable[[int, int], None], world_size: int) -> None:
     run_ranks(check, world_size, timeout_s=30)
+
+
+def test_who_is_late_to_join_is_held_up() -> None:
+    run_ranks(who_is_late_to_join_is_held_up, 3, timeout_s=30)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
