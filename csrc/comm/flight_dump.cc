@@ -6,8 +6,6 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "csrc/base/text.h"
 #include "csrc/comm/fingerprint.h"
 #include "csrc/comm/flight_recorder.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::comm {
 namespace {
@@ -100,13 +99,10 @@ void dump_flight_record(const std::string& reason) {
     const std::string& folder = process_config().flight_dir;
     if (folder.empty()) return;
     const std::string path = concat(folder, "/flight-", host_name(), "-", ::getpid(), ".json");
-    const std::string part = path + ".part";
-    std::ofstream file(part, std::ios::trunc);
-    file << flight_record_json(reason) << '\n';
-    file.close();
-    if (file.good() && std::rename(part.c_str(), path.c_str()) == 0)
-        return log(LogLevel::kInfo, "wrote the flight record to ", path);
-    log(LogLevel::kWarning, "cannot write the flight record to ", path);
+    const Status written = sys::write_file(path, flight_record_json(reason) + '\n');
+    if (!written.is_ok())
+        return log(LogLevel::kWarning, "no flight record is kept: ", written.message());
+    log(LogLevel::kInfo, "wrote the flight record to ", path);
 }
 
 std::unique_ptr<FlightSignal> FlightSignal::install() {

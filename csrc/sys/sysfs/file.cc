@@ -10,6 +10,16 @@
 #include "csrc/base/text.h"
 
 namespace pccl::sys {
+namespace {
+
+Status write_all(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    if (!file.flush()) return Status::from_errno(errno, concat("cannot write ", path));
+    return Status::ok();
+}
+
+}  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
     std::error_code error;
@@ -29,15 +39,11 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 Status write_file(const std::string& path, const std::string& text) {
     // Several processes may write one file at a time.
     const std::string draft = concat(path, ".", ::getpid(), ".part");
-    {
-        std::ofstream file(draft, std::ios::binary);
-        file << text;
-        if (!file.flush()) return Status::from_errno(errno, concat("cannot write ", draft));
-    }
-    std::error_code error;
-    std::filesystem::rename(draft, path, error);
-    if (error) return Status::unavailable(concat("cannot write ", path, ": ", error.message()));
-    return Status::ok();
+    Status written = write_all(draft, text);
+    if (written.is_ok() && std::rename(draft.c_str(), path.c_str()) != 0)
+        written = Status::from_errno(errno, concat("cannot write ", path));
+    if (!written.is_ok()) ::unlink(draft.c_str());
+    return written;
 }
 
 }  // namespace pccl::sys

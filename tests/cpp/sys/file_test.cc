@@ -1,0 +1,73 @@
+#include "csrc/sys/sysfs/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "csrc/base/scope_exit.h"
+
+namespace pccl::sys {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public ::testing::Test {
+   protected:
+    void SetUp() override {
+        std::string name = (fs::temp_directory_path() / "pccl_file_XXXXXX").string();
+        ASSERT_NE(::mkdtemp(name.data()), nullptr);
+        folder_ = name;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    [[nodiscard]] std::size_t entries() const {
+        return static_cast<std::size_t>(
+            std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(FileTest, IsReadAsItWasWritten) {
+    const std::string path = folder_ / "text";
+    ASSERT_TRUE(write_file(path, "one").is_ok());
+    ASSERT_TRUE(write_file(path, "two and more").is_ok());
+    const auto text = read_file(path, 100);
+    ASSERT_TRUE(text.is_ok());
+    EXPECT_EQ(*text, "two and more");
+    EXPECT_EQ(entries(), 1U);
+    EXPECT_EQ(read_file(path, 3).status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(FileTest, StaysAsItWasWhereThereIsNoRoom) {
+    const std::string path = folder_ / "text";
+    ASSERT_TRUE(write_file(path, "before").is_ok());
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    Status written;
+    {
+        ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+        const ScopeExit lifted([&] { ::setrlimit(RLIMIT_FSIZE, &limit); });
+        written = write_file(path, "after");
+    }
+    std::signal(SIGXFSZ, handler);
+    EXPECT_FALSE(written.is_ok());
+    EXPECT_NE(written.message().find("File too large"), std::string::npos) << written.message();
+    EXPECT_EQ(*read_file(path, 100), "before");
+    EXPECT_EQ(entries(), 1U) << "a draft is left";
+}
+
+TEST_F(FileTest, SaysWhyItCannotBeReplaced) {
+    fs::create_directory(folder_ / "text");
+    const Status written = write_file(folder_ / "text", "after");
+    EXPECT_NE(written.message().find("directory"), std::string::npos) << written.message();
+    EXPECT_EQ(entries(), 1U) << "a draft is left";
+}
+
+}  // namespace
+}  // namespace pccl::sys
