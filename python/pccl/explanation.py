@@ -81,6 +81,9 @@ class Explanation:
             mark = "*" if way.is_chosen else " "
             line = f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us"
             lines.append(f"{line}  {way.busiest}".rstrip())
+        least = min(self.ways, key=lambda way: way.seconds)
+        if self.chosen.over == "board" and least.over == "links":
+            lines.append("  (links: only where ranks share no board, or PCCL_ALGORITHM says so)")
         return "\n".join(lines)
 
 
