@@ -14,6 +14,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kBetweenQuestions = std::chrono::milliseconds(200);
+constexpr Duration kBeforeAskingAgain = std::chrono::milliseconds(20);
 constexpr Duration kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -133,10 +134,14 @@ transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channe
 
 Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(peer, self_.allowed));
-    PCCL_ASSIGN_OR_RETURN(
-        const std::string answer,
-        way.transport->inquire(way.address, request_to(peer.rank, 0), identity_.secret, deadline));
-    return Situation::parse(answer);
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const std::string answer,
+                              way.transport->inquire(way.address, request_to(peer.rank, 0),
+                                                     identity_.secret, deadline));
+        PCCL_ASSIGN_OR_RETURN(Situation situation, Situation::parse(answer));
+        if (situation.is_whole || deadline.remaining() <= kBeforeAskingAgain) return situation;
+        system_clock().sleep_for(kBeforeAskingAgain);
+    }
 }
 
 Status ConnectionContext::tell(Rank peer, const Status& reason, Deadline deadline) const {

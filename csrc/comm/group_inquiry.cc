@@ -82,6 +82,7 @@ Situation Group::situation() const {
         system_clock().sleep_for(kBetweenTries);
         static_cast<void>(lock.try_lock());
     }
+    situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
     if (!lock.owns_lock()) return situation;
     if (!cause_.is_ok()) situation.broken = cause_;
     if (!collectives_.empty()) situation.operation = collectives_.front()->describe();

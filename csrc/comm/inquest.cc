@@ -86,7 +86,7 @@ Status find_culprit(const Stall& stall, const Ask& ask) {
         if (!answer.is_ok()) continue;
         PCCL_TRY(why_different(stall, rank, *answer));
         if (is_out_of_order(stall, *answer)) return crossed(stall, rank, answer->elsewhere);
-        const bool is_behind = answer->sequence < stall.sequence;
+        const bool is_behind = answer->is_whole && answer->sequence < stall.sequence;
         if (is_behind && answer->awaited.empty()) return not_called(stall, rank, *answer);
         // It may be held up in an earlier one, by the rank that holds up all.
         if (is_behind && behind.is_ok()) behind = not_called(stall, rank, *answer);

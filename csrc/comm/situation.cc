@@ -65,6 +65,7 @@ std::string Situation::serialise() const {
     out.u32(static_cast<std::uint32_t>(last.size()));
     out.raw(std::as_bytes(last));
     write(out, elsewhere);
+    out.u32(is_whole ? 1 : 0);
     out.u32(has_one_thread ? 1 : 0);
     return out.take();
 }
@@ -73,6 +74,7 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     ByteReader in(bytes);
     Situation situation;
     std::uint32_t recent = 0;
+    std::uint32_t is_whole = 0;
     std::uint32_t has_one_thread = 0;
     PCCL_TRY(in.status(situation.broken, kLongestText));
     PCCL_TRY(in.u64(situation.sequence));
@@ -84,8 +86,10 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     situation.recent.resize(recent);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(situation.recent))));
     PCCL_TRY(read(in, situation.elsewhere));
+    PCCL_TRY(in.u32(is_whole));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());
+    situation.is_whole = is_whole != 0;
     situation.has_one_thread = has_one_thread != 0;
     return situation;
 }

@@ -33,6 +33,9 @@ struct PCCL_API Situation {
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;
     Elsewhere elsewhere{};
+    // False where a thread holds the group so that `broken`, `operation` and `awaited` may lack
+    // what is there; it does not for long.
+    bool is_whole = true;
     bool has_one_thread = true;  // no second thread of the process has waited for any group
 
     /// At most transport::kLongestAnswer bytes: long texts and lists are cut.

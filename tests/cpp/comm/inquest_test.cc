@@ -13,6 +13,7 @@ namespace pccl::comm {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kSequence = 7;
 
@@ -54,6 +55,13 @@ TEST(InquestTest, LooksBehindARankThatIsHeldUpInAnEarlierOne) {
     const Status slow = verdict({{1, held_up}, {3, waiting_for({})}});
     EXPECT_EQ(slow.peer(), 1);
     EXPECT_THAT(slow.message(), HasSubstr("rank 1 has not called it"));
+}
+
+TEST(InquestTest, BlamesNoRankForWhatItCouldNotSay) {
+    const Situation busy{.sequence = kSequence - 1, .is_whole = false};
+    const Status status = verdict({{1, busy}});
+    EXPECT_EQ(status.code(), StatusCode::kTimeout);
+    EXPECT_THAT(status.message(), Not(HasSubstr("has not called it")));
 }
 
 TEST(InquestTest, BlamesTheRankThatIsGone) {
@@ -155,6 +163,7 @@ TEST(SituationTest, ComesBack) {
                                             .operation = "all_reduce #1",
                                             .sequence = 1,
                                             .awaited = {0}},
+                              .is_whole = false,
                               .has_one_thread = false};
     const auto again = Situation::parse(situation.serialise());
     ASSERT_TRUE(again.is_ok()) << again.status().to_string();
@@ -170,6 +179,7 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->elsewhere.operation, "all_reduce #1");
     EXPECT_EQ(again->elsewhere.sequence, 1U);
     EXPECT_EQ(again->elsewhere.awaited, std::vector<Rank>{0});
+    EXPECT_FALSE(again->is_whole);
     EXPECT_FALSE(again->has_one_thread);
 }
 
