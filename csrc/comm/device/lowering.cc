@@ -156,14 +156,15 @@ Collective TwoPhases::all_gather(const Collective& whole, Rank rank) const {
 
 std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLaunch& wanted,
                                     int ranks) {
-    constexpr std::size_t kUnit = 16;  // elements, whatever their size
+    constexpr std::size_t kUnit = 128;  // elements: whole cache lines, whatever their size
     if (collective.kind != CollectiveKind::kAllReduce || wanted.plan) return std::nullopt;
     const Block& input = collective.inputs.front();
     const Block& output = collective.outputs.front();
     const std::size_t size = size_of(collective.type);
     if (!kernels::is_faster_in_two(input.count * size, ranks)) return std::nullopt;
     const auto n = static_cast<std::size_t>(ranks);
-    const std::size_t share = (input.count / n + kUnit) / kUnit * kUnit;
+    const std::size_t units = (input.count + kUnit - 1) / kUnit;
+    const std::size_t share = (units + n - 1) / n * kUnit;
     TwoPhases phases;
     for (std::size_t part = 0; part < n; ++part) {
         const std::size_t begin = std::min(part * share, input.count);

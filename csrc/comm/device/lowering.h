@@ -32,7 +32,7 @@ struct DeviceLaunch {
 /// Whether there is nothing to do, on any rank.
 [[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);
 
-/// An all_reduce as two collectives, over parts that lie in whole 16s.
+/// An all_reduce as two collectives, over parts of whole cache lines.
 struct PCCL_API TwoPhases {
     std::vector<Block> inputs;   // by rank
     std::vector<Block> outputs;  // by rank
