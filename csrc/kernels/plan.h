@@ -59,7 +59,7 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
 
 /// For what copy engines pull; the blocks do their work where they could not.
 [[nodiscard]] constexpr Plan engines_plan() {
-    return {.protocol = Protocol::kEngines, .blocks = 16};
+    return {.protocol = Protocol::kEngines, .blocks = 64};
 }
 
 /// For blocks whose lengths only some ranks know.

@@ -73,7 +73,21 @@ def test_sizes_and_protocols(world_size: int) -> None:
         for collective in cases.COLLECTIVES
         for count in (16_384, 1_000_003, 4_194_304)
     ]
-    chosen += [cases.Case("all_reduce", torch.bfloat16, 101_000_003, seed=7)]  # of 3: two kernels
+    chosen += [cases.Case("all_reduce", torch.bfloat16, 101_000_003, seed=7)]
+    agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
+
+
+@pytest.mark.parametrize("world_size", sorted({3, RANKS, MOST_RANKS}))
+def test_the_largest_messages(world_size: int) -> None:
+    """What goes in two kernels, or by copy engines: first without hints, then with them."""
+    block = (410 << 19) // (world_size - 1)
+    chosen = [
+        cases.Case("all_reduce", torch.bfloat16, 210_000_003, seed=1),
+        cases.Case("all_reduce", torch.bfloat16, 210_000_003, in_place=True, seed=2),
+        cases.Case("all_gather", torch.bfloat16, block, seed=3),
+        cases.Case("all_to_all", torch.bfloat16, block, seed=4),
+    ]
+    chosen = [case for case in chosen for _ in range(2)]
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
 
 

@@ -66,6 +66,21 @@ TEST_P(PlanTest, SmallMessagesGoByWordsAndLargeOnesDoNot) {
     EXPECT_NE(GetParam().plan(std::size_t{1} << 28, 8).protocol, Protocol::kWords);
 }
 
+TEST(EnginesTest, MoveWhatIsLargeAmongSeveral) {
+    constexpr std::size_t kLarge = std::size_t{256} << 20;
+    for (const auto plan : {plan_all_gather, plan_all_to_all}) {
+        EXPECT_EQ(plan(kLarge, 4).protocol, Protocol::kEngines);
+        EXPECT_NE(plan(kLarge, 2).protocol, Protocol::kEngines);
+        EXPECT_NE(plan(kLarge / 16, 4).protocol, Protocol::kEngines);
+    }
+}
+
+TEST(AllReduceTest, OnlyTheLargestAmongSeveralGoInTwo) {
+    EXPECT_TRUE(is_faster_in_two(std::size_t{512} << 20, 4));
+    EXPECT_FALSE(is_faster_in_two(std::size_t{256} << 20, 4));
+    EXPECT_FALSE(is_faster_in_two(std::size_t{1} << 30, 2));
+}
+
 TEST(CheckPlanTest, RefusesWhatWouldNotFit) {
     const Plan words{.protocol = Protocol::kWords, .blocks = 2, .threads = 64};
     EXPECT_TRUE(check_plan(words, 1024).is_ok());
