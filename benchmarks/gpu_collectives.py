@@ -98,6 +98,34 @@ class Pccl:
 
         return run
 
+    def in_two(self, numel: int, protocol: str) -> Call:
+        """Return an all_reduce by two launches, the all_gather by ``protocol``."""
+        count = numel // self.ranks
+        part = self.output[self.group.rank * count :].data_ptr()
+        plan = _core.DevicePlan(protocol=protocol, blocks=64)
+
+        def run() -> None:
+            stream = torch.cuda.current_stream().cuda_stream
+            self.group.launch(
+                "reduce_scatter",
+                input=self.input.data_ptr(),
+                output=part,
+                count=count,
+                dtype="bfloat16",
+                stream=stream,
+            )
+            self.group.launch(
+                "all_gather",
+                input=part,
+                output=self.output.data_ptr(),
+                count=count,
+                dtype="bfloat16",
+                stream=stream,
+                plan=plan,
+            )
+
+        return run
+
     def plans(self, kind: str, nbytes: int) -> dict[str, Call]:
         """Return a call for each plan worth a look."""
         block = nbytes if kind in ("all_reduce", "broadcast") else nbytes // self.ranks
@@ -111,14 +139,18 @@ class Pccl:
                 )
         moved = nbytes // self.ranks if kind == "all_reduce" else nbytes
         for blocks in (1, 4, 8, 16, 32, 64, 128):
-            is_sensible = blocks * 4096 <= moved <= blocks * (16 << 20)
+            is_sensible = blocks * 4096 <= moved <= blocks * (64 << 20)
             if is_sensible or (blocks == 1 and moved <= 4096):
                 plans[f"direct{blocks}"] = _core.DevicePlan(protocol="direct", blocks=blocks)
             if kind not in ("reduce_scatter", "broadcast") and blocks >= 16 and moved >= 1 << 20:
                 plans[f"turns{blocks}"] = _core.DevicePlan(protocol="turns", blocks=blocks)
         if kind in ("all_gather", "all_to_all") and moved >= 1 << 20:
             plans["engines"] = _core.DevicePlan(protocol="engines", blocks=16)
-        return {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
+        calls = {name: self.call(kind, nbytes // 2, plan) for name, plan in plans.items()}
+        if kind == "all_reduce" and moved >= 8 << 20:
+            for protocol in ("turns", "engines"):
+                calls[f"two, {protocol}"] = self.in_two(nbytes // 2, protocol)
+        return calls
 
 
 def dist_call(
@@ -126,6 +158,8 @@ def dist_call(
 ) -> Call:
     """Return a call of torch.distributed on slices of the two tensors."""
     block = numel // ranks
+    if kind not in ("all_reduce", "broadcast"):
+        numel = block * ranks
     if kind == "all_reduce":
         return lambda: dist.all_reduce(target[:numel])
     if kind == "all_gather":
