@@ -24,8 +24,10 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::Dev
     store_relaxed(&control->abort, 1);
 }
 
-/// Tells a waiting thread when to give up. The clock and the abort flag, which is in host memory,
-/// are read every kPolls polls only.
+/// Tells a waiting thread when to give up. The clock is read every kPolls polls only, and the abort
+/// flag by one thread of a warp then: it is in host memory, and 16,384 threads that read it take
+/// 0.3 ms, long enough for the peers, who wait for them meanwhile, to begin the same. On an abort
+/// the threads of a warp therefore end one after the other.
 class Patience {
    public:
     __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team) {}
@@ -38,7 +40,9 @@ class Patience {
     __device__ __noinline__ bool look() {
         const std::uint64_t now = global_timer_ns();
         if (polls_ == kPolls) started_ = now;
-        return load_system(&team_.control->abort) != 0 || now - started_ > team_.timeout_ns;
+        if (now - started_ > team_.timeout_ns) return true;
+        const bool is_first_of_warp = threadIdx.x % 32 + 1 == __ffs(__activemask());
+        return is_first_of_warp && load_system(&team_.control->abort) != 0;
     }
 
     const abi::DeviceTeam& team_;
