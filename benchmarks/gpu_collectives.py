@@ -196,22 +196,17 @@ def symmetric_call(kind: str, tensor: torch.Tensor, numel: int) -> Call | None:
     return lambda: ops.two_shot_all_reduce_(tensor[:numel], "sum", name)
 
 
-def say(what: str) -> None:
-    if dist.get_rank() == 0:
-        print(what, flush=True)
-
-
 def try_to(what: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except Exception as error:
-        say(f"without {what}: {str(error).splitlines()[0][:200]}")
+        reason = str(error).splitlines()[0][:200]
+        print(f"rank {dist.get_rank()} without {what}: {reason}", flush=True)
         return None
 
 
 def peers_of(most: int) -> Callable[[str, int, int], dict[str, Call]]:
     """Return what makes the other libraries' calls."""
-    say("NCCL is up")
     plain = (
         torch.empty(most, device="cuda", dtype=DTYPE).normal_(),
         torch.empty(most, device="cuda", dtype=DTYPE).normal_(),
@@ -239,6 +234,13 @@ def peers_of(most: int) -> Callable[[str, int, int], dict[str, Call]]:
     return calls
 
 
+def known_to_all(graphs: dict[str, torch.cuda.CUDAGraph]) -> dict[str, torch.cuda.CUDAGraph]:
+    """Leave out what a rank could not capture: the others would wait for it."""
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, list(graphs))
+    return {name: graph for name, graph in graphs.items() if all(name in each for each in everyone)}
+
+
 def time_cell(calls: dict[str, Call], nbytes: int, rounds: int) -> dict[str, list[float]]:
     repeats = calls_in(nbytes)
     side = torch.cuda.Stream()
@@ -247,6 +249,7 @@ def time_cell(calls: dict[str, Call], nbytes: int, rounds: int) -> dict[str, lis
         graph = try_to(f"{name} at {nbytes}", lambda call=call: graph_of(call, repeats, side))
         if graph is not None:
             graphs[name] = graph
+    graphs = known_to_all(graphs)
     times: dict[str, list[float]] = {name: [] for name in graphs}
     for _ in range(rounds):
         for name, graph in graphs.items():
