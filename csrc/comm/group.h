@@ -149,6 +149,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     /// Ends the other of two groups that are used in different orders, too.
     void fail_crossed(const Stall& stall, const Elsewhere& there);
     void break_from_outside(const Status& cause);
+    /// The same, unless the operation moves on: what a rank did before it left still counts.
+    void give_up(const Status& why);
     /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
     [[nodiscard]] Status look_at_members(std::uint64_t suspect);
     [[nodiscard]] bool is_made() const;

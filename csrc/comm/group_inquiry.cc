@@ -134,7 +134,7 @@ Status Group::look_at_members(std::uint64_t suspect) {
 }
 
 auto Group::look_for_lost(std::uint64_t suspect) -> std::optional<LostMember> {
-    if (const Status gone = look_at_members(suspect); !gone.is_ok()) break_from_outside(gone);
+    if (const Status gone = look_at_members(suspect); !gone.is_ok()) give_up(gone);
     const std::lock_guard lock(mutex_);
     const Rank peer = cause_.peer();
     const bool is_known = peer >= 0 && static_cast<std::size_t>(peer) < global_ranks_.size();
@@ -185,8 +185,11 @@ void Group::look_at_awaited() {
             if (gone.is_ok() && peer.rank != kNoRank) gone = connections_.look(peer.rank);
         if (gone.is_ok()) gone = connections_.look_for_failure();
     }
-    // What it did before it left still counts.
-    if (!gone.is_ok() && !advance()) break_from_outside(gone);
+    if (!gone.is_ok()) give_up(gone);
+}
+
+void Group::give_up(const Status& why) {
+    if (!advance()) break_from_outside(why);
 }
 
 void Group::ask_awaited() {
@@ -200,7 +203,7 @@ void Group::ask_awaited() {
     for (const Rank rank : ranks) {
         const auto answer = ask(rank, Deadline::after(kGlance).unless(aborted_));
         const Status verdict = judge(rank, answer);
-        if (!verdict.is_ok()) return break_from_outside(verdict);
+        if (!verdict.is_ok()) return give_up(verdict);
     }
 }
 
@@ -331,6 +334,7 @@ void Group::give_up_late() {
         if (answer->elsewhere.lacks_asker) there = answer->elsewhere;
         return answer;
     });
+    if (advance()) return;
     {
         const std::lock_guard lock(mutex_);
         if (!is_late() || collectives_.front()->sequence() != stall.sequence) return;

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -272,6 +273,25 @@ def who_is_late_to_join_is_held_up(rank: int, world_size: int) -> None:
     dist.all_reduce(torch.ones(3))
 
 
+def who_has_done_its_part_may_leave(rank: int, world_size: int) -> None:
+    """Rank 2 is stopped, asked meanwhile how it fares, and gone before it can answer."""
+    store = dist.distributed_c10d._get_default_store()
+    for number in range(8):
+        group = dist.new_group()
+        dist.all_reduce(torch.ones(3), group=group)
+        if rank == 2:
+            store.set(f"stopped{number}", str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if rank == 1:
+            stopped = int(store.get(f"stopped{number}"))
+            time.sleep(0.3 + 0.03 * number)  # questions come after 0.3 s, and are open for 0.2
+            os.kill(stopped, signal.SIGCONT)
+        x = torch.full((3,), float(rank))
+        dist.all_reduce(x, group=group)
+        dist.destroy_process_group(group)
+        assert x.tolist() == [3.0, 3.0, 3.0]
+
+
 CHECKS = [
     an_operation_times_out,
     an_asynchronous_operation_times_out,
@@ -298,6 +318,10 @@ def test_failures(check: Callable[[int, int], None], world_size: int) -> None:
 
 def test_who_is_late_to_join_is_held_up() -> None:
     run_ranks(who_is_late_to_join_is_held_up, 3, timeout_s=30)
+
+
+def test_who_has_done_its_part_may_leave() -> None:
+    run_ranks(who_has_done_its_part_may_leave, 3, timeout_s=30)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
