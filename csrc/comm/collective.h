@@ -2,6 +2,7 @@
 // flight recorder read.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -22,6 +23,13 @@ struct Block {
     auto operator<=>(const Block&) const = default;
 };
 
+/// Elements of the longest block; 0 where there is none.
+[[nodiscard]] constexpr std::size_t longest(std::span<const Block> blocks) {
+    std::size_t most = 0;
+    for (const Block& block : blocks) most = std::max(most, block.count);
+    return most;
+}
+
 /// Blocks as schedule::blocks() counts them: n for the sides that hold one block for each rank,
 /// else 1. They may lie anywhere and may differ in count (the "v" variants) where every rank that
 /// sends or receives a block gives it the same count: all_gather's output block r and
@@ -36,6 +44,11 @@ struct Collective {
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
     std::span<const Block> outputs{};
 };
+
+/// Elements of the longest block of either side.
+[[nodiscard]] constexpr std::size_t longest(const Collective& collective) {
+    return std::max(longest(collective.inputs), longest(collective.outputs));
+}
 
 /// Whether the blocks are those that `rank` of `ranks` needs, and a root is one of them.
 [[nodiscard]] PCCL_API Status check_shape(const Collective& collective, Rank rank, int ranks);

@@ -13,14 +13,11 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     operands_ = &operands;
     cut_ = cut;
     header_ = header;
-    std::size_t longest = 0;
-    for (const auto* blocks : {&operands.inputs, &operands.outputs}) {
-        for (const Block& block : *blocks) longest = std::max(longest, block.count);
-    }
-    rounds_ = cut_.rounds(longest);
+    const std::size_t count = std::max(longest(operands.inputs), longest(operands.outputs));
+    rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
     // rank's own block only: see takes_uneven() of the selector.
-    scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : longest;
+    scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
     scratch_stride_ =
         cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
     const auto scratch_bytes = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;

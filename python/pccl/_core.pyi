@@ -759,7 +759,7 @@ class DeviceGroup:
     def world_size(self) -> int: ...
     @property
     def heap_bytes(self) -> int:
-        """GPU memory that the group holds on this rank's device."""
+        """The group's part, in bytes, of the GPU memory that groups of this process share."""
 
     def launch(
         self,

@@ -32,12 +32,6 @@ void put(std::byte* room, const std::byte* data, std::size_t bytes) {
 // Results of so many bytes leave the cache before anybody reads them.
 constexpr std::size_t kUncachedBytes = 8 * kMiB;
 
-std::size_t longest(const std::vector<Block>& blocks) {
-    std::size_t count = 0;
-    for (const Block& block : blocks) count = std::max(count, block.count);
-    return count;
-}
-
 std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
 
 }  // namespace

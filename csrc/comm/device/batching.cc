@@ -9,10 +9,7 @@ namespace {
 
 /// Of its longest block, in bytes.
 std::size_t length_of(const Collective& collective) {
-    std::size_t most = 0;
-    for (const auto& side : {collective.inputs, collective.outputs})
-        for (const Block& block : side) most = std::max(most, block.count);
-    return most * size_of(collective.type);
+    return longest(collective) * size_of(collective.type);
 }
 
 std::size_t words_in(std::size_t bytes) { return (bytes + abi::kLineBytes - 1) / abi::kLineBytes; }

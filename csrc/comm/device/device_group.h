@@ -64,7 +64,7 @@ class PCCL_API DeviceGroup {
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
-    /// GPU memory that the group holds, on this rank's device.
+    /// The group's part of the GPU memory that groups of this process share on this rank's device.
     [[nodiscard]] std::size_t heap_bytes() const { return heap_->bytes(); }
 
     /// Blocks are GPU memory, and may lie anywhere. Errors: kInvalidArgument, kUnsupported, and

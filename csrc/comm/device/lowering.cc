@@ -24,22 +24,11 @@ bool is_even(std::span<const Block> blocks) {
         blocks, [&](const Block& block) { return block.count == blocks.front().count; });
 }
 
-std::size_t most_elements(std::span<const Block> blocks) {
-    std::size_t most = 0;
-    for (const Block& block : blocks) most = std::max(most, block.count);
-    return most;
-}
-
 /// Where only the ranks concerned know how long blocks are.
 bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted) {
     return collective.kind == CollectiveKind::kGather ||
            collective.kind == CollectiveKind::kScatter ||
            (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
-}
-
-/// Of the longest block, as all ranks know it.
-std::size_t known_elements(const Collective& collective) {
-    return std::max(most_elements(collective.inputs), most_elements(collective.outputs));
 }
 
 bool is_moved(CollectiveKind kind) {
@@ -48,7 +37,7 @@ bool is_moved(CollectiveKind kind) {
 
 kernels::Plan choose(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
     if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
-    const std::size_t bytes = known_elements(collective) * size_of(collective.type);
+    const std::size_t bytes = longest(collective) * size_of(collective.type);
     kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
     // A block that ends early would not meet its peers' in the words after its end.
     if (plan.protocol == Protocol::kWords &&
@@ -110,7 +99,7 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks)
 }
 
 bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
-    return !has_private_lengths(collective, wanted) && known_elements(collective) == 0;
+    return !has_private_lengths(collective, wanted) && longest(collective) == 0;
 }
 
 bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
@@ -134,7 +123,7 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
     if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
         return Status::invalid_argument("blocks of several lengths do not go by words");
     PCCL_TRY(
-        kernels::check_plan(launch.plan, known_elements(collective) * size_of(collective.type)));
+        kernels::check_plan(launch.plan, longest(collective) * size_of(collective.type)));
     return launch;
 }
 

@@ -1,7 +1,10 @@
 #include "csrc/transport/nvlink/symmetric_heap.h"
 
-#include "csrc/base/scope_exit.h"
+#include <algorithm>
+#include <span>
+
 #include "csrc/base/text.h"
+#include "csrc/sys/socket/socket.h"
 #include "csrc/transport/parcel.h"
 
 namespace pccl::transport::nvlink {
@@ -21,54 +24,54 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
                                                              const PeerSockets& sockets,
                                                              Deadline deadline) {
     std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options));
-    PCCL_TRY(heap->allocate(sockets.rank()));
-    PCCL_TRY(heap->hand_out(sockets, deadline));
+    HeapRange& own = heap->ranges_[index(sockets.rank())];
+    PCCL_ASSIGN_OR_RETURN(own, heap->stock_->claim(options.bytes));
+    heap->bytes_ = own.extent.bytes;
+    PCCL_TRY(heap->hand_out(own, sockets, deadline));
     PCCL_TRY(heap->take(sockets, deadline));
     return heap;
 }
 
-SymmetricHeap::~SymmetricHeap() {
-    for (const sys::cuda::DeviceAddress base : bases_)
-        if (base != 0) static_cast<void>(driver_.unmap(base, bytes_));
+PeerAddresses SymmetricHeap::bases() const {
+    PeerAddresses bases{};
+    std::ranges::transform(ranges_, bases.begin(), &HeapRange::address);
+    return bases;
 }
 
-Status SymmetricHeap::allocate(Rank self) {
-    PCCL_ASSIGN_OR_RETURN(const std::size_t unit, driver_.granularity(options_.device));
-    bytes_ = (options_.bytes + unit - 1) / unit * unit;
-    PCCL_ASSIGN_OR_RETURN(const sys::cuda::MemoryHandle memory,
-                          driver_.create(options_.device, bytes_));
-    const ScopeExit release([&] { static_cast<void>(driver_.release(memory)); });
-    PCCL_ASSIGN_OR_RETURN(bases_[index(self)], driver_.map(memory, bytes_, options_.device));
-    PCCL_TRY(driver_.clear(bases_[index(self)], bytes_));
-    PCCL_ASSIGN_OR_RETURN(own_, driver_.export_memory(memory));
-    return Status::ok();
-}
-
-Status SymmetricHeap::hand_out(const PeerSockets& sockets, Deadline deadline) {
-    const int descriptor = own_.get();
+Status SymmetricHeap::hand_out(const HeapRange& own, const PeerSockets& sockets,
+                               Deadline deadline) const {
+    PCCL_ASSIGN_OR_RETURN(const UniqueFd memory, own.memory->descriptor());
+    const int descriptor = memory.get();
     for (Rank peer = 0; peer < sockets.size(); ++peer) {
         if (peer == sockets.rank()) continue;
-        const Status sent = send_parcel(sockets.of(peer), kHeap, {&descriptor, 1}, deadline);
+        const int socket = sockets.of(peer);
+        Status sent = send_parcel(socket, kHeap, {&descriptor, 1}, deadline);
+        if (sent.is_ok())
+            sent = sys::send_all(socket, std::as_bytes(std::span(&own.extent, 1)), deadline);
         if (!sent.is_ok()) return blame(sent, peer);
     }
-    own_.reset();
     return Status::ok();
 }
 
 Status SymmetricHeap::take(const PeerSockets& sockets, Deadline deadline) {
     for (Rank peer = 0; peer < sockets.size(); ++peer) {
         if (peer == sockets.rank()) continue;
-        auto parcel = receive_parcel(sockets.of(peer), kHeap, deadline);
-        if (!parcel.is_ok()) return blame(parcel.status(), peer);
-        if (parcel->size() != 1) return Status::peer_lost(peer, "a peer sent no memory");
-        auto memory = driver_.import_memory(parcel->front().get());
-        if (!memory.is_ok()) return blame(memory.status(), peer);
-        const ScopeExit release([&] { static_cast<void>(driver_.release(*memory)); });
-        auto base = driver_.map(*memory, bytes_, options_.device);
-        if (!base.is_ok()) return blame(base.status(), peer);
-        bases_[index(peer)] = *base;
+        auto taken = take_from(sockets.of(peer), deadline);
+        if (!taken.is_ok()) return blame(taken.status(), peer);
+        ranges_[index(peer)] = std::move(*taken);
     }
     return Status::ok();
+}
+
+Result<HeapRange> SymmetricHeap::take_from(int socket, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto parcel, receive_parcel(socket, kHeap, deadline));
+    if (parcel.size() != 1) return Status::peer_lost(kNoRank, "a peer sent no memory");
+    HeapExtent extent;
+    PCCL_TRY(sys::receive_all(socket, std::as_writable_bytes(std::span(&extent, 1)), deadline));
+    if (extent.bytes != bytes_)
+        return Status::invalid_argument(
+            concat("a heap of ", extent.bytes, " bytes, not ", bytes_, " as here"));
+    return stock_->join(parcel.front(), extent);
 }
 
 }  // namespace pccl::transport::nvlink

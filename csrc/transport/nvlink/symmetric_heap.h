@@ -7,6 +7,7 @@
 
 #include "csrc/abi/device_team.h"
 #include "csrc/sys/cuda/driver.h"
+#include "csrc/transport/nvlink/heap_stock.h"
 #include "csrc/transport/nvlink/peer_sockets.h"
 
 namespace pccl::transport::nvlink {
@@ -19,32 +20,29 @@ class PCCL_API SymmetricHeap {
     struct Options {
         sys::cuda::Driver& driver;
         int device = 0;         // this rank's
-        std::size_t bytes = 0;  // rounded up to what the driver maps
+        std::size_t bytes = 0;  // at most HeapStock::kAllocation
     };
     /// Called by all ranks at once, with one size. The memory is zero before any peer can see it.
     /// kTimeout and kPeerLost name the rank; kUnsupported where GPUs do not reach one another.
     static Result<std::unique_ptr<SymmetricHeap>> create(const Options& options,
                                                          const PeerSockets& sockets,
                                                          Deadline deadline);
-    ~SymmetricHeap();
-    SymmetricHeap(const SymmetricHeap&) = delete;
-    SymmetricHeap& operator=(const SymmetricHeap&) = delete;
 
     /// Of each rank's heap, as mapped for this rank's GPU.
-    [[nodiscard]] const PeerAddresses& bases() const { return bases_; }
+    [[nodiscard]] PeerAddresses bases() const;
+    /// Of this rank's heap, a part of what its process has allocated for heaps.
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
    private:
-    explicit SymmetricHeap(const Options& options) : driver_(options.driver), options_(options) {}
-    Status allocate(Rank self);
-    Status hand_out(const PeerSockets& sockets, Deadline deadline);
+    explicit SymmetricHeap(const Options& options)
+        : stock_(HeapStock::of(options.driver, options.device)) {}
+    Status hand_out(const HeapRange& own, const PeerSockets& sockets, Deadline deadline) const;
     Status take(const PeerSockets& sockets, Deadline deadline);
+    Result<HeapRange> take_from(int socket, Deadline deadline);
 
-    sys::cuda::Driver& driver_;
-    const Options options_;
+    const std::shared_ptr<HeapStock> stock_;
     std::size_t bytes_ = 0;
-    UniqueFd own_;  // until handed out
-    PeerAddresses bases_{};
+    std::array<HeapRange, abi::kMostDevices> ranges_;  // by rank
 };
 
 }  // namespace pccl::transport::nvlink

@@ -8,6 +8,7 @@
 #include <barrier>
 #include <bit>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "csrc/sys/socket/socket.h"
@@ -83,15 +84,18 @@ TEST(PeerSocketsTest, AStrangerIsRefusedAndAMissingRankNamed) {
     EXPECT_EQ(status.peer(), 1);
 }
 
+Result<std::unique_ptr<SymmetricHeap>> heap_of(Member& member, std::size_t bytes) {
+    return SymmetricHeap::create({.driver = member.driver, .bytes = bytes}, member.sockets, soon());
+}
+
 class HeapTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, HeapTest, testing::Values(1, 2, 3, 8));
 
 TEST_P(HeapTest, EveryRankReachesEveryHeap) {
     run(GetParam(), [](Member& member) {
-        auto heap =
-            SymmetricHeap::create({.driver = member.driver, .bytes = 1000}, member.sockets, soon());
+        auto heap = heap_of(member, 1000);
         ASSERT_TRUE(heap.is_ok()) << heap.status().to_string();
-        EXPECT_EQ((*heap)->bytes(), 2U << 20);
+        EXPECT_EQ((*heap)->bytes(), 64U << 10);
         const auto size = static_cast<std::size_t>(member.sockets.size());
         const auto self = static_cast<std::size_t>(member.rank);
         for (std::size_t peer = 0; peer < size; ++peer) {
@@ -111,14 +115,83 @@ TEST(HeapTest, ARankThatCannotMapSaysWhose) {
     run(2, [](Member& member) {
         if (member.rank == 1)
             member.driver.fail("import_memory", Status::unsupported("no peer access"));
-        const auto heap =
-            SymmetricHeap::create({.driver = member.driver, .bytes = 1000}, member.sockets, soon());
+        const auto heap = heap_of(member, 1000);
         EXPECT_EQ(heap.is_ok(), member.rank == 0);
         if (member.rank == 0) return;
         EXPECT_EQ(heap.status().code(), StatusCode::kUnsupported);
         EXPECT_EQ(heap.status().peer(), 0);
         EXPECT_EQ(member.driver.open_mappings(), 0);
     });
+}
+
+TEST(HeapTest, FurtherGroupsMapNothing) {
+    run(3, [](Member& member) {
+        auto first = heap_of(member, 1000);
+        ASSERT_TRUE(first.is_ok()) << first.status().to_string();
+        if (member.rank == 1) word_at((*first)->bases()[0]) = 1;
+        member.together.arrive_and_wait();
+        for (const char* function : {"create", "map", "import_memory"})
+            member.driver.fail(function, Status::internal("a further group maps"));
+        auto second = heap_of(member, 100'000);
+        ASSERT_TRUE(second.is_ok()) << second.status().to_string();
+        EXPECT_EQ(member.driver.open_mappings(), 3);
+        for (std::size_t peer = 0; peer < 3; ++peer) {
+            EXPECT_GE((*second)->bases()[peer], (*first)->bases()[peer] + (*first)->bytes());
+            EXPECT_EQ(word_at((*second)->bases()[peer]), 0U);
+        }
+        member.together.arrive_and_wait();
+        first->reset();
+        word_at((*second)->bases()[2] + 8 * static_cast<std::size_t>(member.rank)) = 7;
+        member.together.arrive_and_wait();
+        for (std::size_t sender = 0; sender < 3; ++sender)
+            EXPECT_EQ(word_at((*second)->bases()[2] + 8 * sender), 7U);
+        member.together.arrive_and_wait();
+        second->reset();
+        EXPECT_EQ(member.driver.open_mappings(), 0);
+    });
+}
+
+TEST(HeapTest, WhatOneGroupHadNoOtherGets) {
+    constexpr std::size_t kQuarter = HeapStock::kAllocation / 4;
+    run(2, [](Member& member) {
+        const auto lasting = heap_of(member, kQuarter);
+        std::set<sys::cuda::DeviceAddress> seen{(*lasting)->bases()[0]};
+        for (int i = 0; i < 4; ++i) {
+            const auto passing = heap_of(member, kQuarter);
+            ASSERT_TRUE(passing.is_ok()) << passing.status().to_string();
+            const auto base = (*passing)->bases()[0];
+            EXPECT_EQ(word_at(base), 0U);
+            EXPECT_EQ(word_at(base + kQuarter - 8), 0U);
+            EXPECT_TRUE(seen.insert(base).second);
+            member.together.arrive_and_wait();
+            if (member.rank == 1) word_at(base) = word_at(base + kQuarter - 8) = 1;
+            member.together.arrive_and_wait();
+        }
+        EXPECT_EQ(member.driver.open_mappings(), 2);
+    });
+}
+
+TEST(HeapTest, WhatAPeerCannotHaveIsRefused) {
+    FakeCudaDriver driver(std::make_shared<FakeGpus>());
+    const auto stock = HeapStock::of(driver, 0);
+    const auto claimed = stock->claim(1000);
+    ASSERT_TRUE(claimed.is_ok());
+    const auto memory = claimed->memory->descriptor();
+    ASSERT_TRUE(memory.is_ok());
+    const HeapExtent good = claimed->extent;
+    EXPECT_EQ(stock->join(*memory, good)->extent.offset, good.offset);
+    const auto refused = [&](const std::function<void(HeapExtent&)>& spoil) {
+        HeapExtent extent = good;
+        spoil(extent);
+        return stock->join(*memory, extent).status().code() == StatusCode::kInvalidArgument;
+    };
+    EXPECT_TRUE(refused([](HeapExtent& extent) { extent.offset = 100; }));
+    EXPECT_TRUE(refused([](HeapExtent& extent) { extent.offset = extent.allocated; }));
+    EXPECT_TRUE(refused([](HeapExtent& extent) { extent.offset = 0 - std::uint64_t{64 << 10}; }));
+    EXPECT_TRUE(refused([](HeapExtent& extent) { extent.bytes = extent.allocated + 1; }));
+    EXPECT_TRUE(refused([](HeapExtent& extent) { extent.allocated *= 2; }));
+    EXPECT_EQ(stock->claim(HeapStock::kAllocation + 1).status().code(),
+              StatusCode::kInvalidArgument);
 }
 
 Result<std::unique_ptr<RegistrationCache>> cache_of(Member& member,

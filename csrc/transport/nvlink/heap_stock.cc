@@ -1,0 +1,105 @@
+#include "csrc/transport/nvlink/heap_stock.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/sys/crypto/hmac.h"
+
+namespace pccl::transport::nvlink {
+namespace {
+
+// So that no two groups have a cache line, or a page of the GPU's finest tables, in common.
+constexpr std::size_t kUnit = 64 * kKiB;
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+Status check(const HeapExtent& extent) {
+    if (extent.allocated <= HeapStock::kAllocation && extent.offset <= extent.allocated &&
+        extent.bytes <= extent.allocated - extent.offset && extent.offset % kUnit == 0)
+        return Status::ok();
+    return Status::invalid_argument(concat("a peer offered ", extent.bytes, " bytes at ",
+                                           extent.offset, " of an allocation of ",
+                                           extent.allocated));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<HeapMemory>> HeapMemory::create(const Place& place, std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const auto handle, place.driver.create(place.device, bytes));
+    std::shared_ptr<HeapMemory> memory(new HeapMemory(place, handle, bytes));
+    PCCL_TRY(memory->map());
+    PCCL_TRY(place.driver.clear(memory->base_, bytes));
+    PCCL_TRY(sys::fill_random(memory->id_));
+    return memory;
+}
+
+Result<std::shared_ptr<HeapMemory>> HeapMemory::import(const Place& place, int descriptor,
+                                                       const HeapExtent& extent) {
+    PCCL_ASSIGN_OR_RETURN(const auto handle, place.driver.import_memory(descriptor));
+    std::shared_ptr<HeapMemory> memory(new HeapMemory(place, handle, extent.allocated));
+    PCCL_TRY(memory->map());
+    memory->id_ = extent.id;
+    return memory;
+}
+
+HeapMemory::~HeapMemory() {
+    if (base_ != 0) static_cast<void>(place_.driver.unmap(base_, bytes_));
+    static_cast<void>(place_.driver.release(handle_));
+}
+
+Status HeapMemory::map() {
+    PCCL_ASSIGN_OR_RETURN(base_, place_.driver.map(handle_, bytes_, place_.device));
+    return Status::ok();
+}
+
+std::shared_ptr<HeapStock> HeapStock::of(sys::cuda::Driver& driver, int device) {
+    static std::mutex mutex;
+    static std::map<std::pair<sys::cuda::Driver*, int>, std::weak_ptr<HeapStock>> stocks;
+    const std::lock_guard lock(mutex);
+    std::weak_ptr<HeapStock>& known = stocks[{&driver, device}];
+    auto stock = known.lock();
+    if (stock == nullptr) {
+        stock.reset(new HeapStock({.driver = driver, .device = device}));
+        known = stock;
+    }
+    return stock;
+}
+
+Result<HeapRange> HeapStock::claim(std::size_t bytes) {
+    const std::size_t length = rounded_up(bytes, kUnit);
+    if (length > kAllocation)
+        return Status::invalid_argument(
+            concat("a heap of ", bytes, " bytes; at most ", kAllocation, " go"));
+    const std::lock_guard lock(mutex_);
+    auto memory = current_.lock();
+    if (memory == nullptr || length > memory->bytes() - claimed_) {
+        PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
+        PCCL_ASSIGN_OR_RETURN(memory,
+                              HeapMemory::create(place_, rounded_up(kAllocation, unit)));
+        current_ = memory;
+        claimed_ = 0;
+    }
+    const std::size_t offset = std::exchange(claimed_, claimed_ + length);
+    const HeapExtent extent{memory->id(), memory->bytes(), offset, length};
+    return HeapRange{std::move(memory), extent};
+}
+
+Result<HeapRange> HeapStock::join(const UniqueFd& descriptor, const HeapExtent& extent) {
+    PCCL_TRY(check(extent));
+    const std::lock_guard lock(mutex_);
+    std::erase_if(joined_, [](const auto& known) { return known.second.expired(); });
+    auto memory = joined_[extent.id].lock();
+    if (memory == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(memory, HeapMemory::import(place_, descriptor.get(), extent));
+        joined_[extent.id] = memory;
+    }
+    if (memory->bytes() != extent.allocated)
+        return Status::invalid_argument(concat("a peer's allocation had ", memory->bytes(),
+                                               " bytes, and now has ", extent.allocated));
+    return HeapRange{std::move(memory), extent};
+}
+
+}  // namespace pccl::transport::nvlink

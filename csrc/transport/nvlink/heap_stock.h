@@ -1,0 +1,104 @@
+// GPU memory for symmetric heaps, which all groups of a process share: ranges of allocations that
+// every peer maps whole, once.
+//
+// So a further group allocates, clears and maps nothing, and need not wait for what runs on the
+// GPU. A range is never given out again: the last kernel of a peer may still write to that of a
+// group which has ended here. An allocation is freed with the last group that has a range of it,
+// on this rank or a peer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::transport::nvlink {
+
+/// Names an allocation of heap memory to all processes.
+using HeapId = std::array<std::uint8_t, 16>;
+
+/// Where a heap lies. Travels between processes.
+struct HeapExtent {
+    HeapId id{};
+    std::uint64_t allocated = 0;  // bytes of the whole allocation
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// One allocation, of this process's GPU or of a peer's, mapped for this process's GPU.
+class HeapMemory {
+   public:
+    struct Place {
+        sys::cuda::Driver& driver;
+        int device = 0;  // that maps it
+    };
+    /// Zeroes.
+    static Result<std::shared_ptr<HeapMemory>> create(const Place& place, std::size_t bytes);
+    /// What a peer has created. The caller keeps `descriptor`.
+    static Result<std::shared_ptr<HeapMemory>> import(const Place& place, int descriptor,
+                                                      const HeapExtent& extent);
+    ~HeapMemory();
+    HeapMemory(const HeapMemory&) = delete;
+    HeapMemory& operator=(const HeapMemory&) = delete;
+
+    [[nodiscard]] const HeapId& id() const { return id_; }
+    [[nodiscard]] sys::cuda::DeviceAddress base() const { return base_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    /// For peers to import().
+    [[nodiscard]] Result<UniqueFd> descriptor() const {
+        return place_.driver.export_memory(handle_);
+    }
+
+   private:
+    HeapMemory(const Place& place, sys::cuda::MemoryHandle handle, std::size_t bytes)
+        : place_(place), handle_(handle), bytes_(bytes) {}
+    Status map();
+
+    const Place place_;
+    const sys::cuda::MemoryHandle handle_;
+    const std::size_t bytes_;
+    HeapId id_{};
+    sys::cuda::DeviceAddress base_ = 0;
+};
+
+/// A part of it; the default has none.
+struct HeapRange {
+    std::shared_ptr<HeapMemory> memory{};
+    HeapExtent extent{};
+    [[nodiscard]] sys::cuda::DeviceAddress address() const {
+        return memory == nullptr ? 0 : memory->base() + extent.offset;
+    }
+};
+
+/// The heap memory that a process has on one GPU, and what it has mapped there of peers. Safe from
+/// every thread.
+class PCCL_API HeapStock {
+   public:
+    static constexpr std::size_t kAllocation = 18 * kMiB;  // four heaps of a DeviceGroup
+
+    /// The process's one for `device`. It lives as long as somebody holds it.
+    static std::shared_ptr<HeapStock> of(sys::cuda::Driver& driver, int device);
+
+    /// Zeroes that nobody has used. kInvalidArgument for more than kAllocation.
+    Result<HeapRange> claim(std::size_t bytes);
+    /// What a peer claimed. kInvalidArgument where its allocation has no such range.
+    Result<HeapRange> join(const UniqueFd& descriptor, const HeapExtent& extent);
+
+   private:
+    explicit HeapStock(const HeapMemory::Place& place) : place_(place) {}
+
+    const HeapMemory::Place place_;
+    std::mutex mutex_;
+    std::weak_ptr<HeapMemory> current_;  // that claim() takes from
+    std::size_t claimed_ = 0;            // bytes of it
+    std::map<HeapId, std::weak_ptr<HeapMemory>> joined_;
+};
+
+}  // namespace pccl::transport::nvlink
