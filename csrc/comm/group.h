@@ -135,6 +135,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Status explained(const Status& cause) const;
 
     // Not under it:
+    /// The lock, or not: who holds it may be long in the middle of something.
+    [[nodiscard]] std::unique_lock<std::mutex> lock_soon() const;
     [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
     /// Whether a rank that is waited for is gone, or any has left because of a failure: what the
     /// kernel knows within milliseconds.

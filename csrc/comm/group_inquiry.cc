@@ -72,16 +72,21 @@ TimePoint Group::last_sign_of(Rank rank) const {
     return last;
 }
 
-Situation Group::situation() const {
-    Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
-                        .sequence = sequence_.load()};
-    // Somebody may hold the lock while it connects: the acceptor must not wait for that.
-    if (const Rank rank = connections_.reaching(); rank != kNoRank) situation.awaited = {rank};
+std::unique_lock<std::mutex> Group::lock_soon() const {
     std::unique_lock lock(mutex_, std::try_to_lock);
     for (int i = 0; i < kTries && !lock.owns_lock(); ++i) {
         system_clock().sleep_for(kBetweenTries);
         static_cast<void>(lock.try_lock());
     }
+    return lock;
+}
+
+Situation Group::situation() const {
+    Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
+                        .sequence = sequence_.load()};
+    // Somebody may hold the lock while it connects: the acceptor must not wait for that.
+    if (const Rank rank = connections_.reaching(); rank != kNoRank) situation.awaited = {rank};
+    const auto lock = lock_soon();
     situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
     if (!lock.owns_lock()) return situation;
     if (!cause_.is_ok()) situation.broken = cause_;
@@ -94,6 +99,7 @@ std::string Group::describe() const {
     Situation answer = situation();
     answer.recent = flight_recorder().recent(flight_group_, Situation::kMostRecent);
     answer.elsewhere = runtime_.blocked_outside(id());
+    answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
     answer.has_one_thread = runtime_.has_one_thread();
     return answer.serialise();
 }
@@ -104,8 +110,10 @@ bool Group::can_be_awaited(std::span<const Rank> awaited) const {
 
 Elsewhere Group::blocked_in() const {
     Elsewhere there{.name = name_, .rank = rank_};
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || waiting_.load() == 0 || collectives_.empty()) return there;
+    if (waiting_.load() == 0) return there;
+    const auto lock = lock_soon();
+    there.is_known = lock.owns_lock();
+    if (!there.is_known || collectives_.empty()) return there;
     there.operation = collectives_.front()->describe();
     there.sequence = collectives_.front()->sequence();
     there.awaited = ranks_of(collectives_.front()->awaited());

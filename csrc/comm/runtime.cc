@@ -260,12 +260,14 @@ Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {
             if (auto participant = member.participant.lock(); participant && group != here)
                 others.emplace_back(group, std::move(participant));
     }
+    bool is_known = true;
     for (const auto& [group, participant] : others) {
         Elsewhere there = participant->blocked_in();
         there.group = group;
         if (!there.operation.empty()) return there;
+        is_known = is_known && there.is_known;
     }
-    return {};
+    return {.is_known = is_known};
 }
 
 bool Runtime::is_awaited(const Elsewhere& there) {

@@ -23,6 +23,7 @@ struct Elsewhere {
     // Known to who asked; these do not travel:
     bool awaits_asker = false;
     bool lacks_asker = false;  // who has not called the operation
+    bool is_known = true;      // false where a thread holds a group that this may be about
 };
 
 struct PCCL_API Situation {
@@ -33,8 +34,8 @@ struct PCCL_API Situation {
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;
     Elsewhere elsewhere{};
-    // False where a thread holds the group so that `broken`, `operation` and `awaited` may lack
-    // what is there; it does not for long.
+    // False where a thread holds a group so that `broken`, `operation`, `awaited` and `elsewhere`
+    // may lack what is there; it does not for long.
     bool is_whole = true;
     bool has_one_thread = true;  // no second thread of the process has waited for any group
 

@@ -122,8 +122,7 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
         launch.blocks = sent_to_root(launch.blocks, collective.root);
     if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
         return Status::invalid_argument("blocks of several lengths do not go by words");
-    PCCL_TRY(
-        kernels::check_plan(launch.plan, longest(collective) * size_of(collective.type)));
+    PCCL_TRY(kernels::check_plan(launch.plan, longest(collective) * size_of(collective.type)));
     return launch;
 }
 

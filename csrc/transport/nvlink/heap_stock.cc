@@ -77,8 +77,7 @@ Result<HeapRange> HeapStock::claim(std::size_t bytes) {
     auto memory = current_.lock();
     if (memory == nullptr || length > memory->bytes() - claimed_) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
-        PCCL_ASSIGN_OR_RETURN(memory,
-                              HeapMemory::create(place_, rounded_up(kAllocation, unit)));
+        PCCL_ASSIGN_OR_RETURN(memory, HeapMemory::create(place_, rounded_up(kAllocation, unit)));
         current_ = memory;
         claimed_ = 0;
     }
