@@ -342,7 +342,7 @@ void Group::give_up_late() {
         if (answer->elsewhere.lacks_asker) there = answer->elsewhere;
         return answer;
     });
-    if (advance()) return;
+    advance();  // what a rank did before it left still counts, and ends it
     {
         const std::lock_guard lock(mutex_);
         if (!is_late() || collectives_.front()->sequence() != stall.sequence) return;
