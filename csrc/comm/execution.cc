@@ -13,7 +13,7 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     operands_ = &operands;
     cut_ = cut;
     header_ = header;
-    const std::size_t count = std::max(longest(operands.inputs), longest(operands.outputs));
+    const std::size_t count = longest(operands);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
     // rank's own block only: see takes_uneven() of the selector.

@@ -51,8 +51,7 @@ void BoardExecution::start(Board& board, const Task& task) {
 }
 
 std::size_t BoardExecution::count_beats() const {
-    const Operands& operands = *task_.operands;
-    const std::size_t count = std::max(longest(operands.inputs), longest(operands.outputs));
+    const std::size_t count = longest(*task_.operands);
     const auto ranks = static_cast<std::size_t>(board_->ranks());
     const std::size_t window = task_.plan.window;
     const std::size_t windows =

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "csrc/comm/collective_operation.h"
+#include "csrc/comm/device/lowering.h"
 
 namespace pccl::comm {
 namespace {
-
-/// Of its longest block, in bytes.
-std::size_t length_of(const Collective& collective) {
-    return longest(collective) * size_of(collective.type);
-}
 
 std::size_t words_in(std::size_t bytes) { return (bytes + abi::kLineBytes - 1) / abi::kLineBytes; }
 
@@ -18,7 +14,7 @@ bool can_join(const Collective& collective) {
     const bool is_known = collective.kind == CollectiveKind::kAllReduce ||
                           collective.kind == CollectiveKind::kReduceScatter ||
                           collective.kind == CollectiveKind::kAllGather;
-    const std::size_t length = length_of(collective);
+    const std::size_t length = longest_bytes(collective);
     const auto is_whole = [&](const Block& block) {
         return block.count * size_of(collective.type) == length;
     };
@@ -39,7 +35,7 @@ kernels::Part part_of(const Collective& collective, int ranks) {
         part.inputs[rank] = at(collective.inputs, rank);
         part.outputs[rank] = at(collective.outputs, rank);
     }
-    part.bytes = static_cast<std::uint32_t>(length_of(collective));
+    part.bytes = static_cast<std::uint32_t>(longest_bytes(collective));
     return part;
 }
 
@@ -53,7 +49,7 @@ std::size_t batch_length(std::span<const Collective> collectives, int ranks) {
         if (count == kernels::kMostParts || !can_join(collective) ||
             !are_alike(collectives.front(), collective))
             break;
-        bytes += words_in(length_of(collective)) * abi::kLineBytes;
+        bytes += words_in(longest_bytes(collective)) * abi::kLineBytes;
         if (bytes > kernels::kMostWordBytes || bytes * peers > kernels::kMostSentInWords) break;
         ++count;
     }

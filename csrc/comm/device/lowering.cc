@@ -37,7 +37,7 @@ bool is_moved(CollectiveKind kind) {
 
 kernels::Plan choose(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
     if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
-    const std::size_t bytes = longest(collective) * size_of(collective.type);
+    const std::size_t bytes = longest_bytes(collective);
     kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
     // A block that ends early would not meet its peers' in the words after its end.
     if (plan.protocol == Protocol::kWords &&
@@ -76,6 +76,10 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
 }
 
 }  // namespace
+
+std::size_t longest_bytes(const Collective& collective) {
+    return longest(collective) * size_of(collective.type);
+}
 
 kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks) {
     switch (kind) {
@@ -122,7 +126,7 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
         launch.blocks = sent_to_root(launch.blocks, collective.root);
     if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
         return Status::invalid_argument("blocks of several lengths do not go by words");
-    PCCL_TRY(kernels::check_plan(launch.plan, longest(collective) * size_of(collective.type)));
+    PCCL_TRY(kernels::check_plan(launch.plan, longest_bytes(collective)));
     return launch;
 }
 

@@ -17,6 +17,9 @@ struct DeviceLaunch {
     bool prefers_engines = false;
 };
 
+/// Bytes of the longest block of either side.
+[[nodiscard]] std::size_t longest_bytes(const Collective& collective);
+
 /// How the library launches `kind` of blocks of `bytes`.
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
                                                      int ranks);
