@@ -11,8 +11,7 @@ namespace pccl {
 
 bool is_main_thread() { return ::gettid() == ::getpid(); }
 
-BackgroundThread::BackgroundThread(const std::string& name, std::function<void()> body)
-    : owner_pid_(::getpid()) {
+BackgroundThread::BackgroundThread(const std::string& name, std::function<void()> body) {
     // A new thread inherits the mask: signals stay with the application's threads.
     sigset_t every;
     sigset_t before;
@@ -25,7 +24,7 @@ BackgroundThread::BackgroundThread(const std::string& name, std::function<void()
 
 BackgroundThread::~BackgroundThread() {
     if (!thread_.joinable()) return;
-    if (::getpid() == owner_pid_) {
+    if (!made_in_.is_child()) {
         if (thread_.get_id() == std::this_thread::get_id()) {
             thread_.detach();
         } else {
@@ -37,7 +36,7 @@ BackgroundThread::~BackgroundThread() {
 }
 
 void BackgroundThread::release() {
-    if (::getpid() == owner_pid_) thread_.detach();
+    if (!made_in_.is_child()) thread_.detach();
 }
 
 }  // namespace pccl

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "csrc/base/export.h"
+#include "csrc/base/fork_mark.h"
 
 namespace pccl {
 
@@ -27,7 +28,7 @@ class PCCL_API BackgroundThread {
     void release();
 
    private:
-    int owner_pid_;
+    ForkMark made_in_;
     std::thread thread_;
 };
 

@@ -139,7 +139,8 @@ class PCCL_API Communicator {
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.
     void abort(const Status& reason);
-    /// Waits for nothing: fails what is in flight with kAborted and closes the links. Idempotent.
+    /// Fails what is in flight with kAborted and closes the links. Idempotent. Waits for no peer,
+    /// but for callbacks of the group's events that other threads run now, at most its timeout.
     /// kMismatch, which also goes to the log, where ranks have called different collectives in the
     /// end, as far as it shows by now: two roots of one broadcast.
     Status shutdown();

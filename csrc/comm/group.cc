@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/fingerprint.h"
@@ -225,9 +226,9 @@ bool Group::advance() {
         if (!ended_well) break_with(reconsidered(status));
         late = !moved && is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
-        ended.swap(ended_);
+        ended = take_ended();
     }
-    for (const OperationPtr& operation : ended) operation->notify();
+    tell(std::move(ended));
     if (any_ended) waiter_->wake();
     if (!ended_well) tell_the_others();
     if (late) give_up_late();
@@ -268,6 +269,18 @@ void Group::end_collective(Status status) {
     if (operation->has_callbacks()) ended_.push_back(std::move(operation));
 }
 
+auto Group::take_ended() -> std::vector<OperationPtr> {
+    if (!ended_.empty()) tellers_.enter();
+    return std::exchange(ended_, {});
+}
+
+void Group::tell(std::vector<OperationPtr> ended) {
+    if (ended.empty()) return;
+    const ScopeExit told([this] { tellers_.leave(); });
+    for (const OperationPtr& operation : ended) operation->notify();
+    ended.clear();
+}
+
 /// What users see: the operation, its number and group, who is to blame, and what to do next.
 Status Group::explained(const Status& cause) const {
     const std::string where = collectives_.empty()
@@ -305,9 +318,9 @@ void Group::break_from_outside(const Status& cause) {
         const std::lock_guard lock(mutex_);
         if (!broken_.is_ok()) return;
         break_with(reconsidered(cause));
-        ended.swap(ended_);
+        ended = take_ended();
     }
-    for (const OperationPtr& operation : ended) operation->notify();
+    tell(std::move(ended));
     waiter_->wake();
     tell_the_others();
 }
@@ -334,6 +347,9 @@ Status Group::leave() {
         if (is_idle && last_.magic != 0) found = compare_latest();
     }
     abort(found.is_ok() ? Status::aborted(concat("group ", name_, " was shut down")) : found);
+    if (!tellers_.await_others(Deadline::after(timeout_.load())))
+        log(LogLevel::kWarning, "group ", name_,
+            " was shut down while a callback of it still runs");
     return found.is_ok() ? found : health();
 }
 

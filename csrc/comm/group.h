@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/tellers.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/connection_context.h"
@@ -55,8 +56,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] const Layout& layout() const { return selector_->layout(); }
 
     void abort(const Status& reason);
-    /// Ends the group as its user wants it: kMismatch where ranks have called different collectives
-    /// that nobody has compared, of which the others are then told, too.
+    /// Ends the group as its user wants it, and waits for callbacks that other threads run:
+    /// kMismatch where ranks have called different collectives that nobody has compared, of which
+    /// the others are then told, too.
     Status leave();
     [[nodiscard]] Status health() const;
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
@@ -124,6 +126,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] AwaitedRanks awaited() const;
     [[nodiscard]] Stall stall() const;  // of the collective at the front
     void end_collective(Status status);
+    /// What has ended and has callbacks, for tell().
+    [[nodiscard]] std::vector<OperationPtr> take_ended();
     void break_with(const Status& cause);
     /// A rank that has left says more when it is asked: the whole reason, and that another is lost.
     [[nodiscard]] Status reconsidered(const Status& cause);
@@ -135,6 +139,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Status explained(const Status& cause) const;
 
     // Not under it:
+    void tell(std::vector<OperationPtr> ended);
     /// The lock, or not: who holds it may be long in the middle of something.
     [[nodiscard]] std::unique_lock<std::mutex> lock_soon() const;
     [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
@@ -199,7 +204,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Mailbox mailbox_;
     std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
     std::shared_ptr<CollectiveOperation> spare_;
-    std::vector<OperationPtr> ended_;  // to be notified without the lock
+    std::vector<OperationPtr> ended_;  // to be told without the lock
+    Tellers tellers_;
 };
 
 }  // namespace pccl::comm

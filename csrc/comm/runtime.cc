@@ -1,6 +1,5 @@
 #include "csrc/comm/runtime.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,15 +18,6 @@ namespace {
 
 constexpr Duration kKnock = std::chrono::milliseconds(300);
 constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
-
-/// Grows in every child of fork(): cheaper to compare than getpid() on the path of every operation.
-std::atomic<int>& forks_so_far() {
-    static std::atomic<int> forks{0};
-    static const int registered =
-        ::pthread_atfork(nullptr, nullptr, [] { forks_so_far().fetch_add(1); });
-    static_cast<void>(registered);
-    return forks;
-}
 
 Status watch_input(int epoll, int fd) {
     epoll_event interest{.events = EPOLLIN, .data = {}};
@@ -79,7 +69,6 @@ Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter
 }
 
 Status Runtime::start() {
-    owner_forks_ = forks_so_far().load();
     arrivals_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!arrivals_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
     stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -135,10 +124,6 @@ Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) c
                                     "joined: ",
                                     answer.message()))
         .with_process({.host = peer.host, .pid = peer.pid});
-}
-
-bool Runtime::is_forked() const {
-    return forks_so_far().load(std::memory_order_relaxed) != owner_forks_;
 }
 
 void Runtime::enroll(const transport::GroupId& group, const transport::Secret& secret,

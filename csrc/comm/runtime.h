@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/fork_mark.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/endpoint.h"
 #include "csrc/comm/flight_dump.h"
@@ -113,7 +114,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
     /// Whether this process is a child of the one that made the runtime: its thread and links are
     /// not here.
-    [[nodiscard]] bool is_forked() const;
+    [[nodiscard]] bool is_forked() const { return made_in_.is_child(); }
 
     void enroll(const transport::GroupId& group, const transport::Secret& secret,
                 std::weak_ptr<Participant> participant);
@@ -172,7 +173,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
     UniqueFd stop_;      // eventfd
     std::unique_ptr<FlightSignal> flight_signal_;
-    int owner_forks_ = 0;
+    const ForkMark made_in_;
     std::atomic<const void*> first_thread_{nullptr};  // that has waited
     std::atomic<bool> has_several_threads_{false};
     std::atomic<bool> stopping_{false};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
@@ -86,9 +87,7 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
 
 PcclBackend::~PcclBackend() {
     const auto released = without_gil();
-    gpu_.close();
-    static_cast<void>(communicator_->shutdown());
-    observer_->runner().drain();
+    end();
     communicator_.reset();
 }
 
@@ -313,9 +312,15 @@ void PcclBackend::abort() {
 
 void PcclBackend::shutdown() {
     const auto released = without_gil();
+    end();
+}
+
+void PcclBackend::end() {
     gpu_.close();
     // An error here would keep torch from ending the other groups; what it says is in the log.
     static_cast<void>(communicator_->shutdown());
+    if (!observer_->runner().drain(Deadline::after(communicator_->timeout())))
+        log(LogLevel::kWarning, "a process group was shut down while a callback of it still runs");
 }
 
 }  // namespace pccl::backend

@@ -141,6 +141,9 @@ class PcclBackend final : public c10d::Backend {
         std::vector<GpuMessage> messages;
     };
 
+    /// Ends what is in flight, and waits for the callbacks of that.
+    void end();
+
     struct Split;
     using OptionalTimeout = comm::Communicator::OptionalTimeout;
 

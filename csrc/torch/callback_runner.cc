@@ -17,13 +17,20 @@ CallbackRunner::~CallbackRunner() {
     for (const auto& thread : threads_) thread->release();
 }
 
-void CallbackRunner::drain() {
+bool CallbackRunner::drain(Deadline deadline) {
+    if (made_in_.is_child()) return true;
     std::vector<std::unique_ptr<BackgroundThread>> threads;
-    const std::unique_lock lock(queue_->mutex);
+    std::unique_lock lock(queue_->mutex);
     queue_->is_closed = true;  // threads that start from now on end when the queue is empty
     queue_->changed.notify_all();
     threads.swap(threads_);
-    // The lock goes before the threads do, which need it to end.
+    while (!queue_->callbacks.empty() && !deadline.passed())
+        queue_->changed.wait_for(lock, deadline.slice());
+    const bool is_begun = queue_->callbacks.empty();
+    lock.unlock();
+    if (is_begun && queue_->running.await_others(deadline)) return true;
+    for (const auto& thread : threads) thread->release();
+    return false;
 }
 
 void CallbackRunner::run(std::function<void()> callback) {
@@ -44,8 +51,11 @@ void CallbackRunner::serve(Queue& queue) {
         if (queue.callbacks.empty()) return;
         auto callback = std::move(queue.callbacks.front());
         queue.callbacks.pop_front();
+        queue.running.enter();
+        if (queue.callbacks.empty()) queue.changed.notify_all();
         lock.unlock();
         std::exchange(callback, nullptr)();
+        queue.running.leave();
         lock.lock();
     }
 }

@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/clock.h"
+#include "csrc/base/fork_mark.h"
+#include "csrc/base/tellers.h"
 
 namespace pccl::backend {
 
@@ -27,8 +30,9 @@ class CallbackRunner {
 
     /// Callbacks start in the order of calls.
     void run(std::function<void()> callback);
-    /// Returns once all that was given has run, except for a callback that calls this itself.
-    void drain();
+    /// Waits until all that was given has run, except for a callback that calls this itself; false
+    /// when `deadline` has passed before.
+    [[nodiscard]] bool drain(Deadline deadline);
 
    private:
     struct Queue {
@@ -36,11 +40,13 @@ class CallbackRunner {
         std::condition_variable changed;
         std::deque<std::function<void()>> callbacks;
         std::size_t idle = 0;  // threads that wait
+        Tellers running;
         bool is_closed = false;
     };
 
     static void serve(Queue& queue);
 
+    const ForkMark made_in_;
     const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
     std::vector<std::unique_ptr<BackgroundThread>> threads_;  // guarded by the queue's mutex
 };

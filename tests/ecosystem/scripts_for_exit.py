@@ -2,7 +2,9 @@
 
 import os
 import sys
+import time
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
@@ -15,6 +17,29 @@ def ends_with_work_in_flight() -> None:
     """Leave collectives that nobody waits for."""
     for _ in range(10):
         dist.all_reduce(torch.ones(1000), async_op=True)
+
+
+class SlowToGo(np.ndarray):
+    """Memory whose end is code of the user: it runs on the thread that drops it last."""
+
+    def __del__(self) -> None:
+        time.sleep(0.5)
+
+
+def ends_while_another_thread_drops_memory() -> None:
+    """Leave when a collective that nobody waits for has ended, and its tensor is being dropped."""
+    if dist.get_rank() == 1:
+        time.sleep(0.3)  # so that the operation ends in the background on rank 0
+    memory = np.ones(1000, dtype=np.float32).view(SlowToGo)
+    dist.all_reduce(torch.from_numpy(memory), async_op=True)
+    del memory
+    time.sleep(0.5)
+
+
+def ends_while_a_callback_runs() -> None:
+    """Leave what another thread does at the end of a collective to that thread."""
+    work = dist.all_reduce(torch.ones(1000), async_op=True)
+    work.get_future().then(lambda _: time.sleep(0.5) or print("callback returns"))
 
 
 def ends_with_an_unwaited_functional_collective() -> None:

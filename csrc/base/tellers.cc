@@ -1,0 +1,31 @@
+#include "csrc/base/tellers.h"
+
+#include <algorithm>
+
+namespace pccl {
+
+void Tellers::enter() {
+    const std::lock_guard lock(mutex_);
+    threads_.push_back(std::this_thread::get_id());
+}
+
+void Tellers::leave() {
+    const std::lock_guard lock(mutex_);
+    threads_.erase(std::ranges::find(threads_, std::this_thread::get_id()));
+    left_.notify_all();
+}
+
+bool Tellers::await_others(Deadline deadline) {
+    if (made_in_.is_child()) return true;
+    const auto is_other = [self = std::this_thread::get_id()](std::thread::id thread) {
+        return thread != self;
+    };
+    std::unique_lock lock(mutex_);
+    while (std::ranges::any_of(threads_, is_other)) {
+        if (deadline.passed()) return false;
+        left_.wait_for(lock, deadline.slice());
+    }
+    return true;
+}
+
+}  // namespace pccl
