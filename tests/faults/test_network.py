@@ -56,9 +56,10 @@ def test_the_namespaces_of_a_killed_runner_are_removed_by_the_next() -> None:
     with runner() as process:
         process.kill()
         process.wait()
-        assert network.namespaces_of(process.pid)
+        left = network.namespaces_of(process.pid)  # an "ip" that it had begun may add one yet
+        assert left
         network.remove_abandoned.cache_clear()
         with network.joined_namespaces():
             assert network.namespaces_of(os.getpid())
-            assert network.namespaces_of(process.pid) == []
+            assert not {*left} & {*network.namespaces_of(process.pid)}
     assert network.namespaces_of(os.getpid()) == []
