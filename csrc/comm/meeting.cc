@@ -52,8 +52,9 @@ Status failure_in(Store& store) {
 }
 
 Status agree_on_failure(Store& store, const Status& why, Rank self) {
-    const bool is_own =
-        why.code() == StatusCode::kResourceExhausted || why.code() == StatusCode::kUnavailable;
+    const bool is_own = why.code() == StatusCode::kResourceExhausted ||
+                        why.code() == StatusCode::kUnavailable ||
+                        why.code() == StatusCode::kAborted;
     if (Status first = failure_in(store); !first.is_ok()) return is_own ? why : first;
     const Status told =
         is_own ? Status::peer_lost(self, concat("rank ", self, " cannot join: ", why.message()))

@@ -55,8 +55,8 @@ inline constexpr Duration kStoreSlice = std::chrono::milliseconds(200);
 /// What a rank that could not join has left in the store; ok while none has.
 [[nodiscard]] Status failure_in(Store& store);
 /// To be called by a rank that could not join: what the first of them says, so that all blame the
-/// same. What `self` lacks itself (kResourceExhausted, kUnavailable) stays its own error, and makes
-/// it the lost one to the others.
+/// same. What `self` lacks itself (kResourceExhausted, kUnavailable), or that it was interrupted
+/// (kAborted), stays its own error, and makes it the lost one to the others.
 [[nodiscard]] Status agree_on_failure(Store& store, const Status& why, Rank self);
 
 }  // namespace pccl::comm

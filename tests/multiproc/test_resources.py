@@ -290,22 +290,29 @@ def test_an_exception_in_the_middle() -> None:
     run_ranks(an_exception_in_the_middle, 3, timeout_s=30)
 
 
-def interrupts_are_heard(rank: int, world_size: int) -> None:
+def interrupts_are_heard(rank: int, world_size: int, interrupted: int) -> None:
     """Ctrl-C while the group is being made, which the last rank never joins."""
     if rank == world_size - 1:
-        new_store().wait([f"interrupted/{other}" for other in range(world_size - 1)])
+        new_store().wait([f"ended/{other}" for other in range(world_size - 1)])
         return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    import pccl
+
+    if rank == interrupted:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt if rank == interrupted else pccl.PeerLostError) as caught:
         dist.init_process_group("pccl", store=new_store(), rank=rank, world_size=world_size)
     assert time.monotonic() - begun < 10
-    new_store().set(f"interrupted/{rank}", "")
+    if rank != interrupted:
+        assert caught.value.rank == interrupted
+        assert f"rank {interrupted} cannot join: a signal interrupted" in str(caught.value)
+    new_store().set(f"ended/{rank}", "")
 
 
-def test_interrupts_are_heard_while_ranks_meet() -> None:
-    run_ranks(interrupts_are_heard, 3, backend=None, timeout_s=30)
+@pytest.mark.parametrize("interrupted", [0, 1])
+def test_interrupts_are_heard_while_ranks_meet(interrupted: int) -> None:
+    run_ranks(interrupts_are_heard, 3, arguments=(interrupted,), backend=None, timeout_s=30)
 
 
 STORE = """
