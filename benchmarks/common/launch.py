@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,7 +103,8 @@ def _run_all(commands: list[list[str]]) -> None:
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
-            processes.append(subprocess.Popen(command, env=environment))  # noqa: PERF401
+            with _sigterm_later():
+                processes.append(subprocess.Popen(command, env=environment))
         while any(process.poll() is None for process in processes):
             if any(process.returncode for process in processes):
                 break
@@ -112,6 +114,19 @@ def _run_all(commands: list[list[str]]) -> None:
                 sys.exit(f"process {number} of {len(processes)} ended with {process.returncode}")
     finally:
         _end(processes)
+
+
+@contextlib.contextmanager
+def _sigterm_later() -> Iterator[None]:
+    """Keep a signal until the end: in the middle, a process may run that nobody knows of yet."""
+    came: list[int] = []
+    handler = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -123,8 +122,7 @@ def test_a_benchmark_that_is_ended_leaves_no_rank() -> None:
     command = bench("cpu_torch.py", "--sizes", "1K", "--runs", 100, "--json", os.devnull)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ranks: list[str] = []
-    while len(ranks) < 2 and process.poll() is None:
-        time.sleep(0.1)
+    while len(ranks) < 2 and process.poll() is None:  # the very moment that the second one starts
         ranks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
