@@ -61,6 +61,9 @@ pccl_test_algorithm(
   all_pairs all_reduce=two_shot all_gather=one_shot reduce_scatter=one_shot broadcast=one_shot
   reduce=one_shot ${links_per_pair}
 )
+pccl_test_algorithm(
+  pat all_reduce=pat all_gather=pat reduce_scatter=pat broadcast=ring reduce=ring ${links_per_pair}
+)
 set(kinds all_reduce all_gather reduce_scatter broadcast reduce gather scatter all_to_all)
 foreach(algorithm one_shot direct)
   list(TRANSFORM kinds APPEND "=shm_${algorithm}" OUTPUT_VARIABLE choices)

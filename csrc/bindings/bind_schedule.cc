@@ -34,7 +34,7 @@ std::vector<std::string> algorithms(const std::string& collective) {
 
 Schedule generate(const std::string& algorithm, const std::string& collective, int ranks, Rank root,
                   std::optional<int> chunks, std::optional<int> slots) {
-    const auto chosen = named(algorithm, Algorithm::kPairwise, "algorithm");
+    const auto chosen = named(algorithm, Algorithm::kPat, "algorithm");
     const CollectiveKind kind = kind_of(collective);
     const schedule::Shape shape{
         .kind = kind,

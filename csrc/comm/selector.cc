@@ -18,7 +18,8 @@ using schedule::Algorithm;
 /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.
 bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
     if (algorithm == Algorithm::kOneShot) return true;
-    return algorithm == Algorithm::kRing && kind == CollectiveKind::kAllGather;
+    return (algorithm == Algorithm::kRing || algorithm == Algorithm::kPat) &&
+           kind == CollectiveKind::kAllGather;
 }
 
 /// Zero for zero alone.

@@ -51,6 +51,8 @@ class Formula {
                 return binomial();
             case Algorithm::kPairwise:
                 return {n_ - 1, n_ - 1, others(), 0};
+            case Algorithm::kPat:
+                return pat();
         }
         return {};
     }
@@ -152,6 +154,13 @@ class Formula {
         const auto wrap = static_cast<unsigned>(n_ - root_);
         const int split = root_ > 0 && !std::has_single_bit(wrap) ? 1 : 0;
         return {log_, children + split, others(), 0};
+    }
+
+    [[nodiscard]] BlockCost pat() const {
+        if (kind_ != CollectiveKind::kAllReduce) {
+            return {log_, others_count(), others(), reduces() ? others() : 0};
+        }
+        return {2 * log_, 2 * others_count(), 2 * others() / n_, others() / n_};
     }
 
     CollectiveKind kind_;

@@ -27,13 +27,16 @@ constexpr auto kCatalogue = std::to_array<Entry>({
     {kAllReduce, kRecursiveHalving, recursive_halving_all_reduce},
     {kAllReduce, kOneShot, one_shot_all_reduce},
     {kAllReduce, kTwoShot, two_shot_all_reduce},
+    {kAllReduce, kPat, pat_all_reduce},
     {kAllGather, kRing, ring_all_gather},
     {kAllGather, kRecursiveDoubling, recursive_doubling_all_gather},
     {kAllGather, kBruck, bruck_all_gather},
     {kAllGather, kOneShot, one_shot_all_gather},
+    {kAllGather, kPat, pat_all_gather},
     {kReduceScatter, kRing, ring_reduce_scatter},
     {kReduceScatter, kRecursiveHalving, recursive_halving_reduce_scatter},
     {kReduceScatter, kOneShot, one_shot_reduce_scatter},
+    {kReduceScatter, kPat, pat_reduce_scatter},
     {kBroadcast, kRing, chain_broadcast},
     {kBroadcast, kDoubleBinaryTree, double_tree_broadcast},
     {kBroadcast, kOneShot, one_shot_broadcast},
@@ -142,6 +145,8 @@ std::string_view to_string(Algorithm algorithm) {
             return "binomial";
         case kPairwise:
             return "pairwise";
+        case kPat:
+            return "pat";
     }
     return "unknown";
 }
@@ -156,7 +161,7 @@ int chunk_granularity(Algorithm algorithm, CollectiveKind kind, int ranks) {
     if (ranks <= 1) return 1;
     if (algorithm == kDoubleBinaryTree) return 2;
     if (kind != kAllReduce) return 1;
-    if (algorithm == kRing || algorithm == kTwoShot) return ranks;
+    if (algorithm == kRing || algorithm == kTwoShot || algorithm == kPat) return ranks;
     if (algorithm == kRecursiveHalving) {
         return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
     }

@@ -21,6 +21,7 @@ enum class Algorithm : std::uint8_t {
     kTwoShot,            // all-pairs reduce_scatter, then all-pairs all_gather: all_reduce
     kBinomial,           // broadcast, reduce, gather, scatter
     kPairwise,           // all_to_all
+    kPat,                // all_gather, reduce_scatter, all_reduce; any n
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(Algorithm algorithm);
@@ -52,9 +53,9 @@ using RankOrder = std::vector<Rank>;
 [[nodiscard]] PCCL_API Result<Schedule> generate(Algorithm algorithm, const Shape& shape,
                                                  const RankOrder& order);
 
-/// The chunk count an algorithm needs at least; it accepts any multiple. n for ring and two-shot
-/// all_reduce, the largest power of two <= n for halving all_reduce, 2 for the double tree (one a
-/// tree), else 1. 1 for one rank.
+/// The chunk count an algorithm needs at least; it accepts any multiple. n for ring, PAT and
+/// two-shot all_reduce, the largest power of two <= n for halving all_reduce, 2 for the double tree
+/// (one a tree), else 1. 1 for one rank.
 ///
 /// What more chunks mean: ring: that many times the granularity run side by side, a channel each;
 /// chain (ring broadcast and reduce), binomial broadcast and reduce, double tree: a message each,

@@ -69,7 +69,7 @@ bool follows_order(Algorithm algorithm, CollectiveKind kind) {
             return true;
         case CollectiveKind::kAllGather:
         case CollectiveKind::kReduceScatter:
-            return algorithm == Algorithm::kRing;
+            return algorithm == Algorithm::kRing || algorithm == Algorithm::kPat;
         default:
             return false;
     }

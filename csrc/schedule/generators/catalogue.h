@@ -46,4 +46,8 @@ namespace pccl::schedule {
 
 [[nodiscard]] Program pairwise_all_to_all(const Member& me);
 
+[[nodiscard]] Program pat_all_reduce(const Member& me);
+[[nodiscard]] Program pat_all_gather(const Member& me);
+[[nodiscard]] Program pat_reduce_scatter(const Member& me);
+
 }  // namespace pccl::schedule

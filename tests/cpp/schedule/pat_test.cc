@@ -1,0 +1,161 @@
+// The programs of PAT against a table of what is sent over each distance.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "csrc/schedule/generators.h"
+
+namespace pccl::schedule {
+namespace {
+
+/// The peer and the owner of the block, both relative to the rank that sends or receives it.
+struct Message {
+    int peer = 0;
+    int block = 0;
+    auto operator<=>(const Message&) const = default;
+};
+using Messages = std::vector<Message>;
+
+/// What every rank does in an all_gather, in order.
+struct Gathering {
+    int ranks = 0;
+    Messages sent{};
+    Messages received{};
+};
+
+int modulo(int number, int ranks) { return (number % ranks + ranks) % ranks; }
+
+std::vector<Gathering> load_table() {
+    std::ifstream file(std::string(PCCL_TEST_DATA) + "/schedule/pat_all_gather.tsv");
+    std::vector<Gathering> table;
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        std::istringstream columns(line);
+        int ranks = 0;
+        int distance = 0;
+        int send_to = 0;
+        int receive_from = 0;
+        columns >> ranks >> distance >> send_to >> receive_from;
+        if (table.empty() || table.back().ranks != ranks) table.push_back({.ranks = ranks});
+        for (int block = 0; columns >> block;) {  // relative to the receiver
+            table.back().sent.push_back({modulo(send_to, ranks), modulo(send_to + block, ranks)});
+            table.back().received.push_back({receive_from, block});
+        }
+    }
+    return table;
+}
+
+class Reader {
+   public:
+    Reader(const Shape& shape, Rank rank)
+        : shape_(shape),
+          rank_(rank),
+          program_(generate_program(Algorithm::kPat, shape, rank).value()) {}
+
+    [[nodiscard]] Messages sent() const { return messages(&Step::to, &Step::src); }
+    [[nodiscard]] Messages received() const { return messages(&Step::from, &Step::dst); }
+    [[nodiscard]] const Program& program() const { return program_; }
+
+   private:
+    [[nodiscard]] Messages messages(Port Step::*port, Slice Step::*slice) const {
+        Messages found;
+        for (const Lane& lane : program_.lanes)
+            for (const Step& step : lane)
+                if ((step.*port).is_used())
+                    found.push_back({relative((step.*port).peer), relative(owner(step.*slice))});
+        return found;
+    }
+
+    [[nodiscard]] int relative(Rank rank) const { return modulo(rank - rank_, shape_.ranks); }
+
+    /// Of what lies in scratch nothing tells the owner.
+    [[nodiscard]] Rank owner(const Slice& slice) const {
+        if (shape_.kind == CollectiveKind::kAllReduce)
+            return slice.offset / (shape_.chunks / shape_.ranks);
+        return slice.buffer == Buffer::kInput ? rank_ : slice.offset / shape_.chunks;
+    }
+
+    Shape shape_;
+    Rank rank_;
+    Program program_;
+};
+
+/// What was received goes back to where it came from, the last first.
+Messages backwards(Messages messages) {
+    std::ranges::reverse(messages);
+    return messages;
+}
+
+Messages operator+(Messages first, const Messages& then) {
+    first.insert(first.end(), then.begin(), then.end());
+    return first;
+}
+
+std::vector<int> peers_of(const Messages& messages) {
+    std::vector<int> peers;
+    for (const Message& message : messages) peers.push_back(message.peer);
+    return peers;
+}
+
+TEST(PatTest, TheTableHasAllMessagesOf2To16Ranks) {
+    int ranks = 2;
+    for (const Gathering& gathering : load_table()) {
+        EXPECT_EQ(gathering.ranks, ranks);
+        EXPECT_EQ(gathering.sent.size(), static_cast<std::size_t>(ranks - 1));
+        ++ranks;
+    }
+    EXPECT_EQ(ranks, 17);
+}
+
+TEST(PatTest, AllGatherIsTheTable) {
+    for (const auto& [ranks, sent, received] : load_table()) {
+        const Shape shape{.kind = CollectiveKind::kAllGather, .ranks = ranks, .chunks = 2};
+        for (Rank rank = 0; rank < ranks; ++rank) {
+            const Reader reader(shape, rank);
+            EXPECT_EQ(reader.sent(), sent) << rank << " of " << ranks;
+            EXPECT_EQ(reader.received(), received) << rank << " of " << ranks;
+        }
+    }
+}
+
+TEST(PatTest, AllReduceIsTheTableBackwardsAndThenForwards) {
+    for (const auto& [ranks, sent, received] : load_table()) {
+        const Shape shape{.ranks = ranks, .chunks = 2 * ranks};
+        for (Rank rank = 0; rank < ranks; ++rank) {
+            const Reader reader(shape, rank);
+            EXPECT_EQ(reader.sent(), backwards(received) + sent) << rank << " of " << ranks;
+            EXPECT_EQ(reader.received(), backwards(sent) + received) << rank << " of " << ranks;
+        }
+    }
+}
+
+TEST(PatTest, ReduceScatterHasThePeersOfTheTableBackwards) {
+    for (const auto& [ranks, sent, received] : load_table()) {
+        const Shape shape{.kind = CollectiveKind::kReduceScatter, .ranks = ranks};
+        for (Rank rank = 0; rank < ranks; ++rank) {
+            const Reader reader(shape, rank);
+            EXPECT_EQ(peers_of(reader.sent()), peers_of(backwards(received)));
+            EXPECT_EQ(peers_of(reader.received()), peers_of(backwards(sent)));
+        }
+    }
+}
+
+TEST(PatTest, OnlyReduceScatterNeedsScratchForTheBlocksThatGrow) {
+    for (const int ranks : {2, 3, 8, 9, 1000}) {
+        const auto scratch_of = [&](CollectiveKind kind) {
+            const Shape shape{.kind = kind, .ranks = ranks, .chunks = 3 * ranks};
+            return Reader(shape, ranks - 1).program().scratch_chunks / shape.chunks;
+        };
+        EXPECT_EQ(scratch_of(CollectiveKind::kReduceScatter), ranks / 2 - 1);
+        EXPECT_EQ(scratch_of(CollectiveKind::kAllGather), 0);
+        EXPECT_EQ(scratch_of(CollectiveKind::kAllReduce), 0);
+    }
+}
+
+}  // namespace
+}  // namespace pccl::schedule
