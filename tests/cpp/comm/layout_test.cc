@@ -134,6 +134,31 @@ TEST(LayoutTest, PredictionsFollowTheDeclaredSpeedOfTheNetwork) {
     EXPECT_EQ(ways.front().busiest, "eth0 of node0, 0.125 GB/s");
 }
 
+std::vector<Place> hosts_of_four(int hosts) {
+    std::vector<Place> places;
+    for (int rank = 0; rank < 4 * hosts; ++rank) places.push_back({rank / 4, rank % 4 / 2});
+    return places;
+}
+
+TEST(LayoutTest, PatIsChosenWhereNoRankShouldSendAllItHasToAnotherHost) {
+    EXPECT_EQ(predicted(hosts_of_four(4), 100'000).front().algorithm, "pat");
+    EXPECT_EQ(predicted(hosts_of_four(4), 1'000).front().algorithm, "ring");
+}
+
+TEST(LayoutTest, PatIsNotChosenWhereAllRanksAreEquallyFar) {
+    for (int ranks = 2; ranks <= 40; ++ranks) {
+        Roster roster;
+        roster.endpoints.resize(static_cast<std::size_t>(ranks));
+        Selector selector(roster, {.rank = 0, .layout = *Layout::make(roster)}, {});
+        for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                          CollectiveKind::kReduceScatter})
+            for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, kMiB, 64 * kMiB})
+                EXPECT_NE(selector.candidates(kind, bytes, false).front().algorithm,
+                          schedule::Algorithm::kPat)
+                    << ranks << " ranks, " << schedule::to_string(kind) << " of " << bytes;
+    }
+}
+
 TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
     const auto layout = *Layout::make(roster_of(kInterleaved, 25'000));
     EXPECT_THAT(layout->describe_links(), ElementsAre("eth0 of node0: 3.125 GB/s, declared",
