@@ -68,7 +68,8 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
       gpu_({.store = comm::prefixed(adapt_store(store), "gpu"),
             .rank = rank,
             .size = size,
-            .timeout = options_->timeout}) {
+            .timeout = options_->timeout,
+            .observer = observer_}) {
     init();
 }
 
@@ -81,7 +82,8 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
       gpu_({.store = std::move(store),
             .rank = communicator_->rank(),
             .size = communicator_->size(),
-            .timeout = options_->timeout}) {
+            .timeout = options_->timeout,
+            .observer = observer_}) {
     init();
 }
 

@@ -47,6 +47,24 @@ struct Staged {
     }
 };
 
+/// Whether there is nothing more to wait for: the GPU has done it, or has failed.
+bool is_over(const GpuTimer& timer) {
+    try {
+        return timer.is_over();
+    } catch (const c10::Error&) {
+        return true;
+    }
+}
+
+/// On the GPU; where that cannot say, as the host saw it.
+std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint finished) {
+    try {
+        return timer.elapsed();
+    } catch (const c10::Error&) {
+        return finished - timer.issued();
+    }
+}
+
 }  // namespace
 
 template <typename Body>
@@ -65,8 +83,12 @@ auto GpuLane::issue(const GpuRequest& request, const at::Device& device, Channel
     std::optional<c10::StreamGuard> on_stream;
     if (request.async) on_stream.emplace(stream);
     auto work = c10::make_intrusive<GpuWork>(options_.rank, request, group);
+    const bool is_timed = options_.observer->wants_times() &&
+                          !group->is_captured(native_handle(streams_of(device), stream));
+    if (is_timed) work->start_timer(stream);
     body(*group, stream);
     work->launched(stream);
+    if (is_timed && options_.observer->has_hook()) watch(request, work->timer());
     return work;
 }
 
@@ -98,6 +120,27 @@ auto GpuLane::exchange(const GpuRequest& request, std::span<const GpuMessage> me
         staged.staging.finish();
         keep_until(staged.staging, on);
     });
+}
+
+void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer) {
+    if (!lookout_) {
+        lookout_.reset(new Lookout({.name = "pccl-gpu-works", .prepare = [group = group_.load()] {
+                                        static_cast<void>(group->adopt_thread());
+                                    }}));
+    }
+    options_.observer->work_started();
+    lookout_->watch({.is_over = [timer] { return is_over(*timer); },
+                     .tell =
+                         [timer, observer = options_.observer, type = request.type,
+                          sequence = request.sequence] {
+                             const TimePoint now = system_clock().now();
+                             auto info = std::make_shared<c10d::WorkInfo>(
+                                 type, sequence, timer->issued(), now,
+                                 active_duration(*timer, now));
+                             observer->runner().run([observer, info] {
+                                 observer->work_finished([&] { return info; });
+                             });
+                         }});
 }
 
 bool GpuLane::connect(const at::Device& device) {
@@ -174,6 +217,7 @@ void GpuLane::close() {
         // A device that failed has nothing left to wait for.
         TORCH_WARN("PCCL closes a group of GPUs: ", error.what_without_backtrace());
     }
+    lookout_.reset();
     group_.store(nullptr);
     route_ = Route::kUnknown;
     streams_.fill(std::nullopt);

@@ -17,9 +17,11 @@
 #include <span>
 #include <string>
 
+#include "csrc/base/lookout.h"
 #include "csrc/comm/device/device_group.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_work.h"
+#include "csrc/torch/observer.h"
 
 namespace pccl::backend {
 
@@ -37,6 +39,7 @@ class GpuLane {
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
+        std::shared_ptr<Observer> observer{};
     };
     explicit GpuLane(Options options) : options_(std::move(options)) {}
 
@@ -66,6 +69,8 @@ class GpuLane {
     /// Calls body(group, stream), with `stream` current, which is the work's.
     template <typename Body>
     WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
+    /// Lets the observer know when the GPU has done the work of `request`.
+    void watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer);
     std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
     /// Null where GPUs do not reach each other.
     std::shared_ptr<comm::DeviceGroup> make_group(const at::Device& device);
@@ -78,6 +83,7 @@ class GpuLane {
     std::atomic<Route> route_{Route::kUnknown};
     std::optional<at::Device> device_;
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
+    std::unique_ptr<Lookout> lookout_;                   // once a work is watched
 };
 
 }  // namespace pccl::backend

@@ -30,6 +30,17 @@ std::vector<c10::Device> devices_of(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
+GpuTimer::GpuTimer(const c10::Stream& stream)
+    : issued_(system_clock().now()),
+      start_(stream.device_type(), c10::EventFlag::BACKEND_DEFAULT),
+      end_(stream.device_type(), c10::EventFlag::BACKEND_DEFAULT) {
+    start_.record(stream);
+}
+
+std::chrono::duration<float, std::milli> GpuTimer::elapsed() const {
+    return std::chrono::duration<double, std::milli>(start_.elapsedTime(end_));
+}
+
 GpuWork::GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::DeviceGroup> group)
     : Work(rank, request.type, is_profiling() ? request.title : nullptr,
            inputs_if_profiling(request.inputs)),
@@ -41,13 +52,21 @@ GpuWork::GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::Devic
 
 void GpuWork::launched(const c10::Stream& stream) {
     if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+    if (timer_) timer_->stop(stream);
     if (!async_) return;
     stream_ = stream;
     end_.emplace(stream.device_type());
     end_->record(stream);
 }
 
-bool GpuWork::isCompleted() { return !end_ || end_->query(); }
+bool GpuWork::isCompleted() { return timer_ ? timer_->is_over() : !end_ || end_->query(); }
+
+float GpuWork::getDuration() const {
+    TORCH_CHECK(timer_, title_,
+                " was not timed: enable the timing of collectives first, and capture none");
+    TORCH_CHECK(timer_->is_over(), title_, " has not finished yet");
+    return timer_->elapsed().count();
+}
 
 bool GpuWork::isSuccess() const {
     const auto group = group_.lock();

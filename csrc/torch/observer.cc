@@ -10,6 +10,11 @@ void Observer::set_hook(Hook hook) {
     timing_ = true;
 }
 
+bool Observer::has_hook() {
+    const std::lock_guard lock(mutex_);
+    return hook_ != nullptr;
+}
+
 void Observer::work_started() {
     const std::lock_guard lock(mutex_);
     ++in_flight_;

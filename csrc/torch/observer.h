@@ -20,6 +20,7 @@ class Observer {
     /// For works that start from now on.
     void set_hook(Hook hook);
     void enable_timing() { timing_ = true; }
+    [[nodiscard]] bool has_hook();
     /// Whether works should note their times.
     [[nodiscard]] bool wants_times() const { return timing_.load(std::memory_order_relaxed); }
 

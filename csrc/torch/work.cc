@@ -105,6 +105,8 @@ c10::intrusive_ptr<Future> PcclWork::getFuture() {
 
 float PcclWork::getDuration() const {
     TORCH_CHECK(timed_, issue_.title, " was not timed: enable the timing of collectives first");
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(completed_, issue_.title, " has not finished yet");
     const std::chrono::duration<float, std::milli> elapsed = finished_ - started_;
     return elapsed.count();
 }

@@ -75,6 +75,13 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
         return follow(then, first);
     }
+    Result<bool> is_capturing(sys::cuda::Stream) override {
+        PCCL_TRY(check("is_capturing"));
+        return is_capturing_.load();
+    }
+    Status ignore_captures() override { return check("ignore_captures"); }
+    /// From now on all streams go into a graph, or none.
+    void capture(bool is_on) { is_capturing_ = is_on; }
     Result<sys::cuda::Stream> create_stream(int device) override;
     Status destroy_stream(sys::cuda::Stream stream) override;
     [[nodiscard]] int open_streams() const { return streams_; }
@@ -93,6 +100,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::set<sys::cuda::DeviceAddress> unshareable_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     int streams_ = 0;
+    std::atomic<bool> is_capturing_ = false;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
 };
 

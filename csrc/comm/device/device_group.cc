@@ -211,4 +211,15 @@ Status DeviceGroup::health() const {
 
 void DeviceGroup::abort() { std::atomic_ref(control_->abort).store(1); }
 
+bool DeviceGroup::is_captured(kernels::Stream stream) const {
+    const auto is_capturing = driver_.is_capturing(stream);
+    // The default stream refuses to say while another is being captured.
+    return !is_capturing.is_ok() || *is_capturing;
+}
+
+Status DeviceGroup::adopt_thread() const {
+    PCCL_TRY(driver_.use(options_.device));
+    return driver_.ignore_captures();
+}
+
 }  // namespace pccl::comm

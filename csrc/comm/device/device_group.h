@@ -87,6 +87,10 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status health() const;
     /// Makes kernels that wait end, and every later launch fail with kAborted.
     void abort();
+    /// Whether a launch in `stream` would go into a CUDA graph, or that cannot be said.
+    [[nodiscard]] bool is_captured(kernels::Stream stream) const;
+    /// This thread watches the group's GPU from now on, and disturbs no capture of others.
+    [[nodiscard]] Status adopt_thread() const;
 
    private:
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);

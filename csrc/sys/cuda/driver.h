@@ -90,6 +90,11 @@ class Driver {
     virtual Status follow(Stream then, Stream first) = 0;
     /// The same, and when `first` is being captured, `then` is from now on, too.
     virtual Status fork(Stream then, Stream first) = 0;
+    /// Whether what `stream` gets now goes into a graph.
+    [[nodiscard]] virtual Result<bool> is_capturing(Stream stream) = 0;
+    /// From now on this thread may call what captures elsewhere in the process would forbid, such
+    /// as asking whether an event has come.
+    virtual Status ignore_captures() = 0;
     /// Of `device`; waits for no other stream by itself.
     [[nodiscard]] virtual Result<Stream> create_stream(int device) = 0;
     virtual Status destroy_stream(Stream stream) = 0;

@@ -222,10 +222,8 @@ class LibcudaDriver final : public Driver {
     }
 
     Status follow(Stream then, Stream first) override {
-        CUstreamCaptureStatus before{};
-        CUstreamCaptureStatus after{};
-        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(first), &before);
-        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(then), &after);
+        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus before, capture_of(first));
+        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus after, capture_of(then));
         if (before != after) return Status::ok();
         return fork(then, first);
     }
@@ -237,6 +235,17 @@ class LibcudaDriver final : public Driver {
         const ScopeExit destroy([&] { lib_.cuEventDestroy(event); });
         PCCL_CUDA(cuEventRecord, event, static_cast<CUstream>(first));
         PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), event, 0);
+        return Status::ok();
+    }
+
+    Result<bool> is_capturing(Stream stream) override {
+        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus status, capture_of(stream));
+        return status != CU_STREAM_CAPTURE_STATUS_NONE;
+    }
+
+    Status ignore_captures() override {
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        PCCL_CUDA(cuThreadExchangeStreamCaptureMode, &mode);
         return Status::ok();
     }
 
@@ -254,6 +263,12 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
+    Result<CUstreamCaptureStatus> capture_of(Stream stream) {
+        CUstreamCaptureStatus status{};
+        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(stream), &status);
+        return status;
+    }
+
     /// Once for each device and process: the context stays until the process ends.
     Status retain(CUdevice device, CUcontext& context) {
         const std::lock_guard lock(mutex_);

@@ -135,6 +135,25 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
     });
 }
 
+TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
+    run(1, [](Member& member) {
+        EXPECT_FALSE(member.group.is_captured(nullptr));
+        member.driver.capture(true);
+        EXPECT_TRUE(member.group.is_captured(nullptr));
+        member.driver.capture(false);
+        member.driver.fail("is_capturing", Status::internal("another stream is captured"));
+        EXPECT_TRUE(member.group.is_captured(nullptr));
+    });
+}
+
+TEST(DeviceGroupTest, AdoptsThreadsThatWatchItsGpu) {
+    run(1, [](Member& member) {
+        EXPECT_TRUE(member.group.adopt_thread().is_ok());
+        member.driver.fail("ignore_captures", Status::internal("no"));
+        EXPECT_FALSE(member.group.adopt_thread().is_ok());
+    });
+}
+
 TEST(DeviceGroupTest, WithoutAGpuTheErrorSaysWhatIsMissing) {
     if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has a GPU";
     const Status status = DeviceGroup::create({}).status();
