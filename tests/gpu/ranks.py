@@ -28,7 +28,8 @@ def _enter(
     args: tuple[Any, ...],
     results: Any,
 ) -> None:
-    torch.cuda.set_device(rank % GPUS)
+    if GPUS > 0:
+        torch.cuda.set_device(rank % GPUS)
     try:
         store = torch.distributed.TCPStore("127.0.0.1", port, is_master=False)
         results.put((rank, body(rank, world_size, store, *args), None))
