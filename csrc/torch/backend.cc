@@ -205,6 +205,7 @@ auto PcclBackend::endCoalescing() -> WorkPtr {
         window_.reset();
     }
     if (!window.messages.empty()) window.works.push_back(exchange(window.messages));
+    if (window.works.size() == 1) return window.works.front();
     return c10::make_intrusive<BatchWork>(rank_, std::move(window.works));
 }
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from typing import Any
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -12,6 +15,9 @@ from tests.gpu.process_groups import meet, part
 from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks
 
 import pccl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.gpu
 if GPUS == 0:
@@ -210,3 +216,160 @@ def capture_everything(rank: int, world_size: int, store: Any) -> None:
 
 def test_graphs_of_all_kinds_together() -> None:
     run_gpu_ranks(RANKS, capture_everything)
+
+
+def time_works(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    backend = dist.group.WORLD._get_backend(torch.device("cuda"))
+    small = part(rank, 1000)
+    untimed = dist.all_reduce(small, async_op=True)
+    with pytest.raises(RuntimeError, match="pccl:all_reduce was not timed"):
+        untimed._get_duration()
+    untimed.wait()
+    backend._enable_collectives_timing()
+    began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for numel in (1000, 100_003, 4_000_000):
+        x = part(rank, numel)
+        torch.cuda.synchronize()
+        began.record()
+        work = dist.all_reduce(x, async_op=True)
+        work.wait()
+        ended.record()
+        torch.cuda.synchronize()
+        assert work.is_completed()
+        assert 0 < work._get_duration() <= began.elapsed_time(ended)
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    in_this_stream = dist.group.WORLD.allreduce([small], options)
+    sent = dist.isend(small, (rank + 1) % world_size)
+    received = dist.irecv(torch.empty_like(small), (rank - 1) % world_size)
+    both = [dist.P2POp(dist.isend, small, (rank + 1) % world_size)]
+    both.append(dist.P2POp(dist.irecv, torch.empty_like(small), (rank - 1) % world_size))
+    exchanged = dist.batch_isend_irecv(both)
+    torch.cuda.synchronize()
+    for work in (in_this_stream, sent, received, *exchanged):
+        assert work._get_duration() > 0
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = dist.all_reduce(small, async_op=True)
+        captured.wait()
+    graph.replay()
+    torch.cuda.synchronize()
+    with pytest.raises(RuntimeError, match="was not timed"):
+        captured._get_duration()
+    if rank == 0:
+        store.wait([f"asked/{peer}" for peer in range(1, world_size)])
+    late = dist.all_reduce(small, async_op=True)
+    if rank != 0:
+        with pytest.raises(RuntimeError, match="pccl:all_reduce has not finished yet"):
+            late._get_duration()
+        store.set(f"asked/{rank}", "")
+    torch.cuda.synchronize()
+    assert late._get_duration() > 0
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_works_tell_how_long_they_took() -> None:
+    run_gpu_ranks(RANKS, time_works)
+
+
+def report_works(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    group, reports = dist.group.WORLD, []
+    x, y = part(rank, 1000), torch.empty(world_size * 300_000, device="cuda")
+    dist.all_reduce(x)  # before there is a hook
+    group._register_on_completion_hook(reports.append)
+    for _ in range(10):
+        dist.all_reduce(x)
+        gathering = dist.all_gather_into_tensor(y, y[:300_000].clone(), async_op=True)
+        sent = dist.isend(x, (rank + 1) % world_size)
+        received = dist.irecv(torch.empty_like(x), (rank - 1) % world_size)
+        for work in (gathering, sent, received):
+            work.wait()
+        dist.all_reduce(torch.ones(3))  # on the CPU
+    group._wait_for_pending_works()
+    kinds = Counter(report.op_type.name for report in reports)
+    assert kinds == {"ALLREDUCE": 20, "_ALLGATHER_BASE": 10, "SEND": 10, "RECV": 10}
+    collectives = [report.seq for report in reports if report.op_type.name not in ("SEND", "RECV")]
+    assert sorted(collectives) == list(range(2, 32))
+    for report in reports:
+        spent = report.time_finished - report.time_started
+        assert timedelta(0) <= report.active_duration <= spent + timedelta(microseconds=1)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        dist.all_reduce(x)
+    graph.replay()
+    torch.cuda.synchronize()
+    group._wait_for_pending_works()
+    assert len(reports) == 50  # graphs are not told of
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_works_report_to_a_hook() -> None:
+    run_gpu_ranks(RANKS, report_works)
+
+
+def capture_while_a_work_is_watched(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    group, reports = dist.group.WORLD, []
+    x, y = part(rank, 1000), torch.zeros(1000, device="cuda")
+
+    def capture(at_the_end: Callable[[], None]) -> None:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            graph.capture_begin()
+            y.add_(1)
+            at_the_end()
+            graph.capture_end()
+            graph.replay()
+
+    def let_rank_0_go() -> None:
+        time.sleep(0.2)  # a hundred looks at the work of all ranks but 0
+        store.set(f"captured/{rank}", "")
+
+    dist.all_reduce(x)
+    y.add_(1)
+    capture(lambda: None)  # CUDA loads nothing while a kernel waits for its peers
+    torch.cuda.synchronize()
+    group._register_on_completion_hook(reports.append)
+    if rank == 0:
+        store.wait([f"captured/{peer}" for peer in range(1, world_size)])
+    late = dist.all_reduce(x, async_op=True)
+    if rank != 0:
+        capture(let_rank_0_go)
+    late.wait()
+    group._wait_for_pending_works()
+    torch.cuda.synchronize()
+    assert y.eq(2 if rank == 0 else 3).all()
+    assert [report.seq for report in reports] == [2]
+    assert rank == 0 or reports[0].active_duration > timedelta(seconds=0.1)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_watching_works_disturbs_no_capture() -> None:
+    run_gpu_ranks(RANKS, capture_while_a_work_is_watched)
+
+
+def abort_what_is_watched(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store)
+    group, reports = dist.group.WORLD, []
+    x = part(rank, 1000)
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    group._register_on_completion_hook(reports.append)
+    if rank == 0:
+        dist.all_reduce(x, async_op=True)  # the others do not come
+        group._get_backend(torch.device("cuda")).abort()
+        group._wait_for_pending_works()
+        assert len(reports) == 1
+    store.add("ended", 1)
+    while store.add("ended", 0) < world_size:
+        time.sleep(0.01)
+    dist.destroy_process_group()
+
+
+def test_hooks_hear_of_works_that_are_aborted() -> None:
+    run_gpu_ranks(2, abort_what_is_watched, timeout=60)

@@ -107,6 +107,26 @@ def works_can_be_timed(rank: int, world_size: int) -> None:
     work = dist.all_reduce(torch.ones(100_000), async_op=True)
     work.wait()
     assert work._get_duration() > 0
+    with dist._coalescing_manager(device=torch.device("cpu"), async_ops=True) as window:
+        dist.all_reduce(torch.ones(100_000), async_op=True)
+    window.wait()
+    assert window.works[0]._get_duration() > 0
+
+
+def works_say_why_they_have_no_time(rank: int, world_size: int) -> None:
+    untimed = dist.all_reduce(torch.ones(1), async_op=True)
+    untimed.wait()
+    with pytest.raises(RuntimeError, match="pccl:all_reduce was not timed: enable"):
+        untimed._get_duration()
+    backend()._enable_collectives_timing()
+    following, previous = (rank + 1) % world_size, (rank - 1) % world_size
+    received = dist.irecv(torch.empty(1), previous)
+    with pytest.raises(RuntimeError, match="pccl:recv has not finished yet"):
+        received._get_duration()
+    dist.barrier()
+    dist.isend(torch.ones(1), following).wait()
+    received.wait()
+    assert received._get_duration() > 0
 
 
 def works_report_to_a_hook(rank: int, world_size: int) -> None:
@@ -191,6 +211,7 @@ CHECKS = [
     windows_take_any_operation,
     empty_windows_complete,
     works_can_be_timed,
+    works_say_why_they_have_no_time,
     works_report_to_a_hook,
     ranks_outside_a_new_group_can_be_told,
     the_default_timeout_is_torchs,
