@@ -65,6 +65,15 @@ std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint fi
     }
 }
 
+/// Runs the hook on a thread that it may hold up.
+void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::uint64_t sequence,
+            const GpuTimer& timer) {
+    const TimePoint now = system_clock().now();
+    auto info = std::make_shared<c10d::WorkInfo>(type, sequence, timer.issued(), now,
+                                                 active_duration(timer, now));
+    observer->runner().run([observer, info] { observer->work_finished([&] { return info; }); });
+}
+
 }  // namespace
 
 template <typename Body>
@@ -124,23 +133,14 @@ auto GpuLane::exchange(const GpuRequest& request, std::span<const GpuMessage> me
 
 void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer) {
     if (!lookout_) {
-        lookout_.reset(new Lookout({.name = "pccl-gpu-works", .prepare = [group = group_.load()] {
-                                        static_cast<void>(group->adopt_thread());
-                                    }}));
+        const auto prepare = [group = group_.load()] { static_cast<void>(group->adopt_thread()); };
+        lookout_ = std::make_unique<Lookout>(
+            Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare});
     }
     options_.observer->work_started();
-    lookout_->watch({.is_over = [timer] { return is_over(*timer); },
-                     .tell =
-                         [timer, observer = options_.observer, type = request.type,
-                          sequence = request.sequence] {
-                             const TimePoint now = system_clock().now();
-                             auto info = std::make_shared<c10d::WorkInfo>(
-                                 type, sequence, timer->issued(), now,
-                                 active_duration(*timer, now));
-                             observer->runner().run([observer, info] {
-                                 observer->work_finished([&] { return info; });
-                             });
-                         }});
+    const auto tell = [timer, observer = options_.observer, type = request.type,
+                       sequence = request.sequence] { report(observer, type, sequence, *timer); };
+    lookout_->watch({.is_over = [timer] { return is_over(*timer); }, .tell = tell});
 }
 
 bool GpuLane::connect(const at::Device& device) {
