@@ -6,7 +6,7 @@ Ordinary ``torch.empty`` tensors of bfloat16, except where a library needs its o
 registered windows and torch's symmetric memory. Every figure is the median over replays of a CUDA
 graph of several calls, the slowest rank counting; the libraries take turns. Sizes are of the whole
 tensor: of all blocks together where there is one for each rank. ``--sweep`` times pccl's plans
-instead.
+instead, ``--schedules`` adds schedules by name: ring, pat.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from pccl import _core
+from pccl import _core, schedule
 from pccl.bench import parse_size
 
 if TYPE_CHECKING:
@@ -82,7 +82,13 @@ class Pccl:
             rank=rank, world_size=ranks, rendezvous=store, device=rank, timeout=15.0
         )
 
-    def call(self, kind: str, numel: int, plan: _core.DevicePlan | None = None) -> Call:
+    def call(
+        self,
+        kind: str,
+        numel: int,
+        plan: _core.DevicePlan | None = None,
+        algorithm: str | None = None,
+    ) -> Call:
         count = numel if kind in ("all_reduce", "broadcast") else numel // self.ranks
 
         def run() -> None:
@@ -94,9 +100,15 @@ class Pccl:
                 dtype="bfloat16",
                 stream=torch.cuda.current_stream().cuda_stream,
                 plan=plan,
+                algorithm=algorithm,
             )
 
         return run
+
+    def schedules(self, kind: str, numel: int, wanted: list[str]) -> dict[str, Call]:
+        """Return a call for each schedule that makes ``kind``."""
+        names = [name for name in schedule.algorithms(kind) if name in wanted]
+        return {name: self.call(kind, numel, algorithm=name) for name in names}
 
     def in_two(self, numel: int, protocol: str) -> Call:
         """Return an all_reduce by two launches, the all_gather by ``protocol``."""
@@ -273,6 +285,7 @@ def run_rank(rank: int, ranks: int, port: int, options: argparse.Namespace, resu
                 calls = ours.plans(kind, nbytes)
             else:
                 calls = {"pccl": ours.call(kind, nbytes // 2)}
+                calls |= ours.schedules(kind, nbytes // 2, options.schedules)
                 calls |= theirs(kind, nbytes // 2, ranks)  # type: ignore[misc]
             times = time_cell(calls, nbytes, options.rounds)
             ours.group.check()
@@ -353,6 +366,7 @@ def main() -> int:
     parser.add_argument("--collectives", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--schedules", nargs="*", default=[], help="as ring pat")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for a world size")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -82,6 +82,7 @@ enum class DevicePhase : std::uint32_t {
     kPosting = 5,  // of memory for a message
     kMessage = 6,
     kLength = 7,  // of a message is another than its receiver's memory: expected and seen, bytes
+    kStep = 8,    // of a schedule's program: a message, room for one, or another lane
 };
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.

@@ -20,6 +20,7 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/store_adaptor.h"
+#include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/device/device_group.h"
 
 namespace pccl::bindings {
@@ -58,7 +59,9 @@ struct PyDeviceGroup {
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::object& rendezvous,
-                                          int device, double timeout) {
+                                          int device, double timeout,
+                                          const std::string& algorithm) {
+    throw_unless_ok(comm::check_algorithm_list(algorithm));
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
@@ -68,7 +71,8 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
                                       .size = world_size,
                                       .store = made->store,
                                       .device = device,
-                                      .timeout = limit});
+                                      .timeout = limit,
+                                      .algorithms = algorithm});
     const py::gil_scoped_acquire gil;
     made->group = value_or_throw(std::move(group));
     return made;
@@ -96,9 +100,22 @@ int blocks_of(const comm::Collective& collective, const DeviceGroup& group,
     return schedule::blocks(collective.kind, buffer, group.size());
 }
 
+comm::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan> plan,
+                             const std::optional<std::string>& algorithm) {
+    comm::DeviceLaunch wanted{.plan = plan};
+    if (!algorithm) return wanted;
+    if (plan) throw_status(Status::invalid_argument("a launch has a plan or an algorithm"));
+    wanted.algorithm = comm::schedule_named(*algorithm, kind);
+    if (!wanted.algorithm)
+        throw_status(Status::invalid_argument(
+            concat("'", *algorithm, "' is no schedule of ", schedule::to_string(kind))));
+    return wanted;
+}
+
 void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
             std::uint64_t output, std::size_t count, const std::string& dtype,
-            const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan) {
+            const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan,
+            const std::optional<std::string>& algorithm) {
     comm::Collective wanted{.kind = kind_of(collective),
                             .type = named(dtype, DataType::kFloat8E5m2, "element type"),
                             .op = named(op, ReduceOp::kBxor, "reduction"),
@@ -111,10 +128,11 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
     const auto outputs = side(output, schedule::Buffer::kOutput);
     wanted.inputs = inputs;
     wanted.outputs = outputs;
+    const comm::DeviceLaunch how = launch_of(wanted.kind, plan, algorithm);
     Status status;
     {
         const py::gil_scoped_release released;
-        status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream), {.plan = plan});
+        status = self.group->launch(wanted, std::bit_cast<kernels::Stream>(stream), how);
     }
     throw_unless_ok(status);
 }
@@ -165,7 +183,8 @@ void bind_device(py::module_& module) {
     bind_plan(module);
     py::class_<PyDeviceGroup>(module, "DeviceGroup")
         .def(py::init(&make_group), py::kw_only(), arg("rank"), arg("world_size"),
-             arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0)
+             arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
+             arg("algorithm") = "")
         .def_property_readonly("rank", [](const PyDeviceGroup& self) { return self.group->rank(); })
         .def_property_readonly("world_size",
                                [](const PyDeviceGroup& self) { return self.group->size(); })
@@ -173,7 +192,7 @@ void bind_device(py::module_& module) {
                                [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
         .def("launch", &launch, arg("collective"), py::kw_only(), arg("input"), arg("output"),
              arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
-             arg("plan") = py::none())
+             arg("plan") = py::none(), arg("algorithm") = py::none())
         .def("exchange", &exchange, py::kw_only(), arg("sends"), arg("receives"), arg("stream") = 0)
         .def("check", [](const PyDeviceGroup& self) { throw_unless_ok(self.group->health()); })
         .def("abort", [](PyDeviceGroup& self) { self.group->abort(); });

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "csrc/abi/datatype.h"
+#include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
 #include "csrc/base/export.h"
 #include "csrc/base/status.h"
@@ -89,6 +90,20 @@ struct Pull {
     Plan plan{};
 };
 
+/// A schedule's program over this rank's blocks, which are all of one length.
+struct Run {
+    abi::DeviceTeam team{};
+    abi::Postings postings{};  // inputs[r]: where rank r sees this rank's desk
+    abi::DeviceProgram program{};
+    const std::byte* inputs[abi::kMostDevices]{};
+    std::byte* outputs[abi::kMostDevices]{};
+    std::size_t bytes = 0;  // of a block
+    bool reduces = false;
+    DataType type = DataType::kFloat32;
+    ReduceOp op = ReduceOp::kSum;
+    Plan plan{};
+};
+
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
@@ -122,5 +137,7 @@ struct Pull {
 /// Messages between a pair of ranks meet in the order of their launches there, apart from
 /// everything else.
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
+/// Half types and fp8 are added in float32 and rounded at every hop.
+[[nodiscard]] Status launch_program(const Run& run, Stream stream);
 
 }  // namespace pccl::kernels

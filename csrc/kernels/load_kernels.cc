@@ -25,6 +25,8 @@ Status load_reductions(Launch& launch) {
             PCCL_TRY(launch_reduce_scatter(launch, nullptr));
             PCCL_TRY(launch_batch(
                 {.type = launch.type, .op = op, .reduces = true, .plan = launch.plan}, nullptr));
+            PCCL_TRY(launch_program(
+                {.reduces = true, .type = launch.type, .op = op, .plan = launch.plan}, nullptr));
         }
     return Status::ok();
 }

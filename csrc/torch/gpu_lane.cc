@@ -184,7 +184,8 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device)
                                            .timeout = options_.timeout,
                                            .driver = nullptr,
                                            .has_peer_access = process_config().gpu_peer_access,
-                                           .prefers_engines = process_config().gpu_copy_engines});
+                                           .prefers_engines = process_config().gpu_copy_engines,
+                                           .algorithms = process_config().algorithm});
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;

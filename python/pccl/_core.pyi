@@ -735,6 +735,9 @@ class DeviceGroup:
         The GPU, as CUDA numbers it in this process.
     timeout
         Seconds that the ranks may take to meet, and a launch to wait for its peers.
+    algorithm
+        Schedules to run instead of the kernels made for a collective, as in PCCL_ALGORITHM:
+        ``"all_reduce=ring,all_gather=pat"``. Rank 0's counts.
 
     Raises
     ------
@@ -752,6 +755,7 @@ class DeviceGroup:
         rendezvous: object = None,
         device: int,
         timeout: float = 1800.0,
+        algorithm: str = "",
     ) -> None: ...
     @property
     def rank(self) -> int: ...
@@ -773,12 +777,15 @@ class DeviceGroup:
         root: int = 0,
         stream: int = 0,
         plan: DevicePlan | None = None,
+        algorithm: str | None = None,
     ) -> None:
         """Launch a collective, by its name, on ``stream``.
 
         ``input`` and ``output`` are addresses of GPU memory, ``count`` is of elements in one
         rank's block (the whole tensor for all_reduce, reduce and broadcast); several blocks lie
         one after the other. The first use of an allocation waits until the peers have mapped it.
+        ``algorithm`` names a schedule (``pccl.schedule``) to run instead of the kernel made for the
+        collective; its first launch allocates, so it comes before the capture of a graph.
         """
 
     def exchange(

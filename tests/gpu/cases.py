@@ -32,7 +32,10 @@ POISON = 93
 
 @dataclass(frozen=True)
 class Case:
-    """One collective; ``count`` is of elements in a block, ``offset`` shifts the tensors."""
+    """One collective; ``count`` is of elements in a block, ``offset`` shifts the tensors.
+
+    By a kernel of its own, and then perhaps one protocol, or by the schedule of ``algorithm``.
+    """
 
     collective: str
     dtype: torch.dtype
@@ -42,6 +45,7 @@ class Case:
     offset: int = 0
     in_place: bool = False
     protocol: str | None = None
+    algorithm: str | None = None
     seed: int = 0
 
     def plan(self, world_size: int) -> _core.DevicePlan | None:
@@ -197,6 +201,7 @@ def launch(
         root=case.root,
         stream=torch.cuda.current_stream().cuda_stream,
         plan=case.plan(group.world_size),
+        algorithm=case.algorithm,
     )
 
 
@@ -209,9 +214,12 @@ def check(case: Case, rank: int, world_size: int, output: torch.Tensor) -> None:
         wrong = (~same).sum().item()
         assert wrong == 0, f"{case}: {wrong} of {output.nbytes} bytes differ"
         return
-    # Rounded once to the element's type, after sums in float32 (float64 for float64).
-    steps = 2.0**-50 if case.dtype is torch.float64 else 2.0**-21
+    # Rounded once to the element's type, after sums in float32 (float64 for float64); a schedule
+    # rounds at every hop.
     eps = torch.finfo(case.dtype).eps
+    steps = 2.0**-50 if case.dtype is torch.float64 else 2.0**-21
+    if case.algorithm is not None:
+        steps = max(steps, eps)
     tiny = torch.finfo(case.dtype).smallest_normal
     error = (output.to(torch.float64) - want).abs()
     if case.op == "product":

@@ -221,6 +221,8 @@ def replay_graphs(rank: int, world_size: int, store: Any) -> None:
         cases.Case("reduce_scatter", torch.float16, 2048, seed=4),
         cases.Case("all_gather", torch.float32, 200_000, protocol="engines", seed=6),
         cases.Case("all_to_all", torch.bfloat16, 70_001, protocol="engines", seed=7),
+        cases.Case("all_reduce", torch.float32, 300_001, algorithm="ring", seed=8),
+        cases.Case("broadcast", torch.int32, 70_001, algorithm="double_binary_tree", seed=9),
     ]
     memory = [cases.tensors(case, rank, world_size) for case in mixed]
     for case, (source, output) in zip(mixed, memory, strict=True):
@@ -245,9 +247,16 @@ def test_graphs_replay_between_other_launches(world_size: int) -> None:
     run_gpu_ranks(world_size, replay_graphs)
 
 
-def wait_in_vain(rank: int, world_size: int, store: Any, protocol: str) -> float:
+def case_of(way: str) -> cases.Case:
+    """Return an all_reduce by a protocol, or by the schedule of an algorithm."""
+    if way == "ring":
+        return cases.Case("all_reduce", torch.float32, 1000, algorithm=way)
+    return cases.Case("all_reduce", torch.float32, 1000, protocol=way)
+
+
+def wait_in_vain(rank: int, world_size: int, store: Any, way: str) -> float:
     group = make_group(rank, world_size, store, timeout=3.0)
-    case = cases.Case("all_reduce", torch.float32, 1000, protocol=protocol)
+    case = case_of(way)
     cases.run_case(group, case)
     began = time.monotonic()
     if rank != 1:
@@ -261,9 +270,9 @@ def wait_in_vain(rank: int, world_size: int, store: Any, protocol: str) -> float
     return spent
 
 
-@pytest.mark.parametrize("protocol", ["words", "direct", "turns"])
-def test_a_missing_rank_is_named(protocol: str) -> None:
-    spent = run_gpu_ranks(2, wait_in_vain, protocol)
+@pytest.mark.parametrize("way", ["words", "direct", "turns", "ring"])
+def test_a_missing_rank_is_named(way: str) -> None:
+    spent = run_gpu_ranks(2, wait_in_vain, way)
     assert 2.0 < spent[0] < 20.0
 
 
@@ -272,9 +281,9 @@ def run_forever(group: _core.DeviceGroup, case: cases.Case) -> None:
         cases.run_case(group, case)
 
 
-def outlive(rank: int, world_size: int, store: Any, protocol: str) -> float:
+def outlive(rank: int, world_size: int, store: Any, way: str) -> float:
     group = make_group(rank, world_size, store)
-    case = cases.Case("all_reduce", torch.float32, 1000, protocol=protocol)
+    case = case_of(way)
     cases.run_case(group, case)
     finish(rank, world_size, store)
     if rank == 1:
@@ -285,7 +294,7 @@ def outlive(rank: int, world_size: int, store: Any, protocol: str) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("protocol", ["words", "direct", "turns"])
-def test_a_dead_rank_frees_the_others(protocol: str) -> None:
-    spent = run_gpu_ranks(RANKS, outlive, protocol)
+@pytest.mark.parametrize("way", ["words", "direct", "turns", "ring"])
+def test_a_dead_rank_frees_the_others(way: str) -> None:
+    spent = run_gpu_ranks(RANKS, outlive, way)
     assert all(each < 10.0 for rank, each in enumerate(spent) if rank != 1)

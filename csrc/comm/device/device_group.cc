@@ -122,6 +122,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
 
 DeviceGroup::~DeviceGroup() {
     puller_.reset();
+    programs_.reset();
     registrations_.reset();
     heap_.reset();
     if (control_ != nullptr) static_cast<void>(driver_.free_host(control_));
@@ -129,7 +130,7 @@ DeviceGroup::~DeviceGroup() {
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
-    PCCL_TRY(agree_on_engines(deadline));
+    PCCL_TRY(agree_on_preferences(deadline));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(deadline);
 }
@@ -153,6 +154,11 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                         .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
                             return registrations_->has_mapped(address, bytes);
                         }});
+    programs_ = std::make_unique<DevicePrograms>(
+        DevicePrograms::Options{.driver = driver_,
+                                .device = options_.device,
+                                .rank = options_.rank,
+                                .size = options_.size});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_;
@@ -183,15 +189,17 @@ Status DeviceGroup::connect(Deadline deadline) {
     return sockets_->connect(addresses, deadline);
 }
 
-Status DeviceGroup::agree_on_engines(Deadline deadline) {
-    constexpr std::string_view kKey = "pccl/gpu/engines";
-    prefers_engines_ = options_.prefers_engines;
-    if (options_.size == 1) return Status::ok();
-    if (options_.rank == 0)
-        return options_.store->set(std::string(kKey), prefers_engines_ ? "1" : "0");
-    const auto said = options_.store->get(std::string(kKey), deadline);
-    PCCL_TRY(said.status());
-    prefers_engines_ = said->starts_with('1');
+/// "1all_reduce=ring": whether engines are preferred, and the list of schedules.
+Status DeviceGroup::agree_on_preferences(Deadline deadline) {
+    constexpr std::string_view kKey = "pccl/gpu/preferences";
+    std::string said = concat(options_.prefers_engines ? "1" : "0", options_.algorithms);
+    if (options_.size > 1 && options_.rank == 0)
+        PCCL_TRY(options_.store->set(std::string(kKey), said));
+    if (options_.size > 1 && options_.rank != 0) {
+        PCCL_ASSIGN_OR_RETURN(said, options_.store->get(std::string(kKey), deadline));
+    }
+    prefers_engines_ = said.starts_with('1');
+    algorithms_ = said.substr(std::min<std::size_t>(1, said.size()));
     return Status::ok();
 }
 

@@ -18,10 +18,12 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "csrc/abi/device_team.h"
 #include "csrc/comm/collective.h"
+#include "csrc/comm/device/device_programs.h"
 #include "csrc/comm/device/device_stage.h"
 #include "csrc/comm/device/lowering.h"
 #include "csrc/comm/device/puller.h"
@@ -41,7 +43,9 @@ struct DeviceGroupOptions {
     std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
-    bool prefers_engines = false;  // for large blocks that are moved as they are; rank 0's counts
+    // Rank 0's count.
+    bool prefers_engines = false;   // for large blocks that are moved as they are
+    std::string algorithms{};       // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.
@@ -98,7 +102,7 @@ class PCCL_API DeviceGroup {
     Status share_memory(Deadline deadline);
     Status connect(Deadline deadline);
     Status allocate_control();
-    Status agree_on_engines(Deadline deadline);
+    Status agree_on_preferences(Deadline deadline);
     /// Launches that follow one another, and the memory they share.
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
@@ -117,6 +121,12 @@ class PCCL_API DeviceGroup {
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
+    /// The schedule that `wanted` asks for, or else the group's preferences; empty where a kernel
+    /// of the collective's own does it.
+    Result<std::optional<schedule::Algorithm>> schedule_for(const Collective& collective,
+                                                            const DeviceLaunch& wanted) const;
+    Status launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
+                           kernels::Stream stream);
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
@@ -133,12 +143,14 @@ class PCCL_API DeviceGroup {
     abi::DeviceControl* control_ = nullptr;
     abi::DeviceTeam team_{};
     bool prefers_engines_ = false;
+    std::string algorithms_;
     std::mutex mutex_;  // one launch at a time; guards the lanes
     Lane collectives_;
     Lane sends_;
     Lane receives_;
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
     std::unique_ptr<Puller> puller_;
+    std::unique_ptr<DevicePrograms> programs_;
 };
 
 }  // namespace pccl::comm

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/device/batching.h"
 #include "csrc/comm/device/device_group.h"
@@ -79,6 +80,8 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(const auto algorithm, schedule_for(collective, wanted));
+    if (algorithm) return launch_schedule(collective, *algorithm, stream);
     const auto phases = two_phases(collective, wanted, options_.size);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
@@ -88,7 +91,8 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
 Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
     while (!collectives.empty()) {
-        const std::size_t count = options_.size == 1 ? 1 : batch_length(collectives, options_.size);
+        const bool is_alone = options_.size == 1 || !algorithms_.empty();
+        const std::size_t count = is_alone ? 1 : batch_length(collectives, options_.size);
         PCCL_TRY(count == 1 ? launch(collectives.front(), stream, wanted)
                             : launch_batch(collectives.first(count), stream));
         collectives = collectives.subspan(count);
@@ -122,6 +126,35 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
         return launch_kernel_of(collective.kind, launch, stream);
     if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
+}
+
+auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch& wanted) const
+    -> Result<std::optional<schedule::Algorithm>> {
+    using Wanted = std::optional<schedule::Algorithm>;
+    if (options_.size == 1 || wanted.plan) return Wanted();
+    const bool is_possible = takes_schedules(collective, wanted);
+    if (wanted.algorithm && !is_possible)
+        return Status::unsupported("a schedule for blocks of several lengths, or of lengths that "
+                                   "only some ranks know");
+    if (wanted.algorithm || !is_possible) return Wanted(wanted.algorithm);
+    return schedule_named(algorithm_listed(algorithms_, collective.kind), collective.kind);
+}
+
+Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
+                                    kernels::Stream stream) {
+    if (reduces(collective.kind))
+        PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
+    PCCL_TRY(health());
+    if (longest(collective) == 0) return Status::ok();
+    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm));
+    PCCL_ASSIGN_OR_RETURN(const auto desk,
+                          registrations_->find(programs_->desk(), programs_->desk_bytes(),
+                                               Deadline::after(options_.timeout)));
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
+    run.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    return kernels::launch_program(run, stream);
 }
 
 Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,

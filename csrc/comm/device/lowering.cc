@@ -106,6 +106,11 @@ bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
     return !has_private_lengths(collective, wanted) && longest(collective) == 0;
 }
 
+bool takes_schedules(const Collective& collective, const DeviceLaunch& wanted) {
+    return !has_private_lengths(collective, wanted) && is_even(collective.inputs) &&
+           is_even(collective.outputs);
+}
+
 bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
                const kernels::Plan& plan) {
     return plan.protocol == Protocol::kEngines && is_moved(collective.kind) &&

@@ -6,12 +6,15 @@
 
 #include "csrc/comm/collective.h"
 #include "csrc/kernels/launch.h"
+#include "csrc/schedule/generators.h"
 
 namespace pccl::comm {
 
 /// What the caller of one launch decides, the same on all ranks.
 struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
+    /// A schedule instead of a kernel made for the collective; its blocks must have one length.
+    std::optional<schedule::Algorithm> algorithm{};
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
     bool prefers_engines = false;
@@ -31,6 +34,10 @@ struct DeviceLaunch {
 /// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
 [[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
                                       const kernels::Plan& plan);
+
+/// Whether a schedule can do it: all ranks know the length of the blocks, which is one.
+[[nodiscard]] PCCL_API bool takes_schedules(const Collective& collective,
+                                            const DeviceLaunch& wanted);
 
 /// Whether there is nothing to do, on any rank.
 [[nodiscard]] bool is_nothing(const Collective& collective, const DeviceLaunch& wanted);

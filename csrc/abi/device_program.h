@@ -1,0 +1,114 @@
+// A schedule's program for one rank as thread blocks of its GPU run it, and the memory that its
+// messages go through.
+//
+// The program runs several times side by side: worker w of each lane has a part of every block of
+// data to itself, and passes it on to worker w of its peers' lanes alone. A worker cuts its part
+// into windows and runs the program once for each. A window is as many chunks as the schedule says,
+// and a chunk is short enough for the longest message to fit into a slot.
+//
+// Messages lie in their receiver's memory. Counters of messages go on from launch to launch, so
+// that a launch means the same whenever a CUDA graph repeats it: all FIFOs are empty between two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "csrc/abi/device_team.h"
+
+namespace pccl::abi {
+
+inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel and a worker each
+inline constexpr int kDeviceSlots = 4;   // messages that a FIFO holds
+inline constexpr std::size_t kSlotBytes = std::size_t{32} << 10;
+inline constexpr int kMostLanePorts = 64;
+inline constexpr int kMostLaneWaits = 128;  // of one step
+/// Where chunks begin within a window, and within a message.
+inline constexpr std::size_t kChunkAlignment = 128;
+
+enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch };
+
+/// Chunks from `first` on, as many as the step says.
+struct DeviceSlice {
+    DeviceBuffer buffer = DeviceBuffer::kInput;
+    std::int32_t first = 0;
+};
+
+/// One end of a FIFO.
+struct DevicePort {
+    std::int32_t peer;
+    std::int32_t channel;
+    std::int32_t is_sending;
+};
+
+/// Steps [0, step] of `lane` must be done.
+struct DeviceWait {
+    std::int32_t lane;
+    std::int32_t step;
+};
+
+inline constexpr std::int32_t kNoDevicePort = -1;
+
+/// Combines its sources (one: moves it) into its target and the message it sends, chunk by chunk.
+/// A message that it receives is one source more, the last; there are at most two.
+struct DeviceStep {
+    DeviceSlice sources[2]{};
+    DeviceSlice target{};
+    std::int32_t source_count = 0;
+    std::int32_t has_target = 0;
+    std::int32_t chunks = 0;            // 0: the step only waits
+    std::int32_t from = kNoDevicePort;  // port of the lane
+    std::int32_t to = kNoDevicePort;
+    std::int32_t first_wait = 0;
+    std::int32_t waits = 0;
+    std::int32_t is_awaited = 0;  // by another lane
+};
+
+struct DeviceLane {
+    std::int32_t first_step;
+    std::int32_t steps;
+    std::int32_t first_port;
+    std::int32_t ports;
+};
+
+/// Messages between this rank and one peer, both ways, in this rank's memory.
+struct DeviceFifo {
+    std::uint32_t filled;   // by the peer: messages that it has put here
+    std::uint32_t emptied;  // by the peer: this rank's messages that it has taken
+    std::uint32_t sent;     // this rank's count of what it has put there
+    std::uint32_t taken;    // and of what it has taken here
+    std::uint32_t reserved[28];
+};
+static_assert(sizeof(DeviceFifo) == 128);
+
+/// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.
+struct DeviceDesk {
+    std::uint32_t progress[kMostBlocks];  // steps that each block of this launch has done
+    std::uint32_t finished;               // blocks of this launch
+    std::uint32_t reserved[31];
+    DeviceFifo fifos[kMostDevices][kDeviceFifos];
+};
+
+[[nodiscard]] constexpr std::size_t desk_bytes(int ranks) {
+    return sizeof(DeviceDesk) +
+           static_cast<std::size_t>(ranks) * kDeviceFifos * kDeviceSlots * kSlotBytes;
+}
+
+/// One rank's program in GPU memory; passed by value.
+struct DeviceProgram {
+    const DeviceLane* lanes = nullptr;
+    const DeviceStep* steps = nullptr;
+    const DevicePort* ports = nullptr;
+    const DeviceWait* waits = nullptr;
+    DeviceDesk* desk = nullptr;     // this rank's
+    std::byte* scratch = nullptr;   // scratch_chunks of chunk_bytes for each worker
+    std::size_t chunk_bytes = 0;    // of the longest chunk
+    std::int32_t lane_count = 0;    // blocks beyond lane_count * workers have nothing to do
+    std::int32_t workers = 1;       // of each lane
+    std::int32_t chunks = 1;        // of a block in one window
+    std::int32_t scratch_chunks = 0;
+    std::int32_t is_coupled = 0;    // lanes wait for each other
+};
+static_assert(std::is_trivially_copyable_v<DeviceProgram>);
+
+}  // namespace pccl::abi

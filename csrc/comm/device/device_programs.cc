@@ -1,0 +1,155 @@
+#include "csrc/comm/device/device_programs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/device/lowering.h"
+#include "csrc/schedule/verifier.h"
+
+namespace pccl::comm {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+// So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
+constexpr std::size_t kAlignment = 256;
+
+/// Tables one after the other, as they lie in GPU memory.
+class Image {
+   public:
+    /// Where `entries` begin.
+    template <typename Entry>
+    std::size_t add(const std::vector<Entry>& entries) {
+        const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
+        const auto raw = std::as_bytes(std::span(entries));
+        bytes_.resize(at);
+        bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+        return at;
+    }
+    [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+   private:
+    std::vector<std::byte> bytes_;
+};
+
+template <typename Pointee>
+Pointee* pointer_to(DeviceAddress address) {
+    return std::bit_cast<Pointee*>(address);
+}
+
+Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKind kind, int ranks,
+                                    Rank root) {
+    const schedule::Shape shape{.kind = kind,
+                                .ranks = ranks,
+                                .root = root,
+                                .chunks = schedule::chunk_granularity(algorithm, kind, ranks),
+                                .slots = schedule::slots_needed(algorithm, kind)};
+    PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, schedule::generate(algorithm, shape));
+    PCCL_TRY(schedule::verify(made, schedule::Placement::kOutOfPlace).status());
+    return made;
+}
+
+}  // namespace
+
+std::optional<schedule::Algorithm> schedule_named(std::string_view name, CollectiveKind kind) {
+    const auto known = schedule::algorithms_for(kind);
+    const auto found = std::ranges::find_if(
+        known, [&](schedule::Algorithm each) { return schedule::to_string(each) == name; });
+    if (found == known.end()) return std::nullopt;
+    return *found;
+}
+
+DevicePrograms::~DevicePrograms() {
+    for (const DeviceAddress base : memory_) static_cast<void>(options_.driver.deallocate(base));
+}
+
+Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
+                                             schedule::Algorithm algorithm) {
+    const bool is_rooted = schedule::is_rooted(collective.kind);
+    const Key key{algorithm, collective.kind, is_rooted ? collective.root : 0};
+    auto found = ready_.find(key);
+    if (found == ready_.end()) {
+        PCCL_ASSIGN_OR_RETURN(const Ready made, make(key));
+        found = ready_.emplace(key, made).first;
+    }
+    const Ready& ready = found->second;
+    kernels::Run run{.program = ready.program,
+                     .bytes = longest_bytes(collective),
+                     .reduces = reduces(collective.kind),
+                     .type = collective.type,
+                     .op = collective.op};
+    run.program.workers = ready.grid.workers(run.bytes);
+    run.plan = {.protocol = kernels::Protocol::kDirect,
+                .blocks = ready.grid.lanes * run.program.workers};
+    std::ranges::transform(collective.inputs, run.inputs, &Block::data);
+    std::ranges::transform(collective.outputs, run.outputs, &Block::data);
+    return run;
+}
+
+auto DevicePrograms::make(const Key& key) -> Result<Ready> {
+    PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
+                          verified(key.algorithm, key.kind, options_.size, key.root));
+    Ready ready;
+    PCCL_ASSIGN_OR_RETURN(ready.grid, device_grid(made));
+    PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,
+                          tabulate(made.programs[static_cast<std::size_t>(options_.rank)]));
+    if (desk_ == 0) {
+        PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
+    }
+    PCCL_ASSIGN_OR_RETURN(ready.program, upload(tables, ready.grid));
+    return ready;
+}
+
+Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
+                                                  const DeviceGrid& grid) {
+    Image image;
+    const std::size_t lanes = image.add(tables.lanes);
+    const std::size_t steps = image.add(tables.steps);
+    const std::size_t ports = image.add(tables.ports);
+    const std::size_t waits = image.add(tables.waits);
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress base, allocate(image.bytes().size()));
+    PCCL_TRY(store(base, image.bytes()));
+    abi::DeviceProgram program{.lanes = pointer_to<const abi::DeviceLane>(base + lanes),
+                               .steps = pointer_to<const abi::DeviceStep>(base + steps),
+                               .ports = pointer_to<const abi::DevicePort>(base + ports),
+                               .waits = pointer_to<const abi::DeviceWait>(base + waits),
+                               .desk = pointer_to<abi::DeviceDesk>(desk_),
+                               .chunk_bytes = grid.chunk_bytes(),
+                               .lane_count = static_cast<int>(tables.lanes.size()),
+                               .chunks = grid.chunks,
+                               .scratch_chunks = tables.scratch_chunks,
+                               .is_coupled = tables.is_coupled ? 1 : 0};
+    if (tables.scratch_chunks == 0) return program;
+    const auto chunks = static_cast<std::size_t>(tables.scratch_chunks * grid.most_workers());
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch, allocate(chunks * grid.chunk_bytes()));
+    program.scratch = pointer_to<std::byte>(scratch);
+    return program;
+}
+
+/// Zero-filled; kept until the end.
+Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress base,
+                          options_.driver.allocate(options_.device, bytes));
+    memory_.push_back(base);
+    PCCL_TRY(options_.driver.clear(base, bytes));
+    return base;
+}
+
+/// Done on return.
+Status DevicePrograms::store(DeviceAddress to, std::span<const std::byte> from) {
+    sys::cuda::Driver& driver = options_.driver;
+    PCCL_ASSIGN_OR_RETURN(void* const pinned, driver.allocate_host(from.size()));
+    const ScopeExit free([&] { static_cast<void>(driver.free_host(pinned)); });
+    std::memcpy(pinned, from.data(), from.size());
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver.create_stream(options_.device));
+    const ScopeExit destroy([&] { static_cast<void>(driver.destroy_stream(stream)); });
+    PCCL_TRY(driver.copy(to, std::bit_cast<DeviceAddress>(pinned), from.size(), stream));
+    return driver.wait(stream);
+}
+
+}  // namespace pccl::comm
