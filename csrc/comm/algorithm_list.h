@@ -3,13 +3,14 @@
 
 #include <string_view>
 
+#include "csrc/base/export.h"
 #include "csrc/base/status.h"
 #include "csrc/comm/collective.h"
 
 namespace pccl::comm {
 
 /// kInvalidArgument names the item that is not a collective and an algorithm.
-[[nodiscard]] Status check_algorithm_list(std::string_view list);
+[[nodiscard]] PCCL_API Status check_algorithm_list(std::string_view list);
 
 /// What `list` asks for; empty where it does not name `kind`.
 [[nodiscard]] std::string_view algorithm_listed(std::string_view list, CollectiveKind kind);
