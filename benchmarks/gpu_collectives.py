@@ -17,6 +17,7 @@ import os
 import socket
 import statistics
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -278,7 +279,6 @@ def run_rank(rank: int, ranks: int, port: int, options: argparse.Namespace, resu
     most = max(options.sizes) // DTYPE.itemsize
     ours = Pccl(rank, ranks, most, dist.PrefixStore("pccl", store))
     theirs = None if options.sweep else peers_of(most)
-    found = []
     for kind in options.collectives:
         for nbytes in options.sizes:
             if options.sweep:
@@ -289,15 +289,11 @@ def run_rank(rank: int, ranks: int, port: int, options: argparse.Namespace, resu
                 calls |= theirs(kind, nbytes // 2, ranks)  # type: ignore[misc]
             times = time_cell(calls, nbytes, options.rounds)
             ours.group.check()
-            found.append((kind, nbytes, times))
+            results.put((kind, nbytes, times))
             if rank == 0:
                 medians = {name: statistics.median(each) for name, each in times.items()}
                 line = " ".join(f"{name} {us:.2f}" for name, us in medians.items())
                 print(f"rank 0: {kind} n{ranks} {nbytes}: {line}", flush=True)
-    everyone: list[Any] = [None] * ranks
-    dist.all_gather_object(everyone, found)
-    if rank == 0:
-        results.put(everyone)
     dist.barrier()
     sys.stdout.flush()
     os._exit(0)  # NCCL's windows do not survive an orderly end: their pool asks NCCL for more
@@ -312,15 +308,31 @@ def enter(rank: int, *args: Any) -> None:
         os._exit(1)  # whatever still runs on the GPU must not keep this rank
 
 
-def merge(everyone: list[Any], ranks: int) -> list[dict[str, Any]]:
+Cells = dict[tuple[str, int], list[dict[str, list[float]]]]
+
+
+def collect(processes: list[Any], results: Any, limit: float) -> Cells:
+    """Return what ranks tell of each cell until they end, for at most ``limit`` seconds."""
+    cells: Cells = {}
+    deadline = time.monotonic() + limit
+    is_running = True
+    while is_running and time.monotonic() < deadline:
+        is_running = any(process.is_alive() for process in processes)
+        time.sleep(0.05)
+        while not results.empty():
+            kind, nbytes, times = results.get()
+            cells.setdefault((kind, nbytes), []).append(times)
+    return cells
+
+
+def merge(cells: Cells, ranks: int) -> list[dict[str, Any]]:
     """Return a record for each cell: the median over replays of the slowest rank's time."""
     records = []
-    for cells in zip(*everyone, strict=True):
-        kind, nbytes, first = cells[0]
+    for (kind, nbytes), found in cells.items():
         us = {}
-        for name in first:
-            if all(name in times for _, _, times in cells):
-                replays = zip(*(times[name] for _, _, times in cells), strict=True)
+        for name in found[0]:
+            if all(name in times for times in found):
+                replays = zip(*(times[name] for times in found), strict=True)
                 us[name] = round(statistics.median(max(each) for each in replays), 2)
         records.append({"collective": kind, "bytes": nbytes, "ranks": ranks, "us": us})
     return records
@@ -348,14 +360,16 @@ def measure(ranks: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     ]
     for process in processes:
         process.start()
+    cells = collect(processes, results, options.limit)
+    done = {cell: found for cell, found in cells.items() if len(found) == ranks}
+    wanted = len(options.collectives) * len(options.sizes)
+    if len(done) < wanted:
+        kind, nbytes = (list(done) or [("nothing", 0)])[-1]
+        print(f"{ranks} ranks: stopped behind {kind} of {nbytes} bytes", flush=True)
     for process in processes:
-        process.join(options.limit)
-    if any(process.exitcode != 0 for process in processes):
-        for process in processes:
-            process.kill()
-        print(f"{ranks} ranks: failed", flush=True)
-        return []
-    return merge(results.get(), ranks)
+        process.kill()  # those that stopped
+        process.join()
+    return merge(done, ranks)
 
 
 def main() -> int:

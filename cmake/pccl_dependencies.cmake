@@ -64,7 +64,10 @@ if(PCCL_WITH_CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_include_directories(pccl_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_options(
-    pccl_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+    pccl_cuda
+    INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+              # Kernels call constexpr functions of csrc/abi.
+              $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
   )
   if(PCCL_DEVELOPER)
     target_compile_options(pccl_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)

@@ -81,6 +81,13 @@ struct DeviceFifo {
 };
 static_assert(sizeof(DeviceFifo) == 128);
 
+/// Of the message after `sent` others.
+[[nodiscard]] constexpr std::uint32_t slot_after(std::uint32_t sent) { return sent % kDeviceSlots; }
+/// How many messages must have been taken, at least, before that slot is free; counters wrap.
+[[nodiscard]] constexpr std::uint32_t emptied_before(std::uint32_t sent) {
+    return sent + 1 - kDeviceSlots;
+}
+
 /// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.
 struct DeviceDesk {
     std::uint32_t progress[kMostBlocks];  // steps that each block of this launch has done
@@ -100,14 +107,14 @@ struct DeviceProgram {
     const DeviceStep* steps = nullptr;
     const DevicePort* ports = nullptr;
     const DeviceWait* waits = nullptr;
-    DeviceDesk* desk = nullptr;     // this rank's
-    std::byte* scratch = nullptr;   // scratch_chunks of chunk_bytes for each worker
-    std::size_t chunk_bytes = 0;    // of the longest chunk
-    std::int32_t lane_count = 0;    // blocks beyond lane_count * workers have nothing to do
-    std::int32_t workers = 1;       // of each lane
-    std::int32_t chunks = 1;        // of a block in one window
+    DeviceDesk* desk = nullptr;    // this rank's
+    std::byte* scratch = nullptr;  // scratch_chunks of chunk_bytes for each worker
+    std::size_t chunk_bytes = 0;   // of the longest chunk
+    std::int32_t lane_count = 0;   // blocks beyond lane_count * workers have nothing to do
+    std::int32_t workers = 1;      // of each lane
+    std::int32_t chunks = 1;       // of a block in one window
     std::int32_t scratch_chunks = 0;
-    std::int32_t is_coupled = 0;    // lanes wait for each other
+    std::int32_t is_coupled = 0;  // lanes wait for each other
 };
 static_assert(std::is_trivially_copyable_v<DeviceProgram>);
 

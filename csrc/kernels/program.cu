@@ -67,8 +67,8 @@ class Worker {
         const int index = static_cast<int>(threadIdx.x);
         if (index < lane_.ports) {
             const abi::DevicePort& port = program_.ports[lane_.first_port + index];
-            auto* const there = reinterpret_cast<abi::DeviceDesk*>(
-                const_cast<std::byte*>(desks.inputs[port.peer]));
+            auto* const there =
+                reinterpret_cast<abi::DeviceDesk*>(const_cast<std::byte*>(desks.inputs[port.peer]));
             ports_[index].open(port, run_.team.rank, port.channel * program_.workers + worker_,
                                program_.desk, there);
         }
@@ -93,8 +93,8 @@ class Worker {
     /// All lanes have finished the window before: the next one uses the same scratch.
     __device__ bool await_window(std::size_t window) const {
         const int lane = static_cast<int>(threadIdx.x);
-        const bool came = lane >= program_.lane_count ||
-                          await_lane(lane, window * program_.lanes[lane].steps);
+        const bool came =
+            lane >= program_.lane_count || await_lane(lane, window * program_.lanes[lane].steps);
         return __syncthreads_and(came) != 0;
     }
 

@@ -154,11 +154,10 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                         .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
                             return registrations_->has_mapped(address, bytes);
                         }});
-    programs_ = std::make_unique<DevicePrograms>(
-        DevicePrograms::Options{.driver = driver_,
-                                .device = options_.device,
-                                .rank = options_.rank,
-                                .size = options_.size});
+    programs_ = std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
+                                                                         .device = options_.device,
+                                                                         .rank = options_.rank,
+                                                                         .size = options_.size});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_;

@@ -44,8 +44,8 @@ struct DeviceGroupOptions {
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
     // Rank 0's count.
-    bool prefers_engines = false;   // for large blocks that are moved as they are
-    std::string algorithms{};       // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
+    bool prefers_engines = false;  // for large blocks that are moved as they are
+    std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.

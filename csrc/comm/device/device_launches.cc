@@ -134,8 +134,9 @@ auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch&
     if (options_.size == 1 || wanted.plan) return Wanted();
     const bool is_possible = takes_schedules(collective, wanted);
     if (wanted.algorithm && !is_possible)
-        return Status::unsupported("a schedule for blocks of several lengths, or of lengths that "
-                                   "only some ranks know");
+        return Status::unsupported(
+            "a schedule for blocks of several lengths, or of lengths that "
+            "only some ranks know");
     if (wanted.algorithm || !is_possible) return Wanted(wanted.algorithm);
     return schedule_named(algorithm_listed(algorithms_, collective.kind), collective.kind);
 }

@@ -54,8 +54,8 @@ class Tabulator {
         entry.ports = next(tables_.ports) - entry.first_port;
         tables_.lanes.push_back(entry);
         if (entry.ports <= abi::kMostLanePorts) return Status::ok();
-        return Status::unsupported(concat("a lane with ", entry.ports, " ports; a GPU runs up to ",
-                                          abi::kMostLanePorts));
+        return Status::unsupported(
+            concat("a lane with ", entry.ports, " ports; a GPU runs up to ", abi::kMostLanePorts));
     }
 
     Status add(const Step& step, int first_port) {
@@ -144,8 +144,8 @@ Result<DeviceGrid> device_grid(const schedule::Schedule& schedule) {
     DeviceGrid grid{.chunks = schedule.shape.chunks};
     for (const schedule::Program& program : schedule.programs) include(grid, program);
     const auto refuse = [&](int count, const char* what, int most) {
-        return Status::unsupported(concat(schedule.name, " with ", count, " ", what,
-                                          "; a GPU runs up to ", most));
+        return Status::unsupported(
+            concat(schedule.name, " with ", count, " ", what, "; a GPU runs up to ", most));
     };
     if (grid.lanes > abi::kMostBlocks) return refuse(grid.lanes, "lanes", abi::kMostBlocks);
     if (grid.channels > abi::kDeviceFifos)
@@ -157,8 +157,6 @@ Result<DeviceGrid> device_grid(const schedule::Schedule& schedule) {
     return grid;
 }
 
-Result<DeviceTables> tabulate(const schedule::Program& program) {
-    return Tabulator(program).run();
-}
+Result<DeviceTables> tabulate(const schedule::Program& program) { return Tabulator(program).run(); }
 
 }  // namespace pccl::comm

@@ -28,17 +28,18 @@ class Port {
         told_ = is_sending ? &theirs.filled : &theirs.emptied;
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
         count_ = *kept_;
-        ahead_ = is_sending ? abi::kDeviceSlots - 1 : 0;
+        is_sending_ = is_sending;
     }
     __device__ void close() const { *kept_ = count_; }
 
     /// Until the next message is here, or there is room for one. False when it gave up.
     [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team) const {
-        return await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, count_ + 1 - ahead_);
+        const std::uint32_t wanted = is_sending_ ? abi::emptied_before(count_) : count_ + 1;
+        return await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted);
     }
     /// Of the message that was awaited; to be asked before it is passed on.
     [[nodiscard]] __device__ std::byte* slot() const {
-        return slots_ + (count_ % abi::kDeviceSlots) * abi::kSlotBytes;
+        return slots_ + abi::slot_after(count_) * abi::kSlotBytes;
     }
     /// The message has been put into the slot, or taken from it.
     __device__ void pass() { store_release(told_, ++count_); }
@@ -49,8 +50,8 @@ class Port {
     std::uint32_t* told_;
     std::byte* slots_;
     std::uint32_t count_;
-    std::uint32_t ahead_;
     std::int32_t peer_;
+    bool is_sending_;
 };
 
 }  // namespace pccl::kernels::device

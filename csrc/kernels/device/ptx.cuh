@@ -73,6 +73,13 @@ __device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
     return line;
 }
 
+/// Of this multiprocessor; wraps.
+__device__ __forceinline__ std::uint32_t cycles() {
+    std::uint32_t now;
+    asm volatile("mov.u32 %0, %clock;" : "=r"(now));
+    return now;
+}
+
 __device__ __forceinline__ std::uint64_t global_timer_ns() {
     std::uint64_t now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));

@@ -24,29 +24,35 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::Dev
     store_relaxed(&control->abort, 1);
 }
 
-/// Tells a waiting thread when to give up. The clock is read every kPolls polls only, and the abort
-/// flag by one thread of a warp then: it is in host memory, and 16,384 threads that read it take
-/// 0.3 ms, long enough for the peers, who wait for them meanwhile, to begin the same. On an abort
-/// the threads of a warp therefore end one after the other.
+/// Tells a waiting thread when to give up. It asks about once a millisecond, by its own cycle
+/// counter: the abort flag is in host memory, where warps read one after the other, 1 us each. When
+/// all 256 warps of a launch asked sooner (after 256 polls, 0.2 ms) they came late to the next one,
+/// whose peers then asked while they waited, and so on: 180 us for each call that takes 5. One
+/// thread of a warp reads the flag; on an abort the others therefore end one after the other.
 class Patience {
    public:
-    __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team) {}
+    __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
 
-    __device__ bool is_over() { return (++polls_ % kPolls) == 0 && look(); }
+    __device__ bool is_over() {
+        const std::uint32_t now = cycles();
+        if (now - asked_ < kCyclesBetweenLooks) return false;
+        asked_ = now;
+        return look();
+    }
 
    private:
-    static constexpr std::uint32_t kPolls = 256;
+    static constexpr std::uint32_t kCyclesBetweenLooks = 1U << 21;
 
     __device__ __noinline__ bool look() {
         const std::uint64_t now = global_timer_ns();
-        if (polls_ == kPolls) started_ = now;
+        if (started_ == 0) started_ = now;
         if (now - started_ > team_.timeout_ns) return true;
         const bool is_first_of_warp = threadIdx.x % 32 + 1 == __ffs(__activemask());
         return is_first_of_warp && load_system(&team_.control->abort) != 0;
     }
 
     const abi::DeviceTeam& team_;
-    std::uint32_t polls_ = 0;
+    std::uint32_t asked_;
     std::uint64_t started_ = 0;
 };
 

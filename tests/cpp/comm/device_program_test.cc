@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "csrc/comm/collective_operation.h"
@@ -28,6 +30,22 @@ using ::testing::HasSubstr;
 using Values = std::vector<double>;
 using Message = Values;
 
+/// Counted as the kernel counts.
+class Fifo {
+   public:
+    [[nodiscard]] bool has_room() const {
+        return static_cast<std::int32_t>(emptied_ - abi::emptied_before(filled_)) >= 0;
+    }
+    [[nodiscard]] bool has_message() const { return filled_ != emptied_; }
+    void put(Message message) { slots_.at(abi::slot_after(filled_++)) = std::move(message); }
+    Message take() { return slots_.at(abi::slot_after(emptied_++)); }
+
+   private:
+    std::array<Message, abi::kDeviceSlots> slots_;
+    std::uint32_t filled_ = std::uint32_t{0} - 3;  // so that both wrap
+    std::uint32_t emptied_ = std::uint32_t{0} - 3;
+};
+
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 struct Rank {
@@ -43,7 +61,8 @@ class Machine {
         for (const schedule::Program& program : made.programs) {
             auto tables = tabulate(program);
             EXPECT_TRUE(tables.is_ok()) << tables.status().to_string();
-            Rank rank{.tables = *tables, .memory = {}, .done = std::vector<int>(program.lanes.size())};
+            Rank rank{
+                .tables = *tables, .memory = {}, .done = std::vector<int>(program.lanes.size())};
             const auto chunks = [&](Buffer buffer) {
                 return index(schedule::blocks(shape_.kind, buffer, shape_.ranks) * shape_.chunks);
             };
@@ -67,6 +86,12 @@ class Machine {
         });
     }
 
+    /// No message is left for the next launch.
+    [[nodiscard]] bool is_empty() const {
+        return std::ranges::none_of(fifos_,
+                                    [](const auto& each) { return each.second.has_message(); });
+    }
+
     Values& of(int rank, abi::DeviceBuffer buffer) { return ranks_[index(rank)].memory[buffer]; }
 
    private:
@@ -87,38 +112,35 @@ class Machine {
             const abi::DeviceWait& wait = rank.tables.waits[index(step.first_wait + i)];
             if (rank.done[index(wait.lane)] <= wait.step) return false;
         }
-        std::deque<Message>* const from = fifo(self, lane, step.from);
-        std::deque<Message>* const to = fifo(self, lane, step.to);
-        if (from != nullptr && from->empty()) return false;
-        if (to != nullptr && to->size() == index(shape_.slots)) return false;
+        Fifo* const from = fifo(self, lane, step.from);
+        Fifo* const to = fifo(self, lane, step.to);
+        if (from != nullptr && !from->has_message()) return false;
+        if (to != nullptr && !to->has_room()) return false;
         move(rank, step, from, to);
         ++rank.done[lane_index];
         return true;
     }
 
-    std::deque<Message>* fifo(int self, const abi::DeviceLane& lane, int port) {
+    Fifo* fifo(int self, const abi::DeviceLane& lane, int port) {
         if (port == abi::kNoDevicePort) return nullptr;
         const auto& end = ranks_[index(self)].tables.ports[index(lane.first_port + port)];
         return end.is_sending != 0 ? &fifos_[{self, end.peer, end.channel}]
                                    : &fifos_[{end.peer, self, end.channel}];
     }
 
-    static void move(Rank& rank, const abi::DeviceStep& step, std::deque<Message>* from,
-                     std::deque<Message>* to) {
+    static void move(Rank& rank, const abi::DeviceStep& step, Fifo* from, Fifo* to) {
+        const Message incoming = from != nullptr ? from->take() : Message(index(step.chunks));
+        EXPECT_EQ(incoming.size(), index(step.chunks));
         Message outgoing;
         for (int i = 0; i < step.chunks; ++i) {
-            double value = from != nullptr ? from->front().at(index(i)) : 0;
+            double value = incoming.at(index(i));
             for (int source = 0; source < step.source_count; ++source)
                 value += at(rank, step.sources[source], i);
             EXPECT_LE(step.source_count + (from != nullptr ? 1 : 0), 2);
             if (step.has_target != 0) at(rank, step.target, i) = value;
             outgoing.push_back(value);
         }
-        if (from != nullptr) {
-            EXPECT_EQ(from->front().size(), index(step.chunks));
-            from->pop_front();
-        }
-        if (to != nullptr) to->push_back(outgoing);
+        if (to != nullptr) to->put(std::move(outgoing));
     }
 
     static double& at(Rank& rank, const abi::DeviceSlice& slice, int i) {
@@ -127,7 +149,7 @@ class Machine {
 
     const schedule::Shape shape_;
     std::vector<Rank> ranks_;
-    std::map<std::tuple<int, int, int>, std::deque<Message>> fifos_;  // sender, receiver, channel
+    std::map<std::tuple<int, int, int>, Fifo> fifos_;  // sender, receiver, channel
 };
 
 /// What `rank` gets, by the definition of the collective.
@@ -158,9 +180,9 @@ class DeviceProgramTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(DeviceProgramTest, TablesDoWhatTheSchedulesSay) {
     const int n = GetParam();
-    for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                            CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast,
-                            CollectiveKind::kReduce, CollectiveKind::kAllToAll}) {
+    for (const auto kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+          CollectiveKind::kBroadcast, CollectiveKind::kReduce, CollectiveKind::kAllToAll}) {
         for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
             const schedule::Shape shape{.kind = kind,
                                         .ranks = n,
@@ -174,6 +196,7 @@ TEST_P(DeviceProgramTest, TablesDoWhatTheSchedulesSay) {
             ASSERT_TRUE(device_grid(*made).is_ok()) << device_grid(*made).status().to_string();
             Machine machine(*made);
             ASSERT_TRUE(machine.run());
+            EXPECT_TRUE(machine.is_empty());
             for (int rank = 0; rank < n; ++rank) {
                 if (kind == CollectiveKind::kReduce && rank != shape.root) continue;
                 EXPECT_EQ(machine.of(rank, abi::DeviceBuffer::kOutput),
@@ -205,8 +228,7 @@ TEST(DeviceGridTest, WhatAGpuDoesNotRunIsRefused) {
     EXPECT_THAT(device_grid(wide).status().message(), HasSubstr("wide with 129 lanes"));
     schedule::Schedule slow{.name = "slow", .shape = {.ranks = 1, .slots = 9}, .programs = {{}}};
     EXPECT_THAT(device_grid(slow).status().message(), HasSubstr("9 slots"));
-    const schedule::Program phases{
-        .lanes = {{{.action = schedule::Action::kSwitchPhase}}}};
+    const schedule::Program phases{.lanes = {{{.action = schedule::Action::kSwitchPhase}}}};
     EXPECT_THAT(tabulate(phases).status().message(), HasSubstr("switch_phase"));
 }
 

@@ -1,4 +1,5 @@
-// The programs of a group of GPUs, on a driver in host memory: what lies there, and what is refused.
+// The programs of a group of GPUs, on a driver in host memory: what lies there, and what is
+// refused.
 
 #include "csrc/comm/device/device_programs.h"
 
