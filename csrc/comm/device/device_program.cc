@@ -104,8 +104,8 @@ class Tabulator {
     }
 
     void await(int lane, int step) {
-        const int first = tables_.lanes[static_cast<std::size_t>(lane)].first_step;
-        tables_.steps[static_cast<std::size_t>(first + step)].is_awaited = 1;
+        const int at = tables_.lanes[static_cast<std::size_t>(lane)].first_step + step;
+        tables_.steps[static_cast<std::size_t>(at)].is_awaited = 1;
     }
 
     template <typename Entry>

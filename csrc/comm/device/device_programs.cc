@@ -125,8 +125,10 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
                                .scratch_chunks = tables.scratch_chunks,
                                .is_coupled = tables.is_coupled ? 1 : 0};
     if (tables.scratch_chunks == 0) return program;
-    const auto chunks = static_cast<std::size_t>(tables.scratch_chunks * grid.most_workers());
-    PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch, allocate(chunks * grid.chunk_bytes()));
+    const auto chunks = static_cast<std::size_t>(tables.scratch_chunks);
+    const auto workers = static_cast<std::size_t>(grid.most_workers());
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch,
+                          allocate(chunks * workers * grid.chunk_bytes()));
     program.scratch = pointer_to<std::byte>(scratch);
     return program;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "csrc/comm/collective.h"
