@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.distributed as dist
 from tests.gpu import cases
+from tests.gpu.device_groups import agree, run_all
 from tests.gpu.process_groups import meet, part
 from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
-from tests.gpu.test_device_group import agree, run_all
 
 from pccl import schedule
 
