@@ -115,7 +115,22 @@ auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
 }
 
 auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
-    ++sequence_;
+    const ProfiledCall call{.title = request.title,
+                            .sequence = ++sequence_,
+                            .inputs = request.inputs,
+                            .outputs = request.outputs};
+    return recorded(call, [&] { return issue_all(request, calls); });
+}
+
+ProfiledGroup PcclBackend::profiled_group() const {
+    return {.name = getGroupUid(),
+            .description = getGroupDesc(),
+            .rank = rank_,
+            .size = size_,
+            .global_ranks = options_->global_ranks_in_group};
+}
+
+auto PcclBackend::issue_all(Request& request, std::span<Call> calls) -> WorkPtr {
     if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
     const bool is_whole =

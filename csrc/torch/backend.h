@@ -23,6 +23,7 @@
 #include "csrc/torch/gpu_lane.h"
 #include "csrc/torch/observer.h"
 #include "csrc/torch/options.h"
+#include "csrc/torch/profiling.h"
 #include "csrc/torch/work.h"
 
 namespace pccl::backend {
@@ -153,6 +154,7 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
+    WorkPtr issue_all(Request& request, std::span<Call> calls);
     void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
@@ -162,6 +164,14 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr exchange(std::span<const GpuMessage> messages);
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
                   Staging staging);
+    [[nodiscard]] ProfiledGroup profiled_group() const;
+    /// A message to or from `peer`.
+    [[nodiscard]] ProfiledCall call_of(const Request& request, Rank peer) const;
+    /// Returns body(), which issues `call`.
+    template <typename Body>
+    WorkPtr recorded(const ProfiledCall& call, Body body) {
+        return profiled(call, [this] { return profiled_group(); }, body);
+    }
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
     /// Gathers the work where a window is open.
     WorkPtr issued(WorkPtr work);

@@ -7,21 +7,13 @@
 #include <utility>
 
 #include "csrc/torch/errors.h"
+#include "csrc/torch/profiling.h"
 
 namespace pccl::backend {
 
 namespace {
 
 using Future = c10::ivalue::Future;
-
-bool is_profiling() {
-    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
-}
-
-std::optional<std::vector<at::Tensor>> inputs_if_profiling(const std::vector<at::Tensor>& inputs) {
-    if (!is_profiling()) return std::nullopt;
-    return inputs;
-}
 
 std::vector<c10::Device> devices_of(const std::vector<at::Tensor>& tensors) {
     if (tensors.empty()) return {};

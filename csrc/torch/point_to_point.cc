@@ -25,6 +25,14 @@ const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
+ProfiledCall PcclBackend::call_of(const Request& request, Rank peer) const {
+    return {.title = request.title,
+            .sequence = sequence_.load(),
+            .peer = peer,
+            .inputs = request.inputs,
+            .outputs = request.outputs};
+}
+
 auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
     if (goes_by_nvlink(message(tensors)))
         return issue_message({true, destination, tensors.front()});
@@ -32,9 +40,11 @@ auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
     const at::Tensor memory = staging.readable(message(tensors));
     staging.load();
     Request request{OpType::SEND, "pccl:send", tensors, tensors};
-    const auto work = make_work(request);
-    const auto bytes = bytes_of(memory, const_cast<void*>(memory.const_data_ptr()));
-    return start(work, communicator_->send(destination, tag, bytes), std::move(staging));
+    return recorded(call_of(request, destination), [&] {
+        const auto work = make_work(request);
+        const auto bytes = bytes_of(memory, const_cast<void*>(memory.const_data_ptr()));
+        return start(work, communicator_->send(destination, tag, bytes), std::move(staging));
+    });
 }
 
 auto PcclBackend::recv(Tensors& tensors, int source, int tag) -> WorkPtr {
@@ -53,9 +63,11 @@ auto PcclBackend::receive(Request request, Rank source_or_any, int tag) -> WorkP
     const at::Tensor& tensor = message(request.inputs);
     Staging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
-    const auto work = make_work(request);
-    const auto bytes = bytes_of(memory, memory.mutable_data_ptr());
-    return start(work, communicator_->receive(source_or_any, tag, bytes), std::move(staging));
+    return recorded(call_of(request, source_or_any), [&] {
+        const auto work = make_work(request);
+        const auto bytes = bytes_of(memory, memory.mutable_data_ptr());
+        return start(work, communicator_->receive(source_or_any, tag, bytes), std::move(staging));
+    });
 }
 
 bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
@@ -80,13 +92,18 @@ auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
     const bool is_sent = messages.front().is_sent;
     const char* const title = is_sent ? "pccl:send" : "pccl:recv";
     const OpType type = is_sent ? OpType::SEND : OpType::RECV;
-    return gpu_.exchange({.type = is_one ? type : OpType::COALESCED,
-                          .title = is_one ? title : "pccl:coalesced",
-                          .inputs = tensors,
-                          .outputs = tensors,
-                          .sequence = sequence_.load(),
-                          .async = true},
-                         messages);
+    const GpuRequest request{.type = is_one ? type : OpType::COALESCED,
+                             .title = is_one ? title : "pccl:coalesced",
+                             .inputs = tensors,
+                             .outputs = tensors,
+                             .sequence = sequence_.load(),
+                             .async = true};
+    ProfiledCall call{.title = request.title,
+                      .sequence = request.sequence,
+                      .inputs = tensors,
+                      .outputs = tensors};
+    if (is_one) call.peer = messages.front().peer;
+    return recorded(call, [&] { return gpu_.exchange(request, messages); });
 }
 
 auto PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "csrc/torch/errors.h"
+#include "csrc/torch/profiling.h"
 
 namespace pccl::backend {
 
@@ -19,16 +20,6 @@ c10::intrusive_ptr<Future> make_future(const std::vector<at::Tensor>& outputs) {
     if (!outputs.empty() && outputs.front().is_cuda()) devices.push_back(outputs.front().device());
     return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()),
                                        std::move(devices));
-}
-
-// The base class allocates for a title even while nobody profiles.
-bool is_profiling() {
-    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
-}
-
-std::optional<std::vector<at::Tensor>> inputs_if_profiling(const std::vector<at::Tensor>& inputs) {
-    if (!is_profiling()) return std::nullopt;
-    return inputs;
 }
 
 Deadline deadline_of(std::chrono::milliseconds timeout) {

@@ -1,8 +1,12 @@
 """Work objects: futures and callbacks, order, many at once, profiles, sequence numbers."""
 
+import json
+import tempfile
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -197,6 +201,43 @@ def profiles_name_messages(rank: int, world_size: int) -> None:
     assert names == [f"{BACKEND}:{name}" for name in expected]
 
 
+def communication(profile: torch.profiler.profile) -> list[dict[str, Any]]:
+    """Return what a trace says of each operation, as analyzers of traces read it."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as trace:
+        profile.export_chrome_trace(trace.name)
+        events = json.loads(Path(trace.name).read_text())["traceEvents"]
+    return [event["args"] for event in events if event.get("name") == "record_param_comms"]
+
+
+def profiles_say_what_travels(rank: int, world_size: int) -> None:
+    pair = dist.new_group([0, world_size - 1])
+    x, blocks = torch.ones(6), torch.ones(3 * world_size, dtype=torch.int64)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        dist.all_reduce(x)
+        reduce_scatter_single(torch.ones(3, dtype=torch.int64), blocks)
+        if rank in (0, world_size - 1):
+            dist.broadcast(x, 0, group=pair)
+        if rank == 0:
+            dist.send(x, world_size - 1)
+        if rank == world_size - 1:
+            dist.recv(x, 0)
+    whole, scattered, *of_pair = communication(profile)
+    assert whole["Collective name"] == "all_reduce"
+    assert (whole["dtype"], whole["In msg nelems"], whole["Out msg nelems"]) == ("Float", 6, 6)
+    assert (whole["Rank"], whole["Group size"]) == (rank, world_size)
+    assert whole["Process Group Description"] == "default_pg"
+    assert (scattered["dtype"], scattered["In msg nelems"]) == ("Long", blocks.numel())
+    assert scattered["Out msg nelems"] == 3
+    if rank in (0, world_size - 1):
+        narrow, message = of_pair
+        assert (narrow["Collective name"], narrow["Group size"]) == ("broadcast", 2)
+        assert narrow["Process Group Ranks"] == f"[0, {world_size - 1}]"
+        assert message["Collective name"] == ("send" if rank == 0 else "recv")
+        assert message["Dst Rank" if rank == 0 else "Src Rank"] == world_size - 1 - rank
+    else:
+        assert not of_pair
+
+
 def waits_time_out(rank: int, world_size: int) -> None:
     """The wait gives up, the operation does not: it completes once the others come."""
     x = torch.ones(1)
@@ -228,6 +269,7 @@ BEYOND_GLOO = [
     collectives_keep_their_order,
     sequence_numbers_grow,
     profiles_name_every_collective,
+    profiles_say_what_travels,
     waits_time_out,
 ]
 
