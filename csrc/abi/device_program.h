@@ -22,7 +22,8 @@ inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel 
 inline constexpr int kDeviceSlots = 4;   // messages that a FIFO holds
 inline constexpr std::size_t kSlotBytes = std::size_t{32} << 10;
 inline constexpr int kMostLanePorts = 64;
-inline constexpr int kMostLaneWaits = 128;  // of one step
+inline constexpr int kMostLaneWaits = 128;        // of one step
+inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
 /// Where chunks begin within a window, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
 

@@ -104,7 +104,6 @@ comm::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan> 
                              const std::optional<std::string>& algorithm) {
     comm::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
-    if (plan) throw_status(Status::invalid_argument("a launch has a plan or an algorithm"));
     wanted.algorithm = comm::schedule_named(*algorithm, kind);
     if (!wanted.algorithm)
         throw_status(Status::invalid_argument(

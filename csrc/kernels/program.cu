@@ -134,6 +134,7 @@ class Worker {
     static constexpr int kReceiver = 0;
     static constexpr int kSender = 32;
     static constexpr int kFirstWaiter = 64;
+    static_assert(kFirstWaiter + abi::kMostLaneWaits <= abi::kLeastProgramThreads);
 
     __device__ bool await_all(const abi::DeviceStep& step, const Move& move) const {
         const int thread = static_cast<int>(threadIdx.x);

@@ -785,7 +785,9 @@ class DeviceGroup:
         rank's block (the whole tensor for all_reduce, reduce and broadcast); several blocks lie
         one after the other. The first use of an allocation waits until the peers have mapped it.
         ``algorithm`` names a schedule (``pccl.schedule``) to run instead of the kernel made for the
-        collective; its first launch allocates, so it comes before the capture of a graph.
+        collective; its first launch allocates, so it comes before the capture of a graph. ``plan``,
+        which must be the same on all ranks, then says how many blocks it may take (one for each of
+        its lanes, at least), of how many threads (192 at least), by protocol ``"direct"``.
         """
 
     def exchange(

@@ -126,7 +126,7 @@ class PCCL_API DeviceGroup {
     Result<std::optional<schedule::Algorithm>> schedule_for(const Collective& collective,
                                                             const DeviceLaunch& wanted) const;
     Status launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
-                           kernels::Stream stream);
+                           kernels::Stream stream, const DeviceLaunch& wanted);
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);

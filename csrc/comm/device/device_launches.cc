@@ -81,7 +81,7 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
     const std::lock_guard lock(mutex_);
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto algorithm, schedule_for(collective, wanted));
-    if (algorithm) return launch_schedule(collective, *algorithm, stream);
+    if (algorithm) return launch_schedule(collective, *algorithm, stream, wanted);
     const auto phases = two_phases(collective, wanted, options_.size);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
@@ -131,7 +131,7 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
 auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch& wanted) const
     -> Result<std::optional<schedule::Algorithm>> {
     using Wanted = std::optional<schedule::Algorithm>;
-    if (options_.size == 1 || wanted.plan) return Wanted();
+    if (options_.size == 1 || (wanted.plan && !wanted.algorithm)) return Wanted();
     const bool is_possible = takes_schedules(collective, wanted);
     if (wanted.algorithm && !is_possible)
         return Status::unsupported(
@@ -142,12 +142,13 @@ auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch&
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
-                                    kernels::Stream stream) {
+                                    kernels::Stream stream, const DeviceLaunch& wanted) {
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
     PCCL_TRY(health());
     if (longest(collective) == 0) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm));
+    const kernels::Plan most = wanted.plan.value_or(kernels::Plan{.blocks = abi::kMostBlocks});
+    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, most));
     PCCL_ASSIGN_OR_RETURN(const auto desk,
                           registrations_->find(programs_->desk(), programs_->desk_bytes(),
                                                Deadline::after(options_.timeout)));

@@ -54,6 +54,14 @@ Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKin
     return made;
 }
 
+Status check_bounds(const kernels::Plan& plan) {
+    PCCL_TRY(kernels::check_plan(plan, 0));
+    if (plan.protocol == kernels::Protocol::kDirect && plan.threads >= abi::kLeastProgramThreads)
+        return Status::ok();
+    return Status::invalid_argument(concat("schedules run by protocol direct, in blocks of ",
+                                           abi::kLeastProgramThreads, " threads at least"));
+}
+
 }  // namespace
 
 std::optional<schedule::Algorithm> schedule_named(std::string_view name, CollectiveKind kind) {
@@ -69,7 +77,9 @@ DevicePrograms::~DevicePrograms() {
 }
 
 Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
-                                             schedule::Algorithm algorithm) {
+                                             schedule::Algorithm algorithm,
+                                             const kernels::Plan& most) {
+    PCCL_TRY(check_bounds(most));
     const bool is_rooted = schedule::is_rooted(collective.kind);
     const Key key{algorithm, collective.kind, is_rooted ? collective.root : 0};
     auto found = ready_.find(key);
@@ -83,9 +93,14 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                      .reduces = reduces(collective.kind),
                      .type = collective.type,
                      .op = collective.op};
-    run.program.workers = ready.grid.workers(run.bytes);
+    if (most.blocks < ready.grid.lanes)
+        return Status::invalid_argument(
+            concat("a plan of ", most.blocks, " blocks; ", schedule::to_string(algorithm),
+                   " needs one for each of its ", ready.grid.lanes, " lanes"));
+    run.program.workers = std::min(ready.grid.workers(run.bytes), most.blocks / ready.grid.lanes);
     run.plan = {.protocol = kernels::Protocol::kDirect,
-                .blocks = ready.grid.lanes * run.program.workers};
+                .blocks = ready.grid.lanes * run.program.workers,
+                .threads = most.threads};
     std::ranges::transform(collective.inputs, run.inputs, &Block::data);
     std::ranges::transform(collective.outputs, run.outputs, &Block::data);
     return run;

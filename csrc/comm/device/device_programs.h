@@ -31,11 +31,12 @@ class PCCL_API DevicePrograms {
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
 
-    /// The launch of `collective`, whose blocks have one length, but for its team and postings. The
-    /// first call of its kind allocates, so it cannot be captured into a graph. Errors:
-    /// kInvalidArgument, kUnsupported where `algorithm` does not make it or GPUs do not run it, and
-    /// the driver's.
-    Result<kernels::Run> prepare(const Collective& collective, schedule::Algorithm algorithm);
+    /// The launch of `collective`, whose blocks have one length, but for its team and postings. It
+    /// has `most.blocks` at most, of `most.threads`. The first call of its kind allocates, so it
+    /// cannot be captured into a graph. Errors: kInvalidArgument, kUnsupported where `algorithm`
+    /// does not make it or GPUs do not run it, and the driver's.
+    Result<kernels::Run> prepare(const Collective& collective, schedule::Algorithm algorithm,
+                                 const kernels::Plan& most = {.blocks = abi::kMostBlocks});
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }

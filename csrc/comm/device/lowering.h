@@ -13,7 +13,8 @@ namespace pccl::comm {
 /// What the caller of one launch decides, the same on all ranks.
 struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
-    /// A schedule instead of a kernel made for the collective; its blocks must have one length.
+    /// A schedule instead of a kernel made for the collective; its blocks must have one length. It
+    /// runs in the plan's blocks at most, and of its threads; the plan must be alike on all ranks.
     std::optional<schedule::Algorithm> algorithm{};
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;

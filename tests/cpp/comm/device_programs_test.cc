@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tests/fakes/fake_cuda.h"
@@ -72,6 +73,32 @@ TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
     EXPECT_EQ(desk->finished, 0U);
     EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].filled, 0U);
     EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{65} << 20);
+}
+
+TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
+    const kernels::Plan few{.blocks = 11, .threads = 256};
+    const auto ring = programs_.prepare(all_reduce(), Algorithm::kRing, few);
+    ASSERT_TRUE(ring.is_ok()) << ring.status().to_string();
+    EXPECT_EQ(ring->plan, few);
+    EXPECT_EQ(ring->program.workers, 11);
+    const auto tree = programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, few);
+    ASSERT_TRUE(tree.is_ok()) << tree.status().to_string();
+    EXPECT_EQ(tree->plan.blocks, 8);  // of two workers for each of four lanes
+    EXPECT_EQ(tree->program.workers, 2);
+}
+
+TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
+    const auto refusal = [this](const kernels::Plan& plan) {
+        const Status status =
+            programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, plan).status();
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        return std::string(status.message());
+    };
+    EXPECT_THAT(refusal({.blocks = 3}), HasSubstr("one for each of its 4 lanes"));
+    EXPECT_THAT(refusal({.blocks = 8, .threads = 128}), HasSubstr("192 threads at least"));
+    EXPECT_THAT(refusal({.protocol = kernels::Protocol::kTurns, .blocks = 8}),
+                HasSubstr("protocol direct"));
+    EXPECT_THAT(refusal({.blocks = 1000}), HasSubstr("a plan of 1000 blocks"));
 }
 
 TEST_F(DeviceProgramsTest, WhatNoScheduleMakesIsRefused) {
