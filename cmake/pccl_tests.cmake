@@ -6,7 +6,7 @@ find_package(GTest REQUIRED)
 file(GLOB fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
 if(fakes)
   add_library(pccl_fakes STATIC ${fakes})
-  target_link_libraries(pccl_fakes PUBLIC pccl_comm)
+  target_link_libraries(pccl_fakes PUBLIC pccl_comm PRIVATE GTest::gtest)
 else()
   add_library(pccl_fakes INTERFACE)
 endif()
@@ -39,6 +39,36 @@ endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
 target_compile_definitions(pccl_sys_test PRIVATE PCCL_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
+
+# Kernels on the emulated GPU, compiled from the sources that nvcc compiles. They define what pccl_kernels
+# does, so that the linker takes nothing of the like from there. CUDA's headers have the half types.
+if(PCCL_SANITIZE MATCHES "thread")
+  set(CUDAToolkit_FOUND OFF) # ThreadSanitizer does not follow fibers
+else()
+  find_package(CUDAToolkit QUIET)
+endif()
+if(CUDAToolkit_FOUND)
+  file(GLOB kernels CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} csrc/kernels/*.cu)
+  set(emulated ${PROJECT_SOURCE_DIR}/tests/emulator/gpu.cc)
+  foreach(kernel IN LISTS kernels)
+    get_filename_component(name ${kernel} NAME_WE)
+    set(source ${PROJECT_BINARY_DIR}/emulated/${name}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include <cuda_runtime.h>\n#include \"${kernel}\"\n")
+    list(APPEND emulated ${source})
+  endforeach()
+  add_library(pccl_emulator OBJECT ${emulated})
+  target_include_directories(
+    pccl_emulator BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/tests/emulator/include
+  )
+  target_include_directories(pccl_emulator SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_options(pccl_emulator PRIVATE -w)
+  target_link_libraries(pccl_emulator PRIVATE pccl_flags pccl_base)
+  pccl_test(
+    NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_comm
+  )
+else()
+  message(STATUS "no test of kernels on the emulated GPU: no CUDA headers, or ThreadSanitizer")
+endif()
 
 # The collectives once more, by ways that the cost model does not choose between threads of one host:
 # a schedule over links, and the board's other algorithms.
@@ -114,7 +144,7 @@ add_executable(
   fingerprint_cost ${PROJECT_SOURCE_DIR}/tests/tools/fingerprint_cost.cc
                    ${PROJECT_SOURCE_DIR}/tests/cpp/comm/ranks.cc
 )
-target_link_libraries(fingerprint_cost PRIVATE pccl_comm GTest::gtest)
+target_link_libraries(fingerprint_cost PRIVATE pccl_fakes GTest::gtest)
 
 # A header with a .cc of its name is proven self-contained there (tools/check_layers.py insists that
 # it is included first); the others are compiled here, each alone.

@@ -9,6 +9,7 @@
 #include "csrc/comm/operator.h"
 #include "csrc/comm/runtime.h"
 #include "tests/cpp/comm/ranks.h"
+#include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
@@ -177,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Each, TransportsTest,
                          });
 
 TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> ranks;
     for (Rank rank = 0; rank < 3; ++rank) {
         ranks.emplace_back([&, rank] {
@@ -202,8 +203,8 @@ TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
 }
 
 TEST(RuntimeTest, SeveralGroupsShareOneRuntime) {
-    const auto first = std::make_shared<MemoryStore>();
-    const auto second = std::make_shared<MemoryStore>();
+    const auto first = std::make_shared<fakes::MemoryStore>();
+    const auto second = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> ranks;
     for (Rank rank = 0; rank < 2; ++rank) {
         ranks.emplace_back([&, rank] {

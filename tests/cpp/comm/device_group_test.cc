@@ -1,5 +1,5 @@
 // Groups of GPUs on a driver in host memory: how they come about, what they refuse, how they end.
-// What kernels compute is tested in tests/gpu.
+// What kernels compute is tested in tests/cpp/emulated and tests/gpu.
 
 #include "csrc/comm/device/device_group.h"
 
@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <barrier>
 #include <bit>
 #include <chrono>
 #include <functional>
@@ -16,50 +15,22 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cpp/comm/ranks.h"
-#include "tests/fakes/fake_cuda.h"
+#include "tests/fakes/device_ranks.h"
+#include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
 
+using fakes::DeviceRank;
 using fakes::FakeCudaDriver;
 using fakes::FakeGpus;
+using fakes::MemoryStore;
+using fakes::run_device_ranks;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-struct Member {
-    DeviceGroup& group;
-    FakeCudaDriver& driver;
-    std::barrier<>& together;
-};
-
-void run(int size, const std::function<void(Member&)>& body) {
-    const auto gpus = std::make_shared<FakeGpus>();
-    const auto store = std::make_shared<MemoryStore>();
-    std::barrier together(size);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < size; ++rank) {
-        threads.emplace_back([&, rank] {
-            FakeCudaDriver driver(gpus);
-            auto group = DeviceGroup::create({.rank = rank,
-                                              .size = size,
-                                              .store = store,
-                                              .device = rank,
-                                              .timeout = milliseconds(20'000),
-                                              .driver = &driver});
-            ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-            Member member{**group, driver, together};
-            body(member);
-            together.arrive_and_wait();
-            group->reset();
-            EXPECT_EQ(driver.open_mappings(), 0);
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-}
-
 TEST(DeviceGroupTest, RanksMeetAndStateWhatTheyHold) {
-    run(4, [](Member& member) {
+    run_device_ranks({.size = 4}, [](DeviceRank& member) {
         EXPECT_TRUE(member.group.health().is_ok());
         EXPECT_EQ(member.group.size(), 4);
         EXPECT_GE(member.group.heap_bytes(), sizeof(abi::Heap));
@@ -72,7 +43,7 @@ Block block_of(std::span<const float> values) {
 }
 
 TEST(DeviceGroupTest, OneRankCopies) {
-    run(1, [](Member& member) {
+    run_device_ranks({.size = 1}, [](DeviceRank& member) {
         const std::array<float, 3> from{1, 2, 3};
         std::array<float, 3> to{};
         const Block input = block_of(from);
@@ -85,7 +56,7 @@ TEST(DeviceGroupTest, OneRankCopies) {
 }
 
 TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
-    run(2, [](Member& member) {
+    run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
         Block block = block_of(x);
         const Collective right{.inputs = {&block, 1}, .outputs = {&block, 1}};
@@ -112,7 +83,7 @@ TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
 }
 
 TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
-    run(2, [](Member& member) {
+    run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
         const DeviceMessage wrong{.peer = 2, .data = block_of(x).data, .bytes = 8};
         EXPECT_EQ(member.group.exchange({.sends = {&wrong, 1}}, nullptr).code(),
@@ -123,7 +94,7 @@ TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
 }
 
 TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
-    run(2, [](Member& member) {
+    run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
         member.group.abort();
         const Block block = block_of(x);
@@ -136,7 +107,7 @@ TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
 }
 
 TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
-    run(1, [](Member& member) {
+    run_device_ranks({.size = 1}, [](DeviceRank& member) {
         EXPECT_FALSE(member.group.is_captured(nullptr));
         member.driver.capture(true);
         EXPECT_TRUE(member.group.is_captured(nullptr));
@@ -147,7 +118,7 @@ TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
 }
 
 TEST(DeviceGroupTest, AdoptsThreadsThatWatchItsGpu) {
-    run(1, [](Member& member) {
+    run_device_ranks({.size = 1}, [](DeviceRank& member) {
         EXPECT_TRUE(member.group.adopt_thread().is_ok());
         member.driver.fail("ignore_captures", Status::internal("no"));
         EXPECT_FALSE(member.group.adopt_thread().is_ok());

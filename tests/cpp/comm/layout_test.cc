@@ -7,11 +7,12 @@
 #include <mutex>
 #include <thread>
 
+#include "csrc/comm/communicator.h"
 #include "csrc/comm/job_exchange.h"
 #include "csrc/comm/locality.h"
 #include "csrc/comm/runtime.h"
 #include "csrc/comm/selector.h"
-#include "tests/cpp/comm/ranks.h"
+#include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
@@ -237,7 +238,7 @@ TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
 /// A group of threads, each on the host that `places` says; `body` sees every rank's outcome.
 void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
           const std::function<void(Rank, Result<std::shared_ptr<Communicator>>&)>& body) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < places.size(); ++i)
         threads.emplace_back([&, i] {
@@ -303,7 +304,7 @@ TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
 }
 
 TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
-    MemoryStore store;
+    fakes::MemoryStore store;
     const Meeting meeting{.size = 3, .deadline = Deadline::after(std::chrono::seconds(60))};
     std::thread second([&] { static_cast<void>(agree_on_digest(store, "a", 1, meeting)); });
     std::thread third([&] {

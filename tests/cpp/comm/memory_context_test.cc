@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "csrc/base/scope_exit.h"
-#include "tests/cpp/comm/ranks.h"
+#include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
@@ -71,7 +71,7 @@ void exchange(MemoryContext& memory, Store& store, Rank rank, int ranks) {
 }
 
 void run_threads(int ranks, const std::function<void(MemoryContext&, Store&, Rank)>& body) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
@@ -112,7 +112,7 @@ TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
 }
 
 TEST(MemoryContextTest, WaitingNamesTheMissingRanks) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     MemoryContext zero({.rank = 0, .size = 4, .store = store});
     MemoryContext two({.rank = 2, .size = 4, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("halo", kBytes).is_ok());
@@ -125,7 +125,7 @@ TEST(MemoryContextTest, WaitingNamesTheMissingRanks) {
 }
 
 TEST(MemoryContextTest, DifferentSizesAreAMismatch) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     MemoryContext zero({.rank = 0, .size = 2, .store = store});
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     ASSERT_TRUE(zero.allocate_workspace("halo", 100).is_ok());
@@ -137,7 +137,7 @@ TEST(MemoryContextTest, DifferentSizesAreAMismatch) {
 }
 
 TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
-    const auto store = std::make_shared<MemoryStore>();
+    const auto store = std::make_shared<fakes::MemoryStore>();
     MemoryContext zero({.rank = 0, .size = 2, .store = store});
     MemoryContext one({.rank = 1, .size = 2, .store = store});
     fill(zero.allocate_workspace("w", 64).value(), 1);

@@ -1,0 +1,163 @@
+#include "tests/cpp/emulated/cases.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+
+#include "tests/cpp/comm/arithmetic_reference.h"
+
+namespace pccl::comm {
+namespace {
+
+using enum CollectiveKind;
+
+constexpr std::byte kPoison{93};
+
+// Whole numbers, whose sums over 8 ranks every type here has exactly.
+double value(Rank rank, std::size_t index) {
+    return static_cast<double>((index * 7 + static_cast<std::size_t>(rank) * 13) % 11);
+}
+
+void write(DataType type, std::byte* to, double number) {
+    const auto put = [to](auto typed) { std::memcpy(to, &typed, sizeof typed); };
+    switch (type) {
+        case DataType::kUint8:
+            return put(static_cast<std::uint8_t>(number));
+        case DataType::kBfloat16:
+            return put(reference::encode(reference::kBfloat16, number));
+        case DataType::kFloat16:
+            return put(reference::encode(reference::kFloat16, number));
+        case DataType::kFloat32:
+            return put(static_cast<float>(number));
+        default:
+            return put(static_cast<std::int32_t>(number));
+    }
+}
+
+bool is_one_of(CollectiveKind kind, std::initializer_list<CollectiveKind> kinds) {
+    return std::ranges::find(kinds, kind) != kinds.end();
+}
+
+/// How many blocks a rank has on one side.
+struct Sides {
+    std::size_t inputs;
+    std::size_t outputs;
+};
+Sides sides_of(const Case& of, Rank rank, int ranks) {
+    const auto all = static_cast<std::size_t>(ranks);
+    Sides sides{is_one_of(of.kind, {kReduceScatter, kAllToAll, kScatter}) ? all : 1,
+                is_one_of(of.kind, {kAllGather, kAllToAll, kGather}) ? all : 1};
+    if (rank == of.root) return sides;
+    if (is_one_of(of.kind, {kBroadcast, kScatter})) sides.inputs = 0;
+    if (is_one_of(of.kind, {kReduce, kGather})) sides.outputs = 0;
+    return sides;
+}
+
+/// Element `at` of output block `block`, by definition.
+double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::size_t at) {
+    const auto from = static_cast<Rank>(block);
+    const std::size_t own = static_cast<std::size_t>(rank) * of.count + at;
+    if (of.kind == kBroadcast) return value(of.root, at);
+    if (of.kind == kScatter) return value(of.root, own);
+    if (of.kind == kAllToAll) return value(from, own);
+    if (is_one_of(of.kind, {kAllGather, kGather})) return value(from, at);
+    double sum = 0;
+    for (Rank peer = 0; peer < ranks; ++peer)
+        sum += value(peer, of.kind == kReduceScatter ? own : at);
+    return of.op == ReduceOp::kAvg ? sum / ranks : sum;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+    out << schedule::to_string(of.kind) << ", " << of.count << " of type "
+        << static_cast<int>(of.type) << ", root " << of.root << ", offset " << of.offset;
+    if (of.plan.has_value())
+        out << ", protocol " << static_cast<int>(of.plan->protocol) << " in " << of.plan->blocks
+            << " blocks of " << of.plan->threads;
+    if (of.algorithm.has_value()) out << ", " << schedule::to_string(*of.algorithm);
+    return out;
+}
+
+Buffer::Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks)
+    : type_(of.type), count_(of.count) {
+    constexpr std::size_t kBehind = 16;
+    const std::size_t size = size_of(of.type);
+    bytes_ = (of.offset + blocks * of.count + kBehind) * size;
+    base_ = std::bit_cast<std::byte*>(driver.allocate(bytes_));
+    std::fill_n(base_, bytes_, kPoison);
+    first_ = base_ + of.offset * size;
+    for (std::size_t block = 0; block < blocks; ++block)
+        blocks_.push_back({at(block, 0), of.count});
+}
+
+std::byte* Buffer::at(std::size_t block, std::size_t index) const {
+    return first_ + (block * count_ + index) * size_of(type_);
+}
+
+void Buffer::fill(Rank rank) {
+    for (std::size_t i = 0; i < blocks_.size() * count_; ++i)
+        write(type_, at(0, i), value(rank, i));
+}
+
+std::size_t Buffer::strays() const {
+    std::byte* const end = at(blocks_.size(), 0);
+    const auto is_changed = [](std::byte byte) { return byte != kPoison; };
+    return static_cast<std::size_t>(std::count_if(base_, first_, is_changed) +
+                                    std::count_if(end, base_ + bytes_, is_changed));
+}
+
+CaseRun::CaseRun(const Case& of, fakes::DeviceRank& member)
+    : case_(of),
+      member_(member),
+      input_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).inputs),
+      output_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).outputs) {
+    input_.fill(member.group.rank());
+}
+
+Collective CaseRun::collective() const {
+    return {.kind = case_.kind,
+            .type = case_.type,
+            .op = case_.op,
+            .root = case_.root,
+            .inputs = input_.blocks(),
+            .outputs = output_.blocks()};
+}
+
+Status CaseRun::launch() const {
+    const DeviceLaunch wanted{.plan = case_.plan, .algorithm = case_.algorithm};
+    PCCL_TRY(member_.group.launch(collective(), nullptr, wanted));
+    return member_.group.health();
+}
+
+void CaseRun::expect_results() const {
+    const Rank rank = member_.group.rank();
+    const std::size_t size = size_of(case_.type);
+    std::array<std::byte, 8> want{};
+    std::size_t wrong = 0;
+    for (std::size_t block = 0; block < output_.blocks().size(); ++block)
+        for (std::size_t i = 0; i < case_.count; ++i) {
+            write(case_.type, want.data(), expected(case_, rank, member_.group.size(), block, i));
+            if (std::memcmp(want.data(), output_.at(block, i), size) != 0) ++wrong;
+        }
+    EXPECT_EQ(wrong, 0U) << case_ << ", rank " << rank;
+    EXPECT_EQ(input_.strays() + output_.strays(), 0U) << case_ << ", rank " << rank;
+}
+
+void run_cases(int ranks, const std::vector<Case>& cases) {
+    fakes::run_device_ranks({.size = ranks}, [&](fakes::DeviceRank& member) {
+        for (const Case& each : cases) {
+            const CaseRun run(each, member);
+            const Status status = run.launch();
+            ASSERT_TRUE(status.is_ok()) << each << ": " << status.to_string();
+            run.expect_results();
+        }
+    });
+}
+
+}  // namespace pccl::comm

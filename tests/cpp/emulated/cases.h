@@ -1,0 +1,68 @@
+// Collectives on the emulated GPU, checked against their definitions.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "csrc/comm/device/device_group.h"
+#include "tests/fakes/device_ranks.h"
+
+namespace pccl::comm {
+
+struct Case {
+    CollectiveKind kind = CollectiveKind::kAllReduce;
+    DataType type = DataType::kInt32;
+    std::size_t count = 1;  // elements of a block
+    ReduceOp op = ReduceOp::kSum;
+    Rank root = 0;
+    std::size_t offset = 0;  // elements before each buffer, so that it is not aligned
+    std::optional<kernels::Plan> plan{};
+    std::optional<schedule::Algorithm> algorithm{};
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& of);
+
+/// Blocks of GPU memory one after the other, with poison around them.
+class Buffer {
+   public:
+    Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks);
+
+    [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
+    [[nodiscard]] std::byte* at(std::size_t block, std::size_t index) const;
+    /// As `rank` contributes.
+    void fill(Rank rank);
+    /// Bytes outside of the blocks that are no longer what they were.
+    [[nodiscard]] std::size_t strays() const;
+
+   private:
+    DataType type_;
+    std::size_t count_;
+    std::size_t bytes_;
+    std::byte* base_;
+    std::byte* first_;
+    std::vector<Block> blocks_;
+};
+
+/// One rank's part of a case: buffers, the launch, and whether the outputs are right.
+class CaseRun {
+   public:
+    CaseRun(const Case& of, fakes::DeviceRank& member);
+
+    [[nodiscard]] Collective collective() const;
+    [[nodiscard]] Status launch() const;
+    void expect_results() const;
+
+   private:
+    const Case& case_;
+    fakes::DeviceRank& member_;
+    Buffer input_;
+    Buffer output_;
+};
+
+/// Every rank of a group of `ranks` launches all of them, one after the other.
+void run_cases(int ranks, const std::vector<Case>& cases);
+
+}  // namespace pccl::comm

@@ -1,0 +1,131 @@
+#include "tests/emulator/gpu.h"
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/emulator/include/cuda_runtime.h"
+
+thread_local uint3 threadIdx;
+thread_local uint3 blockIdx;
+thread_local dim3 blockDim;
+thread_local dim3 gridDim;
+
+const char* cudaGetErrorString(cudaError_t) { return "an error of the emulated GPU"; }
+
+namespace pccl::emulator {
+namespace {
+
+class Block {
+   public:
+    Block(unsigned threads, const std::function<void()>& body)
+        : body_(body), stacks_(new std::byte[threads * kStackBytes]), fibers_(threads) {
+        for (unsigned i = 0; i < threads; ++i) prepare(fibers_[i], i);
+    }
+
+    void run() {
+        current_ = this;
+        // Another one goes first each time, so that nothing relies on an order.
+        std::minstd_rand first(blockIdx.x + 1);
+        for (alive_ = fibers_.size(); alive_ > 0; std::this_thread::yield())
+            go_round(first() % fibers_.size());
+    }
+
+    void leave() { ::swapcontext(&running_->context, &home_); }
+
+    bool meet(bool said) {
+        all_said_ = all_said_ && said;
+        running_->state = State::kMeeting;
+        ++meeting_;
+        end_meeting();
+        leave();
+        return outcome_;
+    }
+
+    static Block& current() { return *current_; }
+
+   private:
+    // Kernels keep what they hold in registers, and compilers do not inline all of it here.
+    static constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+
+    enum class State { kReady, kMeeting, kEnded };
+    struct Fiber {
+        ucontext_t context;
+        State state = State::kReady;
+    };
+
+    void prepare(Fiber& fiber, std::size_t index) {
+        ::getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = stacks_.get() + index * kStackBytes;
+        fiber.context.uc_stack.ss_size = kStackBytes;
+        fiber.context.uc_link = &home_;
+        ::makecontext(&fiber.context, [] { current().run_fiber(); }, 0);
+    }
+
+    void go_round(std::size_t first) {
+        for (std::size_t i = 0; i < fibers_.size(); ++i) {
+            const std::size_t index = (first + i) % fibers_.size();
+            if (fibers_[index].state == State::kReady) resume(index);
+        }
+    }
+
+    void resume(std::size_t index) {
+        running_ = &fibers_[index];
+        threadIdx.x = static_cast<unsigned>(index);
+        ::swapcontext(&home_, &running_->context);
+    }
+
+    void run_fiber() {
+        body_();
+        running_->state = State::kEnded;
+        --alive_;
+        end_meeting();
+    }
+
+    void end_meeting() {
+        if (meeting_ == 0 || meeting_ < alive_) return;
+        for (Fiber& fiber : fibers_)
+            if (fiber.state == State::kMeeting) fiber.state = State::kReady;
+        outcome_ = all_said_;
+        all_said_ = true;
+        meeting_ = 0;
+    }
+
+    static thread_local Block* current_;
+
+    const std::function<void()>& body_;
+    std::unique_ptr<std::byte[]> stacks_;
+    std::vector<Fiber> fibers_;
+    ucontext_t home_{};
+    Fiber* running_ = nullptr;
+    std::size_t alive_ = 0;
+    std::size_t meeting_ = 0;  // threads that wait for the others
+    bool all_said_ = true;     // of those
+    bool outcome_ = true;      // of the last meeting
+};
+
+thread_local Block* Block::current_ = nullptr;
+
+}  // namespace
+
+void run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
+    std::vector<std::thread> running;
+    for (unsigned index = 0; index < blocks; ++index)
+        running.emplace_back([&, index] {
+            blockIdx = {index, 0, 0};
+            blockDim = dim3(threads);
+            gridDim = dim3(blocks);
+            Block(threads, body).run();
+        });
+    for (std::thread& block : running) block.join();
+}
+
+void yield() { Block::current().leave(); }
+
+bool meet(bool said) { return Block::current().meet(said); }
+
+}  // namespace pccl::emulator

@@ -1,0 +1,21 @@
+// A GPU in host threads, so that kernels run where there is none: a thread block is a thread of the
+// host, and its threads are fibers that take turns. A fiber is left where it waits for its block
+// and where it polls. Blocks run at once, as many as the launch has. Memory is the host's.
+//
+// What this shows: what kernels compute, where they read and write, and whether their waits end.
+// What it cannot: how fast they are, and whether a fence is missing.
+#pragma once
+
+#include <functional>
+
+namespace pccl::emulator {
+
+/// Runs body() as every thread of a grid; returns when all have ended.
+void run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body);
+
+/// Lets the other threads of the calling thread's block go on.
+void yield();
+/// Waits for all threads of the block that have not ended. Whether all of them said true.
+[[nodiscard]] bool meet(bool said);
+
+}  // namespace pccl::emulator

@@ -1,0 +1,63 @@
+// Stands in for the header of this name where kernels are compiled for the emulated GPU.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "csrc/abi/device_team.h"
+#include "tests/emulator/include/cuda_runtime.h"
+
+namespace pccl::kernels::device {
+
+inline uint4 load_system(const uint4* from) { return *from; }
+template <typename T>
+T load_system(const T* from) {
+    return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
+inline std::uint32_t load_acquire(const std::uint32_t* from) {
+    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+inline void store_release(std::uint32_t* to, std::uint32_t value) {
+    __atomic_store_n(to, value, __ATOMIC_RELEASE);
+}
+inline void store_relaxed(std::uint32_t* to, std::uint32_t value) {
+    __atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+/// A line as its halves, which travel whole.
+struct Halves {
+    std::uint64_t low;
+    std::uint64_t high;
+};
+static_assert(sizeof(Halves) == sizeof(abi::Line));
+
+inline void store_line(abi::Line* to, const abi::Line& line) {
+    Halves halves;
+    std::memcpy(&halves, &line, sizeof halves);
+    auto* const there = reinterpret_cast<std::uint64_t*>(to);
+    __atomic_store_n(there, halves.low, __ATOMIC_RELAXED);
+    __atomic_store_n(there + 1, halves.high, __ATOMIC_RELAXED);
+}
+
+inline abi::Line load_line(const abi::Line* from) {
+    const auto* const there = reinterpret_cast<const std::uint64_t*>(from);
+    const Halves halves{__atomic_load_n(there, __ATOMIC_RELAXED),
+                        __atomic_load_n(there + 1, __ATOMIC_RELAXED)};
+    abi::Line line;
+    std::memcpy(&line, &halves, sizeof line);
+    return line;
+}
+
+inline std::uint64_t global_timer_ns() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+/// Who asks for the time waits for somebody: the others go on.
+inline std::uint32_t cycles() {
+    emulator::yield();
+    return static_cast<std::uint32_t>(global_timer_ns());
+}
+
+}  // namespace pccl::kernels::device

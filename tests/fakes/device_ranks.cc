@@ -1,0 +1,39 @@
+#include "tests/fakes/device_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tests/fakes/memory_store.h"
+
+namespace pccl::fakes {
+
+void run_device_ranks(const DeviceRanksOptions& options,
+                      const std::function<void(DeviceRank&)>& body) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    const auto store = std::make_shared<MemoryStore>();
+    std::barrier together(options.size);
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < options.size; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            auto group = comm::DeviceGroup::create({.rank = rank,
+                                                    .size = options.size,
+                                                    .store = store,
+                                                    .device = rank,
+                                                    .timeout = options.timeout,
+                                                    .driver = &driver});
+            ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+            DeviceRank member{**group, driver, together};
+            body(member);
+            together.arrive_and_wait();
+            group->reset();
+            EXPECT_EQ(driver.open_mappings(), 0);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace pccl::fakes

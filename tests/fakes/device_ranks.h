@@ -1,0 +1,29 @@
+// Runs one function as every rank of a group of GPUs: threads of this process, each with a GPU in
+// host memory.
+#pragma once
+
+#include <barrier>
+#include <chrono>
+#include <functional>
+
+#include "csrc/comm/device/device_group.h"
+#include "tests/fakes/fake_cuda.h"
+
+namespace pccl::fakes {
+
+struct DeviceRank {
+    comm::DeviceGroup& group;
+    FakeCudaDriver& driver;
+    std::barrier<>& together;
+};
+
+struct DeviceRanksOptions {
+    int size = 2;
+    std::chrono::milliseconds timeout{20'000};
+};
+
+/// Fails the running test where a group cannot be made; returns when all ranks are through.
+void run_device_ranks(const DeviceRanksOptions& options,
+                      const std::function<void(DeviceRank&)>& body);
+
+}  // namespace pccl::fakes
