@@ -1,13 +1,12 @@
 #include "tests/emulator/gpu.h"
 
-#include <ucontext.h>
-
 #include <cstddef>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "tests/emulator/fiber.h"
 #include "tests/emulator/include/cuda_runtime.h"
 
 thread_local uint3 threadIdx;
@@ -23,26 +22,31 @@ namespace {
 class Block {
    public:
     Block(unsigned threads, const std::function<void()>& body)
-        : body_(body), stacks_(new std::byte[threads * kStackBytes]), fibers_(threads) {
-        for (unsigned i = 0; i < threads; ++i) prepare(fibers_[i], i);
+        : body_(body), stacks_(new std::byte[threads * kStackBytes]), threads_(threads) {
+        for (unsigned i = 0; i < threads; ++i)
+            threads_[i].fiber.prepare(stacks_.get() + i * kStackBytes, kStackBytes,
+                                      [] { current().run_thread(); });
     }
 
     void run() {
         current_ = this;
         // Another one goes first each time, so that nothing relies on an order.
         std::minstd_rand first(blockIdx.x + 1);
-        for (alive_ = fibers_.size(); alive_ > 0; std::this_thread::yield())
-            go_round(first() % fibers_.size());
+        for (alive_ = threads_.size(); alive_ > 0; std::this_thread::yield())
+            go_round(first() % threads_.size());
+        ends_.heard();
     }
 
-    void leave() { ::swapcontext(&running_->context, &home_); }
+    void leave() { running_->fiber.leave(); }
 
     bool meet(bool said) {
         all_said_ = all_said_ && said;
         running_->state = State::kMeeting;
         ++meeting_;
+        meetings_.said();
         end_meeting();
         leave();
+        meetings_.heard();
         return outcome_;
     }
 
@@ -53,43 +57,37 @@ class Block {
     static constexpr std::size_t kStackBytes = std::size_t{64} << 10;
 
     enum class State { kReady, kMeeting, kEnded };
-    struct Fiber {
-        ucontext_t context;
+    struct Thread {
+        Fiber fiber;
         State state = State::kReady;
     };
 
-    void prepare(Fiber& fiber, std::size_t index) {
-        ::getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = stacks_.get() + index * kStackBytes;
-        fiber.context.uc_stack.ss_size = kStackBytes;
-        fiber.context.uc_link = &home_;
-        ::makecontext(&fiber.context, [] { current().run_fiber(); }, 0);
-    }
-
     void go_round(std::size_t first) {
-        for (std::size_t i = 0; i < fibers_.size(); ++i) {
-            const std::size_t index = (first + i) % fibers_.size();
-            if (fibers_[index].state == State::kReady) resume(index);
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
+            const std::size_t index = (first + i) % threads_.size();
+            if (threads_[index].state == State::kReady) resume(index);
         }
     }
 
     void resume(std::size_t index) {
-        running_ = &fibers_[index];
+        running_ = &threads_[index];
         threadIdx.x = static_cast<unsigned>(index);
-        ::swapcontext(&home_, &running_->context);
+        running_->fiber.enter();
     }
 
-    void run_fiber() {
+    void run_thread() {
         body_();
         running_->state = State::kEnded;
         --alive_;
+        ends_.said();
         end_meeting();
+        leave();
     }
 
     void end_meeting() {
         if (meeting_ == 0 || meeting_ < alive_) return;
-        for (Fiber& fiber : fibers_)
-            if (fiber.state == State::kMeeting) fiber.state = State::kReady;
+        for (Thread& thread : threads_)
+            if (thread.state == State::kMeeting) thread.state = State::kReady;
         outcome_ = all_said_;
         all_said_ = true;
         meeting_ = 0;
@@ -99,13 +97,14 @@ class Block {
 
     const std::function<void()>& body_;
     std::unique_ptr<std::byte[]> stacks_;
-    std::vector<Fiber> fibers_;
-    ucontext_t home_{};
-    Fiber* running_ = nullptr;
+    std::vector<Thread> threads_;
+    Thread* running_ = nullptr;
     std::size_t alive_ = 0;
     std::size_t meeting_ = 0;  // threads that wait for the others
     bool all_said_ = true;     // of those
     bool outcome_ = true;      // of the last meeting
+    Order meetings_;
+    Order ends_;
 };
 
 thread_local Block* Block::current_ = nullptr;

@@ -2,8 +2,10 @@
 // host, and its threads are fibers that take turns. A fiber is left where it waits for its block
 // and where it polls. Blocks run at once, as many as the launch has. Memory is the host's.
 //
-// What this shows: what kernels compute, where they read and write, and whether their waits end.
-// What it cannot: how fast they are, and whether a fence is missing.
+// What this shows: what kernels compute, where they read and write, and whether their waits end;
+// under AddressSanitizer, whether they stay within memory; under ThreadSanitizer, whether accesses
+// of threads, blocks and ranks are ordered by barriers and flags. What it cannot: how fast kernels
+// are, and what is missing where the device orders less than C++ does.
 #pragma once
 
 #include <functional>

@@ -13,6 +13,9 @@ namespace pccl::fakes {
 void run_device_ranks(const DeviceRanksOptions& options,
                       const std::function<void(DeviceRank&)>& body) {
     const auto gpus = std::make_shared<FakeGpus>();
+#if defined(__SANITIZE_THREAD__)
+    gpus->has_one_address_space = true;
+#endif
     const auto store = std::make_shared<MemoryStore>();
     std::barrier together(options.size);
     std::vector<std::thread> threads;

@@ -1,6 +1,7 @@
 #include "tests/fakes/fake_cuda.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
@@ -18,6 +19,28 @@ using sys::cuda::MemoryHandle;
 namespace {
 
 constexpr std::size_t kPage = 2 * 1024 * 1024;
+
+void* map_file(int fd, std::size_t bytes) {
+    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+/// Maps what nobody has mapped yet.
+void* map_once(FakeGpus& gpus, int fd, std::size_t bytes) {
+    struct stat file {};
+    ::fstat(fd, &file);
+    const std::lock_guard lock(gpus.mutex);
+    FakeGpus::Mapping& mapping = gpus.mappings[file.st_ino];
+    if (mapping.users++ == 0) mapping.place = map_file(fd, bytes);
+    return mapping.place;
+}
+
+/// Whether its last user has left.
+bool leave_mapping(FakeGpus& gpus, const void* place) {
+    const std::lock_guard lock(gpus.mutex);
+    for (auto& [inode, mapping] : gpus.mappings)
+        if (mapping.place == place && mapping.users > 0) return --mapping.users == 0;
+    return true;
+}
 
 }  // namespace
 
@@ -95,8 +118,9 @@ Status FakeCudaDriver::release(MemoryHandle memory) {
 Result<DeviceAddress> FakeCudaDriver::map(MemoryHandle memory, std::size_t bytes, int) {
     PCCL_TRY(check("map"));
     const std::lock_guard lock(mutex_);
-    void* const place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                               memories_.at(memory.value).get(), 0);
+    const int fd = memories_.at(memory.value).get();
+    void* const place =
+        gpus_->has_one_address_space ? map_once(*gpus_, fd, bytes) : map_file(fd, bytes);
     if (place == MAP_FAILED) return Status::from_errno(errno, "cannot map fake memory");
     const auto address = std::bit_cast<DeviceAddress>(place);
     mappings_[address] = bytes;
@@ -109,7 +133,8 @@ Status FakeCudaDriver::unmap(DeviceAddress address, std::size_t bytes) {
     if (found == mappings_.end() || found->second != bytes)
         return Status::invalid_argument("no such mapping");
     mappings_.erase(found);
-    ::munmap(std::bit_cast<void*>(address), bytes);
+    auto* const place = std::bit_cast<void*>(address);
+    if (leave_mapping(*gpus_, place)) ::munmap(place, bytes);
     return Status::ok();
 }
 

@@ -21,6 +21,13 @@ struct FakeGpus {
     int count = 8;
     std::mutex mutex;
     std::uint64_t last_id = 0;
+    /// All ranks see memory at one address: for tools that tell memory by its address.
+    bool has_one_address_space = false;
+    struct Mapping {
+        int users = 0;
+        void* place = nullptr;
+    };
+    std::map<std::uint64_t, Mapping> mappings{};  // then, by the memory's inode
     /// Memory that others can open, by the number in its handle.
     std::map<std::uint64_t, sys::cuda::Allocation> allocations;
 };

@@ -21,11 +21,13 @@ inline std::uint32_t load_acquire(const std::uint32_t* from) {
 inline void store_release(std::uint32_t* to, std::uint32_t value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
+/// Kernels store so behind loads alone, which are done by then: C++ has only this for it.
 inline void store_relaxed(std::uint32_t* to, std::uint32_t value) {
-    __atomic_store_n(to, value, __ATOMIC_RELAXED);
+    __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 
-/// A line as its halves, which travel whole.
+/// A line as its halves, which travel whole. A greeting also says that what its sender's stream
+/// held before the launch is there: that is a launch's doing, and the line's here.
 struct Halves {
     std::uint64_t low;
     std::uint64_t high;
@@ -36,14 +38,14 @@ inline void store_line(abi::Line* to, const abi::Line& line) {
     Halves halves;
     std::memcpy(&halves, &line, sizeof halves);
     auto* const there = reinterpret_cast<std::uint64_t*>(to);
-    __atomic_store_n(there, halves.low, __ATOMIC_RELAXED);
-    __atomic_store_n(there + 1, halves.high, __ATOMIC_RELAXED);
+    __atomic_store_n(there, halves.low, __ATOMIC_RELEASE);
+    __atomic_store_n(there + 1, halves.high, __ATOMIC_RELEASE);
 }
 
 inline abi::Line load_line(const abi::Line* from) {
     const auto* const there = reinterpret_cast<const std::uint64_t*>(from);
-    const Halves halves{__atomic_load_n(there, __ATOMIC_RELAXED),
-                        __atomic_load_n(there + 1, __ATOMIC_RELAXED)};
+    const Halves halves{__atomic_load_n(there, __ATOMIC_ACQUIRE),
+                        __atomic_load_n(there + 1, __ATOMIC_ACQUIRE)};
     abi::Line line;
     std::memcpy(&line, &halves, sizeof line);
     return line;

@@ -1,0 +1,82 @@
+// A function with a stack of its own, which its thread enters and which leaves where it waits.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+
+#if defined(PCCL_THREAD_SANITIZER)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace pccl::emulator {
+
+/// ThreadSanitizer takes each for a thread: entering and leaving orders nothing. What does, says
+/// so.
+class Fiber {
+   public:
+    Fiber() = default;
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+
+    /// The stack is the caller's. `function` never returns: it leaves at its end.
+    void prepare(std::byte* stack, std::size_t bytes, void (*function)()) {
+        ::getcontext(&own_);
+        own_.uc_stack.ss_sp = stack;
+        own_.uc_stack.ss_size = bytes;
+        ::makecontext(&own_, function, 0);
+        watched_.create();
+    }
+    void enter() {
+        watched_.enter();
+        ::swapcontext(&home_, &own_);
+    }
+    void leave() {
+        watched_.leave();
+        ::swapcontext(&own_, &home_);
+    }
+
+   private:
+#if defined(PCCL_THREAD_SANITIZER)
+    class Watched {
+       public:
+        ~Watched() {
+            if (own_ != nullptr) __tsan_destroy_fiber(own_);
+        }
+        void create() {
+            home_ = __tsan_get_current_fiber();
+            own_ = __tsan_create_fiber(0);
+        }
+        void enter() const { __tsan_switch_to_fiber(own_, __tsan_switch_to_fiber_no_sync); }
+        void leave() const { __tsan_switch_to_fiber(home_, __tsan_switch_to_fiber_no_sync); }
+
+       private:
+        void* home_ = nullptr;
+        void* own_ = nullptr;
+    };
+#else
+    struct Watched {
+        void create() {}
+        void enter() {}
+        void leave() {}
+    };
+#endif
+
+    ucontext_t own_{};
+    ucontext_t home_{};
+    Watched watched_;
+};
+
+/// What came before said() is seen by whatever follows heard().
+class Order {
+   public:
+#if defined(PCCL_THREAD_SANITIZER)
+    void said() { __tsan_release(this); }
+    void heard() { __tsan_acquire(this); }
+#else
+    void said() {}
+    void heard() {}
+#endif
+};
+
+}  // namespace pccl::emulator
