@@ -51,6 +51,8 @@ Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKin
                                 .slots = schedule::slots_needed(algorithm, kind)};
     PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, schedule::generate(algorithm, shape));
     PCCL_TRY(schedule::verify(made, schedule::Placement::kOutOfPlace).status());
+    if (kind != CollectiveKind::kAllToAll)
+        PCCL_TRY(schedule::verify(made, schedule::Placement::kInPlace).status());
     return made;
 }
 

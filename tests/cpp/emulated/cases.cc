@@ -76,7 +76,8 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
 
 std::ostream& operator<<(std::ostream& out, const Case& of) {
     out << schedule::to_string(of.kind) << ", " << of.count << " of type "
-        << static_cast<int>(of.type) << ", root " << of.root << ", offset " << of.offset;
+        << static_cast<int>(of.type) << ", root " << of.root << ", offset " << of.offset
+        << (of.in_place ? ", in place" : "");
     if (of.plan.has_value())
         out << ", protocol " << static_cast<int>(of.plan->protocol) << " in " << of.plan->blocks
             << " blocks of " << of.plan->threads;
@@ -84,40 +85,55 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
     return out;
 }
 
-Buffer::Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks)
-    : type_(of.type), count_(of.count) {
+Buffer::Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks) {
     constexpr std::size_t kBehind = 16;
     const std::size_t size = size_of(of.type);
-    bytes_ = (of.offset + blocks * of.count + kBehind) * size;
-    base_ = std::bit_cast<std::byte*>(driver.allocate(bytes_));
-    std::fill_n(base_, bytes_, kPoison);
-    first_ = base_ + of.offset * size;
-    for (std::size_t block = 0; block < blocks; ++block)
-        blocks_.push_back({at(block, 0), of.count});
-}
-
-std::byte* Buffer::at(std::size_t block, std::size_t index) const {
-    return first_ + (block * count_ + index) * size_of(type_);
-}
-
-void Buffer::fill(Rank rank) {
-    for (std::size_t i = 0; i < blocks_.size() * count_; ++i)
-        write(type_, at(0, i), value(rank, i));
+    const std::size_t bytes = (of.offset + blocks * of.count + kBehind) * size;
+    auto* const base = std::bit_cast<std::byte*>(driver.allocate(bytes));
+    std::fill_n(base, bytes, kPoison);
+    std::byte* at = base + of.offset * size;
+    before_ = {base, at};
+    for (std::size_t block = 0; block < blocks; ++block, at += of.count * size)
+        blocks_.push_back({at, of.count});
+    behind_ = {at, base + bytes};
 }
 
 std::size_t Buffer::strays() const {
-    std::byte* const end = at(blocks_.size(), 0);
     const auto is_changed = [](std::byte byte) { return byte != kPoison; };
-    return static_cast<std::size_t>(std::count_if(base_, first_, is_changed) +
-                                    std::count_if(end, base_ + bytes_, is_changed));
+    return static_cast<std::size_t>(std::ranges::count_if(before_, is_changed) +
+                                    std::ranges::count_if(behind_, is_changed));
 }
 
 CaseRun::CaseRun(const Case& of, fakes::DeviceRank& member)
     : case_(of),
       member_(member),
       input_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).inputs),
-      output_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).outputs) {
-    input_.fill(member.group.rank());
+      output_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).outputs),
+      inputs_(input_.blocks()),
+      outputs_(output_.blocks()) {
+    if (of.in_place && of.kind != kAllToAll) share_memory();
+    fill_inputs();
+}
+
+/// As schedule::Placement says.
+void CaseRun::share_memory() {
+    const auto own = static_cast<std::size_t>(member_.group.rank());
+    if (inputs_.empty() || outputs_.empty()) return;
+    if (inputs_.size() < outputs_.size()) {
+        inputs_ = outputs_.subspan(own, 1);
+    } else if (inputs_.size() > outputs_.size()) {
+        outputs_ = inputs_.subspan(own, 1);
+    } else {
+        inputs_ = outputs_;
+    }
+}
+
+void CaseRun::fill_inputs() {
+    std::size_t index = 0;
+    for (const Block& block : inputs_)
+        for (std::size_t i = 0; i < block.count; ++i)
+            write(case_.type, block.data + i * size_of(case_.type),
+                  value(member_.group.rank(), index++));
 }
 
 Collective CaseRun::collective() const {
@@ -125,8 +141,8 @@ Collective CaseRun::collective() const {
             .type = case_.type,
             .op = case_.op,
             .root = case_.root,
-            .inputs = input_.blocks(),
-            .outputs = output_.blocks()};
+            .inputs = inputs_,
+            .outputs = outputs_};
 }
 
 Status CaseRun::launch() const {
@@ -140,10 +156,10 @@ void CaseRun::expect_results() const {
     const std::size_t size = size_of(case_.type);
     std::array<std::byte, 8> want{};
     std::size_t wrong = 0;
-    for (std::size_t block = 0; block < output_.blocks().size(); ++block)
+    for (std::size_t block = 0; block < outputs_.size(); ++block)
         for (std::size_t i = 0; i < case_.count; ++i) {
             write(case_.type, want.data(), expected(case_, rank, member_.group.size(), block, i));
-            if (std::memcmp(want.data(), output_.at(block, i), size) != 0) ++wrong;
+            if (std::memcmp(want.data(), outputs_[block].data + i * size, size) != 0) ++wrong;
         }
     EXPECT_EQ(wrong, 0U) << case_ << ", rank " << rank;
     EXPECT_EQ(input_.strays() + output_.strays(), 0U) << case_ << ", rank " << rank;

@@ -19,6 +19,7 @@ struct Case {
     ReduceOp op = ReduceOp::kSum;
     Rank root = 0;
     std::size_t offset = 0;  // elements before each buffer, so that it is not aligned
+    bool in_place = false;   // where input and output can be one memory
     std::optional<kernels::Plan> plan{};
     std::optional<schedule::Algorithm> algorithm{};
 };
@@ -31,18 +32,12 @@ class Buffer {
     Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks);
 
     [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
-    [[nodiscard]] std::byte* at(std::size_t block, std::size_t index) const;
-    /// As `rank` contributes.
-    void fill(Rank rank);
     /// Bytes outside of the blocks that are no longer what they were.
     [[nodiscard]] std::size_t strays() const;
 
    private:
-    DataType type_;
-    std::size_t count_;
-    std::size_t bytes_;
-    std::byte* base_;
-    std::byte* first_;
+    std::span<std::byte> before_;
+    std::span<std::byte> behind_;
     std::vector<Block> blocks_;
 };
 
@@ -56,10 +51,15 @@ class CaseRun {
     void expect_results() const;
 
    private:
+    void share_memory();
+    void fill_inputs();
+
     const Case& case_;
     fakes::DeviceRank& member_;
     Buffer input_;
     Buffer output_;
+    std::span<const Block> inputs_;
+    std::span<const Block> outputs_;
 };
 
 /// Every rank of a group of `ranks` launches all of them, one after the other.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,25 @@ constexpr std::array kTypes{DataType::kInt32, DataType::kUint8, DataType::kBfloa
 constexpr std::array kProtocols{Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
                                 Protocol::kEngines};
 
+struct Size {
+    std::size_t count = 0;
+    bool in_place = false;
+};
+constexpr std::array<Size, 3> kSizes{{{1}, {333}, {333, true}}};
+constexpr std::array<Size, 3> kLongerSizes{{{1}, {1501}, {5003, true}}};
+
 class EmulatedTest : public ::testing::TestWithParam<int> {
    protected:
     /// One of many cases: types, roots and alignments take turns.
-    static Case varied(std::size_t index, CollectiveKind kind, std::size_t count) {
+    static Case varied(std::size_t index, CollectiveKind kind, const Size& size) {
         return {.kind = kind,
                 .type = kTypes[index % kTypes.size()],
-                .count = count,
+                .count = size.count,
                 .root = static_cast<Rank>(index) % GetParam(),
-                .offset = index % 3};
+                .offset = index % 4,
+                .in_place = size.in_place};
     }
+    static Plan most_for_schedules() { return {Protocol::kDirect, 40 / GetParam(), 192}; }
     static int least_blocks(CollectiveKind kind, Algorithm algorithm) {
         const auto made = schedule::generate(
             algorithm, {.kind = kind,
@@ -49,14 +60,15 @@ TEST_P(EmulatedTest, Kernels) {
     std::vector<Case> cases;
     for (const CollectiveKind kind : kKinds)
         for (const Protocol protocol : kProtocols)
-            for (const std::size_t count : {1, 333}) {
-                cases.push_back(varied(cases.size(), kind, count));
+            for (const Size& size : kSizes) {
+                cases.push_back(varied(cases.size(), kind, size));
                 cases.back().plan = Plan{protocol, 3, 64};
             }
-    for (const CollectiveKind kind : {kGather, kScatter}) {
-        cases.push_back(varied(cases.size(), kind, 333));
-        cases.back().plan = Plan{Protocol::kDirect, 2, 64};
-    }
+    for (const CollectiveKind kind : {kGather, kScatter})
+        for (const Size& size : kSizes) {
+            cases.push_back(varied(cases.size(), kind, size));
+            cases.back().plan = Plan{Protocol::kDirect, 2, 64};
+        }
     run_cases(GetParam(), cases);
 }
 
@@ -64,10 +76,10 @@ TEST_P(EmulatedTest, Schedules) {
     std::vector<Case> cases;
     for (const CollectiveKind kind : kKinds)
         for (const Algorithm algorithm : schedule::algorithms_for(kind))
-            for (const std::size_t count : {1, 5003}) {
-                cases.push_back(varied(cases.size(), kind, count));
+            for (const Size& size : kLongerSizes) {
+                cases.push_back(varied(cases.size(), kind, size));
                 cases.back().algorithm = algorithm;
-                cases.back().plan = Plan{Protocol::kDirect, 40 / GetParam(), 192};
+                cases.back().plan = most_for_schedules();
             }
     run_cases(GetParam(), cases);
 }
@@ -79,7 +91,7 @@ TEST_P(EmulatedTest, SchedulesOfLongMessages) {
         for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
             const int blocks = least_blocks(kind, algorithm);
             if (blocks * GetParam() > 32) continue;
-            Case& each = cases.emplace_back(varied(cases.size(), kind, 0));
+            Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
             each.count = 8 * abi::kSlotBytes / size_of(each.type);
             each.algorithm = algorithm;
             each.plan = Plan{Protocol::kDirect, blocks, 192};
@@ -114,6 +126,26 @@ TEST_P(EmulatedTest, SmallOnesInOneLaunch) {
             ASSERT_TRUE(member.group.launch_all(collectives, nullptr).is_ok());
             for (const CaseRun& run : runs) run.expect_results();
         });
+}
+
+/// Kernels of all kinds and sizes after one another, as the library plans them or otherwise.
+TEST_P(EmulatedTest, RandomSequences) {
+    std::mt19937 random(static_cast<unsigned>(GetParam()));
+    const auto below = [&random](std::size_t end) { return random() % end; };
+    std::vector<Case> cases;
+    for (int i = 0; i < 60; ++i) {
+        const CollectiveKind kind = kKinds[below(kKinds.size())];
+        const std::size_t count = 1 + below(std::size_t{1} << below(12));
+        Case& each = cases.emplace_back(varied(below(60), kind, {count, below(2) == 0}));
+        const auto algorithms = schedule::algorithms_for(kind);
+        if (below(3) == 0) {
+            each.algorithm = algorithms[below(algorithms.size())];
+            each.plan = most_for_schedules();
+        } else if (below(2) == 0) {
+            each.plan = Plan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};
+        }
+    }
+    run_cases(GetParam(), cases);
 }
 
 #if defined(__SANITIZE_THREAD__)
