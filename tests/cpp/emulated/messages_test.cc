@@ -61,7 +61,7 @@ TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
 }
 
 TEST(EmulatedMessagesTest, AnotherLengthIsRefused) {
-    const fakes::DeviceRanksOptions options{.size = 2, .timeout = std::chrono::milliseconds(1500)};
+    const fakes::DeviceRanksOptions options{.size = 2, .timeout = std::chrono::milliseconds(3000)};
     fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
         const bool is_sending = member.group.rank() == 0;
         const std::size_t bytes = is_sending ? 128 : 192;

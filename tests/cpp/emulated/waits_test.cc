@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 class EmulatedWaitTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EmulatedWaitTest, AMissingRankIsNamed) {
-    const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(1500)};
+    const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(3000)};
     fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
         const CaseRun run(GetParam(), member);
         EXPECT_TRUE(run.launch().is_ok());
