@@ -69,7 +69,7 @@ if(CUDAToolkit_FOUND)
   pccl_test(
     NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_comm
   )
-  set_tests_properties(emulated PROPERTIES TIMEOUT 1200) # under ThreadSanitizer; 25 s without
+  set_tests_properties(emulated PROPERTIES TIMEOUT 2400) # under ThreadSanitizer; 50 s without
 else()
   message(STATUS "no test of kernels on the emulated GPU: CUDA's headers are missing")
 endif()
