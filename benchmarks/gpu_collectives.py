@@ -6,7 +6,7 @@ Ordinary ``torch.empty`` tensors of bfloat16, except where a library needs its o
 registered windows and torch's symmetric memory. Every figure is the median over replays of a CUDA
 graph of several calls, the slowest rank counting; the libraries take turns. Sizes are of the whole
 tensor: of all blocks together where there is one for each rank. ``--sweep`` times pccl's plans
-instead, ``--schedules`` adds schedules by name: ring, pat.
+instead, ``--schedules`` adds schedules by name: ring, pat, or by one protocol alone: ring:words.
 """
 
 from __future__ import annotations
@@ -108,8 +108,13 @@ class Pccl:
 
     def schedules(self, kind: str, numel: int, wanted: list[str]) -> dict[str, Call]:
         """Return a call for each schedule that makes ``kind``."""
-        names = [name for name in schedule.algorithms(kind) if name in wanted]
-        return {name: self.call(kind, numel, algorithm=name) for name in names}
+        calls = {}
+        for each in wanted:
+            name, _, protocol = each.partition(":")
+            plan = _core.DevicePlan(protocol=protocol, blocks=128) if protocol else None
+            if name in schedule.algorithms(kind):
+                calls[each] = self.call(kind, numel, plan, name)
+        return calls
 
     def in_two(self, numel: int, protocol: str) -> Call:
         """Return an all_reduce by two launches, the all_gather by ``protocol``."""
@@ -348,7 +353,24 @@ def show(records: list[dict[str, Any]]) -> None:
         print(f"{record['collective']} n{n} {record['bytes']}: {line} | {best} {busbw:.0f} GB/s")
 
 
+def parts_of(options: argparse.Namespace) -> list[argparse.Namespace]:
+    """Return what each start of the ranks measures: a collective, in small sizes or in large ones.
+
+    NCCL 2.28.9 does not survive more: its broadcast of 2 MiB in windows hangs behind all_to_alls in
+    windows, with or without pccl. It also registers all of a tensor for each graph.
+    """
+    small = [size for size in options.sizes if size <= 16 << 20]
+    large = [size for size in options.sizes if size > 16 << 20]
+    return [
+        argparse.Namespace(**{**vars(options), "collectives": [kind], "sizes": sizes})
+        for kind in options.collectives
+        for sizes in (small, large)
+        if sizes
+    ]
+
+
 def measure(ranks: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Start ranks on tensors as large as the sizes need, and return a record for each cell."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -381,13 +403,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--schedules", nargs="*", default=[], help="as ring pat")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for a world size")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each start of ranks")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     records = []
     for ranks in options.ranks:
-        records += measure(ranks, options)
-        show([record for record in records if record["ranks"] == ranks])
+        for part in parts_of(options):
+            found = measure(ranks, part)
+            show(found)
+            records += found
     if options.json:
         options.json.write_text(
             json.dumps(
