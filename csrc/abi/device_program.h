@@ -6,8 +6,10 @@
 // into windows and runs the program once for each. A window is as many chunks as the schedule says,
 // and a chunk is short enough for the longest message to fit into a slot.
 //
-// Messages lie in their receiver's memory. Counters of messages go on from launch to launch, so
-// that a launch means the same whenever a CUDA graph repeats it: all FIFOs are empty between two.
+// Messages lie in their receiver's memory, as they are, or by words where they are short: as lines,
+// which need no fence and no flag. Counters of messages go on from launch to launch, so that a
+// launch means the same whenever a CUDA graph repeats it. A rank leaves when all that it sent has
+// been taken: nobody writes to its memory then, and its FIFOs are empty.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,9 @@
 namespace pccl::abi {
 
 inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel and a worker each
-inline constexpr int kDeviceSlots = 4;   // messages that a FIFO holds
-inline constexpr std::size_t kSlotBytes = std::size_t{32} << 10;
+inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds
+inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
+inline constexpr std::size_t kWordSlotBytes = std::size_t{8} << 10;  // by words
 inline constexpr int kMostLanePorts = 64;
 inline constexpr int kMostLaneWaits = 128;        // of one step
 inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
@@ -31,8 +34,8 @@ enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch };
 
 /// Chunks from `first` on, as many as the step says.
 struct DeviceSlice {
-    DeviceBuffer buffer = DeviceBuffer::kInput;
-    std::int32_t first = 0;
+    DeviceBuffer buffer;
+    std::int32_t first;
 };
 
 /// One end of a FIFO.
@@ -52,18 +55,19 @@ inline constexpr std::int32_t kNoDevicePort = -1;
 
 /// Combines its sources (one: moves it) into its target and the message it sends, chunk by chunk.
 /// A message that it receives is one source more, the last; there are at most two.
-struct DeviceStep {
-    DeviceSlice sources[2]{};
-    DeviceSlice target{};
-    std::int32_t source_count = 0;
-    std::int32_t has_target = 0;
-    std::int32_t chunks = 0;            // 0: the step only waits
-    std::int32_t from = kNoDevicePort;  // port of the lane
-    std::int32_t to = kNoDevicePort;
-    std::int32_t first_wait = 0;
-    std::int32_t waits = 0;
-    std::int32_t is_awaited = 0;  // by another lane
+struct alignas(16) DeviceStep {
+    DeviceSlice sources[2];
+    DeviceSlice target;
+    std::int32_t source_count;
+    std::int32_t has_target;
+    std::int32_t chunks;  // 0: the step only waits
+    std::int32_t from;    // port of the lane, or kNoDevicePort
+    std::int32_t to;
+    std::int32_t first_wait;
+    std::int32_t waits;
+    std::int32_t is_awaited;  // by another lane
 };
+static_assert(std::is_trivially_default_constructible_v<DeviceStep>);  // as shared memory must be
 
 struct DeviceLane {
     std::int32_t first_step;
@@ -73,12 +77,16 @@ struct DeviceLane {
 };
 
 /// Messages between this rank and one peer, both ways, in this rank's memory.
-struct DeviceFifo {
-    std::uint32_t filled;   // by the peer: messages that it has put here
+struct DeviceCounters {
+    std::uint32_t filled;   // by the peer: messages that it has put here; not of words
     std::uint32_t emptied;  // by the peer: this rank's messages that it has taken
     std::uint32_t sent;     // this rank's count of what it has put there
     std::uint32_t taken;    // and of what it has taken here
-    std::uint32_t reserved[28];
+};
+struct DeviceFifo {
+    DeviceCounters messages;
+    DeviceCounters words;
+    std::uint32_t reserved[24];
 };
 static_assert(sizeof(DeviceFifo) == 128);
 
@@ -89,17 +97,24 @@ static_assert(sizeof(DeviceFifo) == 128);
     return sent + 1 - kDeviceSlots;
 }
 
+/// Of one FIFO, in the memory of the rank that reads it.
+struct DeviceSlots {
+    std::byte messages[kDeviceSlots][kSlotBytes];
+    Line lines[kDeviceSlots][kWordSlotBytes / kLineBytes];
+};
+
 /// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.
 struct DeviceDesk {
     std::uint32_t progress[kMostBlocks];  // steps that each block of this launch has done
     std::uint32_t finished;               // blocks of this launch
-    std::uint32_t reserved[31];
+    std::uint32_t reserved[15];
+    DeviceDesk* peers[kMostDevices];  // as mapped here, by rank; this rank's, too
     DeviceFifo fifos[kMostDevices][kDeviceFifos];
 };
 
 [[nodiscard]] constexpr std::size_t desk_bytes(int ranks) {
     return sizeof(DeviceDesk) +
-           static_cast<std::size_t>(ranks) * kDeviceFifos * kDeviceSlots * kSlotBytes;
+           static_cast<std::size_t>(ranks) * kDeviceFifos * sizeof(DeviceSlots);
 }
 
 /// One rank's program in GPU memory; passed by value.

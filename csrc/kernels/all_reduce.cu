@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = share_of(args.blocks.bytes[0], team.rank, team.size);
+        const Range part = Shares(args.blocks.bytes[0], team.size).of(team.rank);
         Sources from{};
         Targets to{};
         from.count = to.count = team.size;
@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = share_of(args.blocks.bytes[0], team.rank, team.size);
+        const Range part = Shares(args.blocks.bytes[0], team.size).of(team.rank);
         const Range piece =
-            share_of(part.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+            Shares(part.bytes, static_cast<int>(gridDim.x)).of(static_cast<int>(blockIdx.x));
         const std::size_t begin = part.begin + piece.begin;
         Sources from{};
         from.count = team.size;

@@ -45,7 +45,7 @@ struct Relay {
 /// Pulls its part from the root and pushes it to all others.
 __device__ void pull_and_pass_on(const MoveArguments& args, const Visit::Addresses& addresses) {
     const Relay relay(args.team, args.root);
-    const Range part = share_of(args.blocks.bytes[0], relay.index, relay.parts);
+    const Range part = Shares(args.blocks.bytes[0], relay.parts).of(relay.index);
     Targets to{};
     to.count = relay.parts;
 #pragma unroll

@@ -137,6 +137,8 @@ struct Run {
 /// Messages between a pair of ranks meet in the order of their launches there, apart from
 /// everything else.
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
+/// Tells the ranks' desks of each other, which programs rely on; once, with the ranks' postings.
+[[nodiscard]] Status launch_meeting(const Run& run, Stream stream);
 /// Half types and fp8 are added in float32 and rounded at every hop.
 [[nodiscard]] Status launch_program(const Run& run, Stream stream);
 

@@ -45,6 +45,7 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_pull_begin(pull, nullptr));
     PCCL_TRY(launch_pull_end(pull, nullptr));
     PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
+    PCCL_TRY(launch_meeting({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }
 

@@ -41,7 +41,7 @@ __device__ void send(const Messages& all, int index, int block) {
     if (threadIdx.x == 0) to = await_posting(all.team, message, number);
     __syncthreads();
     if (to == nullptr) return;
-    const Range share = share_of(message.bytes, block, all.blocks);
+    const Range share = Shares(message.bytes, all.blocks).of(block);
     copy_bytes(block_crew(), message.data + share.begin, to + share.begin, share.bytes);
     finish(all, message, number);
 }

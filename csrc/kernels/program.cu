@@ -1,6 +1,5 @@
 // Runs a schedule's program: each block is one worker of one lane (abi/device_program.h).
-#include "csrc/kernels/device/copy.cuh"
-#include "csrc/kernels/device/fifo.cuh"
+#include "csrc/kernels/device/chunk.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -14,27 +13,16 @@ struct RunArguments {
     Reduction reduction;
 };
 
-/// How a worker cuts its part of a block: into windows, and those into chunks.
-struct Cut {
-    Range part;
-    std::size_t window;
-    std::size_t longest;  // chunk
-    int chunks;
+/// What a worker moves at once of each block, cut into chunks.
+struct Window {
+    std::size_t index;
+    std::size_t begin;
+    Shares chunks;
 
-    __device__ Cut(const Run& run, int worker)
-        : part(share_of(run.bytes, worker, run.program.workers)),
-          window(run.program.chunk_bytes * run.program.chunks),
-          longest(run.program.chunk_bytes),
-          chunks(run.program.chunks) {}
-
-    [[nodiscard]] __device__ std::size_t windows() const {
-        return (part.bytes + window - 1) / window;
-    }
-    /// Of a block, chunk `index` of window `at`; the last ones may be shorter, or empty.
-    [[nodiscard]] __device__ Range chunk(std::size_t at, int index) const {
-        const std::size_t begin = at * window;
-        const Range in_window = share_of(min(window, part.bytes - begin), index, chunks);
-        return {part.begin + begin + in_window.begin, in_window.bytes};
+    /// Of a block.
+    [[nodiscard]] __device__ Range chunk(int at) const {
+        const Range within = chunks.of(at);
+        return {begin + within.begin, within.bytes};
     }
 };
 
@@ -42,59 +30,80 @@ __device__ __forceinline__ std::size_t aligned(std::size_t bytes) {
     return (bytes + abi::kChunkAlignment - 1) / abi::kChunkAlignment * abi::kChunkAlignment;
 }
 
-template <typename Reduction>
+/// Of a block.
+struct SharedMemory {
+    Port ports[abi::kMostLanePorts];
+    abi::DeviceStep steps[64];  // of its lane; those of longer lanes are read where they are
+};
+
+template <typename Reduction, Protocol kProtocol>
 class Worker {
    public:
-    __device__ Worker(const Run& run, const Reduction& reduction, Port* ports)
+    static constexpr bool kSendsWords = kProtocol == Protocol::kWords;
+
+    __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory& shared)
         : run_(run),
           program_(run.program),
           reduction_(reduction),
           lane_(program_.lanes[static_cast<int>(blockIdx.x) / program_.workers]),
           worker_(static_cast<int>(blockIdx.x) % program_.workers),
-          cut_(run, worker_),
-          ports_(ports) {}
+          steps_(program_.steps + lane_.first_step),
+          ports_(shared.ports) {
+        copy_steps(shared.steps);
+    }
 
-    __device__ void work(const Visit::Addresses& desks) {
-        open_ports(desks);
-        const std::size_t windows = cut_.windows();
-        for (std::size_t window = 0; window < windows; ++window)
-            if (!run_window(window)) break;
-        close_ports();
+    /// False, on all threads, when a wait failed.
+    __device__ bool work() const {
+        if (!open_ports()) return false;
+        const Range part = Shares(run_.bytes, program_.workers).of(worker_);
+        const std::size_t most = program_.chunk_bytes * program_.chunks;
+        std::size_t index = 0;
+        for (std::size_t done = 0; done < part.bytes; done += most, ++index) {
+            const Shares chunks(min(most, part.bytes - done), program_.chunks);
+            if (!run_window({index, part.begin + done, chunks})) return false;
+        }
+        return close_ports();
     }
 
    private:
-    __device__ void open_ports(const Visit::Addresses& desks) {
+    template <int kMost>
+    __device__ void copy_steps(abi::DeviceStep (&shared)[kMost]) {
+        if (lane_.steps > kMost) return;
         const int index = static_cast<int>(threadIdx.x);
-        if (index < lane_.ports) {
-            const abi::DevicePort& port = program_.ports[lane_.first_port + index];
-            auto* const there =
-                reinterpret_cast<abi::DeviceDesk*>(const_cast<std::byte*>(desks.inputs[port.peer]));
-            ports_[index].open(port, run_.team.rank, port.channel * program_.workers + worker_,
-                               program_.desk, there);
-        }
-        __syncthreads();
+        if (index < lane_.steps) shared[index] = steps_[index];
+        steps_ = shared;
     }
-    __device__ void close_ports() const {
+    __device__ bool open_ports() const {
+        const int index = static_cast<int>(threadIdx.x);
+        bool is_open = true;
+        if (index < lane_.ports) {
+            const abi::DevicePort port = program_.ports[lane_.first_port + index];
+            const int fifo = port.channel * program_.workers + worker_;
+            is_open = ports_[index].open(port, run_.team.rank, fifo, program_.desk, kSendsWords);
+        }
+        return __syncthreads_and(is_open) != 0;
+    }
+    __device__ bool close_ports() const {
         __syncthreads();
         const int index = static_cast<int>(threadIdx.x);
-        if (index < lane_.ports) ports_[index].close();
+        const bool is_closed = index >= lane_.ports || ports_[index].close(run_.team);
+        return __syncthreads_and(is_closed) != 0;
     }
 
-    __device__ bool run_window(std::size_t window) {
+    __device__ bool run_window(const Window& window) const {
         const bool shares_scratch = program_.is_coupled != 0 && program_.scratch_chunks > 0;
-        if (shares_scratch && window > 0 && !await_window(window)) return false;
-        const std::size_t done = window * lane_.steps;
+        if (shares_scratch && window.index > 0 && !await_windows(window.index)) return false;
+        const std::size_t done = window.index * lane_.steps;
         for (int index = 0; index < lane_.steps; ++index)
-            if (!run_step(program_.steps[lane_.first_step + index], window, done + index + 1))
-                return false;
+            if (!run_step(steps_[index], window, done + index + 1)) return false;
         return true;
     }
 
-    /// All lanes have finished the window before: the next one uses the same scratch.
-    __device__ bool await_window(std::size_t window) const {
+    /// All lanes have finished the windows before: the next one uses the same scratch.
+    __device__ bool await_windows(std::size_t before) const {
         const int lane = static_cast<int>(threadIdx.x);
         const bool came =
-            lane >= program_.lane_count || await_lane(lane, window * program_.lanes[lane].steps);
+            lane >= program_.lane_count || await_lane(lane, before * program_.lanes[lane].steps);
         return __syncthreads_and(came) != 0;
     }
 
@@ -107,27 +116,36 @@ class Worker {
 
     /// What a step moves in one window: nothing travels where its chunks are empty.
     struct Move {
-        std::size_t window;
+        const Window& window;
+        int first;  // chunk of a block
         bool is_receiving;
         bool is_sending;
     };
 
-    __device__ bool run_step(const abi::DeviceStep& step, std::size_t window, std::size_t done) {
-        const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
-        const bool moves = step.chunks > 0 && bytes_of(any, step.chunks, window) > 0;
-        const Move move{window, moves && step.from >= 0, moves && step.to >= 0};
+    __device__ bool run_step(const abi::DeviceStep& step, const Window& window,
+                             std::size_t done) const {
+        const int first = first_chunk(step);
+        const bool moves = has_bytes(window, first, step.chunks);
+        const Move move{window, first, moves && step.from >= 0, moves && step.to >= 0};
         if (!await_all(step, move)) return false;
-        if (moves) move_chunks(step, move);
+        const bool came = !moves || move_all(step, move);
+        if (__syncthreads_and(came) == 0) return false;
         pass_on(step, move, done);
         return true;
     }
 
-    __device__ std::size_t bytes_of(const abi::DeviceSlice& slice, int chunks,
-                                    std::size_t window) const {
-        std::size_t bytes = 0;
-        for (int index = 0; index < chunks; ++index)
-            bytes += cut_.chunk(window, (slice.first + index) % cut_.chunks).bytes;
-        return bytes;
+    __device__ int first_chunk(const abi::DeviceStep& step) const {
+        const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
+        return any.first % program_.chunks;
+    }
+    /// Of the chunks of a block, which follow each other round and round.
+    __device__ int chunk_after(int chunk) const {
+        return chunk + 1 < program_.chunks ? chunk + 1 : 0;
+    }
+    __device__ bool has_bytes(const Window& window, int first, int chunks) const {
+        for (int index = 0, chunk = first; index < chunks; ++index, chunk = chunk_after(chunk))
+            if (window.chunk(chunk).bytes > 0) return true;
+        return false;
     }
 
     // Threads that wait, and then tell: in warps of their own, since they wait at once.
@@ -139,60 +157,70 @@ class Worker {
     __device__ bool await_all(const abi::DeviceStep& step, const Move& move) const {
         const int thread = static_cast<int>(threadIdx.x);
         bool came = true;
-        if (thread == kReceiver && move.is_receiving) came = ports_[step.from].await(run_.team);
+        if (thread == kReceiver && move.is_receiving && !kSendsWords)
+            came = ports_[step.from].await(run_.team);
         if (thread == kSender && move.is_sending) came = ports_[step.to].await(run_.team);
         const int wait = thread - kFirstWaiter;
         if (wait >= 0 && wait < step.waits) {
             const abi::DeviceWait& other = program_.waits[step.first_wait + wait];
-            const std::size_t before = move.window * program_.lanes[other.lane].steps;
+            const std::size_t before = move.window.index * program_.lanes[other.lane].steps;
             came = await_lane(other.lane, before + other.step + 1);
         }
         return __syncthreads_and(came) != 0;
     }
 
-    __device__ void pass_on(const abi::DeviceStep& step, const Move& move, std::size_t done) {
-        __syncthreads();
-        if (threadIdx.x == kReceiver && move.is_receiving) ports_[step.from].pass();
-        if (threadIdx.x == kSender && move.is_sending) ports_[step.to].pass();
+    __device__ void pass_on(const abi::DeviceStep& step, const Move& move, std::size_t done) const {
+        if (threadIdx.x == kReceiver && move.is_receiving) pass_on(ports_[step.from]);
+        if (threadIdx.x == kSender && move.is_sending) pass_on(ports_[step.to]);
         if (threadIdx.x == kFirstWaiter && step.is_awaited != 0)
             store_release(&program_.desk->progress[blockIdx.x], static_cast<std::uint32_t>(done));
     }
 
-    __device__ void move_chunks(const abi::DeviceStep& step, const Move& move) const {
-        const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
+    __device__ void pass_on(Port& port) const {
+        if constexpr (kSendsWords) {
+            port.pass_words();
+        } else {
+            port.pass();
+        }
+    }
+
+    /// False, on any thread, when what it waited for did not come.
+    __device__ bool move_all(const abi::DeviceStep& step, const Move& move) const {
+        if constexpr (kSendsWords) return move_all_by_words(step, move);
+        move_all_directly(step, move);
+        return true;
+    }
+
+    __device__ void move_all_directly(const abi::DeviceStep& step, const Move& move) const {
         std::byte* incoming = move.is_receiving ? ports_[step.from].slot() : nullptr;
         std::byte* outgoing = move.is_sending ? ports_[step.to].slot() : nullptr;
-        for (int index = 0; index < step.chunks; ++index) {
-            const Range chunk = cut_.chunk(move.window, (any.first + index) % cut_.chunks);
-            const Operands operands = operands_of(step, index, chunk, incoming, outgoing);
-            if (operands.from.count == 2) {
-                combine_bytes<2>(block_crew(), operands.from, operands.to, chunk.bytes, reduction_);
-            } else {
-                copy_bytes(block_crew(), operands.from.at[0], operands.to, chunk.bytes);
-            }
+        int at = move.first;
+        for (int index = 0; index < step.chunks; ++index, at = chunk_after(at)) {
+            const Range chunk = move.window.chunk(at);
+            move_bytes(local(step, index, chunk), incoming, outgoing, reduction_);
             if (incoming != nullptr) incoming += aligned(chunk.bytes);
             if (outgoing != nullptr) outgoing += aligned(chunk.bytes);
         }
     }
 
-    struct Operands {
-        Sources from;
-        Targets to;
-    };
-    __device__ Operands operands_of(const abi::DeviceStep& step, int index, const Range& chunk,
-                                    const std::byte* incoming, std::byte* outgoing) const {
-        Operands operands{};
-        std::byte* const target =
-            step.has_target != 0 ? place_of(step.target, index, chunk) : nullptr;
-        operands.from.count = step.source_count + (incoming != nullptr ? 1 : 0);
-        operands.from.at[0] =
-            step.source_count > 0 ? place_of(step.sources[0], index, chunk) : incoming;
-        operands.from.at[1] =
-            step.source_count > 1 ? place_of(step.sources[1], index, chunk) : incoming;
-        operands.to.count = (target != nullptr ? 1 : 0) + (outgoing != nullptr ? 1 : 0);
-        operands.to.at[0] = target != nullptr ? target : outgoing;
-        operands.to.at[1] = outgoing;
-        return operands;
+    __device__ bool move_all_by_words(const abi::DeviceStep& step, const Move& move) const {
+        MessageLines lines;
+        if (move.is_receiving) lines.receive_by(ports_[step.from]);
+        if (move.is_sending) lines.send_by(ports_[step.to]);
+        int at = move.first;
+        for (int index = 0; index < step.chunks; ++index, at = chunk_after(at)) {
+            const Range chunk = move.window.chunk(at);
+            if (!move_words(run_.team, local(step, index, chunk), lines, reduction_)) return false;
+            lines.skip(aligned(chunk.bytes) / kWordBytes);
+        }
+        return true;
+    }
+
+    __device__ LocalChunk local(const abi::DeviceStep& step, int index, const Range& chunk) const {
+        return {{step.source_count > 0 ? place_of(step.sources[0], index, chunk) : nullptr,
+                 step.source_count > 1 ? place_of(step.sources[1], index, chunk) : nullptr},
+                step.has_target != 0 ? place_of(step.target, index, chunk) : nullptr,
+                chunk.bytes};
     }
 
     /// Of the slice's chunk `index`, which is `chunk` of its block.
@@ -201,14 +229,14 @@ class Worker {
         const int at = slice.first + index;
         switch (slice.buffer) {
             case abi::DeviceBuffer::kInput:
-                return const_cast<std::byte*>(run_.inputs[at / cut_.chunks]) + chunk.begin;
+                return const_cast<std::byte*>(run_.inputs[at / program_.chunks]) + chunk.begin;
             case abi::DeviceBuffer::kOutput:
-                return run_.outputs[at / cut_.chunks] + chunk.begin;
+                return run_.outputs[at / program_.chunks] + chunk.begin;
             case abi::DeviceBuffer::kScratch:
                 break;
         }
         const std::size_t own = static_cast<std::size_t>(worker_) * program_.scratch_chunks;
-        return program_.scratch + (own + at) * cut_.longest;
+        return program_.scratch + (own + at) * program_.chunk_bytes;
     }
 
     const Run& run_;
@@ -216,14 +244,12 @@ class Worker {
     const Reduction& reduction_;
     const abi::DeviceLane lane_;
     const int worker_;
-    const Cut cut_;
+    const abi::DeviceStep* steps_;
     Port* const ports_;
 };
 
-/// The last block of the launch leaves all progress at 0.
+/// The last block of the launch leaves all progress at 0. By one thread, when all are through.
 __device__ void forget_progress(abi::DeviceDesk* desk) {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
     __threadfence();
     if (atomicAdd(&desk->finished, 1) + 1 < gridDim.x) return;
     __threadfence();
@@ -231,18 +257,33 @@ __device__ void forget_progress(abi::DeviceDesk* desk) {
     desk->finished = 0;
 }
 
-template <typename Reduction>
+template <typename Reduction, Protocol kProtocol>
 __global__ void __launch_bounds__(512, 1)
     run_program(const __grid_constant__ RunArguments<Reduction> args) {
-    __shared__ Visit::Addresses desks;
-    __shared__ Port ports[abi::kMostLanePorts];
+    __shared__ SharedMemory shared;
     const Run& run = args.run;
     const Visit visit(run.team);
+    visit.announce(run.postings);
+    const bool has_work =
+        static_cast<int>(blockIdx.x) < run.program.lane_count * run.program.workers;
+    if (!has_work || Worker<Reduction, kProtocol>(run, args.reduction, shared).work()) {
+        constexpr unsigned kInAnotherWarp = 32;
+        if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
+            forget_progress(run.program.desk);
+        visit.see_all();
+    }
+    visit.end();
+}
+
+/// Tells all ranks where they find this rank's desk.
+__global__ void __launch_bounds__(32) meet_desks(const __grid_constant__ Run run) {
+    __shared__ Visit::Addresses desks;
+    const Visit visit(run.team);
     if (visit.greet(run.postings, desks)) {
-        const bool has_work =
-            static_cast<int>(blockIdx.x) < run.program.lane_count * run.program.workers;
-        if (has_work) Worker<Reduction>(run, args.reduction, ports).work(desks);
-        if (run.program.is_coupled != 0) forget_progress(run.program.desk);
+        const int rank = static_cast<int>(threadIdx.x);
+        auto* const desk = const_cast<std::byte*>(desks.inputs[rank % run.team.size]);
+        if (rank < run.team.size)
+            run.program.desk->peers[rank] = reinterpret_cast<abi::DeviceDesk*>(desk);
         visit.depart(Visit::Stores::kNone);
     }
     visit.end();
@@ -261,11 +302,19 @@ __global__ void __launch_bounds__(512)
 
 Status launch_sum(const Run& run, Stream stream) {
     return with_reduction(run, [&]<typename Reduction>(const Reduction& reduction) {
-        return launch_kernel(run_program<Reduction>, {run, reduction}, run.plan, stream);
+        auto* const kernel = run.plan.protocol == Protocol::kWords
+                                 ? run_program<Reduction, Protocol::kWords>
+                                 : run_program<Reduction, Protocol::kDirect>;
+        return launch_kernel(kernel, {run, reduction}, run.plan, stream);
     });
 }
 
 }  // namespace
+
+Status launch_meeting(const Run& run, Stream stream) {
+    return launch_kernel(meet_desks, run, {.blocks = run.plan.blocks == 0 ? 0 : 1, .threads = 32},
+                         stream);
+}
 
 Status launch_program(const Run& run, Stream stream) {
     Run sum = run;

@@ -52,6 +52,8 @@ class Case:
         """Return the plan of the case's protocol in few blocks; None for the library's own."""
         if self.protocol is None:
             return None
+        if self.algorithm is not None:
+            return _core.DevicePlan(protocol=self.protocol, blocks=64, threads=256)
         nbytes = self.count * self.dtype.itemsize
         if self.protocol == "words" and self.collective not in DIRECT_ONLY:
             words = -(-nbytes // 8)

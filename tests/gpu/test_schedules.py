@@ -35,8 +35,18 @@ def test_sizes_and_types(world_size: int) -> None:
         ]
     ]
     chosen += [
-        cases.Case(collective, torch.int32, 70_001, algorithm=name, in_place=True, offset=1, seed=3)
+        cases.Case(
+            collective,
+            torch.int32,
+            70_001,
+            protocol=protocol,
+            algorithm=name,
+            in_place=True,
+            offset=1,
+            seed=3,
+        )
         for collective, name in EVERY_WAY
+        for protocol in ("words", "direct")
     ]
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))
 

@@ -151,6 +151,7 @@ class PCCL_API DeviceGroup {
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
     std::unique_ptr<Puller> puller_;
     std::unique_ptr<DevicePrograms> programs_;
+    bool desks_have_met_ = false;
 };
 
 }  // namespace pccl::comm

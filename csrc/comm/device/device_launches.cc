@@ -147,8 +147,10 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
     PCCL_TRY(health());
     if (longest(collective) == 0) return Status::ok();
-    const kernels::Plan most = wanted.plan.value_or(kernels::Plan{.blocks = abi::kMostBlocks});
-    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, most));
+    if (!desks_have_met_ && is_captured(stream))
+        return Status::invalid_argument(
+            "a group's first schedule cannot be captured into a CUDA graph: call it once before");
+    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, wanted.plan));
     PCCL_ASSIGN_OR_RETURN(const auto desk,
                           registrations_->find(programs_->desk(), programs_->desk_bytes(),
                                                Deadline::after(options_.timeout)));
@@ -156,6 +158,8 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
         run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));
+    if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
+    desks_have_met_ = true;
     return kernels::launch_program(run, stream);
 }
 

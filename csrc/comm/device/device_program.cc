@@ -13,7 +13,8 @@ using schedule::Action;
 using schedule::Slice;
 using schedule::Step;
 
-constexpr int kMostChunksInMessage = static_cast<int>(abi::kSlotBytes / abi::kChunkAlignment);
+constexpr int kMostChunksInMessage = static_cast<int>(abi::kWordSlotBytes / abi::kChunkAlignment);
+static_assert(abi::kWordSlotBytes <= abi::kSlotBytes);
 
 bool receives_and_reduces(Action action) {
     return action == Action::kRecvReduce || action == Action::kRecvReduceSend ||
@@ -62,13 +63,16 @@ class Tabulator {
         if (step.action == Action::kSwitchPhase || step.after.size() > abi::kMostLaneWaits)
             return Status::unsupported(concat("a GPU does not run '", to_string(step), "'"));
         const std::vector<Slice> sources = sources_of(step);
-        abi::DeviceStep entry{.source_count = static_cast<int>(sources.size()),
+        abi::DeviceStep entry{.sources = {},
+                              .target = {},
+                              .source_count = static_cast<int>(sources.size()),
                               .has_target = step.dst.count > 0 ? 1 : 0,
                               .chunks = std::max(step.src.count, step.dst.count),
                               .from = port(step.from, false, first_port),
                               .to = port(step.to, true, first_port),
                               .first_wait = next(tables_.waits),
-                              .waits = static_cast<int>(step.after.size())};
+                              .waits = static_cast<int>(step.after.size()),
+                              .is_awaited = 0};
         std::ranges::transform(sources, entry.sources, slice_of);
         if (entry.has_target != 0) entry.target = slice_of(step.dst);
         for (const schedule::Dependency& after : step.after)
@@ -131,6 +135,12 @@ void include(DeviceGrid& grid, const schedule::Program& program) {
 
 int DeviceGrid::most_workers() const {
     return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
+}
+
+bool DeviceGrid::suits_words(std::size_t bytes) const {
+    const auto workers = static_cast<std::size_t>(most_workers());
+    const auto window = static_cast<std::size_t>(chunks) * chunk_bytes(abi::kWordSlotBytes);
+    return bytes <= workers * window;
 }
 
 int DeviceGrid::workers(std::size_t bytes) const {

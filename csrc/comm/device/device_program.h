@@ -17,11 +17,13 @@ struct DeviceGrid {
     int chunks = 1;    // of a block
     int longest = 1;   // chunks in the longest message
 
-    /// Bytes of the longest chunk.
-    [[nodiscard]] std::size_t chunk_bytes() const {
-        return abi::kSlotBytes / static_cast<std::size_t>(longest) / abi::kChunkAlignment *
+    /// Bytes of the longest chunk, where messages lie in slots of `slot_bytes`.
+    [[nodiscard]] std::size_t chunk_bytes(std::size_t slot_bytes) const {
+        return slot_bytes / static_cast<std::size_t>(longest) / abi::kChunkAlignment *
                abi::kChunkAlignment;
     }
+    /// Whether blocks of `bytes` go by words: as long as one window has room for all of it.
+    [[nodiscard]] bool suits_words(std::size_t bytes) const;
     /// Of each lane, at most.
     [[nodiscard]] int most_workers() const;
     /// For blocks of `bytes`.

@@ -56,12 +56,27 @@ Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKin
     return made;
 }
 
+/// Messages by words are no lines of the heap, which would bound blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
-    PCCL_TRY(kernels::check_plan(plan, 0));
-    if (plan.protocol == kernels::Protocol::kDirect && plan.threads >= abi::kLeastProgramThreads)
-        return Status::ok();
-    return Status::invalid_argument(concat("schedules run by protocol direct, in blocks of ",
-                                           abi::kLeastProgramThreads, " threads at least"));
+    PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
+    const bool is_known =
+        plan.protocol == kernels::Protocol::kDirect || plan.protocol == kernels::Protocol::kWords;
+    if (is_known && plan.threads >= abi::kLeastProgramThreads) return Status::ok();
+    return Status::invalid_argument(
+        concat("schedules run by protocol direct or words, in blocks of ",
+               abi::kLeastProgramThreads, " threads at least"));
+}
+
+/// For blocks of `bytes`. By words, a thread for each word of a chunk: all meet at every step.
+kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) {
+    if (!grid.suits_words(bytes)) return {.blocks = abi::kMostBlocks};
+    constexpr int kWarp = 32;
+    const int chunks = grid.workers(bytes) * grid.chunks;
+    const auto words = static_cast<int>(bytes / abi::kLineBytes) / chunks;
+    return {.protocol = kernels::Protocol::kWords,
+            .blocks = abi::kMostBlocks,
+            .threads = std::clamp((words + kWarp - 1) / kWarp * kWarp, abi::kLeastProgramThreads,
+                                  kernels::kMostThreads)};
 }
 
 }  // namespace
@@ -80,32 +95,39 @@ DevicePrograms::~DevicePrograms() {
 
 Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                                              schedule::Algorithm algorithm,
-                                             const kernels::Plan& most) {
-    PCCL_TRY(check_bounds(most));
+                                             const std::optional<kernels::Plan>& wanted) {
+    if (wanted) PCCL_TRY(check_bounds(*wanted));
     const bool is_rooted = schedule::is_rooted(collective.kind);
-    const Key key{algorithm, collective.kind, is_rooted ? collective.root : 0};
+    PCCL_ASSIGN_OR_RETURN(const Ready* const ready, find({algorithm, collective.kind,
+                                                          is_rooted ? collective.root : Rank{0}}));
+    const DeviceGrid& grid = ready->grid;
+    kernels::Run run{.program = ready->program,
+                     .bytes = longest_bytes(collective),
+                     .reduces = reduces(collective.kind),
+                     .type = collective.type,
+                     .op = collective.op};
+    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
+    if (most.blocks < grid.lanes)
+        return Status::invalid_argument(
+            concat("a plan of ", most.blocks, " blocks; ", schedule::to_string(algorithm),
+                   " needs one for each of its ", grid.lanes, " lanes"));
+    const bool sends_words = most.protocol == kernels::Protocol::kWords;
+    run.program.chunk_bytes = grid.chunk_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
+    run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
+    run.plan = most;
+    run.plan.blocks = grid.lanes * run.program.workers;
+    std::ranges::transform(collective.inputs, run.inputs, &Block::data);
+    std::ranges::transform(collective.outputs, run.outputs, &Block::data);
+    return run;
+}
+
+auto DevicePrograms::find(const Key& key) -> Result<const Ready*> {
     auto found = ready_.find(key);
     if (found == ready_.end()) {
         PCCL_ASSIGN_OR_RETURN(const Ready made, make(key));
         found = ready_.emplace(key, made).first;
     }
-    const Ready& ready = found->second;
-    kernels::Run run{.program = ready.program,
-                     .bytes = longest_bytes(collective),
-                     .reduces = reduces(collective.kind),
-                     .type = collective.type,
-                     .op = collective.op};
-    if (most.blocks < ready.grid.lanes)
-        return Status::invalid_argument(
-            concat("a plan of ", most.blocks, " blocks; ", schedule::to_string(algorithm),
-                   " needs one for each of its ", ready.grid.lanes, " lanes"));
-    run.program.workers = std::min(ready.grid.workers(run.bytes), most.blocks / ready.grid.lanes);
-    run.plan = {.protocol = kernels::Protocol::kDirect,
-                .blocks = ready.grid.lanes * run.program.workers,
-                .threads = most.threads};
-    std::ranges::transform(collective.inputs, run.inputs, &Block::data);
-    std::ranges::transform(collective.outputs, run.outputs, &Block::data);
-    return run;
+    return &found->second;
 }
 
 auto DevicePrograms::make(const Key& key) -> Result<Ready> {
@@ -136,7 +158,6 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
                                .ports = pointer_to<const abi::DevicePort>(base + ports),
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
                                .desk = pointer_to<abi::DeviceDesk>(desk_),
-                               .chunk_bytes = grid.chunk_bytes(),
                                .lane_count = static_cast<int>(tables.lanes.size()),
                                .chunks = grid.chunks,
                                .scratch_chunks = tables.scratch_chunks,
@@ -145,7 +166,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
     const auto chunks = static_cast<std::size_t>(tables.scratch_chunks);
     const auto workers = static_cast<std::size_t>(grid.most_workers());
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch,
-                          allocate(chunks * workers * grid.chunk_bytes()));
+                          allocate(chunks * workers * grid.chunk_bytes(abi::kSlotBytes)));
     program.scratch = pointer_to<std::byte>(scratch);
     return program;
 }

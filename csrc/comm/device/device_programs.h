@@ -31,12 +31,13 @@ class PCCL_API DevicePrograms {
     DevicePrograms(const DevicePrograms&) = delete;
     DevicePrograms& operator=(const DevicePrograms&) = delete;
 
-    /// The launch of `collective`, whose blocks have one length, but for its team and postings. It
-    /// has `most.blocks` at most, of `most.threads`. The first call of its kind allocates, so it
-    /// cannot be captured into a graph. Errors: kInvalidArgument, kUnsupported where `algorithm`
-    /// does not make it or GPUs do not run it, and the driver's.
+    /// The launch of `collective`, whose blocks have one length, but for its team and postings. By
+    /// a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as the protocol
+    /// says: kDirect or kWords. The first call of its kind allocates, so it cannot be captured into
+    /// a graph. Errors: kInvalidArgument, kUnsupported where `algorithm` does not make it or GPUs
+    /// do not run it, and the driver's.
     Result<kernels::Run> prepare(const Collective& collective, schedule::Algorithm algorithm,
-                                 const kernels::Plan& most = {.blocks = abi::kMostBlocks});
+                                 const std::optional<kernels::Plan>& wanted = std::nullopt);
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
@@ -50,8 +51,9 @@ class PCCL_API DevicePrograms {
     };
     struct Ready {
         DeviceGrid grid;
-        abi::DeviceProgram program;  // but for its workers
+        abi::DeviceProgram program;  // but for its workers and messages
     };
+    Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);

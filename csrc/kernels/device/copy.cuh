@@ -86,22 +86,32 @@ struct Range {
     std::size_t bytes;
 };
 
-/// What `index` gets of `bytes` in equal shares of whole cache lines: NVLink carries whole ones
-/// faster.
-__device__ __forceinline__ Range share_of(std::size_t bytes, int index, int shares) {
-    constexpr std::size_t kCacheLine = 128;
-    const std::size_t even = (bytes + shares - 1) / shares;
-    const std::size_t share = (even + kCacheLine - 1) / kCacheLine * kCacheLine;
-    const std::size_t begin = min(share * index, bytes);
-    return {begin, min(share, bytes - begin)};
-}
+/// `bytes` in equal shares of whole cache lines, the last ones shorter, or empty: NVLink carries
+/// whole lines faster.
+struct Shares {
+    std::size_t bytes;
+    std::size_t each;
+
+    __device__ Shares(std::size_t bytes, int shares) : bytes(bytes) {
+        constexpr std::size_t kCacheLine = 128;
+        const std::size_t up = bytes + shares - 1;
+        const std::size_t even =
+            up >> 32 == 0 ? static_cast<std::uint32_t>(up) / static_cast<std::uint32_t>(shares)
+                          : up / shares;  // of 64 bits: slow, and no single instruction
+        each = (even + kCacheLine - 1) / kCacheLine * kCacheLine;
+    }
+    [[nodiscard]] __device__ Range of(int index) const {
+        const std::size_t begin = min(each * index, bytes);
+        return {begin, min(each, bytes - begin)};
+    }
+};
 
 /// In place of a reduction: there is one source, which is passed on as it is.
 struct FirstOnly {};
 
 /// Packets [begin, end): combines those of all sources, in the order given, and stores the result
 /// to all targets. kMost bounds the number of sources; with fewer, more packets are in flight.
-template <int kMost, typename Raw, typename Reduction>
+template <int kMost, int kMostTargets, typename Raw, typename Reduction>
 __device__ __forceinline__ void combine_packets(const Crew& crew, const Sources& from,
                                                 const Targets& to, std::size_t begin,
                                                 std::size_t end, const Reduction& reduction) {
@@ -129,7 +139,7 @@ __device__ __forceinline__ void combine_packets(const Crew& crew, const Sources&
                 result = sum.finish(reduction);
             }
 #pragma unroll
-            for (int k = 0; k < abi::kMostDevices; ++k)
+            for (int k = 0; k < kMostTargets; ++k)
                 if (k < to.count) store_packet(to.at[k], i + u * stride, result);
         }
     }
@@ -137,7 +147,7 @@ __device__ __forceinline__ void combine_packets(const Crew& crew, const Sources&
 
 /// `bytes` from the sources, combined, to all targets: 16 bytes at a time where all addresses allow
 /// it, else one element at a time.
-template <int kMost, typename Reduction>
+template <int kMost, int kMostTargets = abi::kMostDevices, typename Reduction>
 __device__ __forceinline__ void combine_bytes(const Crew& crew, const Sources& from,
                                               const Targets& to, std::size_t bytes,
                                               const Reduction& reduction) {
@@ -146,12 +156,15 @@ __device__ __forceinline__ void combine_bytes(const Crew& crew, const Sources& f
     std::size_t done = 0;
     if ((from.bits() | to.bits()) % sizeof(uint4) == 0) {
         done = bytes / sizeof(uint4) * sizeof(uint4);
-        combine_packets<kMost, uint4>(crew, from, to, 0, bytes / sizeof(uint4), reduction);
+        combine_packets<kMost, kMostTargets, uint4>(crew, from, to, 0, bytes / sizeof(uint4),
+                                                    reduction);
     }
-    combine_packets<kMost, Element>(crew, from, to, done / kElement, bytes / kElement, reduction);
+    combine_packets<kMost, kMostTargets, Element>(crew, from, to, done / kElement, bytes / kElement,
+                                                  reduction);
 }
 
 /// `bytes` from one place to all targets, in packets as wide as all addresses allow.
+template <int kMostTargets = abi::kMostDevices>
 __device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* from,
                                            const Targets& to, std::size_t bytes) {
     Sources source{};
@@ -161,15 +174,15 @@ __device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* fr
     std::size_t done = 0;
     if (bits % 16 == 0) {
         done = bytes / 16 * 16;
-        combine_packets<1, Packet<16>>(crew, source, to, 0, bytes / 16, FirstOnly{});
+        combine_packets<1, kMostTargets, Packet<16>>(crew, source, to, 0, bytes / 16, FirstOnly{});
     } else if (bits % 4 == 0) {
         done = bytes / 4 * 4;
-        combine_packets<1, Packet<4>>(crew, source, to, 0, bytes / 4, FirstOnly{});
+        combine_packets<1, kMostTargets, Packet<4>>(crew, source, to, 0, bytes / 4, FirstOnly{});
     } else if (bits % 2 == 0) {
         done = bytes / 2 * 2;
-        combine_packets<1, Packet<2>>(crew, source, to, 0, bytes / 2, FirstOnly{});
+        combine_packets<1, kMostTargets, Packet<2>>(crew, source, to, 0, bytes / 2, FirstOnly{});
     }
-    combine_packets<1, Packet<1>>(crew, source, to, done, bytes, FirstOnly{});
+    combine_packets<1, kMostTargets, Packet<1>>(crew, source, to, done, bytes, FirstOnly{});
 }
 
 __device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* from, std::byte* to,
@@ -177,7 +190,7 @@ __device__ __forceinline__ void copy_bytes(const Crew& crew, const std::byte* fr
     Targets target{};
     target.at[0] = to;
     target.count = 1;
-    copy_bytes(crew, from, target, bytes);
+    copy_bytes<1>(crew, from, target, bytes);
 }
 
 }  // namespace pccl::kernels::device

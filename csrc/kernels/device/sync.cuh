@@ -6,9 +6,31 @@
 
 namespace pccl::kernels::device {
 
+/// Whether counter `seen` has reached `wanted`; both wrap.
+__device__ __forceinline__ bool has_reached(std::uint32_t seen, std::uint32_t wanted) {
+    return static_cast<std::int32_t>(seen - wanted) >= 0;
+}
+
+/// The number after `last`; 0 is what memory holds before the first line.
+__device__ __forceinline__ std::uint32_t number_after(std::uint32_t last) {
+    return last + 1 == 0 ? 1 : last + 1;
+}
+
+/// A rank that has not announced itself to this block, or else `peer`, which may only be waiting
+/// for that one.
+__device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {
+    const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
+    for (int rank = 0; rank < team.size; ++rank) {
+        const std::uint32_t seen = load_acquire(&channel.greetings[rank].output.low_epoch);
+        if (!has_reached(seen, number_after(channel.epoch))) return rank;
+    }
+    return peer;
+}
+
 /// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
 __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::DevicePhase phase,
                                            int peer, std::uint32_t expected, std::uint32_t seen) {
+    if (phase == abi::DevicePhase::kStep) peer = absent_or(team, peer);
     abi::DeviceControl* control = team.control;
     const bool is_abort = load_system(&control->abort) != 0;
     if (atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0) {
@@ -56,11 +78,6 @@ class Patience {
     std::uint64_t started_ = 0;
 };
 
-/// Whether counter `seen` has reached `wanted`; both wrap.
-__device__ __forceinline__ bool has_reached(std::uint32_t seen, std::uint32_t wanted) {
-    return static_cast<std::int32_t>(seen - wanted) >= 0;
-}
-
 /// Polls `counter`, which `peer` moves on. False when it gave up.
 __device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
                                               const std::uint32_t* counter, int peer,
@@ -73,11 +90,6 @@ __device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::
         return false;
     }
     return true;
-}
-
-/// The number after `last`; 0 is what memory holds before the first line.
-__device__ __forceinline__ std::uint32_t number_after(std::uint32_t last) {
-    return last + 1 == 0 ? 1 : last + 1;
 }
 
 /// Lines that carry one number: that of an epoch, or of a message.
@@ -108,8 +120,7 @@ class Numbered {
         return await(&greeting->input, phase, peer, said.input) &&
                await(&greeting->output, phase, peer, said.output);
     }
-
-   private:
+    /// What `peer` says in one line.
     __device__ bool await(const abi::Line* at, abi::DevicePhase phase, int peer,
                           std::uint64_t& data) const {
         Patience patience(team_);
@@ -123,6 +134,7 @@ class Numbered {
         return true;
     }
 
+   private:
     const abi::DeviceTeam& team_;
     std::uint32_t number_;
 };
@@ -140,30 +152,34 @@ class Visit : public Numbered {
         return team_.heaps[receiver]->buffers[blockIdx.x].lines[epoch() & 1][sender];
     }
 
-    /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
-    /// held before this launch is visible afterwards to loads at system scope. False, on all
-    /// threads, when a peer did not come. Before the next launch greets there, depart(): greetings
-    /// have room for one epoch.
     struct Addresses {
         const std::byte* inputs[abi::kMostDevices];
         std::byte* outputs[abi::kMostDevices];
     };
+    /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
+    /// held before this launch is visible afterwards to loads at system scope. False, on all
+    /// threads, when a peer did not come. Before the next launch greets there, depart(): greetings
+    /// have room for one epoch.
     [[nodiscard]] __device__ bool greet(const abi::Postings& postings, Addresses& shared) const {
-        const int peer = static_cast<int>(threadIdx.x);
-        bool came = true;
-        if (peer < team_.size) {
-            abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
-            store_line(&there->input, line_of(postings.inputs[peer]));
-            store_line(&there->output, line_of(postings.outputs[peer]));
-            const abi::Greeting* here = &channel_->greetings[peer];
-            Said said{};
-            came = await(here, abi::DevicePhase::kGreeting, peer, said);
-            shared.inputs[peer] = reinterpret_cast<const std::byte*>(said.input);
-            shared.outputs[peer] = reinterpret_cast<std::byte*>(said.output);
-        }
-        return __syncthreads_and(came) != 0;
+        announce(postings);
+        return meet(shared);
     }
-
+    /// The first half of it, which waits for nobody. Who does no more than this, and see_all() at
+    /// the end, may leave while others are still here; they must not need its greeting by then.
+    __device__ void announce(const abi::Postings& postings) const {
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer >= team_.size) return;
+        abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
+        store_line(&there->input, line_of(postings.inputs[peer]));
+        store_line(&there->output, line_of(postings.outputs[peer]));
+    }
+    /// All peers have announced themselves, or have left even.
+    __device__ void see_all() const {
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer >= team_.size) return;
+        await_counter(team_, abi::DevicePhase::kGreeting,
+                      &channel_->greetings[peer].output.low_epoch, peer, epoch());
+    }
     /// Returns when all peers have finished with this rank's tensors. With kRelease, what this
     /// block stored into theirs is visible to whatever follows in their streams.
     enum class Stores { kNone, kRelease };
@@ -188,6 +204,19 @@ class Visit : public Numbered {
     }
 
    private:
+    [[nodiscard]] __device__ bool meet(Addresses& shared) const {
+        const int peer = static_cast<int>(threadIdx.x);
+        bool came = true;
+        if (peer < team_.size) {
+            const abi::Greeting* here = &channel_->greetings[peer];
+            Said said{};
+            came = await(here, abi::DevicePhase::kGreeting, peer, said);
+            shared.inputs[peer] = reinterpret_cast<const std::byte*>(said.input);
+            shared.outputs[peer] = reinterpret_cast<std::byte*>(said.output);
+        }
+        return __syncthreads_and(came) != 0;
+    }
+
     __device__ Visit(const abi::DeviceTeam& team, abi::Channel* channel)
         : Numbered(team, number_after(channel->epoch)), team_(team), channel_(channel) {}
 

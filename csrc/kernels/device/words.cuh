@@ -78,6 +78,13 @@ __device__ __forceinline__ bool receive_words(const abi::DeviceTeam& team, const
     }
 }
 
+template <typename Reduction>
+__device__ __forceinline__ Word combine_words(Word a, Word b, const Reduction& reduction) {
+    Lanes<Reduction, Word> sum(a);
+    sum.combine(reduction, Lanes<Reduction, Word>(b));
+    return sum.finish(reduction);
+}
+
 /// In the order of ranks, so that all ranks get the same bits.
 template <typename Reduction>
 __device__ Word combine_words(const abi::DeviceTeam& team, const Words& words,

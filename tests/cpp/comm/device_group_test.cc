@@ -117,6 +117,19 @@ TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
     });
 }
 
+TEST(DeviceGroupTest, TheFirstScheduleIsNotCaptured) {
+    run_device_ranks({.size = 2}, [](DeviceRank& member) {
+        std::array<float, 2> x{};
+        const Block block = block_of(x);
+        const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
+        member.driver.capture(true);
+        const Status status =
+            member.group.launch(call, nullptr, {.algorithm = schedule::Algorithm::kRing});
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(status.message(), HasSubstr("call it once before"));
+    });
+}
+
 TEST(DeviceGroupTest, AdoptsThreadsThatWatchItsGpu) {
     run_device_ranks({.size = 1}, [](DeviceRank& member) {
         EXPECT_TRUE(member.group.adopt_thread().is_ok());

@@ -71,8 +71,8 @@ TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
     ASSERT_TRUE(programs_.prepare(all_reduce(), Algorithm::kRing).is_ok());
     const auto* const desk = std::bit_cast<const abi::DeviceDesk*>(programs_.desk());
     EXPECT_EQ(desk->finished, 0U);
-    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].filled, 0U);
-    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{65} << 20);
+    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].words.sent, 0U);
+    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{145} << 20);
 }
 
 TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
@@ -87,6 +87,26 @@ TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     EXPECT_EQ(tree->program.workers, 2);
 }
 
+TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
+    using enum kernels::Protocol;
+    const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
+        const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};
+        const Collective collective{.inputs = blocks, .outputs = blocks};
+        const auto run = programs_.prepare(collective, Algorithm::kRing, plan);
+        EXPECT_TRUE(run.is_ok()) << run.status().to_string();
+        EXPECT_EQ(run->plan.threads % 32, 0);
+        EXPECT_GE(run->plan.threads, abi::kLeastProgramThreads);
+        EXPECT_EQ(run->program.chunk_bytes,
+                  run->plan.protocol == kWords ? abi::kWordSlotBytes : abi::kSlotBytes);
+        return run->plan.protocol;
+    };
+    EXPECT_EQ(protocol(1, std::nullopt), kWords);
+    EXPECT_EQ(protocol(1 << 16, std::nullopt), kWords);
+    EXPECT_EQ(protocol(data_.size(), std::nullopt), kDirect);
+    EXPECT_EQ(protocol(1, kernels::Plan{kDirect, 4}), kDirect);
+    EXPECT_EQ(protocol(data_.size(), kernels::Plan{kWords, 4}), kWords);
+}
+
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     const auto refusal = [this](const kernels::Plan& plan) {
         const Status status =
@@ -97,7 +117,7 @@ TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     EXPECT_THAT(refusal({.blocks = 3}), HasSubstr("one for each of its 4 lanes"));
     EXPECT_THAT(refusal({.blocks = 8, .threads = 128}), HasSubstr("192 threads at least"));
     EXPECT_THAT(refusal({.protocol = kernels::Protocol::kTurns, .blocks = 8}),
-                HasSubstr("protocol direct"));
+                HasSubstr("protocol direct or words"));
     EXPECT_THAT(refusal({.blocks = 1000}), HasSubstr("a plan of 1000 blocks"));
 }
 

@@ -45,7 +45,15 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
                 .offset = index % 4,
                 .in_place = size.in_place};
     }
-    static Plan most_for_schedules() { return {Protocol::kDirect, 40 / GetParam(), 192}; }
+    /// Both, or where every thread of a GPU costs half a millisecond (ThreadSanitizer), in turn.
+    static std::vector<Protocol> schedule_protocols([[maybe_unused]] std::size_t index) {
+#if defined(__SANITIZE_THREAD__)
+        return {index % 2 == 0 ? Protocol::kWords : Protocol::kDirect};
+#else
+        return {Protocol::kWords, Protocol::kDirect};
+#endif
+    }
+    static Plan most_for_schedules(Protocol protocol) { return {protocol, 40 / GetParam(), 192}; }
     static int least_blocks(CollectiveKind kind, Algorithm algorithm) {
         const auto made = schedule::generate(
             algorithm, {.kind = kind,
@@ -76,11 +84,12 @@ TEST_P(EmulatedTest, Schedules) {
     std::vector<Case> cases;
     for (const CollectiveKind kind : kKinds)
         for (const Algorithm algorithm : schedule::algorithms_for(kind))
-            for (const Size& size : kLongerSizes) {
-                cases.push_back(varied(cases.size(), kind, size));
-                cases.back().algorithm = algorithm;
-                cases.back().plan = most_for_schedules();
-            }
+            for (const Size& size : kLongerSizes)
+                for (const Protocol protocol : schedule_protocols(cases.size())) {
+                    cases.push_back(varied(cases.size(), kind, size));
+                    cases.back().algorithm = algorithm;
+                    cases.back().plan = most_for_schedules(protocol);
+                }
     run_cases(GetParam(), cases);
 }
 
@@ -91,10 +100,14 @@ TEST_P(EmulatedTest, SchedulesOfLongMessages) {
         for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
             const int blocks = least_blocks(kind, algorithm);
             if (blocks * GetParam() > 32) continue;
-            Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
-            each.count = 8 * abi::kSlotBytes / size_of(each.type);
-            each.algorithm = algorithm;
-            each.plan = Plan{Protocol::kDirect, blocks, 192};
+            for (const Protocol protocol : schedule_protocols(cases.size())) {
+                const bool is_direct = protocol == Protocol::kDirect;
+                const std::size_t slot = is_direct ? abi::kSlotBytes : abi::kWordSlotBytes;
+                Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
+                each.count = 8 * slot / size_of(each.type);
+                each.algorithm = algorithm;
+                each.plan = Plan{protocol, blocks, 192};
+            }
         }
     run_cases(GetParam(), cases);
 }
@@ -140,7 +153,7 @@ TEST_P(EmulatedTest, RandomSequences) {
         const auto algorithms = schedule::algorithms_for(kind);
         if (below(3) == 0) {
             each.algorithm = algorithms[below(algorithms.size())];
-            each.plan = most_for_schedules();
+            each.plan = most_for_schedules(kProtocols[below(2)]);
         } else if (below(2) == 0) {
             each.plan = Plan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};
         }

@@ -1,0 +1,85 @@
+// How a step of a schedule's program moves one chunk: as it is, or by words.
+#pragma once
+
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/fifo.cuh"
+#include "csrc/kernels/device/words.cuh"
+
+namespace pccl::kernels::device {
+
+/// Where a chunk is in this rank's memory: what is combined, and where the result goes. Null where
+/// a step has no such place.
+struct LocalChunk {
+    const std::byte* sources[2];
+    std::byte* target;
+    std::size_t bytes;
+};
+
+/// By all threads of the block, from and to slots of messages as well, where there are any. What is
+/// received is the last of at most two operands.
+template <typename Reduction>
+__device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::byte* incoming,
+                                           std::byte* outgoing, const Reduction& reduction) {
+    Sources from{};
+    from.at[0] = chunk.sources[0] != nullptr ? chunk.sources[0] : incoming;
+    from.at[1] = chunk.sources[1] != nullptr ? chunk.sources[1] : incoming;
+    from.count = chunk.sources[0] != nullptr && from.at[1] != nullptr ? 2 : 1;
+    Targets to{};
+    to.at[0] = chunk.target != nullptr ? chunk.target : outgoing;
+    to.at[1] = outgoing;
+    to.count = (chunk.target != nullptr ? 1 : 0) + (outgoing != nullptr ? 1 : 0);
+    if (from.count == 2) {
+        combine_bytes<2, 2>(block_crew(), from, to, chunk.bytes, reduction);
+    } else {
+        copy_bytes<2>(block_crew(), from.at[0], to, chunk.bytes);
+    }
+}
+
+/// Lines of the messages that a step receives and sends; null where there is none.
+struct MessageLines {
+    const abi::Line* incoming = nullptr;
+    abi::Line* outgoing = nullptr;
+    std::uint32_t received = 0;  // number of the message
+    std::uint32_t sent = 0;
+    int sender = 0;
+
+    __device__ void receive_by(const Port& port) {
+        incoming = port.lines();
+        received = port.number();
+        sender = port.peer();
+    }
+    __device__ void send_by(const Port& port) {
+        outgoing = port.lines();
+        sent = port.number();
+    }
+    __device__ void skip(std::size_t lines) {
+        if (incoming != nullptr) incoming += lines;
+        if (outgoing != nullptr) outgoing += lines;
+    }
+};
+
+/// The same by words, of which every thread waits for its own. False when one did not come.
+template <typename Reduction>
+__device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const LocalChunk& chunk,
+                                           const MessageLines& lines, const Reduction& reduction) {
+    const Numbered received(team, lines.received);
+    const Numbered sent(team, lines.sent);
+    for (std::size_t i = threadIdx.x; i * kWordBytes < chunk.bytes; i += blockDim.x) {
+        const std::size_t at = i * kWordBytes;
+        Word word = 0;
+        if (chunk.sources[0] != nullptr) word = load_word(chunk.sources[0], at, chunk.bytes);
+        if (chunk.sources[1] != nullptr)
+            word = combine_words(word, load_word(chunk.sources[1], at, chunk.bytes), reduction);
+        if (lines.incoming != nullptr) {
+            Word got = 0;
+            if (!received.await(lines.incoming + i, abi::DevicePhase::kStep, lines.sender, got))
+                return false;
+            word = chunk.sources[0] != nullptr ? combine_words(word, got, reduction) : got;
+        }
+        if (chunk.target != nullptr) store_word(chunk.target, at, chunk.bytes, word);
+        if (lines.outgoing != nullptr) store_line(lines.outgoing + i, sent.line_of(word));
+    }
+    return true;
+}
+
+}  // namespace pccl::kernels::device
