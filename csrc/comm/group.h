@@ -160,6 +160,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void give_up(const Status& why);
     /// Why a member is gone, as far as the links show it and `suspect` says it of itself.
     [[nodiscard]] Status look_at_members(std::uint64_t suspect);
+    /// Why this group is over, or `rank` has left it, as far as that has been told here.
+    [[nodiscard]] Status known_end(Rank rank);
     [[nodiscard]] bool is_made() const;
     /// Whom `rank` waits for in this group: kTimeout that names the last in that chain.
     [[nodiscard]] Status whom_awaits(Rank rank, Deadline deadline) const;

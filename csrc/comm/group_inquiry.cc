@@ -155,10 +155,20 @@ auto Group::look_for_lost(std::uint64_t suspect) -> std::optional<LostMember> {
 auto Group::look_for_holdup(std::uint64_t suspect, Deadline deadline) -> std::optional<LostMember> {
     const Rank rank = place_of(suspect, global_ranks_);
     if (rank == kNoRank || rank == rank_ || !is_made()) return std::nullopt;
-    const Status found = heard_.is_set() ? heard_.get() : whom_awaits(rank, deadline);
+    Status found = known_end(rank);
+    if (found.is_ok()) found = whom_awaits(rank, deadline);
+    // Who has left instead of answering has said why before.
+    if (found.code() == StatusCode::kPeerLost) found = known_end(rank);
     const Rank last = found.peer();
     if (found.code() != StatusCode::kTimeout || last < 0 || last >= size_) return std::nullopt;
     return LostMember{global_ranks_[static_cast<std::size_t>(last)], found};
+}
+
+Status Group::known_end(Rank rank) {
+    if (heard_.is_set()) return heard_.get();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return Status::ok();
+    return cause_.is_ok() ? connections_.look(rank) : cause_;
 }
 
 bool Group::is_made() const {

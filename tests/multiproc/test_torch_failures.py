@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import torch
@@ -237,16 +238,21 @@ def in_a_doomed_job(rank: int, world_size: int, port: int, results: object) -> N
     dist.destroy_process_group()
 
 
-def survivors_name_the_lost_rank(rank: int, world_size: int, ranks: int) -> None:
+def start_job(run: Callable[..., None], ranks: int) -> tuple[list[Any], Any]:
+    """Processes, each with a rank of its own, and the queue for what they find."""
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
     port = new_store().port
     processes = [
-        context.Process(target=in_a_doomed_job, args=(number, ranks, port, results))
-        for number in range(ranks)
+        context.Process(target=run, args=(rank, ranks, port, results)) for rank in range(ranks)
     ]
     for process in processes:
         process.start()
+    return processes, results
+
+
+def survivors_name_the_lost_rank(rank: int, world_size: int, ranks: int) -> None:
+    processes, results = start_job(in_a_doomed_job, ranks)
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * (ranks - 1) + [7]
@@ -271,6 +277,36 @@ def who_is_late_to_join_is_held_up(rank: int, world_size: int) -> None:
         finally:
             os.kill(stopped, signal.SIGCONT)
     dist.all_reduce(torch.ones(3))
+
+
+def in_a_held_up_job(rank: int, world_size: int, port: int, results: Any) -> None:
+    """Rank 2 is stopped; rank 0 waits for it in vain and ends, and rank 1 waits for rank 0."""
+    die_with_parent()
+    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    dist.init_process_group(
+        "pccl", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=1)
+    )
+    dist.all_reduce(torch.ones(3))
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        if rank == 0:
+            dist.broadcast(torch.ones(3), 2)
+        else:
+            dist.new_group(timeout=timedelta(seconds=4))
+    except RuntimeError as error:
+        results.put((rank, getattr(error, "rank", error)))
+    dist.destroy_process_group()
+
+
+def who_left_without_joining_was_held_up(rank: int, world_size: int) -> None:
+    processes, results = start_job(in_a_held_up_job, 3)
+    for process in processes[:2]:
+        process.join()
+    processes[2].kill()
+    processes[2].join()
+    blamed = dict(results.get() for _ in range(2))
+    assert blamed == {0: 2, 1: 2}, blamed
 
 
 def who_has_done_its_part_may_leave(rank: int, world_size: int) -> None:
@@ -318,6 +354,17 @@ def test_failures(check: Callable[[int, int], None], world_size: int) -> None:
 
 def test_who_is_late_to_join_is_held_up() -> None:
     run_ranks(who_is_late_to_join_is_held_up, 3, timeout_s=30)
+
+
+@pytest.mark.parametrize("transports", ["shm", "tcp"])
+def test_who_left_without_joining_was_held_up(transports: str) -> None:
+    run_ranks(
+        who_left_without_joining_was_held_up,
+        1,
+        backend=None,
+        timeout_s=30,
+        environment={"PCCL_TRANSPORTS": transports},
+    )
 
 
 def test_who_has_done_its_part_may_leave() -> None:
