@@ -87,7 +87,7 @@ Status ConnectionContext::open_board(Deadline deadline) {
             return Status::timeout(
                 concat("timed out waiting for rank ", late, " (to open the group's shared memory)"),
                 late);
-        if (backoff.slept()) PCCL_TRY(board_->look_at_all());
+        if (backoff.slept()) PCCL_TRY(board_->look_at_meeting());
         backoff.pause();
     }
     if (board_->is_crowded()) runtime_.waiter()->set_crowded(true);

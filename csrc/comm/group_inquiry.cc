@@ -123,7 +123,7 @@ Elsewhere Group::blocked_in() const {
 Status Group::look_at(std::span<const Endpoint> joined) const {
     for (const Endpoint& endpoint : joined) {
         if (endpoint.rank == rank_) continue;
-        const auto answer = connections_.ask(endpoint, Deadline::after(kPatience));
+        const auto answer = connections_.ask(endpoint, Deadline::after(kGlance));
         PCCL_TRY(why_lost(endpoint.rank, answer, rank_, size_));
     }
     return Status::ok();
@@ -138,7 +138,7 @@ Status Group::look_at_members(std::uint64_t suspect) {
     }
     const Rank rank = place_of(suspect, global_ranks_);
     if (rank == kNoRank || rank == rank_) return Status::ok();
-    return why_lost(rank, ask(rank, Deadline::after(kPatience)), rank_, size_);
+    return why_lost(rank, ask(rank, Deadline::after(kGlance)), rank_, size_);
 }
 
 auto Group::look_for_lost(std::uint64_t suspect) -> std::optional<LostMember> {

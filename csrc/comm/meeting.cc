@@ -28,6 +28,11 @@ Status look_for_ended(Store& store, const Awaiting& what, const Meeting& meeting
     return Status::ok();
 }
 
+Status look_for_lost(Store& store, const Awaiting& what, const Meeting& meeting) {
+    PCCL_TRY(look_for_ended(store, what, meeting));
+    return meeting.lost ? meeting.lost(what.present, what.from) : Status::ok();
+}
+
 }  // namespace
 
 Status announce(Store& store, const Endpoint& mine) {
@@ -73,8 +78,13 @@ Result<std::string> await(Store& store, const Awaiting& what, const Meeting& mee
         if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
             return value;
         PCCL_TRY(failure_in(store));
-        PCCL_TRY(look_for_ended(store, what, meeting));
-        if (meeting.lost) PCCL_TRY(meeting.lost(what.present, what.from));
+        const Status lost = look_for_lost(store, what, meeting);
+        if (lost.is_ok()) continue;
+        // What it told before it left still counts.
+        if (lost.code() == StatusCode::kPeerLost)
+            value = store.get(what.key, Deadline::after(Duration::zero()));
+        if (value.is_ok()) return value;
+        return lost;
     }
 }
 

@@ -16,7 +16,7 @@
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kKnock = std::chrono::milliseconds(300);
+constexpr Duration kKnock = std::chrono::milliseconds(200);
 constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
 
 Status watch_input(int epoll, int fd) {

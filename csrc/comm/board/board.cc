@@ -92,8 +92,12 @@ void Board::enter(State state) {
 }
 
 Result<bool> Board::all_have_reached(State state) {
-    for (Rank rank = 0; rank < ranks_; ++rank)
-        if (segment(rank).progress.state.load() < state) return blocked_by(rank);
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (has_reached(rank, state)) continue;
+        Result<bool> blocked = blocked_by(rank);
+        // What it did before it left still counts.
+        if (blocked.is_ok() || !has_reached(rank, state)) return blocked;
+    }
     unblocked();
     return true;
 }
@@ -131,7 +135,8 @@ bool Board::outnumbers_cores() const {
 
 void Board::leave(const Status& reason) {
     segment(self_).farewell = transport::farewell_for(reason);
-    enter(State::kGone);
+    segment(self_).progress.has_left.store(true);
+    announce();
     std::uint32_t none = 0;
     if (reason.code() != StatusCode::kAborted)
         front().failed.compare_exchange_strong(none, static_cast<std::uint32_t>(self_) + 1);
@@ -145,7 +150,7 @@ Status Board::farewell_of(Rank rank) const {
 }
 
 Status Board::look(Rank rank) const {
-    if (segment(rank).progress.state.load() == State::kGone) return farewell_of(rank);
+    if (has_left(rank)) return farewell_of(rank);
     return region_->look(rank);
 }
 
@@ -177,6 +182,20 @@ Status Board::look_at_all() const {
     return Status::ok();
 }
 
+Status Board::look_at_meeting() const {
+    const auto is_done = [this](Rank rank) {
+        constexpr auto kDone = static_cast<std::uint32_t>(StatusCode::kAborted);
+        return has_left(rank) && has_reached(rank, State::kProbed) &&
+               segment(rank).farewell.code == kDone;
+    };
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (rank == self_) continue;
+        const Status gone = look(rank);
+        if (!gone.is_ok() && !is_done(rank)) return gone;
+    }
+    return Status::ok();
+}
+
 void Board::announce() {
     // This rank stores its news and then looks who waits; they say so and then look for news. With
     // a barrier between the two on both sides, one sees the other.
@@ -190,8 +209,7 @@ Result<bool> Board::blocked_by(Rank rank) {
         awaits_ = rank;
         awaited_by(self_).store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_seq_cst);
     }
-    if (segment(rank).progress.state.load(std::memory_order_acquire) == State::kGone)
-        return farewell_of(rank);
+    if (has_left(rank)) return farewell_of(rank);
     PCCL_TRY(failure());
     if (++idle_ < kFreeLooks) return false;
     const TimePoint now = system_clock().now();

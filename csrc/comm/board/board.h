@@ -77,6 +77,9 @@ class Board {
     /// Why a rank of the group is gone; a system call for each.
     [[nodiscard]] Status look(Rank rank) const;
     [[nodiscard]] Status look_at_all() const;
+    /// The same while the ranks meet: who has met them all, and was done with the group before this
+    /// rank had, is no loss.
+    [[nodiscard]] Status look_at_meeting() const;
     /// What made the first rank leave that left because of a failure.
     [[nodiscard]] Status failure() const;
     /// kMismatch where a rank has given something in the latest collective that is not what `ours`
@@ -121,7 +124,7 @@ class Board {
     void have_read(Position at);
 
    private:
-    enum class State : std::uint32_t { kAbsent, kAttached, kProbed, kGone };
+    enum class State : std::uint32_t { kAbsent, kAttached, kProbed };
 
     struct Line {
         alignas(kCacheLine) std::atomic<Position> posted;
@@ -132,17 +135,18 @@ class Board {
     struct Progress {
         alignas(kCacheLine) std::atomic<Position> read;
         alignas(kCacheLine) std::atomic<State> state;
+        std::atomic<bool> has_left;
         std::uint64_t pid;
         std::uint64_t probe;  // what lies at probe_address
         std::uint64_t probe_address;
         sys::CoreSet cores;
         bool joins_barriers;
-        bool reads_all;  // directly; said once kProbed, and still true of a rank that is gone
+        bool reads_all;  // directly; said once kProbed, and still true of a rank that has left
     };
     struct Segment {
         std::array<Line, 2> lines;
         Progress progress;
-        transport::Farewell farewell;  // written once, before the state becomes kGone
+        transport::Farewell farewell;  // written once, before has_left
     };
     /// The first page of the region.
     struct Front {
@@ -176,7 +180,11 @@ class Board {
         return front().awaited[static_cast<std::size_t>(rank)];
     }
 
+    [[nodiscard]] bool has_reached(Rank rank, State state) const {
+        return segment(rank).progress.state.load() >= state;
+    }
     Result<bool> all_have_reached(State state);
+    [[nodiscard]] bool has_left(Rank rank) const { return segment(rank).progress.has_left.load(); }
     [[nodiscard]] bool can_read_all() const;
     [[nodiscard]] bool outnumbers_cores() const;
     [[nodiscard]] bool all_join_barriers() const;

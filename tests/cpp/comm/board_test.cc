@@ -59,5 +59,32 @@ TEST_F(BoardTest, WhoLeavesAtOnceChangesNoChoiceOfWhoComesLater) {
     EXPECT_TRUE(boards_[1]->reads_directly());
 }
 
+TEST_F(BoardTest, WhoIsDoneBeforeOthersHaveMetAllIsNoLossToThem) {
+    ASSERT_FALSE(boards_[0]->open().value());
+    ASSERT_FALSE(boards_[1]->open().value());
+    ASSERT_TRUE(boards_[0]->open().value());
+    boards_[0]->leave(Status::aborted("done"));
+    EXPECT_TRUE(boards_[1]->look_at_meeting().is_ok());
+    EXPECT_TRUE(boards_[1]->open().value());
+    EXPECT_EQ(boards_[1]->look_at_all().code(), StatusCode::kPeerLost) << "from now on it is one";
+}
+
+TEST_F(BoardTest, WhoLeavesBeforeItHasMetAllIsLost) {
+    ASSERT_FALSE(boards_[0]->open().value());
+    boards_[0]->leave(Status::aborted("interrupted"));
+    const auto opened = boards_[1]->open();
+    EXPECT_EQ(opened.status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(opened.status().peer(), 0);
+    EXPECT_EQ(boards_[1]->look_at_meeting().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(BoardTest, WhoHasMetAllAndFailedIsLostToThoseWhoStillMeet) {
+    ASSERT_FALSE(boards_[0]->open().value());
+    ASSERT_FALSE(boards_[1]->open().value());
+    ASSERT_TRUE(boards_[0]->open().value());
+    boards_[0]->leave(Status::resource_exhausted("no descriptors"));
+    EXPECT_EQ(boards_[1]->look_at_meeting().code(), StatusCode::kPeerLost);
+}
+
 }  // namespace
 }  // namespace pccl::comm
