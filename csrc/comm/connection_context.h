@@ -60,6 +60,10 @@ class ConnectionContext final : public LinkTable {
     }
     /// The peers that a failure cannot be told to over a link or the board.
     [[nodiscard]] std::vector<Rank> out_of_reach();
+    /// Whether a failure of `peer` shows here, on the board or a link from it.
+    [[nodiscard]] bool has_way_from(Rank peer) {
+        return board_ != nullptr || receive_link(peer, 0) != nullptr;
+    }
     /// Tells one of them, on a connection of its own. From any thread.
     Status tell(Rank peer, const Status& reason, Deadline deadline) const;
     /// Why a peer is gone, as far as the board and the links show it: any, or this one.

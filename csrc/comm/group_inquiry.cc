@@ -285,6 +285,8 @@ Status Group::reconsidered(const Status& cause) {
     const auto answer = connections_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
     Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
     if (!why.is_ok()) return why;
+    const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
+    if (!is_gone && connections_.has_way_from(witness)) return cause;
     PCCL_TRY(last_words_of(witness));
     return cause;
 }
@@ -294,10 +296,11 @@ Status Group::last_words_of(Rank witness) {
     for (transport::Backoff backoff(*waiter_); !soon.passed(); backoff.pause()) {
         // A rank tells the others before it forgets the group.
         if (heard_.is_set()) return heard_.get();
+        // Words may lie behind data that nobody reads any more: they show a moment later.
+        const bool has_ended =
+            connections_.has_way_from(witness) && !connections_.look(witness).is_ok();
         PCCL_TRY(connections_.look_for_failure());
-        const bool has_way =
-            connections_.board() != nullptr || connections_.receive_link(witness, 0) != nullptr;
-        if (has_way) return Status::ok();
+        if (has_ended) return Status::ok();
     }
     return Status::ok();
 }

@@ -309,6 +309,38 @@ def who_left_without_joining_was_held_up(rank: int, world_size: int) -> None:
     assert blamed == {0: 2, 1: 2}, blamed
 
 
+def in_a_job_with_last_words(rank: int, world_size: int, port: int, results: Any) -> None:
+    """Rank 0 ends, then rank 1 because of that. Rank 2 has read nothing of rank 1's yet."""
+    die_with_parent()
+    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    dist.init_process_group("pccl", store=store, rank=rank, world_size=world_size)
+    if rank == 0:
+        store.wait(["sent"])
+        os._exit(7)
+    if rank == 1:
+        dist.send(torch.ones(100), 2)
+        store.set("sent", "")
+    else:
+        store.wait(["gone"])
+    try:
+        if rank == 1:
+            dist.recv(torch.ones(3), 0)
+        else:
+            dist.send(torch.ones(3), 1)
+    except RuntimeError as error:
+        results.put((rank, getattr(error, "rank", error)))
+    dist.destroy_process_group()
+    store.set("gone", "")
+
+
+def last_words_behind_data_are_heard(rank: int, world_size: int) -> None:
+    processes, results = start_job(in_a_job_with_last_words, 3)
+    for process in processes:
+        process.join()
+    blamed = dict(results.get() for _ in range(2))
+    assert blamed == {1: 0, 2: 0}, blamed
+
+
 def who_has_done_its_part_may_leave(rank: int, world_size: int) -> None:
     """Rank 2 is stopped, asked meanwhile how it fares, and gone before it can answer."""
     store = dist.distributed_c10d._get_default_store()
@@ -364,6 +396,16 @@ def test_who_left_without_joining_was_held_up(transports: str) -> None:
         backend=None,
         timeout_s=30,
         environment={"PCCL_TRANSPORTS": transports},
+    )
+
+
+def test_last_words_behind_data_are_heard() -> None:
+    run_ranks(
+        last_words_behind_data_are_heard,
+        1,
+        backend=None,
+        timeout_s=30,
+        environment={"PCCL_TRANSPORTS": "tcp"},
     )
 
 
