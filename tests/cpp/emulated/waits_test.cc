@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -47,6 +48,29 @@ TEST_P(EmulatedWaitTest, AnAbortEndsThem) {
         EXPECT_EQ(run.launch().code(), StatusCode::kAborted);
         aborting.join();
     });
+}
+
+/// What follows on the heap counts on it (csrc/abi/device_team.h), also where nobody waits for data
+/// of who is late: here the root is done when the first of a chain has its message.
+TEST(EmulatedScheduleTest, NobodyLeavesBeforeAllHaveCome) {
+    for (const Protocol protocol : {Protocol::kWords, Protocol::kDirect}) {
+        std::atomic<bool> has_come = false;
+        fakes::run_device_ranks({.size = 4}, [&](fakes::DeviceRank& member) {
+            const Case broadcast{.kind = CollectiveKind::kBroadcast,
+                                 .plan = Plan{protocol, 4, 192},
+                                 .algorithm = schedule::Algorithm::kRing};
+            const CaseRun run(broadcast, member);
+            ASSERT_TRUE(run.launch().is_ok());
+            member.together.arrive_and_wait();
+            if (member.group.rank() == 3) {
+                std::this_thread::sleep_for(milliseconds(50));
+                has_come = true;
+            }
+            ASSERT_TRUE(run.launch().is_ok());
+            EXPECT_TRUE(has_come);
+            run.expect_results();
+        });
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedWaitTest,
