@@ -36,8 +36,8 @@ class Port {
         is_sending_ = is_sending;
         return true;
     }
-    /// When the peer has taken all messages: from then on it stores nothing into this rank's memory.
-    /// False when it gave up.
+    /// When the peer has taken all messages: from then on it stores nothing into this rank's
+    /// memory. False when it gave up.
     [[nodiscard]] __device__ bool close(const abi::DeviceTeam& team) const {
         *kept_ = count_;
         return !is_sending_ || await_count(team, count_);
