@@ -7,6 +7,8 @@ registered windows and torch's symmetric memory. Every figure is the median over
 graph of several calls, the slowest rank counting; the libraries take turns. Sizes are of the whole
 tensor: of all blocks together where there is one for each rank. ``--sweep`` times pccl's plans
 instead, ``--schedules`` adds schedules by name: ring, pat, or by one protocol alone: ring:words.
+``--collectives`` takes reduce, gather, scatter and send_recv, too; in the last every rank sends a
+message to the next one, at once.
 """
 
 from __future__ import annotations
@@ -35,12 +37,16 @@ if TYPE_CHECKING:
     Call = Callable[[], object]
 
 KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+OTHERS = ["reduce", "gather", "scatter", "send_recv"]
+WHOLE = {"all_reduce", "broadcast", "reduce", "send_recv"}  # a rank's block is the whole tensor
 SIZES = [1 << power for power in range(10, 31)]
 DTYPE = torch.bfloat16
 KEPT: list[Any] = []  # pools, which must go before NCCL does
 FACTORS: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "broadcast": lambda n: 1.0,
+    "reduce": lambda n: 1.0,
+    "send_recv": lambda n: 1.0,
 }
 
 
@@ -72,6 +78,11 @@ def replay_us(graph: torch.cuda.CUDAGraph, repeats: int) -> float:
     return start.elapsed_time(end) * 1000 / repeats
 
 
+def neighbours(rank: int, ranks: int) -> tuple[int, int]:
+    """Return the ranks after and before ``rank`` in a ring."""
+    return (rank + 1) % ranks, (rank - 1) % ranks
+
+
 class Pccl:
     """pccl on slices of two ordinary tensors."""
 
@@ -90,7 +101,9 @@ class Pccl:
         plan: _core.DevicePlan | None = None,
         algorithm: str | None = None,
     ) -> Call:
-        count = numel if kind in ("all_reduce", "broadcast") else numel // self.ranks
+        if kind == "send_recv":
+            return self.send_recv(numel * DTYPE.itemsize)
+        count = numel if kind in WHOLE else numel // self.ranks
 
         def run() -> None:
             self.group.launch(
@@ -102,6 +115,18 @@ class Pccl:
                 stream=torch.cuda.current_stream().cuda_stream,
                 plan=plan,
                 algorithm=algorithm,
+            )
+
+        return run
+
+    def send_recv(self, nbytes: int) -> Call:
+        after, before = neighbours(self.group.rank, self.ranks)
+
+        def run() -> None:
+            self.group.exchange(
+                sends=[(after, self.input.data_ptr(), nbytes)],
+                receives=[(before, self.output.data_ptr(), nbytes)],
+                stream=torch.cuda.current_stream().cuda_stream,
             )
 
         return run
@@ -146,7 +171,7 @@ class Pccl:
 
     def plans(self, kind: str, nbytes: int) -> dict[str, Call]:
         """Return a call for each plan worth a look."""
-        block = nbytes if kind in ("all_reduce", "broadcast") else nbytes // self.ranks
+        block = nbytes if kind in WHOLE else nbytes // self.ranks
         plans = {}
         words = -(-block // 8)
         for threads in (128, 256):
@@ -176,17 +201,33 @@ def dist_call(
 ) -> Call:
     """Return a call of torch.distributed on slices of the two tensors."""
     block = numel // ranks
-    if kind not in ("all_reduce", "broadcast"):
+    if kind not in WHOLE:
         numel = block * ranks
-    if kind == "all_reduce":
-        return lambda: dist.all_reduce(target[:numel])
-    if kind == "all_gather":
-        return lambda: dist.all_gather_into_tensor(target[:numel], source[:block])
-    if kind == "reduce_scatter":
-        return lambda: dist.reduce_scatter_tensor(target[:block], source[:numel])
-    if kind == "all_to_all":
-        return lambda: dist.all_to_all_single(target[:numel], source[:numel])
-    return lambda: dist.broadcast(target[:numel], 0)
+    source, target = source[:numel], target[:numel]
+    rank = dist.get_rank()
+    is_root = rank == 0
+    after, before = neighbours(rank, ranks)
+    calls: dict[str, Call] = {
+        "all_reduce": lambda: dist.all_reduce(target),
+        "all_gather": lambda: dist.all_gather_into_tensor(target, source[:block]),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(target[:block], source),
+        "all_to_all": lambda: dist.all_to_all_single(target, source),
+        "broadcast": lambda: dist.broadcast(target, 0),
+        "reduce": lambda: dist.reduce(target, 0),
+        "gather": lambda: dist.gather(
+            source[:block], list(target.split(block)) if is_root else None, 0
+        ),
+        "scatter": lambda: dist.scatter(
+            target[:block], list(source.split(block)) if is_root else None, 0
+        ),
+        "send_recv": lambda: [
+            work.wait()
+            for work in dist.batch_isend_irecv(
+                [dist.P2POp(dist.isend, source, after), dist.P2POp(dist.irecv, target, before)]
+            )
+        ],
+    }
+    return calls[kind]
 
 
 def nccl_windows(most: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -399,13 +440,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, nargs="+", default=[torch.cuda.device_count()])
     parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
-    parser.add_argument("--collectives", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--collectives", nargs="+", default=KINDS, choices=KINDS + OTHERS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--schedules", nargs="*", default=[], help="as ring pat")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each start of ranks")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.sweep and not set(options.collectives) <= set(KINDS):
+        parser.error(f"--sweep is for {', '.join(KINDS)}")
     records = []
     for ranks in options.ranks:
         for part in parts_of(options):

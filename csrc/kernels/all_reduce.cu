@@ -31,7 +31,18 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
-/// Rank r pulls part r of all inputs and pushes their sum to all outputs, or to the root's.
+/// What this rank sums up: all have an equal part. Towards a root that would bring more over the
+/// root's link than it gets in the end, so that the others do it; or the root, if there is but one.
+__device__ Range own_part(const abi::DeviceTeam& team, std::size_t bytes, int root) {
+    const bool is_pair = team.size <= 2;
+    if (root == kNoRoot || (is_pair && bytes < kLeastForRootAlone))
+        return Shares(bytes, team.size).of(team.rank);
+    const bool is_root = team.rank == root;
+    if (is_pair || is_root) return {0, is_pair && is_root ? bytes : 0};
+    return Shares(bytes, team.size - 1).of(team.rank < root ? team.rank : team.rank - 1);
+}
+
+/// Each rank pulls its part of all inputs and pushes the sum to all outputs, or to the root's.
 template <int kMost, typename Reduction>
 __global__ void __launch_bounds__(512, 1)
     all_reduce_direct(const __grid_constant__ ReduceArguments<Reduction> args) {
@@ -39,7 +50,7 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Range part = Shares(args.blocks.bytes[0], team.size).of(team.rank);
+        const Range part = own_part(team, args.blocks.bytes[0], args.root);
         Sources from{};
         Targets to{};
         from.count = to.count = team.size;

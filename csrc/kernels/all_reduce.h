@@ -1,6 +1,8 @@
 // all_reduce: how it is launched. The kernels are in all_reduce.cu.
 #pragma once
 
+#include <cstddef>
+
 #include "csrc/kernels/plan.h"
 
 namespace pccl::kernels {
@@ -12,7 +14,12 @@ namespace pccl::kernels {
 [[nodiscard]] Plan plan_all_reduce(std::size_t bytes, int ranks);
 /// Whether a reduce_scatter and an all_gather after it, with plans of their own, take less time.
 [[nodiscard]] bool is_faster_in_two(std::size_t bytes, int ranks);
-/// The same, with one rank that gets the result.
+
+/// Of two ranks, that which gets the result reduces all of a tensor of so many bytes.
+inline constexpr std::size_t kLeastForRootAlone = std::size_t{16} << 20;
+
+/// The same, with one rank that gets the result. It reduces no part: as much as the whole tensor
+/// comes to it anyway.
 [[nodiscard]] Plan plan_reduce(std::size_t bytes, int ranks);
 
 }  // namespace pccl::kernels

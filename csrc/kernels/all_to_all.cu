@@ -35,43 +35,60 @@ __device__ __forceinline__ void push_block(const Crew& crew, const Blocks& block
     copy_bytes(crew, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
 }
 
+/// The last quarter of the blocks copies what the rank keeps, while the others push.
+class Parting {
+   public:
+    /// Where it is not `wanted`, or blocks are few, all do both.
+    explicit __device__ Parting(bool wanted = true)
+        : keepers_(wanted ? static_cast<int>(gridDim.x) / 4 : 0),
+          pushers_(static_cast<int>(gridDim.x) - keepers_),
+          block_(static_cast<int>(blockIdx.x)) {}
+    [[nodiscard]] __device__ bool pushes() const { return block_ < pushers_; }
+    [[nodiscard]] __device__ bool keeps() const { return keepers_ == 0 || !pushes(); }
+    /// Of the blocks that do what this one does.
+    [[nodiscard]] __device__ Crew crew() const {
+        return pushes() ? crew_of(block_, pushers_) : crew_of(block_ - pushers_, keepers_);
+    }
+
+   private:
+    const int keepers_;
+    const int pushers_;
+    const int block_;
+};
+
 /// Pushes to one peer after the other, each rank beginning with another.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_direct(const __grid_constant__ MoveArguments args) {
+    constexpr std::size_t kLeastKept = 16 << 20;  // that takes long enough to go beside the rest
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        for (int step = 0; step < team.size; ++step) {
-            const int peer = (team.rank + step) % team.size;
-            push_block(grid_crew(), args.blocks, addresses, peer);
-        }
+        const Parting parting(args.blocks.bytes[team.rank] >= kLeastKept);
+        const Crew crew = parting.crew();
+        for (int step = 1; step < team.size && parting.pushes(); ++step)
+            push_block(crew, args.blocks, addresses, (team.rank + step) % team.size);
+        if (parting.keeps()) push_block(crew, args.blocks, addresses, team.rank);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }
 
-/// The first blocks push to one peer after the other; the rest copy what the rank keeps meanwhile.
+/// The same in turns.
 __global__ void __launch_bounds__(512, 1)
     all_to_all_turns(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
-    const int keepers = static_cast<int>(gridDim.x) / 4;
-    const int pushers = static_cast<int>(gridDim.x) - keepers;
-    const int block = static_cast<int>(blockIdx.x);
     if (visit.greet(args.postings, addresses)) {
-        if (block >= pushers) {
-            push_block(crew_of(block - pushers, keepers), args.blocks, addresses, team.rank);
-        } else {
-            const Crew crew = crew_of(block, pushers);
-            const Turns turns(team, visit);
-            for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
-                push_block(crew, args.blocks, addresses, (team.rank + turn) % team.size);
-                turns.end(turn);
-            }
-            if (keepers == 0) push_block(crew, args.blocks, addresses, team.rank);
+        const Parting parting;
+        const Crew crew = parting.crew();
+        const Turns turns(team, visit);
+        for (int turn = 1; turn < team.size && parting.pushes() && turns.begin(turn); ++turn) {
+            push_block(crew, args.blocks, addresses, (team.rank + turn) % team.size);
+            turns.end(turn);
         }
+        if (parting.keeps()) push_block(crew, args.blocks, addresses, team.rank);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();

@@ -14,10 +14,6 @@ std::size_t sent_to_all(std::size_t bytes, int ranks) {
     return bytes * static_cast<std::size_t>(ranks - 1);
 }
 
-bool fits_words(std::size_t bytes, int ranks) {
-    return bytes <= kMostWordBytes && sent_to_all(bytes, ranks) <= kMostSentInWords;
-}
-
 /// From this much that leaves a GPU on, copy engines are as fast as kernels, or faster; not
 /// between two.
 bool is_for_engines(std::size_t bytes, int ranks) {

@@ -31,6 +31,12 @@ inline constexpr std::size_t kMostWordBytes =
 /// What leaves a GPU before words, with their flags, take longer than a second meeting.
 inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
 
+/// Whether words carry `bytes` from each rank to all others, and fast.
+[[nodiscard]] constexpr bool fits_words(std::size_t bytes, int ranks) {
+    return bytes <= kMostWordBytes &&
+           bytes * static_cast<std::size_t>(ranks - 1) <= kMostSentInWords;
+}
+
 /// Blocks and threads for `bytes` by words: few words a block while there are blocks.
 [[nodiscard]] constexpr Plan words_plan(std::size_t bytes) {
     constexpr std::size_t kFewWords = 128;

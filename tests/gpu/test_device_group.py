@@ -53,6 +53,9 @@ def test_the_largest_messages(world_size: int) -> None:
         cases.Case("all_reduce", torch.bfloat16, 210_000_003, in_place=True, seed=2),
         cases.Case("all_gather", torch.bfloat16, block, seed=3),
         cases.Case("all_to_all", torch.bfloat16, block, seed=4),
+        cases.Case("reduce", torch.bfloat16, 210_000_003, root=1, seed=5),
+        cases.Case("reduce", torch.bfloat16, 210_000_003, in_place=True, seed=6),
+        cases.Case("scatter", torch.bfloat16, block, root=1, seed=7),
     ]
     chosen = [case for case in chosen for _ in range(2)]
     agree(chosen, run_gpu_ranks(world_size, run_all, chosen))

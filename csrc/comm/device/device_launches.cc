@@ -65,7 +65,7 @@ Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
 /// Of each message: enough to fill NVLink from one rank to another, and room for all.
 int blocks_for(std::span<const DeviceMessage> sends) {
     constexpr std::size_t kBytesPerBlock = std::size_t{64} << 10;
-    constexpr std::size_t kMost = 32;
+    constexpr std::size_t kMost = 64;
     std::size_t longest = 0;
     for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
     const std::size_t room =

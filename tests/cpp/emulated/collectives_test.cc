@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -78,6 +79,18 @@ TEST_P(EmulatedTest, Kernels) {
             cases.back().plan = Plan{Protocol::kDirect, 2, 64};
         }
     run_cases(GetParam(), cases);
+}
+
+/// What is shared out in another way: a reduction by its root alone, and what a rank keeps beside
+/// what it sends.
+TEST(EmulatedPairTest, LongMessages) {
+    const std::size_t count = (std::size_t{16} << 20) / sizeof(std::int32_t) + 3;
+    std::vector<Case> cases;
+    for (const CollectiveKind kind : {kReduce, kAllToAll, kScatter})
+        cases.push_back({.kind = kind, .count = count, .root = 1, .plan = Plan{.blocks = 8}});
+    cases.push_back(cases.front());
+    cases.back().in_place = true;
+    run_cases(2, cases);
 }
 
 TEST_P(EmulatedTest, Schedules) {

@@ -35,6 +35,7 @@ struct Kind {
 class PlanTest : public testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, PlanTest,
                          testing::Values(Kind{"all_reduce", plan_all_reduce},
+                                         Kind{"reduce", plan_reduce},
                                          Kind{"all_gather", plan_all_gather},
                                          Kind{"reduce_scatter", plan_reduce_scatter},
                                          Kind{"all_to_all", plan_all_to_all},
