@@ -52,6 +52,10 @@ void set_option(int fd, int level, int name, int value) {
     static_cast<void>(::setsockopt(fd, level, name, &value, sizeof value));
 }
 
+void set_user_timeout(int fd, std::chrono::milliseconds silence) {
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
+}
+
 void set_buffer(int fd, int forced_name, int name, int bytes) {
     // The forced form passes the system's limit and needs CAP_NET_ADMIN.
     if (::setsockopt(fd, SOL_SOCKET, forced_name, &bytes, sizeof bytes) != 0)
@@ -89,7 +93,7 @@ Status wait_for(const Interest& interest, Deadline deadline, std::string_view wh
 void give_up_after(int fd, std::chrono::milliseconds silence) {
     const auto idle_seconds = std::max<long>(1, silence.count() / 2000);
     const auto probe_seconds = std::max<long>(1, silence.count() / 6000);
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
+    set_user_timeout(fd, silence);
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(idle_seconds));
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(probe_seconds));
@@ -237,6 +241,11 @@ bool peer_has_closed(int fd) {
 }
 
 void shut_down(int fd) { static_cast<void>(::shutdown(fd, SHUT_RDWR)); }
+
+void abandon(int fd, std::chrono::milliseconds silence) {
+    set_user_timeout(fd, silence);
+    shut_down(fd);
+}
 
 bool wait_for_any(std::span<const Interest> interests, Duration longest) {
     std::vector<pollfd> polled;

@@ -67,6 +67,9 @@ PCCL_API void give_up_after(int fd, std::chrono::milliseconds silence);
 [[nodiscard]] PCCL_API bool peer_has_closed(int fd);
 /// Ends both directions; the descriptor stays open, so that other threads may still hold it.
 PCCL_API void shut_down(int fd);
+/// The same. What the peer takes nothing of for `silence` is forgotten: the kernel would keep it
+/// for minutes where the peer's host is cut off, and for ever where the peer has stopped.
+PCCL_API void abandon(int fd, std::chrono::milliseconds silence);
 
 struct Interest {
     int fd = -1;  // -1 is skipped

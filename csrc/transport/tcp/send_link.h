@@ -1,6 +1,7 @@
 // The sending end of a TCP link.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class TcpSendLink final : public SendLink {
 
     const Rank peer_;
     const std::string peer_name_;
+    const std::chrono::milliseconds peer_timeout_;
     std::vector<Outlet> outlets_;
     PeerWatch watch_;
     StickyStatus status_;

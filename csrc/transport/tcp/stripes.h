@@ -5,10 +5,13 @@
 // windows, queues and cores of the kernel.
 #pragma once
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/socket.h"
 #include "csrc/transport/doorbell.h"
 
 namespace pccl::transport::tcp {
@@ -48,6 +51,15 @@ class Stripes {
         if (left_ > 0) return;
         left_ = block_;
         index_ = index_ + 1 < sockets_.size() ? index_ + 1 : 0;
+    }
+    /// Ends the stream. Where a rank is lost its host may be cut off, and so this link's peer.
+    void end(const Status& reason, std::chrono::milliseconds peer_timeout) const {
+        for (const WatchedSocket& socket : sockets_) {
+            if (reason.code() == StatusCode::kPeerLost)
+                sys::abandon(socket.fd(), peer_timeout);
+            else
+                sys::shut_down(socket.fd());
+        }
     }
     [[nodiscard]] const std::vector<WatchedSocket>& sockets() const { return sockets_; }
     [[nodiscard]] std::size_t block_bytes() const { return block_; }

@@ -143,7 +143,8 @@ Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
     std::vector<Stripes> channels;
     channels.emplace_back(std::move(collective), block);
     channels.emplace_back(std::move(message), block);
-    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch)};
+    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch),
+                     options_.peer_timeout};
 }
 
 void TcpTransport::accept(Acceptor& acceptor) {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <atomic>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -197,25 +199,70 @@ TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
     host.accept_until([&] { return host.links.size() == 1 && host.refusals.size() == 1; });
 }
 
+/// A link of a host to itself.
+std::unique_ptr<SendLink> loop(Host& host) {
+    std::unique_ptr<SendLink> link;
+    std::atomic<bool> done{false};
+    std::thread dialer([&] {
+        link = std::move(host.transport
+                             ->connect(host.transport->address(),
+                                       {.group = kGroup, .source = 1, .destination = 0}, kSecret,
+                                       patience())
+                             .value());
+        done = true;
+    });
+    host.accept_until([&] { return done && !host.links.empty(); });
+    dialer.join();
+    return link;
+}
+
 TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
     const auto capacity_with = [](int sockets) {
         Host host({.interface = {}, .data_sockets = sockets});
-        std::unique_ptr<SendLink> link;
-        std::atomic<bool> done{false};
-        std::thread dialer([&] {
-            link = std::move(host.transport
-                                 ->connect(host.transport->address(),
-                                           {.group = kGroup, .source = 1, .destination = 0},
-                                           kSecret, patience())
-                                 .value());
-            done = true;
-        });
-        host.accept_until([&] { return done && !host.links.empty(); });
-        dialer.join();
+        const auto link = loop(host);
         EXPECT_GE(link->capacity(kMessageChannel), 100 * kKiB);
         return link->capacity(kCollectiveChannel);
     };
     EXPECT_GE(capacity_with(4), 2 * capacity_with(1));
+}
+
+/// Connections to `port` here that the kernel keeps because the peer has not taken all that was
+/// sent.
+int unfinished_connections_to(std::uint16_t port) {
+    std::ifstream table("/proc/net/tcp");
+    std::string line;
+    int count = 0;
+    while (std::getline(table, line)) {
+        std::istringstream fields(line);
+        std::string index;
+        std::string local;
+        std::string remote;
+        std::string state;
+        fields >> index >> local >> remote >> state;
+        const bool is_closing = state == "04" || state == "0B";  // FIN_WAIT1, CLOSING
+        const auto colon = remote.find(':');
+        if (is_closing && std::stoi(remote.substr(colon + 1), nullptr, 16) == port) ++count;
+    }
+    return count;
+}
+
+TEST(TcpTransportTest, TheKernelForgetsWhatALostPeerDoesNotTake) {
+    Host host({.peer_timeout = std::chrono::milliseconds(100)});
+    const auto link = loop(host);
+    const std::vector<std::byte> block(1 * kMiB);
+    std::size_t sent = 0;
+    do {
+        const auto taken = link->send(kMessageChannel, block, Flush::kNow);
+        ASSERT_TRUE(taken.is_ok());
+        sent = *taken;
+    } while (sent > 0);
+    const auto port = PublishedAddress::parse(host.transport->address())->address.port();
+    link->abort(Status::peer_lost(0, "its host does not answer"));
+    ASSERT_GT(unfinished_connections_to(port), 0) << "the peer has read nothing";
+    const Deadline deadline = patience();
+    while (unfinished_connections_to(port) > 0 && !deadline.passed())
+        system_clock().sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(unfinished_connections_to(port), 0);
 }
 
 }  // namespace
