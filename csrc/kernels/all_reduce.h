@@ -15,11 +15,11 @@ namespace pccl::kernels {
 /// Whether a reduce_scatter and an all_gather after it, with plans of their own, take less time.
 [[nodiscard]] bool is_faster_in_two(std::size_t bytes, int ranks);
 
-/// Of two ranks, that which gets the result reduces all of a tensor of so many bytes.
+/// Of two ranks, the one that gets the result reduces all of a tensor of so many bytes.
 inline constexpr std::size_t kLeastForRootAlone = std::size_t{16} << 20;
 
-/// The same, with one rank that gets the result. It reduces no part: as much as the whole tensor
-/// comes to it anyway.
+/// As plan_all_reduce(), with one rank that gets the result. The others reduce a part each, so that
+/// no more than the tensor comes to the root.
 [[nodiscard]] Plan plan_reduce(std::size_t bytes, int ranks);
 
 }  // namespace pccl::kernels
