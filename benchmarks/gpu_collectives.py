@@ -447,8 +447,12 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each start of ranks")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.sweep and not set(options.collectives) <= set(KINDS):
-        parser.error(f"--sweep is for {', '.join(KINDS)}")
+    for option, is_wanted, kinds in (
+        ("--sweep", options.sweep, KINDS),
+        ("--schedules", bool(options.schedules), [*KINDS, "reduce"]),
+    ):
+        if is_wanted and not set(options.collectives) <= set(kinds):
+            parser.error(f"{option} is for {', '.join(kinds)}")
     records = []
     for ranks in options.ranks:
         for part in parts_of(options):

@@ -38,7 +38,8 @@ __device__ Range own_part(const abi::DeviceTeam& team, std::size_t bytes, int ro
     if (root == kNoRoot || (is_pair && bytes < kLeastForRootAlone))
         return Shares(bytes, team.size).of(team.rank);
     const bool is_root = team.rank == root;
-    if (is_pair || is_root) return {0, is_pair && is_root ? bytes : 0};
+    if (is_pair) return {0, is_root ? bytes : 0};
+    if (is_root) return {0, 0};
     return Shares(bytes, team.size - 1).of(team.rank < root ? team.rank : team.rank - 1);
 }
 

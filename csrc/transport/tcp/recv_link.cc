@@ -78,10 +78,7 @@ std::size_t StripedReader::read(MutableBytes into) {
 }
 
 TcpRecvLink::TcpRecvLink(LinkParts parts)
-    : peer_(parts.peer),
-      peer_name_(std::move(parts.peer_name)),
-      peer_timeout_(parts.peer_timeout),
-      watch_(std::move(parts.watch)) {
+    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) readers_.emplace_back(std::move(stripes));
 }
 
@@ -123,7 +120,7 @@ Status TcpRecvLink::fail(const Status& fault) {
 void TcpRecvLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     watch_.close(reason);
-    for (const StripedReader& reader : readers_) reader.stripes().end(reason, peer_timeout_);
+    for (const StripedReader& reader : readers_) reader.stripes().end(reason);
 }
 
 }  // namespace pccl::transport::tcp

@@ -1,7 +1,6 @@
 // The receiving end of a TCP link.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,7 +63,6 @@ class TcpRecvLink final : public RecvLink {
 
     const Rank peer_;
     const std::string peer_name_;
-    const std::chrono::milliseconds peer_timeout_;
     std::vector<StripedReader> readers_;
     PeerWatch watch_;
     TimePoint gone_{};

@@ -28,10 +28,7 @@ std::size_t striped_capacity(const Stripes& stripes) {
 }  // namespace
 
 TcpSendLink::TcpSendLink(LinkParts parts)
-    : peer_(parts.peer),
-      peer_name_(std::move(parts.peer_name)),
-      peer_timeout_(parts.peer_timeout),
-      watch_(std::move(parts.watch)) {
+    : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) {
         outlets_.push_back({std::move(stripes), {}});
         outlets_.back().held.reserve(kMostHeld);
@@ -101,7 +98,7 @@ Status TcpSendLink::fail(const Status& fault) {
 void TcpSendLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     watch_.close(reason);
-    for (const Outlet& outlet : outlets_) outlet.stripes.end(reason, peer_timeout_);
+    for (const Outlet& outlet : outlets_) outlet.stripes.end(reason);
 }
 
 }  // namespace pccl::transport::tcp

@@ -1,7 +1,6 @@
 // The sending end of a TCP link.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -38,7 +37,6 @@ class TcpSendLink final : public SendLink {
 
     const Rank peer_;
     const std::string peer_name_;
-    const std::chrono::milliseconds peer_timeout_;
     std::vector<Outlet> outlets_;
     PeerWatch watch_;
     StickyStatus status_;

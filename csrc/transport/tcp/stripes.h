@@ -39,8 +39,12 @@ class WatchedSocket {
 /// The sockets of one channel, and how far its stream has come on them.
 class Stripes {
    public:
-    Stripes(std::vector<WatchedSocket> sockets, std::size_t block_bytes)
-        : sockets_(std::move(sockets)), block_(block_bytes), left_(block_bytes) {}
+    Stripes(std::vector<WatchedSocket> sockets, std::size_t block_bytes,
+            std::chrono::milliseconds peer_timeout)
+        : sockets_(std::move(sockets)),
+          block_(block_bytes),
+          peer_timeout_(peer_timeout),
+          left_(block_bytes) {}
 
     /// Carries the next left() bytes of the stream.
     [[nodiscard]] int current() const { return sockets_[index_].fd(); }
@@ -53,10 +57,10 @@ class Stripes {
         index_ = index_ + 1 < sockets_.size() ? index_ + 1 : 0;
     }
     /// Ends the stream. Where a rank is lost its host may be cut off, and so this link's peer.
-    void end(const Status& reason, std::chrono::milliseconds peer_timeout) const {
+    void end(const Status& reason) const {
         for (const WatchedSocket& socket : sockets_) {
             if (reason.code() == StatusCode::kPeerLost)
-                sys::abandon(socket.fd(), peer_timeout);
+                sys::abandon(socket.fd(), peer_timeout_);
             else
                 sys::shut_down(socket.fd());
         }
@@ -67,6 +71,7 @@ class Stripes {
    private:
     std::vector<WatchedSocket> sockets_;
     std::size_t block_;
+    std::chrono::milliseconds peer_timeout_;
     std::size_t index_ = 0;
     std::size_t left_;
 };

@@ -141,10 +141,9 @@ Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
                                           std::make_move_iterator(watched.end() - 1));
     static_assert(kCollectiveChannel == 0 && kMessageChannel == 1 && kChannels == 2);
     std::vector<Stripes> channels;
-    channels.emplace_back(std::move(collective), block);
-    channels.emplace_back(std::move(message), block);
-    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch),
-                     options_.peer_timeout};
+    channels.emplace_back(std::move(collective), block, options_.peer_timeout);
+    channels.emplace_back(std::move(message), block, options_.peer_timeout);
+    return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch)};
 }
 
 void TcpTransport::accept(Acceptor& acceptor) {

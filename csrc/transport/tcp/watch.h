@@ -4,7 +4,6 @@
 // lost. Streams of data say neither, for a full one looks like a dead one.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,7 +42,6 @@ struct LinkParts {  // NOLINT(clang-analyzer-core.uninitialized.Assign)
     std::string peer_name;  // "rank 3 at 10.0.0.5:4433", for messages
     std::vector<Stripes> channels;
     PeerWatch watch;
-    std::chrono::milliseconds peer_timeout{};
 };
 
 }  // namespace pccl::transport::tcp

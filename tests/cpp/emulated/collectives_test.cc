@@ -87,7 +87,8 @@ TEST(EmulatedPairTest, LongMessages) {
     const std::size_t count = (std::size_t{16} << 20) / sizeof(std::int32_t) + 3;
     std::vector<Case> cases;
     for (const CollectiveKind kind : {kReduce, kAllToAll, kScatter})
-        cases.push_back({.kind = kind, .count = count, .root = 1, .plan = Plan{.blocks = 8}});
+        cases.push_back(
+            {.kind = kind, .count = count, .root = 1, .plan = Plan{Protocol::kDirect, 8, 64}});
     cases.push_back(cases.front());
     cases.back().in_place = true;
     run_cases(2, cases);
