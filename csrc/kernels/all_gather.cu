@@ -1,5 +1,5 @@
 #include "csrc/kernels/all_gather.h"
-#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/turns.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -28,20 +28,13 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
-/// Loads its block once, and pushes it to all.
 __global__ void __launch_bounds__(512, 1)
     all_gather_direct(const __grid_constant__ MoveArguments args) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const int in_place = addresses.outputs[team.rank] == args.blocks.inputs[0] ? 1 : 0;
-        Targets to{};
-        to.count = team.size - in_place;
-#pragma unroll
-        for (int step = 0; step < abi::kMostDevices; ++step)
-            to.at[step] = addresses.outputs[(team.rank + in_place + step) % team.size];
-        copy_bytes(grid_crew(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
+        push_to_all(grid_crew(), team, addresses, args.blocks.inputs[0], args.blocks.bytes[0]);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();

@@ -1,5 +1,5 @@
 #include "csrc/kernels/all_reduce.h"
-#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/turns.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -52,21 +52,10 @@ __global__ void __launch_bounds__(512, 1)
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
         const Range part = own_part(team, args.blocks.bytes[0], args.root);
-        Sources from{};
-        Targets to{};
-        from.count = to.count = team.size;
-        // Beginning with itself, so that the ranks do not all read from one at a time.
-#pragma unroll
-        for (int step = 0; step < kMost; ++step) {
-            const int peer = (team.rank + step) % team.size;
-            from.at[step] = addresses.inputs[peer] + part.begin;
-            to.at[step] = addresses.outputs[peer] + part.begin;
-        }
-        if (args.root != kNoRoot) {
-            to.at[0] = addresses.outputs[args.root] + part.begin;
-            to.count = 1;
-        }
-        combine_bytes<kMost>(grid_crew(), from, to, part.bytes, args.reduction);
+        Targets to = all_outputs<kMost>(team, addresses, part.begin);
+        if (args.root != kNoRoot) to.be_only(addresses.outputs[args.root] + part.begin);
+        combine_bytes<kMost>(grid_crew(), all_inputs<kMost>(team, addresses, part.begin), to,
+                             part.bytes, args.reduction);
         visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
@@ -85,15 +74,9 @@ __global__ void __launch_bounds__(512, 1)
         const Range piece =
             Shares(part.bytes, static_cast<int>(gridDim.x)).of(static_cast<int>(blockIdx.x));
         const std::size_t begin = part.begin + piece.begin;
-        Sources from{};
-        from.count = team.size;
-#pragma unroll
-        for (int step = 0; step < kMost; ++step)
-            from.at[step] = addresses.inputs[(team.rank + step) % team.size] + begin;
-        Targets to{};
-        to.at[0] = args.blocks.outputs[0] + begin;
-        to.count = 1;
-        combine_bytes<kMost>(block_crew(), from, to, piece.bytes, args.reduction);
+        combine_bytes<kMost>(block_crew(), all_inputs<kMost>(team, addresses, begin),
+                             one_output(args.blocks.outputs[0] + begin), piece.bytes,
+                             args.reduction);
         const Turns turns(team, visit);
         for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
             const int peer = (team.rank + turn) % team.size;

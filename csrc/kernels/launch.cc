@@ -28,6 +28,11 @@ Status check_reduction(DataType type, ReduceOp op) {
                                       " by operator ", static_cast<int>(op)));
 }
 
+bool reduces_in_large_batches(DataType type, ReduceOp op) {
+    const bool is_hot = is_half(type) || type == DataType::kFloat32 || type == DataType::kComplex64;
+    return is_hot && is_sum(op);
+}
+
 Status check_plan(const Plan& plan, std::size_t bytes) {
     const bool is_words = plan.protocol == Protocol::kWords;
     const int most_blocks = is_words ? abi::kMostLinedBlocks : abi::kMostBlocks;

@@ -78,6 +78,28 @@ struct Batch {
 };
 static_assert(sizeof(Batch) <= 4000);
 
+/// One collective of a large batch, which has blocks of the launch to itself.
+struct LargePart {
+    abi::Postings postings;
+    const std::byte* input;  // all_gather: the block that this rank gives
+    std::byte* output;       // reduce_scatter: the block that this rank gets; else null
+    std::size_t bytes;       // of a block
+    std::int32_t first_block;
+    std::int32_t blocks;
+};
+
+/// Collectives of one kind, type and operator, of more bytes than words carry well.
+struct LargeBatch {
+    abi::DeviceTeam team{};
+    LargePart parts[kMostParts]{};
+    std::int32_t count = 0;
+    DataType type = DataType::kFloat32;
+    ReduceOp op = ReduceOp::kSum;
+    bool reduces = false;  // all_reduce, reduce_scatter; else all_gather
+    Plan plan{};
+};
+static_assert(sizeof(LargeBatch) <= 4000);
+
 /// What this rank gets from each, by copy engines between two kernels.
 struct Pull {
     abi::DeviceTeam team{};
@@ -107,6 +129,9 @@ struct Run {
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
+/// Whether a large batch may reduce so, too: what gradients are made of.
+[[nodiscard]] bool reduces_in_large_batches(DataType type, ReduceOp op);
+
 /// Whether `plan` can carry a block of `bytes`; kInvalidArgument says what is wrong.
 [[nodiscard]] Status check_plan(const Plan& plan, std::size_t bytes);
 
@@ -129,6 +154,7 @@ struct Run {
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);
+[[nodiscard]] Status launch_large_batch(const LargeBatch& batch, Stream stream);
 /// One block: what follows in the stream may load the peers' inputs.
 [[nodiscard]] Status launch_pull_begin(const Pull& pull, Stream stream);
 /// Gets what was pulled from another place than the peer's input, or not at all; what follows may

@@ -14,6 +14,7 @@ Status launch_all_gather(const Launch&, Stream) { return no_kernels(); }
 Status launch_all_to_all(const Launch&, Stream) { return no_kernels(); }
 Status launch_broadcast(const Launch&, Stream) { return no_kernels(); }
 Status launch_batch(const Batch&, Stream) { return no_kernels(); }
+Status launch_large_batch(const LargeBatch&, Stream) { return no_kernels(); }
 Status launch_pull_begin(const Pull&, Stream) { return no_kernels(); }
 Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
 Status launch_messages(const Messages&, Stream) { return no_kernels(); }

@@ -9,6 +9,14 @@ constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol
 // Of every type: the operator with kernels of its own, and one of the others.
 constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax};
 
+LargeBatch large_batch_of(const Launch& launch, bool reduces) {
+    return {.team = launch.team,
+            .type = launch.type,
+            .op = launch.op,
+            .reduces = reduces,
+            .plan = launch.plan};
+}
+
 Status load_moves(const Launch& launch) {
     PCCL_TRY(launch_all_gather(launch, nullptr));
     PCCL_TRY(launch_all_to_all(launch, nullptr));
@@ -25,6 +33,8 @@ Status load_reductions(Launch& launch) {
             PCCL_TRY(launch_reduce_scatter(launch, nullptr));
             PCCL_TRY(launch_batch(
                 {.type = launch.type, .op = op, .reduces = true, .plan = launch.plan}, nullptr));
+            if (reduces_in_large_batches(launch.type, op))
+                PCCL_TRY(launch_large_batch(large_batch_of(launch, true), nullptr));
             PCCL_TRY(launch_program(
                 {.reduces = true, .type = launch.type, .op = op, .plan = launch.plan}, nullptr));
         }
@@ -45,6 +55,7 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_pull_begin(pull, nullptr));
     PCCL_TRY(launch_pull_end(pull, nullptr));
     PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
+    PCCL_TRY(launch_large_batch(large_batch_of(launch, false), nullptr));
     PCCL_TRY(launch_meeting({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }

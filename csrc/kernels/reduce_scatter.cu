@@ -1,4 +1,4 @@
-#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/direct.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 #include "csrc/kernels/reduce_scatter.h"
@@ -36,15 +36,9 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        Sources from{};
-        from.count = team.size;
-#pragma unroll
-        for (int step = 0; step < kMost; ++step)
-            from.at[step] = addresses.inputs[(team.rank + step) % team.size];
-        Targets to{};
-        to.at[0] = args.blocks.outputs[0];
-        to.count = 1;
-        combine_bytes<kMost>(grid_crew(), from, to, args.blocks.bytes[0], args.reduction);
+        combine_bytes<kMost>(grid_crew(), all_inputs<kMost>(team, addresses, 0),
+                             one_output(args.blocks.outputs[0]), args.blocks.bytes[0],
+                             args.reduction);
         visit.depart(Visit::Stores::kNone);
     }
     visit.end();

@@ -125,14 +125,15 @@ def many_at_once(rank: int, world_size: int) -> None:
 
 
 def one_kernel(rank: int, world_size: int) -> None:
-    """Small collectives that are asked for together are one launch."""
-    tensors = [part(rank + step, 100) for step in range(20)]
-    torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        dist.all_reduce_coalesced(tensors)
+    """Collectives that are asked for together are one launch."""
+    for numel, kernel in ((100, "::batch_reduce<"), (100_000, "::large_batch_reduce<")):
+        tensors = [part(rank + step, numel, torch.bfloat16) for step in range(20)]
         torch.cuda.synchronize()
-    launched = [event.name for event in profile.events() if "pccl::kernels" in event.name]
-    assert ["batch_reduce" in name for name in launched] == [True] * (not is_on_host()), launched
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            dist.all_reduce_coalesced(tensors)
+            torch.cuda.synchronize()
+        launched = [event.name for event in profile.events() if "pccl::kernels" in event.name]
+        assert [kernel in name for name in launched] == [True] * (not is_on_host()), launched
 
 
 def messages(rank: int, world_size: int) -> None:

@@ -75,7 +75,8 @@ class PCCL_API DeviceGroup {
     /// what health() returns.
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
-    /// All of them, in one launch where they are small and alike.
+    /// All of them, in as few launches as can be: those alike share one. No output may be part of
+    /// another one's tensors.
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
     /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
@@ -128,12 +129,28 @@ class PCCL_API DeviceGroup {
     Status launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
                            kernels::Stream stream, const DeviceLaunch& wanted);
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
+    Status launch_large_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
                          kernels::Stream stream);
     Status pull(const Collective& collective, const kernels::Launch& launch,
                 kernels::Stream stream);
-    Result<Shared> share(std::span<const Block> blocks, DataType type, DeviceStage& stage);
-    Status locate(std::span<const Block> blocks, DataType type, Shared& shared);
+    using Side = std::span<const Block>;
+    Result<Shared> share(Side blocks, DataType type, DeviceStage& stage);
+    /// If one of them must be staged, all are.
+    Result<std::vector<Shared>> share_sides(std::span<const Side> sides, DataType type,
+                                            DeviceStage& stage);
+    Status locate(Side blocks, DataType type, Shared& shared);
+    /// Of collectives of one kind and type.
+    struct Tensors {
+        std::vector<Shared> inputs;
+        std::vector<Shared> outputs;
+    };
+    /// What the peers need of them, in the memory of `collectives_`.
+    Result<Tensors> share_tensors(std::span<const Collective> collectives);
+    Status copy_in(std::span<const Collective> collectives, const Tensors& tensors,
+                   kernels::Stream stream);
+    Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
+                    kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
     const DeviceGroupOptions options_;

@@ -6,7 +6,6 @@
 #include "csrc/base/text.h"
 #include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/collective_operation.h"
-#include "csrc/comm/device/batching.h"
 #include "csrc/comm/device/device_group.h"
 
 namespace pccl::comm {
@@ -17,12 +16,6 @@ using sys::cuda::DeviceAddress;
 std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 DeviceAddress address_of(const void* pointer) { return std::bit_cast<DeviceAddress>(pointer); }
-
-/// Peers load the inputs of what reduces, and of the root of a broadcast; the rest is pushed.
-bool shares_inputs(CollectiveKind kind) {
-    return reduces(kind) || kind == CollectiveKind::kBroadcast;
-}
-bool shares_outputs(CollectiveKind kind) { return kind != CollectiveKind::kReduceScatter; }
 
 void replace(std::span<const Block> staged, std::byte* (&places)[abi::kMostDevices]) {
     for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
@@ -86,29 +79,6 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
     return launch_one(phases->all_gather(collective, options_.rank), stream, {});
-}
-
-Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
-                               const DeviceLaunch& wanted) {
-    while (!collectives.empty()) {
-        const bool is_alone = options_.size == 1 || !algorithms_.empty();
-        const std::size_t count = is_alone ? 1 : batch_length(collectives, options_.size);
-        PCCL_TRY(count == 1 ? launch(collectives.front(), stream, wanted)
-                            : launch_batch(collectives.first(count), stream));
-        collectives = collectives.subspan(count);
-    }
-    return Status::ok();
-}
-
-Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
-    const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
-                          make_batch(collectives, options_.rank, options_.size));
-    if (batch.words == 0) return Status::ok();
-    PCCL_TRY(health());
-    batch.team = team_;
-    PCCL_TRY(follow_last(collectives_, stream));
-    return kernels::launch_batch(batch, stream);
 }
 
 Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
@@ -181,59 +151,16 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
 
 Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,
                                   kernels::Stream stream) {
-    Lane& lane = collectives_;
-    const DataType type = collective.type;
-    Shared inputs;
-    Shared outputs;
-    if (shares_inputs(collective.kind)) {
-        PCCL_ASSIGN_OR_RETURN(inputs, share(collective.inputs, type, lane.inputs));
-    }
-    const bool is_in_place = std::ranges::equal(collective.inputs, collective.outputs);
-    if (is_in_place && inputs.staged.empty() && shares_inputs(collective.kind)) {
-        outputs = inputs;
-    } else if (shares_outputs(collective.kind)) {
-        PCCL_ASSIGN_OR_RETURN(outputs, share(collective.outputs, type, lane.outputs));
-    }
+    PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors({&collective, 1}));
+    const Shared& inputs = tensors.inputs.front();
+    const Shared& outputs = tensors.outputs.front();
     std::ranges::copy(inputs.at, launch.postings.inputs);
     std::ranges::copy(outputs.at, launch.postings.outputs);
     replace(inputs.staged, launch.blocks.inputs);
     replace(outputs.staged, launch.blocks.outputs);
-    if (!inputs.staged.empty())
-        PCCL_TRY(lane.inputs.copy(inputs.staged, collective.inputs, type, stream));
+    PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
     PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
-    if (outputs.staged.empty()) return Status::ok();
-    return lane.outputs.copy(collective.outputs, outputs.staged, type, stream);
-}
-
-auto DeviceGroup::share(std::span<const Block> blocks, DataType type,
-                        DeviceStage& stage) -> Result<Shared> {
-    Shared shared;
-    const Status located = locate(blocks, type, shared);
-    if (located.code() != StatusCode::kUnsupported) {
-        PCCL_TRY(located);
-        return shared;
-    }
-    PCCL_ASSIGN_OR_RETURN(shared.staged, stage.place(blocks, type));
-    PCCL_TRY(locate(shared.staged, type, shared));
-    return shared;
-}
-
-/// Rank r sees the block that it shares with this one; where there is one, all see that.
-Status DeviceGroup::locate(std::span<const Block> blocks, DataType type, Shared& shared) {
-    const Deadline deadline = Deadline::after(options_.timeout);
-    transport::nvlink::SharedAllocation allocation;
-    for (Rank rank = 0; rank < options_.size && !blocks.empty(); ++rank) {
-        const auto at = static_cast<std::size_t>(rank);
-        const Block& block = blocks[blocks.size() == 1 ? 0 : at];
-        const std::size_t bytes = block.count * size_of(type);
-        if (bytes == 0) continue;
-        const DeviceAddress address = address_of(block.data);
-        if (!allocation.holds(address, bytes)) {
-            PCCL_ASSIGN_OR_RETURN(allocation, registrations_->find(address, bytes, deadline));
-        }
-        shared.at[at] = allocation.at(rank, address);
-    }
-    return Status::ok();
+    return copy_out({&collective, 1}, tensors, stream);
 }
 
 Status DeviceGroup::follow_last(Lane& lane, kernels::Stream stream) {

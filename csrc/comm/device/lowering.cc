@@ -35,20 +35,6 @@ bool is_moved(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll;
 }
 
-kernels::Plan choose(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
-    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
-    const std::size_t bytes = longest_bytes(collective);
-    kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
-    // A block that ends early would not meet its peers' in the words after its end.
-    if (plan.protocol == Protocol::kWords &&
-        !(is_even(collective.inputs) && is_even(collective.outputs)))
-        plan = {.protocol = Protocol::kDirect, .blocks = 16};
-    const bool is_large = bytes * static_cast<std::size_t>(ranks - 1) >= kLeastForEngines;
-    if (wanted.prefers_engines && is_large && is_moved(collective.kind))
-        plan = kernels::engines_plan();
-    return plan;
-}
-
 kernels::Blocks blocks_of(const Collective& collective) {
     kernels::Blocks blocks{};
     const std::size_t size = size_of(collective.type);
@@ -102,6 +88,21 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks)
     return kernels::plan_of_unknown_lengths();
 }
 
+kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
+    if (wanted.plan) return *wanted.plan;
+    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
+    const std::size_t bytes = longest_bytes(collective);
+    kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
+    // A block that ends early would not meet its peers' in the words after its end.
+    if (plan.protocol == Protocol::kWords &&
+        !(is_even(collective.inputs) && is_even(collective.outputs)))
+        plan = {.protocol = Protocol::kDirect, .blocks = 16};
+    const bool is_large = bytes * static_cast<std::size_t>(ranks - 1) >= kLeastForEngines;
+    if (wanted.prefers_engines && is_large && is_moved(collective.kind))
+        plan = kernels::engines_plan();
+    return plan;
+}
+
 bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
     return !has_private_lengths(collective, wanted) && longest(collective) == 0;
 }
@@ -125,7 +126,7 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
     kernels::Launch launch{.blocks = blocks_of(collective),
                            .type = collective.type,
                            .op = collective.op,
-                           .plan = wanted.plan.value_or(choose(collective, wanted, ranks))};
+                           .plan = plan_of(collective, wanted, ranks)};
     if (schedule::is_rooted(collective.kind)) launch.root = collective.root;
     if (collective.kind == CollectiveKind::kGather)
         launch.blocks = sent_to_root(launch.blocks, collective.root);

@@ -28,6 +28,10 @@ struct DeviceLaunch {
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
                                                      int ranks);
 
+/// The same of one collective, unless `wanted` says how.
+[[nodiscard]] PCCL_API kernels::Plan plan_of(const Collective& collective,
+                                             const DeviceLaunch& wanted, int ranks);
+
 /// The launch but for its team and postings. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
                                             const DeviceLaunch& wanted, Rank rank, int ranks);

@@ -29,7 +29,7 @@ __device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::b
     to.at[1] = outgoing;
     to.count = (chunk.target != nullptr ? 1 : 0) + (outgoing != nullptr ? 1 : 0);
     if (from.count == 2) {
-        combine_bytes<2, 2>(block_crew(), from, to, chunk.bytes, reduction);
+        combine_bytes_in_loop<2, 2>(block_crew(), from, to, chunk.bytes, reduction);
     } else {
         copy_bytes<2>(block_crew(), from.at[0], to, chunk.bytes);
     }

@@ -1,4 +1,4 @@
-// Which small collectives share a launch, and how.
+// Which collectives share a launch, and how.
 
 #include "csrc/comm/device/batching.h"
 
@@ -31,6 +31,9 @@ class BatchingTest : public testing::Test {
     }
     [[nodiscard]] std::size_t length(int ranks = 2) const {
         return batch_length(collectives_, ranks);
+    }
+    [[nodiscard]] std::size_t large_length(int ranks = 2) const {
+        return large_batch_length(collectives_, {}, ranks);
     }
 
     std::vector<std::byte> memory_ = std::vector<std::byte>(2 << 20);
@@ -92,9 +95,67 @@ TEST_F(BatchingTest, AWrongOneIsRefused) {
     add_many(2, CollectiveKind::kAllReduce, 5);
     collectives_[1].outputs = {};
     EXPECT_EQ(make_batch(collectives_, 0, 2).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(make_large_batch(collectives_, 0, 2).status().code(), StatusCode::kInvalidArgument);
     collectives_.clear();
     add(CollectiveKind::kAllReduce, 5).op = ReduceOp::kBand;
     EXPECT_EQ(make_batch(collectives_, 0, 2).status().code(), StatusCode::kUnsupported);
+}
+
+TEST_F(BatchingTest, LargeBatchesTakeSmallOnesToo) {
+    add_many(3, CollectiveKind::kAllReduce, 100'000);
+    add(CollectiveKind::kAllReduce, 1);
+    EXPECT_EQ(large_length(), 4U);
+    collectives_[3].type = DataType::kInt32;
+    EXPECT_EQ(large_length(), 3U);
+    add_many(2 * kernels::kMostParts, CollectiveKind::kAllReduce, 100'000);
+    collectives_[3].type = DataType::kFloat32;
+    EXPECT_EQ(large_length(), static_cast<std::size_t>(kernels::kMostParts));
+}
+
+TEST_F(BatchingTest, LargeBatchesLeaveOutWhatOtherKernelsDo) {
+    add_many(2, CollectiveKind::kAllReduce, 100'000);
+    for (Collective& each : collectives_) each.type = DataType::kInt32;
+    EXPECT_EQ(large_length(), 1U) << "a sum that is not hot";
+    for (Collective& each : collectives_) each.type = DataType::kFloat32;
+    collectives_[1].op = collectives_[0].op = ReduceOp::kMax;
+    EXPECT_EQ(large_length(), 1U);
+    collectives_.clear();
+    add_many(2, CollectiveKind::kAllGather, 100'000);
+    EXPECT_EQ(large_length(), 2U);
+    blocks_.back()[1].count = 99'999;
+    EXPECT_EQ(large_length(), 1U) << "blocks of two lengths";
+    blocks_.back()[0].count = blocks_.back()[1].count = 0;
+    EXPECT_EQ(large_length(), 1U) << "nothing to do";
+    blocks_.back()[0].count = blocks_.back()[1].count = std::size_t{64} << 20;
+    EXPECT_EQ(large_length(), 1U) << "in turns";
+}
+
+TEST_F(BatchingTest, PartsOfLargeBatchesShareTheBlocks) {
+    constexpr std::size_t kLong = 1'000'000;
+    add(CollectiveKind::kReduceScatter, 1);
+    add(CollectiveKind::kReduceScatter, kLong);
+    add(CollectiveKind::kReduceScatter, kLong / 2);
+    const auto batch = make_large_batch(collectives_, 1, 2);
+    ASSERT_TRUE(batch.is_ok()) << batch.status().to_string();
+    const std::span parts(batch->parts, 3);
+    EXPECT_EQ(batch->count, 3);
+    EXPECT_EQ(parts[1].bytes, kLong * sizeof(float));
+    EXPECT_EQ(parts[1].output, memory_.data());
+    EXPECT_EQ(parts[0].first_block, 0);
+    EXPECT_EQ(parts[0].blocks, 1);
+    EXPECT_EQ(parts[1].first_block, 1);
+    EXPECT_NEAR(parts[1].blocks, 2 * parts[2].blocks, 2);
+    EXPECT_EQ(parts[2].first_block, 1 + parts[1].blocks);
+    EXPECT_EQ(batch->plan.blocks, parts[2].first_block + parts[2].blocks);
+    EXPECT_TRUE(kernels::check_plan(batch->plan, 0).is_ok());
+}
+
+TEST_F(BatchingTest, EveryPartOfALargeBatchHasABlock) {
+    add_many(kernels::kMostParts, CollectiveKind::kAllReduce, 1);
+    const auto batch = make_large_batch(collectives_, 0, 2);
+    ASSERT_TRUE(batch.is_ok()) << batch.status().to_string();
+    for (int i = 0; i < kernels::kMostParts; ++i) EXPECT_EQ(batch->parts[i].first_block, i);
+    EXPECT_EQ(batch->plan.blocks, kernels::kMostParts);
 }
 
 }  // namespace

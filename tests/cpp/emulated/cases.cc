@@ -76,8 +76,8 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
 
 std::ostream& operator<<(std::ostream& out, const Case& of) {
     out << schedule::to_string(of.kind) << ", " << of.count << " of type "
-        << static_cast<int>(of.type) << ", root " << of.root << ", offset " << of.offset
-        << (of.in_place ? ", in place" : "");
+        << static_cast<int>(of.type) << ", root " << of.root << ", offset " << of.offset << " and "
+        << of.offset_by_rank << " with each rank" << (of.in_place ? ", in place" : "");
     if (of.plan.has_value())
         out << ", protocol " << static_cast<int>(of.plan->protocol) << " in " << of.plan->blocks
             << " blocks of " << of.plan->threads;
@@ -85,13 +85,15 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
     return out;
 }
 
-Buffer::Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks) {
+Buffer::Buffer(const fakes::DeviceRank& member, const Case& of, std::size_t blocks) {
     constexpr std::size_t kBehind = 16;
     const std::size_t size = size_of(of.type);
-    const std::size_t bytes = (of.offset + blocks * of.count + kBehind) * size;
-    auto* const base = std::bit_cast<std::byte*>(driver.allocate(bytes));
+    const std::size_t offset =
+        of.offset + of.offset_by_rank * static_cast<std::size_t>(member.group.rank());
+    const std::size_t bytes = (offset + blocks * of.count + kBehind) * size;
+    auto* const base = std::bit_cast<std::byte*>(member.driver.allocate(bytes));
     std::fill_n(base, bytes, kPoison);
-    std::byte* at = base + of.offset * size;
+    std::byte* at = base + offset * size;
     before_ = {base, at};
     for (std::size_t block = 0; block < blocks; ++block, at += of.count * size)
         blocks_.push_back({at, of.count});
@@ -107,8 +109,8 @@ std::size_t Buffer::strays() const {
 CaseRun::CaseRun(const Case& of, fakes::DeviceRank& member)
     : case_(of),
       member_(member),
-      input_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).inputs),
-      output_(member.driver, of, sides_of(of, member.group.rank(), member.group.size()).outputs),
+      input_(member, of, sides_of(of, member.group.rank(), member.group.size()).inputs),
+      output_(member, of, sides_of(of, member.group.rank(), member.group.size()).outputs),
       inputs_(input_.blocks()),
       outputs_(output_.blocks()) {
     if (of.in_place && of.kind != kAllToAll) share_memory();

@@ -18,8 +18,9 @@ struct Case {
     std::size_t count = 1;  // elements of a block
     ReduceOp op = ReduceOp::kSum;
     Rank root = 0;
-    std::size_t offset = 0;  // elements before each buffer, so that it is not aligned
-    bool in_place = false;   // where input and output can be one memory
+    std::size_t offset = 0;          // elements before each buffer, so that it is not aligned
+    std::size_t offset_by_rank = 0;  // and so many more of them with each rank
+    bool in_place = false;           // where input and output can be one memory
     std::optional<kernels::Plan> plan{};
     std::optional<schedule::Algorithm> algorithm{};
 };
@@ -29,7 +30,7 @@ std::ostream& operator<<(std::ostream& out, const Case& of);
 /// Blocks of GPU memory one after the other, with poison around them.
 class Buffer {
    public:
-    Buffer(fakes::FakeCudaDriver& driver, const Case& of, std::size_t blocks);
+    Buffer(const fakes::DeviceRank& member, const Case& of, std::size_t blocks);
 
     [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
     /// Bytes outside of the blocks that are no longer what they were.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -21,6 +22,7 @@ using enum CollectiveKind;
 using kernels::Plan;
 using kernels::Protocol;
 using schedule::Algorithm;
+using sys::cuda::DeviceAddress;
 
 constexpr std::array kKinds{kAllReduce, kReduceScatter, kReduce, kAllGather, kAllToAll, kBroadcast};
 constexpr std::array kTypes{DataType::kInt32, DataType::kUint8, DataType::kBfloat16,
@@ -44,6 +46,7 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
                 .count = size.count,
                 .root = static_cast<Rank>(index) % GetParam(),
                 .offset = index % 4,
+                .offset_by_rank = index % 3 / 2,
                 .in_place = size.in_place};
     }
     /// Both, or where every thread of a GPU costs half a millisecond (ThreadSanitizer), in turn.
@@ -140,19 +143,50 @@ TEST_P(EmulatedTest, Averages) {
     run_cases(GetParam(), cases);
 }
 
+/// On every rank, all of them by one call. Rank 0's longest are in memory that others cannot map.
+void run_together(int ranks, const std::vector<Case>& cases) {
+    fakes::run_device_ranks({.size = ranks}, [&cases](fakes::DeviceRank& member) {
+        std::vector<CaseRun> runs;
+        std::vector<Collective> collectives;
+        for (const Case& each : cases) runs.emplace_back(each, member);
+        for (const CaseRun& run : runs) collectives.push_back(run.collective());
+        const Block& longest_input = std::ranges::max_element(collectives, {}, [](auto& each) {
+                                         return longest(each);
+                                     })->inputs.front();
+        if (member.group.rank() == 0)
+            member.driver.make_unshareable(std::bit_cast<DeviceAddress>(longest_input.data));
+        const Status status = member.group.launch_all(collectives, nullptr);
+        ASSERT_TRUE(status.is_ok()) << status.to_string();
+        for (const CaseRun& run : runs) run.expect_results();
+    });
+}
+
 TEST_P(EmulatedTest, SmallOnesInOneLaunch) {
-    for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter})
-        fakes::run_device_ranks({.size = GetParam()}, [kind](fakes::DeviceRank& member) {
-            std::vector<Case> cases;
-            for (const std::size_t count : {1, 77, 300})
-                cases.push_back({.kind = kind, .type = DataType::kBfloat16, .count = count});
-            std::vector<CaseRun> runs;
-            std::vector<Collective> collectives;
-            for (const Case& each : cases) runs.emplace_back(each, member);
-            for (const CaseRun& run : runs) collectives.push_back(run.collective());
-            ASSERT_TRUE(member.group.launch_all(collectives, nullptr).is_ok());
-            for (const CaseRun& run : runs) run.expect_results();
-        });
+    for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
+        std::vector<Case> cases;
+        for (const std::size_t count : {1, 77, 300})
+            cases.push_back({.kind = kind, .type = DataType::kBfloat16, .count = count});
+        run_together(GetParam(), cases);
+    }
+}
+
+/// A large one among small ones, aligned and not, in place and not; and what must go alone.
+TEST_P(EmulatedTest, LargeOnesInOneLaunch) {
+    constexpr std::size_t kLarge = 70'000;
+    for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
+        std::vector<Case> cases;
+        for (const std::size_t count : {std::size_t{1}, std::size_t{5003}, kLarge, std::size_t{77}})
+            cases.push_back({.kind = kind,
+                             .type = DataType::kBfloat16,
+                             .count = count,
+                             .op = ReduceOp::kAvg,
+                             .offset = count % 4,
+                             .in_place = count == kLarge});
+        cases.push_back(cases.front());
+        cases.back().type = DataType::kInt32;
+        cases.back().op = ReduceOp::kSum;
+        run_together(GetParam(), cases);
+    }
 }
 
 /// Kernels of all kinds and sizes after one another, as the library plans them or otherwise.

@@ -1,0 +1,60 @@
+// Collectives that are asked for together.
+#include <algorithm>
+
+#include "csrc/comm/device/batching.h"
+#include "csrc/comm/device/device_group.h"
+
+namespace pccl::comm {
+
+Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.prefers_engines = prefers_engines_;
+    const bool are_alone = options_.size == 1 || !algorithms_.empty();
+    while (!collectives.empty()) {
+        const std::size_t small = are_alone ? 1 : batch_length(collectives, options_.size);
+        const std::size_t large =
+            are_alone ? 1 : large_batch_length(collectives, how, options_.size);
+        const auto some = collectives.first(std::max(small, large));
+        if (large > small) {
+            PCCL_TRY(launch_large_batch(some, stream));
+        } else if (small > 1) {
+            PCCL_TRY(launch_batch(some, stream));
+        } else {
+            PCCL_TRY(launch(some.front(), stream, wanted));
+        }
+        collectives = collectives.subspan(some.size());
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
+                          make_batch(collectives, options_.rank, options_.size));
+    if (batch.words == 0) return Status::ok();
+    PCCL_TRY(health());
+    batch.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    return kernels::launch_batch(batch, stream);
+}
+
+Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
+                                       kernels::Stream stream) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(kernels::LargeBatch batch,
+                          make_large_batch(collectives, options_.rank, options_.size));
+    PCCL_TRY(health());
+    batch.team = team_;
+    PCCL_TRY(follow_last(collectives_, stream));
+    PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+        std::ranges::copy(tensors.inputs[i].at, batch.parts[i].postings.inputs);
+        std::ranges::copy(tensors.outputs[i].at, batch.parts[i].postings.outputs);
+    }
+    PCCL_TRY(copy_in(collectives, tensors, stream));
+    PCCL_TRY(kernels::launch_large_batch(batch, stream));
+    return copy_out(collectives, tensors, stream);
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,82 @@
+// Several collectives of one kind in one launch, each by blocks of its own: what these tell their
+// peers is where the tensors of their collective are.
+#include "csrc/kernels/device/direct.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+/// The part that this block works on.
+__device__ const LargePart& own_part(const LargeBatch& batch) {
+    const int block = static_cast<int>(blockIdx.x);
+    int index = 0;
+    while (index + 1 < batch.count && batch.parts[index + 1].first_block <= block) ++index;
+    return batch.parts[index];
+}
+
+__device__ Crew crew_of(const LargePart& part) {
+    return device::crew_of(static_cast<int>(blockIdx.x) - part.first_block, part.blocks);
+}
+
+__global__ void __launch_bounds__(512, 1)
+    large_batch_move(const __grid_constant__ LargeBatch batch) {
+    __shared__ Visit::Addresses addresses;
+    const Visit visit(batch.team);
+    const LargePart& part = own_part(batch);
+    if (visit.greet(part.postings, addresses)) {
+        push_to_all(crew_of(part), batch.team, addresses, part.input, part.bytes);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+template <typename Reduction>
+struct ReducedLargeBatch {
+    LargeBatch batch;
+    Reduction reduction;
+};
+
+/// An all_reduce pulls this rank's share of all inputs and pushes the sum to all outputs; a
+/// reduce_scatter, whose inputs are one block each, has one output.
+template <int kMost, typename Reduction>
+__global__ void __launch_bounds__(512, 1)
+    large_batch_reduce(const __grid_constant__ ReducedLargeBatch<Reduction> args) {
+    __shared__ Visit::Addresses addresses;
+    const abi::DeviceTeam& team = args.batch.team;
+    const Visit visit(team);
+    const LargePart& part = own_part(args.batch);
+    if (visit.greet(part.postings, addresses)) {
+        const bool is_scattered = part.output != nullptr;
+        const Range share =
+            is_scattered ? Range{0, part.bytes} : Shares(part.bytes, team.size).of(team.rank);
+        Targets to = all_outputs<kMost>(team, addresses, share.begin);
+        if (is_scattered) to.be_only(part.output);
+        combine_bytes<kMost>(crew_of(part), all_inputs<kMost>(team, addresses, share.begin), to,
+                             share.bytes, args.reduction);
+        visit.depart(Visit::Stores::kRelease);
+    }
+    visit.end();
+}
+
+template <typename Reduction>
+auto kernel_for(int ranks) -> void (*)(ReducedLargeBatch<Reduction>) {
+    if (ranks <= 2) return large_batch_reduce<2, Reduction>;
+    if (ranks <= 4) return large_batch_reduce<4, Reduction>;
+    return large_batch_reduce<abi::kMostDevices, Reduction>;
+}
+
+}  // namespace
+
+Status launch_large_batch(const LargeBatch& batch, Stream stream) {
+    if (!batch.reduces) return launch_kernel(large_batch_move, batch, batch.plan, stream);
+    return with_reduction(batch, [&]<typename Reduction>(const Reduction& reduction) {
+        if constexpr (is_hot<Reduction>)
+            return launch_kernel(kernel_for<Reduction>(batch.team.size), {batch, reduction},
+                                 batch.plan, stream);
+        return Status::internal("a reduction that no large batch does");
+    });
+}
+
+}  // namespace pccl::kernels
