@@ -3,7 +3,7 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [sweep] [bench]
+#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [torch] [sweep] [bench]
 #                                                       default: build test eager memory bench
 #
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
@@ -36,6 +36,8 @@ eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.l
 
 memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
 
+torch() { timeout 200 "$python" benchmarks/gpu_torch.py --json "$out/torch.json" 2>&1 | tee "$out/torch.log"; }
+
 overlap() { timeout 100 "$python" benchmarks/gpu_overlap.py 2>&1 | tee "$out/overlap.log"; }
 
 # Wrong accesses, and races within a block, of each kernel.
@@ -67,6 +69,7 @@ for part in "${parts[@]}"; do
         eager) eager ;;
         memory) memory ;;
         overlap) overlap ;;
+        torch) torch ;;
         sanitize) sanitize ;;
         upstream) upstream ;;
         bench) bench bench ${BENCH:-} ;;
