@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(512, 1)
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
         const Range part = own_part(team, args.blocks.bytes[0], args.root);
-        Targets to = all_outputs<kMost>(team, addresses, part.begin);
+        Targets to = all_of<kMost>(team, addresses.outputs, part.begin);
         if (args.root != kNoRoot) to.be_only(addresses.outputs[args.root] + part.begin);
-        combine_bytes<kMost>(grid_crew(), all_inputs<kMost>(team, addresses, part.begin), to,
+        combine_bytes<kMost>(grid_crew(), all_of<kMost>(team, addresses.inputs, part.begin), to,
                              part.bytes, args.reduction);
         visit.depart(Visit::Stores::kRelease);
     }
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(512, 1)
         const Range piece =
             Shares(part.bytes, static_cast<int>(gridDim.x)).of(static_cast<int>(blockIdx.x));
         const std::size_t begin = part.begin + piece.begin;
-        combine_bytes<kMost>(block_crew(), all_inputs<kMost>(team, addresses, begin),
+        combine_bytes<kMost>(block_crew(), all_of<kMost>(team, addresses.inputs, begin),
                              one_output(args.blocks.outputs[0] + begin), piece.bytes,
                              args.reduction);
         const Turns turns(team, visit);

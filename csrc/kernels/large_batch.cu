@@ -51,9 +51,9 @@ __global__ void __launch_bounds__(512, 1)
         const bool is_scattered = part.output != nullptr;
         const Range share =
             is_scattered ? Range{0, part.bytes} : Shares(part.bytes, team.size).of(team.rank);
-        Targets to = all_outputs<kMost>(team, addresses, share.begin);
+        Targets to = all_of<kMost>(team, addresses.outputs, share.begin);
         if (is_scattered) to.be_only(part.output);
-        combine_bytes<kMost>(crew_of(part), all_inputs<kMost>(team, addresses, share.begin), to,
+        combine_bytes<kMost>(crew_of(part), all_of<kMost>(team, addresses.inputs, share.begin), to,
                              share.bytes, args.reduction);
         visit.depart(Visit::Stores::kRelease);
     }

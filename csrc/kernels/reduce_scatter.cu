@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        combine_bytes<kMost>(grid_crew(), all_inputs<kMost>(team, addresses, 0),
+        combine_bytes<kMost>(grid_crew(), all_of<kMost>(team, addresses.inputs, 0),
                              one_output(args.blocks.outputs[0]), args.blocks.bytes[0],
                              args.reduction);
         visit.depart(Visit::Stores::kNone);

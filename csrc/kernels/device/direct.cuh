@@ -6,31 +6,18 @@
 
 namespace pccl::kernels::device {
 
-/// All ranks' inputs from `begin` on. This rank's is the first, so that the ranks do not all read
-/// from one at a time.
-template <int kMost>
-__device__ __forceinline__ Sources all_inputs(const abi::DeviceTeam& team,
-                                              const Visit::Addresses& addresses,
-                                              std::size_t begin) {
-    Sources from{};
-    from.count = team.size;
+/// All ranks' inputs, or outputs, from `begin` on. This rank's is the first, so that the ranks do
+/// not all read from one at a time.
+template <int kMost, typename Pointer>
+__device__ __forceinline__ Places<Pointer> all_of(const abi::DeviceTeam& team,
+                                                  const Pointer (&tensors)[abi::kMostDevices],
+                                                  std::size_t begin) {
+    Places<Pointer> places{};
+    places.count = team.size;
 #pragma unroll
     for (int step = 0; step < kMost; ++step)
-        from.at[step] = addresses.inputs[(team.rank + step) % team.size] + begin;
-    return from;
-}
-
-/// The same of the outputs.
-template <int kMost>
-__device__ __forceinline__ Targets all_outputs(const abi::DeviceTeam& team,
-                                               const Visit::Addresses& addresses,
-                                               std::size_t begin) {
-    Targets to{};
-    to.count = team.size;
-#pragma unroll
-    for (int step = 0; step < kMost; ++step)
-        to.at[step] = addresses.outputs[(team.rank + step) % team.size] + begin;
-    return to;
+        places.at[step] = tensors[(team.rank + step) % team.size] + begin;
+    return places;
 }
 
 __device__ __forceinline__ Targets one_output(std::byte* output) {
