@@ -56,13 +56,14 @@ def health_says_who_is_where(rank: int, world_size: int) -> None:
     waiting = threading.Thread(target=dist.barrier)
     waiting.start()
     deadline = time.monotonic() + 20
-    while not all(peer.operation for peer in pccl.health()[:last]):
+    want = [(last,)] * last + [()]  # once the others no longer wait for each other
+    while [peer.waits_for for peer in pccl.health()] != want:
         assert time.monotonic() < deadline
     for peer in pccl.health():
         assert peer.state == "here"
         assert peer.last_sign_s == 0.0
         assert peer.sequence == (1 if peer.rank == last else 2)
-        assert peer.waits_for == (() if peer.rank == last else (last,))
+        assert bool(peer.operation) == (peer.rank != last)
     meet("asked", list(range(world_size)))
     waiting.join()
 
