@@ -6,7 +6,7 @@
 element types and operators, tensors that begin off a 16-byte boundary, blocks of odd and of several
 lengths, lists of tensors, many small tensors at once. The groups of both libraries live in the same
 processes and take turns, in CUDA graphs; every figure is the median over replays, the slowest rank
-counting. A case that NCCL or pccl cannot capture is told and left out.
+counting. What one of them cannot capture is told and left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 from common import gpu_ranks
-from gpu_collectives import calls_in, graph_of, known_to_all, replay_us, try_to
+from gpu_collectives import time_cell
 
 from pccl.bench import parse_size
 
@@ -148,27 +148,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def time_cell(
-    name: str, nbytes: int, groups: dict[str, Any], rounds: int
-) -> dict[str, list[float]]:
-    """Return each library's microseconds a call, of each round, on this rank."""
-    side = torch.cuda.Stream()
-    graphs = {}
-    for library, group in groups.items():
-        call = try_to(f"{library} in {name}", lambda group=group: CASES[name](nbytes, group))
-        graph = call and try_to(
-            f"{library} in {name}", lambda call=call: graph_of(call, calls_in(nbytes), side)
-        )
-        if graph is not None:
-            graphs[library] = graph
-    graphs = known_to_all(graphs)
-    times: dict[str, list[float]] = {library: [] for library in graphs}
-    for _ in range(rounds):
-        for library, graph in graphs.items():
-            times[library].append(replay_us(graph, calls_in(nbytes)))
-    return times
-
-
 def median_of_slowest(everyone: list[dict[str, list[float]]]) -> dict[str, float]:
     us = {}
     for library in everyone[0]:
@@ -189,8 +168,9 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
     groups = {"pccl": dist.new_group(backend="pccl"), "nccl": dist.group.WORLD}
     for name in options.cases:
         for nbytes in options.sizes:
+            calls = {library: CASES[name](nbytes, group) for library, group in groups.items()}
             everyone: list[Any] = [None] * options.ranks
-            dist.all_gather_object(everyone, time_cell(name, nbytes, groups, options.rounds))
+            dist.all_gather_object(everyone, time_cell(calls, nbytes, options.rounds))
             if rank == 0:
                 us = median_of_slowest(everyone)
                 results.put({"case": name, "bytes": nbytes, "ranks": options.ranks, "us": us})

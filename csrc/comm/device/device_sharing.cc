@@ -58,8 +58,8 @@ auto DeviceGroup::share_tensors(std::span<const Collective> collectives) -> Resu
         for (const Collective& each : collectives) sides.push_back(each.*side);
         return share_sides(sides, type, stage);
     };
-    const std::vector<Shared> nothing(collectives.size());
-    Tensors tensors{nothing, nothing};
+    Tensors tensors{std::vector<Shared>(collectives.size()),
+                    std::vector<Shared>(collectives.size())};
     if (shares_inputs(kind)) {
         PCCL_ASSIGN_OR_RETURN(tensors.inputs, share_all(&Collective::inputs, collectives_.inputs));
     }

@@ -214,8 +214,8 @@ struct Middle {
     [[nodiscard]] __device__ std::size_t packets() const { return bytes / 16; }
 };
 
-/// What `whole` bytes have before and behind a middle: one element a thread, as it is less than a
-/// packet on either side.
+/// What `whole` bytes have before and behind a middle: one element a thread. It is less than a
+/// packet on either side, 30 bytes at most, and a crew has a warp at least.
 template <int kMost, int kMostTargets, typename Reduction>
 __device__ __forceinline__ void combine_ends(const Crew& crew, const Sources& from,
                                              const Targets& to, const Middle& middle,
