@@ -1,5 +1,6 @@
 #include "csrc/kernels/all_reduce.h"
 #include "csrc/kernels/device/direct.cuh"
+#include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/device/turns.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
@@ -99,11 +100,9 @@ struct Kernels {
     template <typename Reduction>
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
         if (launch.plan.protocol == Protocol::kWords) return all_reduce_words<Reduction>;
-        if constexpr (is_hot<Reduction>) {
-            if (launch.team.size <= 2) return large_kernel_of<2, Reduction>(launch);
-            if (launch.team.size <= 4) return large_kernel_of<4, Reduction>(launch);
-        }
-        return large_kernel_of<abi::kMostDevices, Reduction>(launch);
+        return kernel_for_ranks<Reduction>(launch.team.size, [&](auto kMost) {
+            return large_kernel_of<kMost, Reduction>(launch);
+        });
     }
 };
 

@@ -1,5 +1,5 @@
 // Several small collectives of one kind in one launch, by words.
-#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/packets.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 

@@ -1,5 +1,6 @@
 #include "csrc/kernels/broadcast.h"
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/device/words.cuh"
 #include "csrc/kernels/dispatch.cuh"
 

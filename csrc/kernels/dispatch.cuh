@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "csrc/base/text.h"
 #include "csrc/kernels/device/reduce.cuh"
 #include "csrc/kernels/launch.h"
@@ -98,6 +100,20 @@ Status with_reduction(const Request& launch, Body body) {
             break;
     }
     return Status::internal("a reduction that no kernel knows");
+}
+
+template <int kMost>
+using Ranks = std::integral_constant<int, kMost>;
+
+/// kernel_of(Ranks<kMost>()) with the least kMost that is enough for `ranks`, of those that kernels
+/// are made for: fewer sources leave room for more loads in flight. Rare reductions have one alone.
+template <typename Reduction, typename KernelOf>
+auto kernel_for_ranks(int ranks, KernelOf kernel_of) {
+    if constexpr (device::is_hot<Reduction>) {
+        if (ranks <= 2) return kernel_of(Ranks<2>());
+        if (ranks <= 4) return kernel_of(Ranks<4>());
+    }
+    return kernel_of(Ranks<abi::kMostDevices>());
 }
 
 /// What kernels that combine elements take.

@@ -1,6 +1,7 @@
 // Several collectives of one kind in one launch, each by blocks of its own: what these tell their
 // peers is where the tensors of their collective are.
 #include "csrc/kernels/device/direct.cuh"
+#include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {
@@ -60,21 +61,16 @@ __global__ void __launch_bounds__(512, 1)
     visit.end();
 }
 
-template <typename Reduction>
-auto kernel_for(int ranks) -> void (*)(ReducedLargeBatch<Reduction>) {
-    if (ranks <= 2) return large_batch_reduce<2, Reduction>;
-    if (ranks <= 4) return large_batch_reduce<4, Reduction>;
-    return large_batch_reduce<abi::kMostDevices, Reduction>;
-}
-
 }  // namespace
 
 Status launch_large_batch(const LargeBatch& batch, Stream stream) {
     if (!batch.reduces) return launch_kernel(large_batch_move, batch, batch.plan, stream);
     return with_reduction(batch, [&]<typename Reduction>(const Reduction& reduction) {
-        if constexpr (is_hot<Reduction>)
-            return launch_kernel(kernel_for<Reduction>(batch.team.size), {batch, reduction},
-                                 batch.plan, stream);
+        if constexpr (is_hot<Reduction>) {
+            auto* const kernel = kernel_for_ranks<Reduction>(
+                batch.team.size, [](auto kMost) { return large_batch_reduce<kMost, Reduction>; });
+            return launch_kernel(kernel, {batch, reduction}, batch.plan, stream);
+        }
         return Status::internal("a reduction that no large batch does");
     });
 }

@@ -1,4 +1,5 @@
 #include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/device/sync.cuh"
 #include "csrc/kernels/dispatch.cuh"
 

@@ -1,5 +1,6 @@
 // Runs a schedule's program: each block is one worker of one lane (abi/device_program.h).
 #include "csrc/kernels/device/chunk.cuh"
+#include "csrc/kernels/device/shares.cuh"
 #include "csrc/kernels/dispatch.cuh"
 
 namespace pccl::kernels {

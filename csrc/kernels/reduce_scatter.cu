@@ -48,11 +48,8 @@ struct Kernels {
     template <typename Reduction>
     static auto choose(const Launch& launch) -> void (*)(ReduceArguments<Reduction>) {
         if (launch.plan.protocol == Protocol::kWords) return reduce_scatter_words<Reduction>;
-        if constexpr (is_hot<Reduction>) {
-            if (launch.team.size <= 2) return reduce_scatter_direct<2, Reduction>;
-            if (launch.team.size <= 4) return reduce_scatter_direct<4, Reduction>;
-        }
-        return reduce_scatter_direct<abi::kMostDevices, Reduction>;
+        return kernel_for_ranks<Reduction>(
+            launch.team.size, [](auto kMost) { return reduce_scatter_direct<kMost, Reduction>; });
     }
 };
 
