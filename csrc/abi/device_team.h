@@ -81,7 +81,7 @@ enum class DevicePhase : std::uint32_t {
     kTurn = 4,
     kPosting = 5,  // of memory for a message
     kMessage = 6,
-    kLength = 7,  // of a message is another than its receiver's memory: expected and seen, bytes
+    kLength = 7,  // of what is sent is another than its receiver expects: expected and seen, bytes
     kStep = 8,    // of a schedule's program: a message, room for one, or another lane
 };
 

@@ -171,6 +171,9 @@ void bind_plan(py::module_& module) {
     module.def(
         "device_plan",
         [](const std::string& collective, std::size_t nbytes, int world_size) {
+            if (world_size < 2 || world_size > abi::kMostDevices)
+                throw_unless_ok(Status::invalid_argument(
+                    concat("a plan for ", world_size, " GPUs; 2 to ", abi::kMostDevices, " work")));
             return comm::plan_collective(kind_of(collective), nbytes, world_size);
         },
         arg("collective"), arg("nbytes"), arg("world_size"));

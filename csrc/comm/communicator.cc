@@ -251,6 +251,8 @@ Status Communicator::shutdown() {
 
 Status Communicator::health() const { return group_->health(); }
 
+Status Communicator::explained(const Status& cause) const { return group_->explained(cause); }
+
 Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
     if (rank >= 0 && rank < size()) return group_->ask(rank, deadline);
     return Status::invalid_argument(

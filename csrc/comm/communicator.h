@@ -146,6 +146,9 @@ class PCCL_API Communicator {
     Status shutdown();
     /// ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
+    /// `cause`, of these ranks' GPUs, as users see it: with the group, the process of the rank that
+    /// it blames, and what to do next.
+    [[nodiscard]] Status explained(const Status& cause) const;
     /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
     /// How all ranks fare, in their order; each may take as long as `patience` to answer.

@@ -281,12 +281,8 @@ void Group::tell(std::vector<OperationPtr> ended) {
     ended.clear();
 }
 
-/// What users see: the operation, its number and group, who is to blame, and what to do next.
-Status Group::explained(const Status& cause) const {
-    const std::string where = collectives_.empty()
-                                  ? concat("group ", name_)
-                                  : concat("group ", name_, ", ", collectives_.front()->describe());
-    std::string text = concat(where, ": ", cause.message());
+Status Group::explained(const Status& cause, std::string_view operation) const {
+    std::string text = concat("group ", name_, operation, ": ", cause.message());
     Status status = cause;
     const Rank peer = cause.peer();
     if (peer >= 0 && peer < size_ && peer != rank_ && connections_.knows_peers()) {
@@ -302,7 +298,9 @@ void Group::break_with(const Status& cause) {
     cause_ = aborted_.load() && cause.code() == StatusCode::kTimeout
                  ? Status::aborted("abort was called on this group")
                  : cause;
-    broken_ = explained(cause_);
+    broken_ =
+        explained(cause_, collectives_.empty() ? std::string()
+                                               : concat(", ", collectives_.front()->describe()));
     is_over_.store(true);
     while (!collectives_.empty()) end_collective(broken_);
     mailbox_.fail_all(broken_, ended_);

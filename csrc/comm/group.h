@@ -99,6 +99,9 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] const transport::GroupId& id() const { return identity().group; }
     [[nodiscard]] const GroupIdentity& identity() const { return connections_.identity(); }
     [[nodiscard]] const Endpoint& endpoint(Rank peer) const { return connections_.endpoint(peer); }
+    /// `cause` as users see it: with the group, ", <operation>" unless empty, the process of the
+    /// rank that it blames, and what to do next.
+    [[nodiscard]] Status explained(const Status& cause, std::string_view operation = {}) const;
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
@@ -136,7 +139,6 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Status last_words_of(Rank witness);
     /// A rank may be late to join because it waits for another.
     [[nodiscard]] Status why_late(const Status& late) const;
-    [[nodiscard]] Status explained(const Status& cause) const;
 
     // Not under it:
     void tell(std::vector<OperationPtr> ended);

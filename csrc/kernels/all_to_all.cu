@@ -30,6 +30,22 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock)
     visit.end();
 }
 
+/// Whether all peers' blocks are as long as what this rank sends there: what they expect of it came
+/// as addresses of inputs, which none has here. By all threads.
+__device__ bool agree_on_lengths(const MoveArguments& args, const Visit::Addresses& addresses) {
+    const int peer = static_cast<int>(threadIdx.x);
+    bool is_agreed = true;
+    if (peer < args.team.size) {
+        const std::size_t sent = args.blocks.bytes[peer];
+        const auto expected = reinterpret_cast<std::uintptr_t>(addresses.inputs[peer]);
+        is_agreed = expected == sent;
+        if (!is_agreed)
+            report(args.team, abi::DevicePhase::kLength, peer, static_cast<std::uint32_t>(sent),
+                   static_cast<std::uint32_t>(expected));
+    }
+    return __syncthreads_and(is_agreed) != 0;
+}
+
 __device__ __forceinline__ void push_block(const Crew& crew, const Blocks& blocks,
                                            const Visit::Addresses& addresses, int peer) {
     copy_bytes(crew, blocks.inputs[peer], addresses.outputs[peer], blocks.bytes[peer]);
@@ -63,7 +79,7 @@ __global__ void __launch_bounds__(512, 1)
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
+    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, addresses)) {
         const Parting parting(args.blocks.bytes[team.rank] >= kLeastKept);
         const Crew crew = parting.crew();
         for (int step = 1; step < team.size && parting.pushes(); ++step)
@@ -80,7 +96,7 @@ __global__ void __launch_bounds__(512, 1)
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses)) {
+    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, addresses)) {
         const Parting parting;
         const Crew crew = parting.crew();
         const Turns turns(team, visit);

@@ -150,7 +150,7 @@ struct Run {
 /// kWords where blocks differ in length.
 [[nodiscard]] Status launch_all_gather(const Launch& launch, Stream stream);
 /// The same with n blocks of input. Without kWords blocks may have any length, so this is gather
-/// and scatter, too.
+/// and scatter, too; postings.inputs[r] is how many bytes this rank expects of rank r.
 [[nodiscard]] Status launch_all_to_all(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_broadcast(const Launch& launch, Stream stream);
 [[nodiscard]] Status launch_batch(const Batch& batch, Stream stream);

@@ -40,6 +40,14 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
     return std::move(*communicator);
 }
 
+std::function<Status(const Status&)> explanation_of(
+    const std::shared_ptr<comm::Communicator>& communicator) {
+    return [known = std::weak_ptr(communicator)](const Status& why) {
+        const auto group = known.lock();
+        return group == nullptr ? why : group->explained(why);
+    };
+}
+
 // Joining threads with the GIL held would wait for ever for a callback that wants it.
 auto without_gil() {
     PyThreadState* state =
@@ -69,7 +77,8 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
             .rank = rank,
             .size = size,
             .timeout = options_->timeout,
-            .observer = observer_}) {
+            .observer = observer_,
+            .explain = explanation_of(communicator_)}) {
     init();
 }
 
@@ -83,7 +92,8 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
             .rank = communicator_->rank(),
             .size = communicator_->size(),
             .timeout = options_->timeout,
-            .observer = observer_}) {
+            .observer = observer_,
+            .explain = explanation_of(communicator_)}) {
     init();
 }
 
@@ -131,6 +141,7 @@ ProfiledGroup PcclBackend::profiled_group() const {
 }
 
 auto PcclBackend::issue_all(Request& request, std::span<Call> calls) -> WorkPtr {
+    check_devices(calls);
     if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
     const bool is_whole =
@@ -147,13 +158,20 @@ auto PcclBackend::issue_all(Request& request, std::span<Call> calls) -> WorkPtr 
     return issued(work);
 }
 
+void PcclBackend::check_devices(std::span<const Call> calls) {
+    for (const Call& call : calls)
+        TORCH_CHECK_VALUE(call.device() == calls.front().device(), "tensors on ",
+                          calls.front().device(), " and on ", call.device(), " in one call");
+}
+
 auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> WorkPtr {
     return issued(gpu_.launch({.type = request.type,
                                .title = request.title,
                                .inputs = request.inputs,
                                .outputs = request.outputs,
                                .sequence = sequence_.load(),
-                               .async = request.async},
+                               .async = request.async,
+                               .timeout = timeout_of(request.timeout)},
                               calls));
 }
 
@@ -252,7 +270,7 @@ auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
                         const c10::intrusive_ptr<Options>& options) -> c10::intrusive_ptr<Backend> {
     const auto mine = std::ranges::find(ranks, rank_);
     if (mine == ranks.end()) return nullptr;
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(split_mutex_);
     if (last_split_ && last_split_->ranks == ranks && last_split_->name == options->group_name) {
         if (auto child = last_split_->backend.lock()) return child;
     }
@@ -307,10 +325,13 @@ at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
 void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {
     options_->timeout = timeout;
     communicator_->set_timeout(timeout);
+    gpu_.set_timeout(timeout);
 }
 
 c10d::ErrorType PcclBackend::getError() {
-    switch (communicator_->health().code()) {
+    const Status gpus = gpu_.health();
+    const Status status = gpus.is_ok() ? communicator_->health() : gpus;
+    switch (status.code()) {
         case StatusCode::kOk:
             return c10d::ErrorType::SUCCESS;
         case StatusCode::kTimeout:

@@ -155,6 +155,7 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr perform(Request request, Call call);
     WorkPtr perform_all(Request request, std::span<Call> calls);
     WorkPtr issue_all(Request& request, std::span<Call> calls);
+    static void check_devices(std::span<const Call> calls);
     void run_all(PcclWork& work, std::span<Call> calls, const Request& request);
     void submit_all(PcclWork& work, std::span<Call> calls, const Request& request);
     WorkPtr launch_all(const Request& request, std::span<Call> calls);
@@ -192,7 +193,9 @@ class PcclBackend final : public c10d::Backend {
 
     std::mutex mutex_;  // guards what follows
     std::optional<Window> window_;
-    std::unique_ptr<Split> last_split_;
+
+    std::mutex split_mutex_;
+    std::unique_ptr<Split> last_split_;  // guarded by it
 };
 
 }  // namespace pccl::backend

@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -109,7 +110,8 @@ auto GpuLane::launch(const GpuRequest& request, std::span<Call> calls) -> WorkPt
         for (const Call& call : calls) collectives.push_back(call.collective());
         const bool is_uneven = std::ranges::any_of(calls, &Call::is_uneven);
         throw_unless_ok(request.title,
-                        group.launch_all(collectives, stream, {.is_uneven = is_uneven}));
+                        group.launch_all(collectives, stream,
+                                         {.is_uneven = is_uneven, .timeout = request.timeout}));
         for (Call& call : calls) {
             call.staging().finish();
             if (request.async) keep_until(call.staging(), on);
@@ -164,8 +166,19 @@ void GpuLane::synchronize() {
     if (group_.load() == nullptr) return;
     const auto streams = streams_of(*device_);
     streams.synchronizeStream(streams.getStream(*device_));
-    for (const auto& stream : streams_)
-        if (stream) streams.synchronizeStream(*stream);
+    const auto& own = streams_[static_cast<std::size_t>(Channel::kCollectives)];
+    if (own) streams.synchronizeStream(*own);
+    throw_unless_ok("pccl:barrier", group_.load()->health());
+}
+
+Status GpuLane::health() const {
+    const auto group = group_.load();
+    return group == nullptr ? Status::ok() : group->health();
+}
+
+void GpuLane::set_timeout(std::chrono::milliseconds timeout) {
+    timeout_ = timeout;
+    if (const auto group = group_.load()) group->set_timeout(timeout);
 }
 
 std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, const char* title) {
@@ -177,15 +190,18 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, c
 }
 
 std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
+    // What an earlier meeting wrote there is not for this one.
+    const auto store = comm::prefixed(options_.store, std::to_string(++meetings_));
     auto made = comm::DeviceGroup::create({.rank = options_.rank,
                                            .size = options_.size,
-                                           .store = options_.store,
+                                           .store = store,
                                            .device = device.index(),
-                                           .timeout = options_.timeout,
+                                           .timeout = timeout_.load(),
                                            .driver = nullptr,
                                            .has_peer_access = process_config().gpu_peer_access,
                                            .prefers_engines = process_config().gpu_copy_engines,
-                                           .algorithms = process_config().algorithm});
+                                           .algorithms = process_config().algorithm,
+                                           .explain = options_.explain});
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;
@@ -218,6 +234,8 @@ void GpuLane::close() {
         // A device that failed has nothing left to wait for.
         TORCH_WARN("PCCL closes a group of GPUs: ", error.what_without_backtrace());
     }
+    if (group_.load()->has_given_up())
+        log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());
     lookout_.reset();
     group_.store(nullptr);
     route_ = Route::kUnknown;

@@ -11,6 +11,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +42,7 @@ class GpuLane {
         int size = 1;
         std::chrono::milliseconds timeout{};
         std::shared_ptr<Observer> observer{};
+        std::function<Status(const Status&)> explain{};  // DeviceGroupOptions::explain
     };
     explicit GpuLane(Options options) : options_(std::move(options)) {}
 
@@ -53,8 +56,13 @@ class GpuLane {
     [[nodiscard]] bool connect(const at::Device& device);
     /// Lets the peers map the memory of `tensor` before it is first used.
     void announce(const at::Tensor& tensor);
-    /// Waits until the GPU has done what this lane and the current stream have got.
+    /// Waits until the GPU has done the collectives of this lane, and what the current stream has
+    /// got. Throws where the group is over.
     void synchronize();
+    /// ok, or why the group of GPUs is over.
+    [[nodiscard]] Status health() const;
+    /// Of later launches.
+    void set_timeout(std::chrono::milliseconds timeout);
     /// For the lane of a group that is made of this one, by a name that is used once.
     [[nodiscard]] std::shared_ptr<comm::Store> store_for(const std::string& child) const {
         return comm::prefixed(options_.store, child);
@@ -77,11 +85,13 @@ class GpuLane {
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const Options options_;
+    std::atomic<std::chrono::milliseconds> timeout_{options_.timeout};
     std::mutex mutex_;  // one launch at a time; guards what follows, but for reads of group_
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
     enum class Route { kUnknown, kNvlink, kHost };
     std::atomic<Route> route_{Route::kUnknown};
     std::optional<at::Device> device_;
+    int meetings_ = 0;
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
     std::unique_ptr<Lookout> lookout_;                   // once a work is watched
 };

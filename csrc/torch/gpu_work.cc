@@ -60,9 +60,14 @@ float GpuWork::getDuration() const {
     return timer_->elapsed().count();
 }
 
-bool GpuWork::isSuccess() const {
+bool GpuWork::isSuccess() const { return outcome().is_ok(); }
+
+// A peer may leave once it has all that it needs: what was done by then is done.
+Status GpuWork::outcome() const {
     const auto group = group_.lock();
-    return group == nullptr || group->health().is_ok();
+    const Status health = group == nullptr ? Status::ok() : group->health();
+    const bool is_done = !health.is_ok() && !group->has_given_up() && (!end_ || end_->query());
+    return is_done ? Status::ok() : health;
 }
 
 bool GpuWork::wait(std::chrono::milliseconds) {
@@ -70,7 +75,7 @@ bool GpuWork::wait(std::chrono::milliseconds) {
         const c10::impl::VirtualGuardImpl streams(end_->device_type());
         end_->block(streams.getStream(end_->device()));
     }
-    if (const auto group = group_.lock()) throw_unless_ok(title_, group->health());
+    throw_unless_ok(title_, outcome());
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -23,6 +24,7 @@ struct GpuRequest {
     const std::vector<at::Tensor>& outputs;
     std::uint64_t sequence = 0;
     bool async = true;
+    std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
 };
 
 /// When a launch began and ended on its GPU.
@@ -60,8 +62,7 @@ class GpuWork final : public c10d::Work {
     /// Whether the GPU has done it. Not to be asked while the launch is being captured.
     bool isCompleted() override;
     bool isSuccess() const override;
-    /// Makes the current stream wait; returns at once. Throws when a kernel of the group has given
-    /// up, as far as that is known now.
+    /// Makes the current stream wait; returns at once, whatever the timeout. Throws outcome().
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override { wait(kNoTimeout); }
     std::vector<at::Tensor> result() override { return outputs_; }
@@ -71,6 +72,9 @@ class GpuWork final : public c10d::Work {
     std::uint64_t getSequencenumber() const override { return sequence_; }
 
    private:
+    /// ok, or why this work has failed, as far as that is known now.
+    [[nodiscard]] Status outcome() const;
+
     const char* const title_;
     const bool async_;
     const std::uint64_t sequence_;

@@ -87,7 +87,13 @@ auto PcclBackend::issue_message(GpuMessage message) -> WorkPtr {
 
 auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
     Tensors tensors;
-    for (const GpuMessage& message : messages) tensors.push_back(message.tensor);
+    for (const GpuMessage& message : messages) {
+        const at::Tensor& tensor = message.tensor;
+        TORCH_CHECK_VALUE(tensor.device() == messages.front().tensor.device(), "messages on ",
+                          messages.front().tensor.device(), " and on ", tensor.device(),
+                          " in one batch");
+        tensors.push_back(tensor);
+    }
     const bool is_one = messages.size() == 1;
     const bool is_sent = messages.front().is_sent;
     const char* const title = is_sent ? "pccl:send" : "pccl:recv";

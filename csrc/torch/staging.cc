@@ -20,9 +20,10 @@ at::Tensor Staging::readable(const at::Tensor& tensor) {
         held_.push_back(tensor);
         return tensor;
     }
-    held_.push_back(stage(tensor));
-    fill(held_.back(), tensor);
-    return held_.back();
+    at::Tensor memory = stage(tensor);
+    held_.push_back(memory);
+    fill(memory, tensor);
+    return memory;
 }
 
 at::Tensor Staging::updatable(const at::Tensor& tensor) {
@@ -34,6 +35,7 @@ at::Tensor Staging::updatable(const at::Tensor& tensor) {
 void Staging::fill(const at::Tensor& stage, const at::Tensor& user) {
     if (user.device() == stage.device()) {
         copy_elements(stage, user);
+        held_.push_back(user);
     } else {
         loads_.push_back({stage, user});
     }

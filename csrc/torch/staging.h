@@ -34,11 +34,15 @@ class Staging {
     void load() const { load(0, std::numeric_limits<std::size_t>::max()); }
     void hold(at::Tensor tensor) { held_.push_back(std::move(tensor)); }
 
-    /// Calls body(tensor) for all memory that the operation uses.
+    /// Calls body(tensor) for all memory that the operation uses, and that copies to and from it
+    /// do.
     template <typename Body>
     void for_each(Body body) const {
         for (const at::Tensor& tensor : held_) body(tensor);
-        for (const Copy& copy : copies_back_) body(copy.stage);
+        for (const Copy& copy : copies_back_) {
+            body(copy.stage);
+            body(copy.user);
+        }
     }
 
     /// Once, after success. What it copied to GPUs is there on return, where the place is the host.

@@ -27,7 +27,7 @@ from pccl.errors import (
 
 if typing.TYPE_CHECKING:
     from pccl import schedule, topology
-    from pccl._core import Communicator, Event, set_log_level
+    from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
     from pccl._torch import Options
     from pccl.explanation import explain
     from pccl.flight import flight_record
@@ -38,6 +38,8 @@ __all__ = [
     "AbortedError",
     "CollectiveTimeoutError",
     "Communicator",
+    "DeviceGroup",
+    "DevicePlan",
     "Error",
     "Event",
     "InternalError",
@@ -50,6 +52,7 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "__version__",
+    "device_plan",
     "explain",
     "flight_record",
     "health",
@@ -64,6 +67,9 @@ __all__ = [
 # Where the names live that are loaded when first used.
 _LAZY = {
     "Communicator": "pccl._core",
+    "DeviceGroup": "pccl._core",
+    "DevicePlan": "pccl._core",
+    "device_plan": "pccl._core",
     "Event": "pccl._core",
     "explain": "pccl.explanation",
     "set_log_level": "pccl._core",

@@ -1,6 +1,7 @@
 // Collectives that are asked for together.
 #include <algorithm>
 
+#include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/device/batching.h"
 #include "csrc/comm/device/device_group.h"
 
@@ -8,20 +9,28 @@ namespace pccl::comm {
 
 Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
+    const auto lock = enter(wanted.timeout);
+    return settle(launch_together(collectives, stream, wanted));
+}
+
+Status DeviceGroup::launch_together(std::span<const Collective> collectives, kernels::Stream stream,
+                                    const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
     how.prefers_engines = prefers_engines_;
-    const bool are_alone = options_.size == 1 || !algorithms_.empty();
     while (!collectives.empty()) {
-        const std::size_t small = are_alone ? 1 : batch_length(collectives, options_.size);
+        const auto preferred = algorithm_listed(algorithms_, collectives.front().kind);
+        const bool is_said_how = wanted.plan || wanted.algorithm || !preferred.empty();
+        const bool is_alone = options_.size == 1 || is_said_how;
+        const std::size_t small = is_alone ? 1 : batch_length(collectives, options_.size);
         const std::size_t large =
-            are_alone ? 1 : large_batch_length(collectives, how, options_.size);
+            is_alone ? 1 : large_batch_length(collectives, how, options_.size);
         const auto some = collectives.first(std::max(small, large));
         if (large > small) {
             PCCL_TRY(launch_large_batch(some, stream));
         } else if (small > 1) {
             PCCL_TRY(launch_batch(some, stream));
         } else {
-            PCCL_TRY(launch(some.front(), stream, wanted));
+            PCCL_TRY(launch_alone(some.front(), stream, wanted));
         }
         collectives = collectives.subspan(some.size());
     }
@@ -29,11 +38,10 @@ Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels:
 }
 
 Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
-    const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
                           make_batch(collectives, options_.rank, options_.size));
     if (batch.words == 0) return Status::ok();
-    PCCL_TRY(health());
+    PCCL_TRY(why_over());
     batch.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));
     return kernels::launch_batch(batch, stream);
@@ -41,10 +49,9 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
 
 Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
                                        kernels::Stream stream) {
-    const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(kernels::LargeBatch batch,
                           make_large_batch(collectives, options_.rank, options_.size));
-    PCCL_TRY(health());
+    PCCL_TRY(why_over());
     batch.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));

@@ -44,52 +44,86 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
     return driver;
 }
 
-/// Votes of ranks: "0 " and what it has to say, or a code and what is in the way.
+/// Votes of ranks: "0 " and what it has to say, or a code and who is in the way by what.
 std::string vote_of(const Status& status, std::string_view word) {
     return concat(static_cast<int>(status.code()), " ", status.is_ok() ? word : status.message());
 }
 
-Status status_of(Rank rank, std::string_view vote) {
+Status objection_in(std::string_view vote) {
     const int code = vote.empty() ? 0 : vote.front() - '0';
     if (code == 0) return Status::ok();
-    const std::string what = concat("rank ", rank, ": ", vote.substr(vote.find(' ') + 1));
+    const std::string what(vote.substr(vote.find(' ') + 1));
     const bool is_absent = code == static_cast<int>(StatusCode::kUnavailable);
     return is_absent ? Status::unavailable(what) : Status::unsupported(what);
 }
 
-/// What every rank says; the first that objects decides for all.
-Result<std::vector<std::string>> poll_ranks(const DeviceGroupOptions& options,
-                                            std::string_view subject, const std::string& vote,
-                                            Deadline deadline) {
-    const auto key = [&](Rank rank) { return concat("pccl/gpu/", subject, "/", rank); };
-    std::vector<std::string> votes{vote};
-    if (options.size > 1) {
-        PCCL_TRY(options.store->set(key(options.rank), vote));
-        votes.resize(index(options.size));
+Status said_by(Rank rank, const Status& status) {
+    return status.with_message(concat("rank ", rank, ": ", status.message()));
+}
+
+/// A question that every rank answers; the first that objects decides for all.
+class Poll {
+   public:
+    Poll(const DeviceGroupOptions& options, std::string_view subject)
+        : options_(options), subject_(subject) {}
+
+    [[nodiscard]] Status answer(const std::string& vote) const {
+        return options_.store->set(key(options_.rank), vote);
     }
-    for (Rank rank = 0; rank < options.size; ++rank) {
-        if (options.size > 1) {
-            auto said = options.store->get(key(rank), deadline);
+    [[nodiscard]] Result<std::string> answer_of(Rank rank, Deadline deadline) const {
+        return options_.store->get(key(rank), deadline);
+    }
+    [[nodiscard]] Result<std::vector<std::string>> answers(Deadline deadline) const {
+        std::vector<std::string> votes;
+        for (Rank rank = 0; rank < options_.size; ++rank) {
+            auto said = answer_of(rank, deadline);
             if (said.status().code() == StatusCode::kTimeout)
                 return Status::timeout(concat("rank ", rank, " has not come with its GPU"), rank);
             PCCL_TRY(said.status());
-            votes[index(rank)] = std::move(*said);
+            PCCL_TRY(objection_in(*said));
+            votes.push_back(std::move(*said));
         }
-        PCCL_TRY(status_of(rank, votes[index(rank)]));
+        return votes;
     }
-    return votes;
+
+   private:
+    [[nodiscard]] std::string key(Rank rank) const {
+        return concat("pccl/gpu/", subject_, "/", rank);
+    }
+
+    const DeviceGroupOptions& options_;
+    const std::string_view subject_;
+};
+
+/// What kept `rank` from meeting the others: where that is a peer that left, what that one says.
+Status cause_of(const Status& met, Rank rank, const Poll& poll) {
+    const Status own = said_by(rank, met);
+    if (met.code() != StatusCode::kPeerLost || met.peer() == kNoRank) return own;
+    const auto said = poll.answer_of(met.peer(), Deadline::after(std::chrono::seconds(1)));
+    const Status others = said.is_ok() ? objection_in(*said) : own;
+    return others.is_ok() ? own : others;
 }
 
-Status agree(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
-    if (here.code() == StatusCode::kTimeout || here.code() == StatusCode::kAborted) return here;
-    return poll_ranks(options, "met", vote_of(here, "met"), deadline).status();
+/// All ranks have met. One that has not calls leave() once it has said why.
+template <typename Leave>
+Status agree(const DeviceGroupOptions& options, const Status& met, Deadline deadline, Leave leave) {
+    if (met.code() == StatusCode::kTimeout) return met;
+    const Poll poll(options, "met");
+    const std::string vote = vote_of(cause_of(met, options.rank, poll), "");
+    if (options.size == 1) return objection_in(vote);
+    PCCL_TRY(poll.answer(vote));
+    if (!met.is_ok()) leave();
+    return poll.answers(deadline).status();
 }
 
 /// All ranks have a GPU, on one host.
 Status agree_on_host(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
-    PCCL_ASSIGN_OR_RETURN(const auto hosts,
-                          poll_ranks(options, "host", vote_of(here, host), deadline));
+    const std::string vote = vote_of(said_by(options.rank, here), host);
+    if (options.size == 1) return objection_in(vote);
+    const Poll poll(options, "host");
+    PCCL_TRY(poll.answer(vote));
+    PCCL_ASSIGN_OR_RETURN(const auto hosts, poll.answers(deadline));
     for (Rank rank = 1; rank < options.size; ++rank)
         if (hosts[index(rank)] != hosts.front())
             return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
@@ -109,13 +143,16 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
     const auto driver = driver_of(options);
     PCCL_TRY(agree_on_host(options, driver.status(), deadline));
     std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
-    PCCL_TRY(agree(options, group->meet(deadline), deadline));
+    // Peers that wait for this rank's memory see its sockets close.
+    const auto leave = [&group] { group.reset(); };
+    PCCL_TRY(agree(options, group->meet(deadline), deadline, leave));
     return group;
 }
 
 DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)
     : options_(options),
       driver_(driver),
+      timeout_(options.timeout),
       collectives_(driver, options.device),
       sends_(driver, options.device),
       receives_(driver, options.device) {}
@@ -145,7 +182,7 @@ Status DeviceGroup::share_memory(Deadline deadline) {
         registrations_,
         transport::nvlink::RegistrationCache::create(
             {.driver = driver_, .device = options_.device, .sockets = *sockets_, .on_lost = [this] {
-                 abort();
+                 stop_kernels();
              }}));
     puller_ = std::make_unique<Puller>(
         Puller::Options{.driver = driver_,
@@ -161,8 +198,6 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_;
-    team_.timeout_ns =
-        static_cast<std::uint64_t>(std::chrono::nanoseconds(options_.timeout).count());
     team_.rank = options_.rank;
     team_.size = options_.size;
     return Status::ok();
@@ -208,15 +243,25 @@ Status DeviceGroup::allocate_control() {
     return Status::ok();
 }
 
-Status DeviceGroup::health() const {
-    if (registrations_ != nullptr) PCCL_TRY(registrations_->health());
-    const std::atomic_ref is_set(control_->fault.is_set);
-    if (is_set.load(std::memory_order_acquire) != 0) return status_of(control_->fault);
-    if (std::atomic_ref(control_->abort).load() != 0) return Status::aborted("abort was called");
-    return Status::ok();
+Status DeviceGroup::health() const { return explained(why_over()); }
+
+Status DeviceGroup::why_over() const {
+    PCCL_TRY(registrations_->health());
+    if (!has_given_up()) return Status::ok();
+    registrations_->leave(status_of(control_->fault));
+    return registrations_->health();
 }
 
-void DeviceGroup::abort() { std::atomic_ref(control_->abort).store(1); }
+bool DeviceGroup::has_given_up() const {
+    return std::atomic_ref(control_->fault.is_set).load(std::memory_order_acquire) != 0;
+}
+
+void DeviceGroup::abort() {
+    registrations_->leave(Status::aborted("abort was called"));
+    stop_kernels();
+}
+
+void DeviceGroup::stop_kernels() { std::atomic_ref(control_->abort).store(1); }
 
 bool DeviceGroup::is_captured(kernels::Stream stream) const {
     const auto is_capturing = driver_.is_capturing(stream);

@@ -1,19 +1,20 @@
 // DeviceGroup: the collectives of a group whose ranks have a GPU each on one NVLink host.
 //
-//     auto group = DeviceGroup::create({.rank = rank, .size = size, .store = store, .device =
-//     gpu});
+//     auto group =
+//         DeviceGroup::create({.rank = rank, .size = size, .store = store, .device = gpu});
 //     (*group)->launch({.kind = CollectiveKind::kAllReduce, ...}, stream);
 //     (*group)->exchange({.sends = ..., .receives = ...}, stream);
 //
 // Launches are asynchronous, in the order of the stream, and one after the other: one on another
 // stream waits for the last. Their order must be the same on all ranks. Messages keep an order of
 // their own between each pair of ranks; sends wait for earlier sends alone, and receives for
-// receives. Nothing is allocated and no
-// handle is opened after an allocation's first use, so launches can be captured into CUDA graphs
-// once a like one has run.
+// receives. Nothing is allocated and no handle is opened after an allocation's first use, so
+// launches can be captured into CUDA graphs once a like one has run.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,12 +41,14 @@ struct DeviceGroupOptions {
     int size = 1;
     std::shared_ptr<Store> store{};                  // of this group alone
     int device = 0;                                  // as CUDA numbers it in this process
-    std::chrono::milliseconds timeout{30 * 60'000};  // of a launch, from when it begins to wait
+    std::chrono::milliseconds timeout{30 * 60'000};  // of meeting, and of launches: set_timeout()
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
     // Rank 0's count.
     bool prefers_engines = false;  // for large blocks that are moved as they are
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
+    // Of why the group is over, what users see: who the ranks are. Default: as it is.
+    std::function<Status(const Status&)> explain{};
 };
 
 /// What one rank sends to another, or gets from it; memory is the GPU's.
@@ -75,8 +78,8 @@ class PCCL_API DeviceGroup {
     /// what health() returns.
     [[nodiscard]] Status launch(const Collective& collective, kernels::Stream stream,
                                 const DeviceLaunch& wanted = {});
-    /// All of them, in as few launches as can be: those alike share one. No output may be part of
-    /// another one's tensors.
+    /// All of them, in as few launches as can be: those alike share one, unless `wanted`, or the
+    /// group's preferences, say how they run. No output may be part of another one's tensors.
     [[nodiscard]] Status launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted = {});
     /// Sends and receives at once, in one launch where no rank is named twice on one side. Messages
@@ -88,9 +91,15 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
     /// Asks the peers to map the allocation of `memory`, so that its first use need not wait.
     [[nodiscard]] Status announce(const void* memory);
-    /// ok, or why kernels gave up waiting: kTimeout and kPeerLost name the rank waited for.
+    /// How long later launches wait, from when a kernel begins to, unless they say otherwise.
+    void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+    /// ok, or why the group is over: a peer that is gone or has left, kernels that gave up waiting,
+    /// a launch that failed here. kTimeout and kPeerLost name a rank. Peers are told.
     [[nodiscard]] Status health() const;
-    /// Makes kernels that wait end, and every later launch fail with kAborted.
+    /// Whether a kernel of this rank has given up waiting, and left its results undone.
+    [[nodiscard]] bool has_given_up() const;
+    /// Makes kernels that wait end, here and at the peers, and every later launch fail with
+    /// kAborted.
     void abort();
     /// Whether a launch in `stream` would go into a CUDA graph, or that cannot be said.
     [[nodiscard]] bool is_captured(kernels::Stream stream) const;
@@ -104,11 +113,18 @@ class PCCL_API DeviceGroup {
     Status connect(Deadline deadline);
     Status allocate_control();
     Status agree_on_preferences(Deadline deadline);
+    void stop_kernels();
+    /// health(), as the peers hear of it.
+    [[nodiscard]] Status why_over() const;
+    [[nodiscard]] Status explained(const Status& why) const {
+        return why.is_ok() || !options_.explain ? why : options_.explain(why);
+    }
     /// Launches that follow one another, and the memory they share.
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
             : inputs(driver, device), outputs(driver, device) {}
         std::optional<kernels::Stream> last;
+        std::optional<kernels::Stream> last_uncaptured;
         DeviceStage inputs;
         DeviceStage outputs;
     };
@@ -117,11 +133,21 @@ class PCCL_API DeviceGroup {
         std::vector<Block> staged{};  // in place of the blocks, where peers cannot map those
         std::uint64_t at[abi::kMostDevices]{};
     };
+    /// Begins a call: one at a time, whose waits end after `timeout`.
+    [[nodiscard]] std::unique_lock<std::mutex> enter(
+        std::optional<std::chrono::milliseconds> timeout = {});
+    /// What a call returns that has come to `outcome`. If it failed though nothing was wrong with
+    /// it, peers may wait for what this rank has not launched: then the group is over.
+    Status settle(Status outcome);
     Status follow_last(Lane& lane, kernels::Stream stream);
     /// Without NVLink: a group of one rank.
     Status copy_alone(const Collective& collective, kernels::Stream stream);
+    Status launch_alone(const Collective& collective, kernels::Stream stream,
+                        const DeviceLaunch& wanted);
     Status launch_one(const Collective& collective, kernels::Stream stream,
                       const DeviceLaunch& wanted);
+    Status launch_together(std::span<const Collective> collectives, kernels::Stream stream,
+                           const DeviceLaunch& wanted);
     /// The schedule that `wanted` asks for, or else the group's preferences; empty where a kernel
     /// of the collective's own does it.
     Result<std::optional<schedule::Algorithm>> schedule_for(const Collective& collective,
@@ -139,6 +165,9 @@ class PCCL_API DeviceGroup {
     /// If one of them must be staged, all are.
     Result<std::vector<Shared>> share_sides(std::span<const Side> sides, DataType type,
                                             DeviceStage& stage);
+    [[nodiscard]] Deadline deadline() const {
+        return Deadline::after(std::chrono::nanoseconds(team_.timeout_ns));
+    }
     Status locate(Side blocks, DataType type, Shared& shared);
     /// Of collectives of one kind and type.
     struct Tensors {
@@ -151,6 +180,7 @@ class PCCL_API DeviceGroup {
                    kernels::Stream stream);
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
+    Status exchange_all(const Exchange& messages, kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
     const DeviceGroupOptions options_;
@@ -161,7 +191,8 @@ class PCCL_API DeviceGroup {
     abi::DeviceTeam team_{};
     bool prefers_engines_ = false;
     std::string algorithms_;
-    std::mutex mutex_;  // one launch at a time; guards the lanes
+    std::atomic<std::chrono::milliseconds> timeout_;
+    std::mutex mutex_;  // one call at a time; guards team_.timeout_ns and the lanes
     Lane collectives_;
     Lane sends_;
     Lane receives_;

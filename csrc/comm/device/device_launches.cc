@@ -24,6 +24,19 @@ void replace(std::span<const Block> staged, const std::byte* (&places)[abi::kMos
     for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
 }
 
+bool is_by_all_to_all(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter;
+}
+
+/// What this rank expects of each: its one block is the root's.
+void post_lengths(const Collective& collective, abi::Postings& postings) {
+    const auto& outputs = collective.outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        postings.inputs[outputs.size() == 1 ? index(collective.root) : i] =
+            outputs[i].count * size_of(collective.type);
+}
+
 /// Messages of at most one to each rank, taken from the front of `left`.
 std::vector<DeviceMessage> take_round(std::vector<DeviceMessage>& left) {
     std::vector<DeviceMessage> round;
@@ -69,9 +82,32 @@ int blocks_for(std::span<const DeviceMessage> sends) {
 
 }  // namespace
 
+std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milliseconds> timeout) {
+    std::unique_lock lock(mutex_);
+    using std::chrono::milliseconds;
+    const milliseconds longest = std::clamp(timeout.value_or(timeout_.load()), milliseconds(0),
+                                            milliseconds(std::chrono::years(1)));
+    team_.timeout_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(longest).count());
+    return lock;
+}
+
+Status DeviceGroup::settle(Status outcome) {
+    const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
+                            outcome.code() == StatusCode::kUnsupported;
+    if (outcome.is_ok() || is_refused) return outcome;
+    registrations_->leave(outcome);
+    stop_kernels();
+    return health();
+}
+
 Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = enter(wanted.timeout);
+    return settle(launch_alone(collective, stream, wanted));
+}
+
+Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream stream,
+                                 const DeviceLaunch& wanted) {
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto algorithm, schedule_for(collective, wanted));
     if (algorithm) return launch_schedule(collective, *algorithm, stream, wanted);
@@ -89,7 +125,7 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
                           lower(collective, how, options_.rank, options_.size));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
-    PCCL_TRY(health());
+    PCCL_TRY(why_over());
     launch.team = team_;
     PCCL_TRY(follow_last(collectives_, stream));
     if (launch.plan.protocol == kernels::Protocol::kWords)
@@ -115,15 +151,15 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
                                     kernels::Stream stream, const DeviceLaunch& wanted) {
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
-    PCCL_TRY(health());
+    PCCL_TRY(why_over());
     if (longest(collective) == 0) return Status::ok();
     if (!desks_have_met_ && is_captured(stream))
         return Status::invalid_argument(
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
     PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, wanted.plan));
-    PCCL_ASSIGN_OR_RETURN(const auto desk,
-                          registrations_->find(programs_->desk(), programs_->desk_bytes(),
-                                               Deadline::after(options_.timeout)));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto desk,
+        registrations_->find(programs_->desk(), programs_->desk_bytes(), deadline()));
     for (Rank rank = 0; rank < options_.size; ++rank)
         run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
@@ -156,6 +192,7 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     const Shared& outputs = tensors.outputs.front();
     std::ranges::copy(inputs.at, launch.postings.inputs);
     std::ranges::copy(outputs.at, launch.postings.outputs);
+    if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.postings);
     replace(inputs.staged, launch.blocks.inputs);
     replace(outputs.staged, launch.blocks.outputs);
     PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
@@ -163,10 +200,16 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     return copy_out({&collective, 1}, tensors, stream);
 }
 
+/// Work inside and outside of a graph cannot wait for each other: what is not captured follows the
+/// last that was not, too.
 Status DeviceGroup::follow_last(Lane& lane, kernels::Stream stream) {
     const auto last = std::exchange(lane.last, stream);
-    if (!last || *last == stream) return Status::ok();
-    return driver_.follow(stream, *last);
+    if (last == stream && lane.last_uncaptured == stream) return Status::ok();
+    if (last && last != stream) PCCL_TRY(driver_.follow(stream, *last));
+    if (is_captured(stream)) return Status::ok();
+    const auto other = std::exchange(lane.last_uncaptured, stream);
+    if (!other || other == last || other == stream) return Status::ok();
+    return driver_.follow(stream, *other);
 }
 
 Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {
@@ -180,11 +223,15 @@ Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream str
 Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
+    const auto lock = enter();
+    return settle(exchange_all(messages, stream));
+}
+
+Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream stream) {
     auto sends = not_empty(messages.sends);
     auto receives = not_empty(messages.receives);
-    const std::lock_guard lock(mutex_);
     while (!sends.empty() || !receives.empty()) {
-        PCCL_TRY(health());
+        PCCL_TRY(why_over());
         const auto some_sends = take_round(sends);
         const auto some_receives = take_round(receives);
         PCCL_TRY(exchange_once({some_sends, some_receives}, stream));
@@ -212,7 +259,7 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
 }
 
 Status DeviceGroup::announce(const void* memory) {
-    return registrations_->announce(address_of(memory), Deadline::after(options_.timeout));
+    return registrations_->announce(address_of(memory), Deadline::after(timeout_.load()));
 }
 
 }  // namespace pccl::comm

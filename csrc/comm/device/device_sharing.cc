@@ -92,7 +92,7 @@ Status DeviceGroup::copy_out(std::span<const Collective> collectives, const Tens
 
 /// Rank r sees the block that it shares with this one; where there is one, all see that.
 Status DeviceGroup::locate(Side blocks, DataType type, Shared& shared) {
-    const Deadline deadline = Deadline::after(options_.timeout);
+    const Deadline until = deadline();
     transport::nvlink::SharedAllocation allocation;
     for (Rank rank = 0; rank < options_.size && !blocks.empty(); ++rank) {
         const auto at = static_cast<std::size_t>(rank);
@@ -101,7 +101,7 @@ Status DeviceGroup::locate(Side blocks, DataType type, Shared& shared) {
         if (bytes == 0) continue;
         const auto address = std::bit_cast<DeviceAddress>(block.data);
         if (!allocation.holds(address, bytes)) {
-            PCCL_ASSIGN_OR_RETURN(allocation, registrations_->find(address, bytes, deadline));
+            PCCL_ASSIGN_OR_RETURN(allocation, registrations_->find(address, bytes, until));
         }
         shared.at[at] = allocation.at(rank, address);
     }

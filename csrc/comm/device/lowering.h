@@ -1,6 +1,7 @@
 // From collectives to launches of kernels: which kernel, which plan, which memory.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct DeviceLaunch {
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
     bool prefers_engines = false;
+    std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
 };
 
 /// Bytes of the longest block of either side.

@@ -16,13 +16,18 @@ __device__ __forceinline__ std::uint32_t number_after(std::uint32_t last) {
     return last + 1 == 0 ? 1 : last + 1;
 }
 
+/// The epoch after `last`: of the other parity, since lines alternate between two places.
+__device__ __forceinline__ std::uint32_t epoch_after(std::uint32_t last) {
+    return last + 1 == 0 ? 2 : last + 1;
+}
+
 /// A rank that has not announced itself to this block, or else `peer`, which may only be waiting
 /// for that one.
 __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {
     const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
     for (int rank = 0; rank < team.size; ++rank) {
         const std::uint32_t seen = load_acquire(&channel.greetings[rank].output.low_epoch);
-        if (!has_reached(seen, number_after(channel.epoch))) return rank;
+        if (!has_reached(seen, epoch_after(channel.epoch))) return rank;
     }
     return peer;
 }
@@ -78,18 +83,34 @@ class Patience {
     std::uint64_t started_ = 0;
 };
 
-/// Polls `counter`, which `peer` moves on. False when it gave up.
-__device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
-                                              const std::uint32_t* counter, int peer,
-                                              std::uint32_t wanted) {
+/// What `peer` writes for others to wait for, in one place.
+struct Mark {
+    abi::DevicePhase phase;
+    const std::uint32_t* at;
+    int peer;
+    std::uint32_t wanted;
+};
+
+/// Polls `mark` until it has_come(seen). False when it gave up.
+template <typename HasCome>
+__device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Mark& mark,
+                                           HasCome has_come) {
     Patience patience(team);
-    for (std::uint32_t seen = load_acquire(counter); !has_reached(seen, wanted);
-         seen = load_acquire(counter)) {
+    for (std::uint32_t seen = load_acquire(mark.at); !has_come(seen);
+         seen = load_acquire(mark.at)) {
         if (!patience.is_over()) continue;
-        report(team, phase, peer, wanted, seen);
+        report(team, mark.phase, mark.peer, mark.wanted, seen);
         return false;
     }
     return true;
+}
+
+/// Polls `counter`, which `peer` moves on one by one. False when it gave up.
+__device__ __forceinline__ bool await_counter(const abi::DeviceTeam& team, abi::DevicePhase phase,
+                                              const std::uint32_t* counter, int peer,
+                                              std::uint32_t wanted) {
+    return await_mark(team, {phase, counter, peer, wanted},
+                      [wanted](std::uint32_t seen) { return has_reached(seen, wanted); });
 }
 
 /// Lines that carry one number: that of an epoch, or of a message.
@@ -173,12 +194,16 @@ class Visit : public Numbered {
         store_line(&there->input, line_of(postings.inputs[peer]));
         store_line(&there->output, line_of(postings.outputs[peer]));
     }
-    /// All peers have announced themselves, or have left even.
+    /// All peers have announced themselves, or have left even, and are in the next epoch: not in a
+    /// later one, which needs this rank.
     __device__ void see_all() const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
-        await_counter(team_, abi::DevicePhase::kGreeting,
-                      &channel_->greetings[peer].output.low_epoch, peer, epoch());
+        const std::uint32_t now = epoch();
+        await_mark(
+            team_,
+            {abi::DevicePhase::kGreeting, &channel_->greetings[peer].output.low_epoch, peer, now},
+            [now](std::uint32_t seen) { return seen == now || seen == epoch_after(now); });
     }
     /// Returns when all peers have finished with this rank's tensors. With kRelease, what this
     /// block stored into theirs is visible to whatever follows in their streams.
@@ -193,8 +218,10 @@ class Visit : public Numbered {
         } else {
             store_relaxed(there, epoch());
         }
-        await_counter(team_, abi::DevicePhase::kDeparture, &channel_->departed[peer], peer,
-                      epoch());
+        // Not "at least": what a peer left there long ago may look so, once epochs have wrapped.
+        const std::uint32_t now = epoch();
+        await_mark(team_, {abi::DevicePhase::kDeparture, &channel_->departed[peer], peer, now},
+                   [now](std::uint32_t seen) { return seen == now; });
     }
 
     /// Ends the epoch; to be called by all threads, after their last wait.
@@ -214,11 +241,22 @@ class Visit : public Numbered {
             shared.inputs[peer] = reinterpret_cast<const std::byte*>(said.input);
             shared.outputs[peer] = reinterpret_cast<std::byte*>(said.output);
         }
-        return __syncthreads_and(came) != 0;
+        if (__syncthreads_and(came) != 0) return true;
+        withdraw();
+        return false;
+    }
+
+    /// Takes back what announce() said: who comes later must not touch this rank's tensors.
+    __device__ void withdraw() const {
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer >= team_.size) return;
+        abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
+        store_line(&there->input, abi::Line{});
+        store_line(&there->output, abi::Line{});
     }
 
     __device__ Visit(const abi::DeviceTeam& team, abi::Channel* channel)
-        : Numbered(team, number_after(channel->epoch)), team_(team), channel_(channel) {}
+        : Numbered(team, epoch_after(channel->epoch)), team_(team), channel_(channel) {}
 
     const abi::DeviceTeam& team_;
     abi::Channel* channel_;

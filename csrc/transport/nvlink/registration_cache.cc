@@ -18,7 +18,7 @@ namespace pccl::transport::nvlink {
 
 /// Both processes are of one host and one build: a struct is a good enough format.
 struct RegistrationCache::Message {
-    enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3 };
+    enum class Kind : std::uint32_t { kMap = 1, kMapped = 2, kRefused = 3, kFarewell = 4 };
     Kind kind = Kind::kMap;
     std::uint32_t reserved = 0;
     std::uint64_t base = 0;     // of the allocation, at its owner
@@ -26,6 +26,11 @@ struct RegistrationCache::Message {
     std::uint64_t address = 0;  // kMapped: the base at the sender
     std::uint64_t bytes = 0;    // kMap: of the allocation
     sys::cuda::IpcHandle handle{};
+
+    // kFarewell: why the sender ends the group.
+    StatusCode code = StatusCode::kOk;
+    Rank blamed = kNoRank;
+    std::array<char, 128> why{};  // ends with a 0
 };
 
 struct RegistrationCache::Inbox {
@@ -37,8 +42,13 @@ struct RegistrationCache::Inbox {
 namespace {
 
 constexpr Duration kPatienceForAnswers = std::chrono::seconds(5);
+constexpr Duration kPatienceForFarewells = std::chrono::milliseconds(100);
 
 std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+
+Status gone(Rank peer, const Status& why) {
+    return Status::peer_lost(peer, concat("rank ", peer, " is gone: ", why.message()));
+}
 
 }  // namespace
 
@@ -74,22 +84,30 @@ RegistrationCache::~RegistrationCache() {
 Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress address,
                                                  std::size_t bytes, Deadline deadline) {
     Lock lock(mutex_);
-    PCCL_TRY(lost_);
+    PCCL_TRY(over_);
     PCCL_ASSIGN_OR_RETURN(Registration * found, known(address));
     if (found == nullptr) {
         PCCL_TRY(enter(address, deadline, lock));
         PCCL_ASSIGN_OR_RETURN(found, known(address));
         if (found == nullptr) return Status::invalid_argument("GPU memory that was just freed");
     }
-    const auto is_settled = [&] { return found->missing == 0 || !lost_.is_ok(); };
+    const auto is_settled = [&] { return found->missing == 0 || !over_.is_ok(); };
     const auto longest = std::min<Duration>(deadline.remaining(), std::chrono::hours(24));
-    if (!answered_.wait_for(lock, longest, is_settled))
-        return Status::timeout("a peer has not mapped this rank's GPU memory in time");
-    PCCL_TRY(lost_);
+    if (!answered_.wait_for(lock, longest, is_settled)) return late(*found);
+    PCCL_TRY(over_);
     PCCL_TRY(found->status);
     if (found->shared.holds(address, bytes)) return found->shared;
     return Status::invalid_argument(
         concat("a tensor of ", bytes, " bytes reaches beyond its allocation"));
+}
+
+/// Names the first that has not answered.
+Status RegistrationCache::late(const Registration& registration) const {
+    Rank peer = 0;
+    while (registration.shared.bases[index(peer)] != 0 && peer + 1 < options_.sockets.size())
+        ++peer;
+    return Status::timeout(concat("rank ", peer, " has not mapped this rank's GPU memory in time"),
+                           peer);
 }
 
 Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline deadline) {
@@ -122,6 +140,7 @@ Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadl
     if (asked.is_ok() || entered == registrations_.end()) return Status::ok();
     entered->second.missing = 0;
     entered->second.status = asked;
+    answered_.notify_all();
     return Status::ok();
 }
 
@@ -174,7 +193,7 @@ void RegistrationCache::read(Rank peer) {
     for (;;) {
         const auto count = sys::receive_some(options_.sockets.of(peer),
                                              std::span(inbox.bytes).subspan(inbox.filled));
-        if (!count.is_ok()) return lose(peer, count.status());
+        if (!count.is_ok()) return lose(peer, gone(peer, count.status()));
         if (*count == 0) return;
         inbox.filled += *count;
         if (inbox.filled < inbox.bytes.size()) continue;
@@ -192,8 +211,10 @@ void RegistrationCache::handle(Rank peer, const Message& message) {
         case Message::Kind::kMapped:
         case Message::Kind::kRefused:
             return note_answer(peer, message);
+        case Message::Kind::kFarewell:
+            return lose(peer, reason_of(peer, message));
     }
-    lose(peer, Status::peer_lost(peer, "it speaks nonsense"));
+    lose(peer, gone(peer, Status::internal("it speaks nonsense")));
 }
 
 void RegistrationCache::map_for(Rank peer, const Message& request) {
@@ -209,7 +230,7 @@ void RegistrationCache::map_for(Rank peer, const Message& request) {
             base.status().message());
     }
     const Status sent = send(peer, answer, Deadline::after(kPatienceForAnswers));
-    if (!sent.is_ok()) lose(peer, sent);
+    if (!sent.is_ok()) lose(peer, gone(peer, sent));
 }
 
 void RegistrationCache::note_answer(Rank peer, const Message& answer) {
@@ -225,22 +246,45 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     answered_.notify_all();
 }
 
+/// Why the group is over, as `peer` tells. Whom it blames does not blame itself.
+Status RegistrationCache::reason_of(Rank peer, const Message& farewell) const {
+    std::string why(farewell.why.data(), ::strnlen(farewell.why.data(), farewell.why.size()));
+    why = concat("rank ", peer, " has left the group: ", why);
+    const bool is_about_another = farewell.blamed >= 0 &&
+                                  farewell.blamed < options_.sockets.size() &&
+                                  farewell.blamed != options_.sockets.rank();
+    const Rank blamed = is_about_another ? farewell.blamed : peer;
+    if (farewell.code == StatusCode::kMismatch) return Status::mismatch(blamed, std::move(why));
+    if (farewell.code == StatusCode::kTimeout && is_about_another)
+        return Status::timeout(std::move(why), blamed);
+    return Status::peer_lost(blamed, std::move(why));
+}
+
 void RegistrationCache::lose(Rank peer, const Status& why) {
     inboxes_[index(peer)].is_open = false;
-    bool is_first = false;
-    {
-        const std::lock_guard lock(mutex_);
-        is_first = lost_.is_ok();
-        if (is_first)
-            lost_ = Status::peer_lost(peer, concat("rank ", peer, " is gone: ", why.message()));
-        answered_.notify_all();
-    }
-    if (is_first && options_.on_lost) options_.on_lost();
+    if (end(why) && options_.on_lost) options_.on_lost();
+}
+
+bool RegistrationCache::end(const Status& why) {
+    const std::lock_guard lock(mutex_);
+    if (!over_.is_ok()) return false;
+    over_ = why;
+    answered_.notify_all();
+    return true;
+}
+
+void RegistrationCache::leave(const Status& why) {
+    if (!end(why)) return;
+    Message farewell{.kind = Message::Kind::kFarewell, .code = why.code(), .blamed = why.peer()};
+    why.message().copy(farewell.why.data(), farewell.why.size() - 1);
+    for (Rank peer = 0; peer < options_.sockets.size(); ++peer)
+        if (peer != options_.sockets.rank())
+            static_cast<void>(send(peer, farewell, Deadline::after(kPatienceForFarewells)));
 }
 
 Status RegistrationCache::health() const {
     const std::lock_guard lock(mutex_);
-    return lost_;
+    return over_;
 }
 
 bool RegistrationCache::has_mapped(sys::cuda::DeviceAddress address, std::size_t bytes) const {

@@ -3,7 +3,7 @@
 //
 // The first use of an allocation asks all peers to map it and waits for their answers; later ones
 // find it here. Peers answer on a thread of their own, so a rank never waits for what another's
-// user does. The same thread notices peers that are gone.
+// user does. The same thread notices peers that are gone, or that tell why they leave.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class PCCL_API RegistrationCache {
         sys::cuda::Driver& driver;
         int device = 0;
         const PeerSockets& sockets;          // of which it is the only reader from now on
-        std::function<void()> on_lost = {};  // called once, when the first peer is gone
+        std::function<void()> on_lost = {};  // called once, when the first peer is gone or leaves
     };
     static Result<std::unique_ptr<RegistrationCache>> create(const Options& options);
     ~RegistrationCache();
@@ -58,7 +58,10 @@ class PCCL_API RegistrationCache {
     Status announce(sys::cuda::DeviceAddress address, Deadline deadline);
     /// Whether the `bytes` from `address` on lie in an allocation of a peer that is mapped here.
     [[nodiscard]] bool has_mapped(sys::cuda::DeviceAddress address, std::size_t bytes) const;
-    /// kPeerLost once a peer is gone.
+    /// Ends the group for `why`, which find() and health() return from now on, and tells the peers;
+    /// nothing, where it has ended already. From any thread.
+    void leave(const Status& why);
+    /// Why the group has ended: kPeerLost or kTimeout, which name a rank, or what leave() was told.
     [[nodiscard]] Status health() const;
     [[nodiscard]] std::size_t size() const;
 
@@ -79,6 +82,7 @@ class PCCL_API RegistrationCache {
     Result<Registration*> known(sys::cuda::DeviceAddress address);
     /// Makes a registration, whatever may come of it, and asks the peers. Unlocks for a while.
     Status enter(sys::cuda::DeviceAddress address, Deadline deadline, Lock& lock);
+    [[nodiscard]] Status late(const Registration& registration) const;
     void forget_overlapping(const sys::cuda::Allocation& allocation);
     Status ask_peers(const sys::cuda::Allocation& allocation, Deadline deadline);
     void serve();
@@ -86,7 +90,10 @@ class PCCL_API RegistrationCache {
     void handle(Rank peer, const Message& message);
     void map_for(Rank peer, const Message& request);
     void note_answer(Rank peer, const Message& answer);
+    [[nodiscard]] Status reason_of(Rank peer, const Message& farewell) const;
     void lose(Rank peer, const Status& why);
+    /// False where it has ended before.
+    bool end(const Status& why);
     Status send(Rank peer, const Message& message, Deadline deadline);
 
     const Options options_;
@@ -98,8 +105,8 @@ class PCCL_API RegistrationCache {
     std::condition_variable answered_;
     std::map<sys::cuda::DeviceAddress, Registration> registrations_;  // by base
     std::multimap<sys::cuda::DeviceAddress, std::size_t> opened_;     // of peers: bytes by base
-    Status lost_;
-    std::unique_ptr<BackgroundThread> server_;  // last: it stops first
+    Status over_;                                                     // why the group has ended
+    std::unique_ptr<BackgroundThread> server_;                        // last: it stops first
 };
 
 }  // namespace pccl::transport::nvlink

@@ -28,6 +28,7 @@ using fakes::MemoryStore;
 using fakes::run_device_ranks;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(DeviceGroupTest, RanksMeetAndStateWhatTheyHold) {
     run_device_ranks({.size = 4}, [](DeviceRank& member) {
@@ -96,13 +97,38 @@ TEST(DeviceGroupTest, MessagesToNobodyAreRefused) {
 TEST(DeviceGroupTest, AfterAnAbortNothingIsLaunched) {
     run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
-        member.group.abort();
+        const bool is_first = member.group.rank() == 0;
+        if (is_first) member.group.abort();
+        while (member.group.health().is_ok()) std::this_thread::yield();
+        const StatusCode code = is_first ? StatusCode::kAborted : StatusCode::kPeerLost;
         const Block block = block_of(x);
         const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
-        EXPECT_EQ(member.group.launch(call, nullptr).code(), StatusCode::kAborted);
+        EXPECT_EQ(member.group.launch(call, nullptr).code(), code);
         const DeviceMessage message{.peer = 1, .data = block.data, .bytes = 8};
-        EXPECT_EQ(member.group.exchange({.sends = {&message, 1}}, nullptr).code(),
-                  StatusCode::kAborted);
+        EXPECT_EQ(member.group.exchange({.sends = {&message, 1}}, nullptr).code(), code);
+        EXPECT_FALSE(member.group.has_given_up());
+    });
+}
+
+/// Its peers may wait for what it has not launched.
+TEST(DeviceGroupTest, ALaunchThatFailsOnOneRankEndsTheGroupOnAll) {
+    constexpr std::size_t kCount = 1 << 20;
+    run_device_ranks({.size = 3}, [](DeviceRank& member) {
+        const auto base = member.driver.allocate(kCount * sizeof(float));
+        member.driver.make_unshareable(base);
+        member.driver.fail("allocate", Status::resource_exhausted("no more GPU memory"));
+        if (member.group.rank() == 1) {
+            const Block block{std::bit_cast<std::byte*>(base), kCount};
+            const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
+            for (int time = 0; time < 2; ++time)
+                EXPECT_EQ(member.group.launch(call, nullptr).code(),
+                          StatusCode::kResourceExhausted);
+            return;
+        }
+        while (member.group.health().is_ok()) std::this_thread::yield();
+        EXPECT_EQ(member.group.health().code(), StatusCode::kPeerLost);
+        EXPECT_EQ(member.group.health().peer(), 1);
+        EXPECT_THAT(member.group.health().message(), HasSubstr("no more GPU memory"));
     });
 }
 
@@ -216,6 +242,17 @@ TEST(DeviceGroupTest, AllRanksLearnThatOneCannotMapItsPeersMemory) {
              if (options.rank == 2) driver.fail("import_memory", Status::unsupported("no access"));
          }))
         EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.to_string();
+}
+
+TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoMemoryLeft) {
+    for (const Status& status :
+         outcomes(3, [](DeviceGroupOptions& options, FakeCudaDriver& driver) {
+             if (options.rank == 1) driver.fail("create", Status::resource_exhausted("it is full"));
+         })) {
+        EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+        EXPECT_THAT(status.message(), StartsWith("rank 1: ")) << "not whom it made fail";
+        EXPECT_THAT(status.message(), HasSubstr("it is full"));
+    }
 }
 
 TEST(DeviceGroupTest, AllRanksLearnThatOneHasNoGpu) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 
 #include "tests/cpp/comm/arithmetic_reference.h"
 
@@ -71,6 +72,8 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
         sum += value(peer, of.kind == kReduceScatter ? own : at);
     return of.op == ReduceOp::kAvg ? sum / ranks : sum;
 }
+
+DeviceLaunch wanted_by(const Case& of) { return {.plan = of.plan, .algorithm = of.algorithm}; }
 
 }  // namespace
 
@@ -148,8 +151,7 @@ Collective CaseRun::collective() const {
 }
 
 Status CaseRun::launch() const {
-    const DeviceLaunch wanted{.plan = case_.plan, .algorithm = case_.algorithm};
-    PCCL_TRY(member_.group.launch(collective(), nullptr, wanted));
+    PCCL_TRY(member_.group.launch(collective(), nullptr, wanted_by(case_)));
     return member_.group.health();
 }
 
@@ -166,6 +168,24 @@ void CaseRun::expect_results() const {
     EXPECT_EQ(wrong, 0U) << case_ << ", rank " << rank;
     EXPECT_EQ(input_.strays() + output_.strays(), 0U) << case_ << ", rank " << rank;
 }
+
+RunTogether::RunTogether(const std::vector<Case>& cases, fakes::DeviceRank& member)
+    : member_(member) {
+    for (const Case& each : cases) runs_.emplace_back(each, member);
+}
+
+std::vector<Collective> RunTogether::collectives() const {
+    std::vector<Collective> all;
+    std::ranges::transform(runs_, std::back_inserter(all), &CaseRun::collective);
+    return all;
+}
+
+Status RunTogether::launch() const {
+    PCCL_TRY(member_.group.launch_all(collectives(), nullptr, wanted_by(runs_.front().of())));
+    return member_.group.health();
+}
+
+void RunTogether::expect_results() const { std::ranges::for_each(runs_, &CaseRun::expect_results); }
 
 void run_cases(int ranks, const std::vector<Case>& cases) {
     fakes::run_device_ranks({.size = ranks}, [&](fakes::DeviceRank& member) {

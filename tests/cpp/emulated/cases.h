@@ -47,6 +47,7 @@ class CaseRun {
    public:
     CaseRun(const Case& of, fakes::DeviceRank& member);
 
+    [[nodiscard]] const Case& of() const { return case_; }
     [[nodiscard]] Collective collective() const;
     [[nodiscard]] Status launch() const;
     void expect_results() const;
@@ -61,6 +62,20 @@ class CaseRun {
     Buffer output_;
     std::span<const Block> inputs_;
     std::span<const Block> outputs_;
+};
+
+/// One rank's part of several cases, which outlive it: launched by one call, as the first one says.
+class RunTogether {
+   public:
+    RunTogether(const std::vector<Case>& cases, fakes::DeviceRank& member);
+
+    [[nodiscard]] std::vector<Collective> collectives() const;
+    [[nodiscard]] Status launch() const;
+    void expect_results() const;
+
+   private:
+    fakes::DeviceRank& member_;
+    std::vector<CaseRun> runs_;
 };
 
 /// Every rank of a group of `ranks` launches all of them, one after the other.

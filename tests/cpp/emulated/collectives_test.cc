@@ -146,18 +146,16 @@ TEST_P(EmulatedTest, Averages) {
 /// On every rank, all of them by one call. Rank 0's longest are in memory that others cannot map.
 void run_together(int ranks, const std::vector<Case>& cases) {
     fakes::run_device_ranks({.size = ranks}, [&cases](fakes::DeviceRank& member) {
-        std::vector<CaseRun> runs;
-        std::vector<Collective> collectives;
-        for (const Case& each : cases) runs.emplace_back(each, member);
-        for (const CaseRun& run : runs) collectives.push_back(run.collective());
+        const RunTogether run(cases, member);
+        const auto collectives = run.collectives();
         const Block& longest_input = std::ranges::max_element(collectives, {}, [](auto& each) {
                                          return longest(each);
                                      })->inputs.front();
         if (member.group.rank() == 0)
             member.driver.make_unshareable(std::bit_cast<DeviceAddress>(longest_input.data));
-        const Status status = member.group.launch_all(collectives, nullptr);
+        const Status status = run.launch();
         ASSERT_TRUE(status.is_ok()) << status.to_string();
-        for (const CaseRun& run : runs) run.expect_results();
+        run.expect_results();
     });
 }
 
@@ -187,6 +185,16 @@ TEST_P(EmulatedTest, LargeOnesInOneLaunch) {
         cases.back().op = ReduceOp::kSum;
         run_together(GetParam(), cases);
     }
+}
+
+/// A plan that is asked for holds for each of them: here it carries the first alone.
+TEST(EmulatedTogetherTest, APlanIsNotPassedOver) {
+    std::vector<Case> cases(2, {.count = 1, .plan = Plan{Protocol::kWords, 1, 32}});
+    cases.back().count = 1000;
+    fakes::run_device_ranks({.size = 2}, [&cases](fakes::DeviceRank& member) {
+        const RunTogether run(cases, member);
+        EXPECT_EQ(run.launch().code(), StatusCode::kInvalidArgument);
+    });
 }
 
 /// Kernels of all kinds and sizes after one another, as the library plans them or otherwise.

@@ -70,8 +70,9 @@ TEST(EmulatedMessagesTest, AnotherLengthIsRefused) {
                                     ? member.group.exchange({.sends = {&message, 1}}, nullptr)
                                     : member.group.exchange({.receives = {&message, 1}}, nullptr);
         EXPECT_TRUE(launched.is_ok());
+        EXPECT_EQ(member.group.health().code(), StatusCode::kMismatch);
         EXPECT_THAT(member.group.health().message(),
-                    HasSubstr(is_sending ? "sends 128 bytes" : "waited for rank 0"));
+                    HasSubstr("rank 0 sends 128 bytes, but rank 1 expects 192"));
     });
 }
 

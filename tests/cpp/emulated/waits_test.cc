@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
@@ -20,12 +22,13 @@ using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-class EmulatedWaitTest : public ::testing::TestWithParam<Case> {};
+/// What is launched by one call.
+class EmulatedWaitTest : public ::testing::TestWithParam<std::vector<Case>> {};
 
 TEST_P(EmulatedWaitTest, AMissingRankIsNamed) {
     const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(3000)};
     fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
-        const CaseRun run(GetParam(), member);
+        const RunTogether run(GetParam(), member);
         EXPECT_TRUE(run.launch().is_ok());
         member.together.arrive_and_wait();
         if (member.group.rank() == 1) return;
@@ -37,7 +40,7 @@ TEST_P(EmulatedWaitTest, AMissingRankIsNamed) {
 
 TEST_P(EmulatedWaitTest, AnAbortEndsThem) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
-        const CaseRun run(GetParam(), member);
+        const RunTogether run(GetParam(), member);
         EXPECT_TRUE(run.launch().is_ok());
         member.together.arrive_and_wait();
         if (member.group.rank() == 1) return;
@@ -47,6 +50,91 @@ TEST_P(EmulatedWaitTest, AnAbortEndsThem) {
         });
         EXPECT_EQ(run.launch().code(), StatusCode::kAborted);
         aborting.join();
+    });
+}
+
+TEST(EmulatedTimeoutTest, TheCallsOwnOrTheGroupsAsItIsNow) {
+    for (const bool is_set : {false, true})
+        fakes::run_device_ranks({.size = 2}, [is_set](fakes::DeviceRank& member) {
+            const Case call{.count = 100'000};
+            const CaseRun run(call, member);
+            ASSERT_TRUE(run.launch().is_ok());
+            member.together.arrive_and_wait();
+            if (member.group.rank() == 1) return;
+            if (is_set) member.group.set_timeout(milliseconds(300));
+            DeviceLaunch wanted;
+            if (!is_set) wanted.timeout = milliseconds(300);
+            ASSERT_TRUE(member.group.launch(run.collective(), nullptr, wanted).is_ok());
+            EXPECT_EQ(member.group.health().code(), StatusCode::kTimeout);
+            EXPECT_TRUE(member.group.has_given_up());
+        });
+}
+
+/// Rank 0 gives up waiting for rank 1 long before rank 2 would, which waits for it, too.
+TEST(EmulatedTimeoutTest, WhoGivesUpTellsTheOthers) {
+    fakes::run_device_ranks(
+        {.size = 3, .timeout = milliseconds(60'000)}, [](fakes::DeviceRank& member) {
+            const Case call{.count = 100'000};
+            const CaseRun run(call, member);
+            ASSERT_TRUE(run.launch().is_ok());
+            member.together.arrive_and_wait();
+            const Rank rank = member.group.rank();
+            if (rank == 0) member.group.set_timeout(milliseconds(300));
+            if (rank != 1) {
+                ASSERT_TRUE(member.group.launch(run.collective(), nullptr).is_ok());
+            }
+            while (member.group.health().is_ok()) std::this_thread::yield();
+            EXPECT_EQ(member.group.health().code(),
+                      rank == 1 ? StatusCode::kPeerLost : StatusCode::kTimeout);
+            EXPECT_EQ(member.group.health().peer(), rank == 1 ? 0 : 1);
+            EXPECT_THAT(member.group.health().message(), HasSubstr("rank 0 waited for rank 1"));
+        });
+}
+
+/// Rank 0's block for rank 1 is longer than rank 1 expects: what lies behind stays as it is.
+TEST(EmulatedMismatchTest, ABlockThatIsLongerThanExpectedIsNotWritten) {
+    constexpr std::size_t kCount = 1000;
+    fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
+        const Case call{.kind = CollectiveKind::kAllToAll, .count = kCount};
+        const CaseRun run(call, member);
+        Collective uneven = run.collective();
+        std::vector<Block> outputs(uneven.outputs.begin(), uneven.outputs.end());
+        const bool expects_less = member.group.rank() == 1;
+        if (expects_less) outputs.front().count -= 1;
+        uneven.outputs = outputs;
+        std::byte* const behind = outputs.front().data + outputs.front().count * sizeof(int);
+        const std::byte before = *behind;
+        ASSERT_TRUE(member.group.launch(uneven, nullptr, {.is_uneven = true}).is_ok());
+        while (member.group.health().is_ok()) std::this_thread::yield();
+        EXPECT_EQ(member.group.health().code(), StatusCode::kMismatch);
+        EXPECT_EQ(member.group.health().peer(), expects_less ? 0 : 1);
+        EXPECT_THAT(member.group.health().message(),
+                    HasSubstr("rank 0 sends 4000 bytes, but rank 1 expects 3996"));
+        EXPECT_TRUE(!expects_less || *behind == before);
+    });
+}
+
+/// Neither can wait for the other: what follows outside waits for what was outside.
+TEST(EmulatedOrderTest, ACaptureBetweenTwoStreamsDoesNotPartThem) {
+    fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
+        std::array<int, 3> names{};
+        const auto stream = [&names](std::size_t index) { return &names.at(index); };
+        const Case call{};
+        const CaseRun run(call, member);
+        const auto launch_in = [&](kernels::Stream on) {
+            EXPECT_TRUE(member.group.launch(run.collective(), on).is_ok());
+        };
+        launch_in(stream(0));
+        member.driver.capture(true);
+        launch_in(stream(1));
+        launch_in(stream(1));
+        member.driver.capture(false);
+        launch_in(stream(2));
+        launch_in(stream(2));
+        using Pair = std::pair<sys::cuda::Stream, sys::cuda::Stream>;
+        EXPECT_THAT(member.driver.followed(),
+                    ::testing::ElementsAre(Pair{stream(1), stream(0)}, Pair{stream(2), stream(1)},
+                                           Pair{stream(2), stream(0)}));
     });
 }
 
@@ -73,13 +161,19 @@ TEST(EmulatedScheduleTest, NobodyLeavesBeforeAllHaveCome) {
     }
 }
 
+using Cases = std::vector<Case>;
+
+constexpr Case kSmall{.type = DataType::kBfloat16};
+constexpr Case kLarge{.type = DataType::kBfloat16, .count = 150'000};
+
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedWaitTest,
-                         ::testing::Values(Case{.plan = Plan{Protocol::kWords, 1, 32}},
-                                           Case{.plan = Plan{Protocol::kDirect, 2, 64}},
-                                           Case{.plan = Plan{Protocol::kTurns, 2, 64}},
-                                           Case{.kind = CollectiveKind::kAllGather,
-                                                .plan = Plan{Protocol::kEngines, 2, 64}},
-                                           Case{.algorithm = schedule::Algorithm::kRing}));
+                         ::testing::Values(Cases{{.plan = Plan{Protocol::kWords, 1, 32}}},
+                                           Cases{{.plan = Plan{Protocol::kDirect, 2, 64}}},
+                                           Cases{{.plan = Plan{Protocol::kTurns, 2, 64}}},
+                                           Cases{{.kind = CollectiveKind::kAllGather,
+                                                  .plan = Plan{Protocol::kEngines, 2, 64}}},
+                                           Cases{{.algorithm = schedule::Algorithm::kRing}},
+                                           Cases{kSmall, kSmall}, Cases{kSmall, kLarge}));
 
 }  // namespace
 }  // namespace pccl::comm

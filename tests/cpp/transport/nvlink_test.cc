@@ -337,5 +337,50 @@ TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
     });
 }
 
+TEST(RegistrationCacheTest, WhoLeavesSaysWhy) {
+    run(3, [](Member& member) {
+        std::atomic<int> losses{0};
+        auto cache = cache_of(member, [&] {
+            losses.fetch_add(1);
+            losses.notify_all();
+        });
+        ASSERT_TRUE(cache.is_ok());
+        if (member.rank == 1) {
+            (*cache)->leave(Status::timeout("rank 1 waited for rank 2", 2));
+            (*cache)->leave(Status::aborted("later"));
+        } else {
+            losses.wait(0);
+        }
+        const Status health = (*cache)->health();
+        EXPECT_EQ(health.code(), member.rank == 2 ? StatusCode::kPeerLost : StatusCode::kTimeout);
+        EXPECT_EQ(health.peer(), member.rank == 2 ? 1 : 2);
+        EXPECT_THAT(health.message(), testing::EndsWith("rank 1 waited for rank 2"));
+        member.together.arrive_and_wait();
+        EXPECT_EQ(losses.load(), member.rank == 1 ? 0 : 1);
+    });
+}
+
+TEST(RegistrationCacheTest, ALatePeerIsNamedAndLeavingEndsTheWait) {
+    run(3, [](Member& member) {
+        std::unique_ptr<RegistrationCache> cache;
+        const bool answers = member.rank != 1;
+        if (answers) cache = std::move(cache_of(member).value());
+        if (member.rank == 0) {
+            const auto base = member.driver.allocate(4096);
+            const Status late =
+                cache->find(base, 64, Deadline::after(std::chrono::milliseconds(100))).status();
+            EXPECT_EQ(late.code(), StatusCode::kTimeout);
+            EXPECT_EQ(late.peer(), 1);
+            std::thread leaving([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                cache->leave(Status::aborted("enough"));
+            });
+            EXPECT_EQ(cache->find(base, 64, soon()).status().code(), StatusCode::kAborted);
+            leaving.join();
+        }
+        member.together.arrive_and_wait();
+    });
+}
+
 }  // namespace
 }  // namespace pccl::transport::nvlink

@@ -1,0 +1,130 @@
+// What a group's memory holds after many launches, or after one that failed: kernels on heaps that
+// tests have prepared, without a group.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "csrc/abi/device_team.h"
+#include "csrc/kernels/launch.h"
+
+namespace pccl::kernels {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr Plan kDirect{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+
+using Tensor = std::vector<std::int32_t>;
+
+/// Two ranks whose GPUs see all memory at one address.
+class Pair {
+   public:
+    Pair() {
+        for (auto& heap : heaps_) heap = std::make_unique<abi::Heap>();
+    }
+
+    void set_epochs(std::uint32_t epoch) {
+        for (auto& heap : heaps_)
+            for (abi::Channel& channel : heap->channels) channel.epoch = epoch;
+    }
+    void set_departures(std::uint32_t epoch) {
+        for (auto& heap : heaps_)
+            for (abi::Channel& channel : heap->channels)
+                for (std::uint32_t& departed : channel.departed) departed = epoch;
+    }
+    [[nodiscard]] std::uint32_t epoch() const { return heaps_.front()->channels[0].epoch; }
+    [[nodiscard]] bool has_given_up(int rank) const {
+        return controls_.at(static_cast<std::size_t>(rank)).fault.is_set != 0;
+    }
+
+    [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output, const Plan& plan) {
+        Launch launch{.type = DataType::kInt32, .plan = plan};
+        launch.team.rank = rank;
+        launch.team.size = kRanks;
+        launch.team.timeout_ns = std::uint64_t{20'000'000'000};
+        launch.team.control = &controls_.at(static_cast<std::size_t>(rank));
+        for (std::size_t peer = 0; peer < kRanks; ++peer) {
+            launch.team.heaps[peer] = heaps_.at(peer).get();
+            launch.postings.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
+            launch.postings.outputs[peer] = std::bit_cast<std::uint64_t>(output.data());
+        }
+        launch.blocks.inputs[0] = std::bit_cast<const std::byte*>(input.data());
+        launch.blocks.outputs[0] = std::bit_cast<std::byte*>(output.data());
+        launch.blocks.bytes[0] = input.size() * sizeof(std::int32_t);
+        return launch;
+    }
+
+   private:
+    std::array<std::unique_ptr<abi::Heap>, kRanks> heaps_;
+    std::array<abi::DeviceControl, kRanks> controls_{};
+};
+
+template <typename Body>
+void on_both_ranks(Body body) {
+    std::thread other([&body] { body(1); });
+    body(0);
+    other.join();
+}
+
+TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
+    Pair pair;
+    pair.set_epochs(UINT32_MAX - 3);
+    std::array<Tensor, kRanks> outputs{Tensor(100), Tensor(100)};
+    for (int time = 0; time < 8; ++time) {
+        const std::uint32_t before = pair.epoch();
+        const Plan plan = time % 2 == 0 ? words_plan(400) : kDirect;
+        on_both_ranks([&](int rank) {
+            const Tensor input(100, time + rank);
+            Tensor& output = outputs.at(static_cast<std::size_t>(rank));
+            EXPECT_TRUE(launch_all_reduce(pair.launch(rank, input, output, plan), nullptr).is_ok());
+            EXPECT_FALSE(pair.has_given_up(rank));
+        });
+        for (const Tensor& output : outputs) EXPECT_EQ(output, Tensor(100, 2 * time + 1));
+        EXPECT_NE(before % 2, pair.epoch() % 2) << "lines of both lie in one place";
+        EXPECT_NE(pair.epoch(), 0U) << "what memory holds before the first";
+    }
+}
+
+/// The root of a broadcast only waits until the other has pulled its tensor.
+TEST(EmulatedEpochsTest, ADepartureOfLongAgoIsNotTakenForOneOfToday) {
+    Pair pair;
+    pair.set_departures(5);
+    pair.set_epochs(5 + (std::uint32_t{1} << 31));
+    Tensor source(100'000);
+    std::iota(source.begin(), source.end(), 1);
+    const Tensor wanted = source;
+    Tensor got(source.size());
+    on_both_ranks([&](int rank) {
+        Tensor& tensor = rank == 0 ? source : got;
+        Launch launch = pair.launch(rank, tensor, tensor, kDirect);
+        launch.root = 0;
+        EXPECT_TRUE(launch_broadcast(launch, nullptr).is_ok());
+        if (rank == 0) std::ranges::fill(source, -1);
+    });
+    EXPECT_EQ(got, wanted);
+}
+
+TEST(EmulatedEpochsTest, WhoHasGivenUpIsNoLongerWrittenTo) {
+    Pair pair;
+    std::array<Tensor, kRanks> outputs{Tensor(100, 7), Tensor(100, 7)};
+    for (const int rank : {0, 1}) {
+        const Tensor input(100, 1);
+        Launch launch =
+            pair.launch(rank, input, outputs.at(static_cast<std::size_t>(rank)), kDirect);
+        launch.team.timeout_ns = 200'000'000;
+        EXPECT_TRUE(launch_all_reduce(launch, nullptr).is_ok());
+        EXPECT_TRUE(pair.has_given_up(rank));
+    }
+    for (const Tensor& output : outputs) EXPECT_EQ(output, Tensor(100, 7));
+}
+
+}  // namespace
+}  // namespace pccl::kernels
