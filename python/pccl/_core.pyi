@@ -704,6 +704,11 @@ class DevicePlan:
     ``"words"`` for small messages, ``"direct"``, ``"turns"`` for large ones, and ``"engines"`` for
     large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
     same as direct where there is no such kernel).
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such protocol.
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
@@ -715,7 +720,22 @@ class DevicePlan:
     def threads(self) -> int: ...
 
 def device_plan(collective: str, nbytes: int, world_size: int) -> DevicePlan:
-    """Give the plan that the library chooses for blocks of ``nbytes``."""
+    """Give the plan that the library chooses for blocks of one length.
+
+    Parameters
+    ----------
+    collective
+        Its name, as in ``DeviceGroup.launch``.
+    nbytes
+        Of one rank's block: the whole tensor for all_reduce, reduce and broadcast.
+    world_size
+        2 to 8.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective, or no such group.
+    """
 
 class DeviceGroup:
     """Collectives among up to 8 GPUs of one host, on raw addresses and streams.
@@ -779,15 +799,48 @@ class DeviceGroup:
         plan: DevicePlan | None = None,
         algorithm: str | None = None,
     ) -> None:
-        """Launch a collective, by its name, on ``stream``.
+        """Launch a collective on ``stream``, and return.
 
-        ``input`` and ``output`` are addresses of GPU memory, ``count`` is of elements in one
-        rank's block (the whole tensor for all_reduce, reduce and broadcast); several blocks lie
-        one after the other. The first use of an allocation waits until the peers have mapped it.
-        ``algorithm`` names a schedule (``pccl.schedule``) to run instead of the kernel made for the
-        collective; its first launch allocates, so it comes before the capture of a graph. ``plan``,
-        which must be the same on all ranks, then says how many blocks it may take (one for each of
-        its lanes, at least), of how many threads (192 at least), by protocol ``"direct"``.
+        The first use of an allocation waits until the peers have mapped it.
+
+        Parameters
+        ----------
+        collective
+            all_reduce, all_gather, reduce_scatter, broadcast, reduce, gather, scatter or
+            all_to_all.
+        input, output
+            Addresses of GPU memory; several blocks lie one after the other. The memory must live
+            until ``stream`` has passed the launch.
+        count
+            Elements in one rank's block: in the whole tensor for all_reduce, reduce and broadcast.
+        dtype
+            uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32,
+            float64, complex64, complex128, bool, float8_e4m3fn, float8_e5m2; or bytes, which can
+            be moved, but not reduced.
+        op
+            sum, avg, product, min, max, band, bor or bxor, for what reduces.
+        root
+            Of broadcast, reduce, gather and scatter.
+        stream
+            A ``cudaStream_t``; 0 is the default stream.
+        plan
+            The same on all ranks; None for what ``device_plan`` says. Of a schedule, how many
+            blocks it may take (one for each of its lanes, at least), of how many threads (192 at
+            least), by protocol ``"direct"``.
+        algorithm
+            A schedule (``pccl.schedule``) to run instead of the kernel made for the collective.
+            Its first launch allocates, so it comes before the capture of a graph.
+
+        Raises
+        ------
+        InvalidArgumentError
+            A name, an address or the plan does not fit; nothing was launched.
+        UnsupportedError
+            GPUs do not reduce the type so, or no schedule takes such blocks; nothing was launched.
+        ResourceExhaustedError
+            There is no memory left.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            This launch or an earlier one failed; every later one of the group raises the same.
         """
 
     def exchange(
@@ -799,11 +852,12 @@ class DeviceGroup:
     ) -> None:
         """Launch messages, each (peer, address, nbytes), all at once on ``stream``.
 
-        Those from one rank to another meet in the order in which they are launched.
+        Those from one rank to another meet in the order in which they are launched. Memory,
+        ``stream`` and errors are as for ``launch``.
         """
 
     def check(self) -> None:
-        """Raise why a kernel gave up waiting, if one did."""
+        """Raise why the group is over, as far as that is known, if it is: see ``launch``."""
 
     def abort(self) -> None:
         """Make kernels that wait end, and later launches fail."""

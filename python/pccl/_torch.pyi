@@ -1,6 +1,7 @@
 """The torch.distributed backend; import torch first."""
 
 from datetime import timedelta
+from typing import Any
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
 
@@ -37,6 +38,9 @@ class ProcessGroupPCCL(Backend):
     @property
     def options(self) -> Options:
         """A copy of the group's options."""
+    @property
+    def mem_allocator(self) -> Any:
+        """For ``torch.cuda.MemPool``: GPU memory that peers can map."""
     def get_error(self) -> ErrorType: ...
     def explain(self, collective: str, nbytes: int) -> list[tuple[str, str, float, str, bool]]: ...
     def links_counted_on(self) -> tuple[list[str], list[int], int]: ...
