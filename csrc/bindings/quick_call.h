@@ -61,11 +61,14 @@ class QuickCall {
    public:
     static void replace(pybind11::handle type, const char* name) {
         general = pybind11::object(type.attr(name)).release().ptr();
+        // Kept for ever, like the definition that points into it.
+        PyObject* const doc =
+            pybind11::object(type.attr(name).attr("__doc__")).release().ptr();
         static PyMethodDef definition{
             .ml_name = name,
             .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)),
             .ml_flags = METH_FASTCALL | METH_KEYWORDS,
-            .ml_doc = PyUnicode_AsUTF8(pybind11::object(type.attr(name).attr("__doc__")).ptr())};
+            .ml_doc = PyUnicode_AsUTF8(doc)};
         auto* const class_object = reinterpret_cast<PyTypeObject*>(type.ptr());
         type.attr(name) = pybind11::reinterpret_steal<pybind11::object>(
             PyDescr_NewMethod(class_object, &definition));

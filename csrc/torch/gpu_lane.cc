@@ -156,6 +156,7 @@ bool GpuLane::connect(const at::Device& device) {
 
 void GpuLane::announce(const at::Tensor& tensor) {
     if (tensor.numel() == 0 || !connect(tensor.device())) return;
+    const c10::OptionalDeviceGuard on_device(tensor.device());
     const Status announced = group_.load()->announce(tensor.const_data_ptr());
     // Memory that cannot be shared takes part through memory that can.
     if (announced.code() != StatusCode::kUnsupported) throw_unless_ok("pccl:allocate", announced);
@@ -228,6 +229,7 @@ void GpuLane::abort() {
 void GpuLane::close() {
     const std::lock_guard lock(mutex_);
     if (group_.load() == nullptr) return;
+    const c10::OptionalDeviceGuard on_device(device_);
     try {
         streams_of(*device_).synchronizeDevice(device_->index());
     } catch (const c10::Error& error) {

@@ -379,3 +379,8 @@ def test_ctrl_c_ends_a_wait() -> None:
     with pytest.raises(pccl.AbortedError, match="enough"):
         event.wait()
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "broadcast", "barrier"])
+def test_quick_methods_say_how_they_are_called(name: str) -> None:
+    assert getattr(pccl.Communicator, name).__doc__.startswith(f"{name}(self: ")

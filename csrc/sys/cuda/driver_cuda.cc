@@ -201,6 +201,7 @@ class LibcudaDriver final : public Driver {
     }
 
     Status free_host(void* memory) override {
+        const RelaxedCapture relaxed(lib_);
         PCCL_CUDA(cuMemFreeHost, memory);
         return Status::ok();
     }

@@ -1,0 +1,20 @@
+"""How GPUs would do a collective, as ``pccl.device_plan`` tells without one."""
+
+from __future__ import annotations
+
+import pytest
+
+import pccl
+
+
+def test_small_messages_go_by_words_and_large_ones_do_not() -> None:
+    assert pccl.device_plan("all_reduce", 1024, 8).protocol == "words"
+    large = pccl.device_plan("all_reduce", 64 << 20, 2)
+    assert large.protocol != "words"
+    assert 1 <= large.blocks <= 128
+
+
+@pytest.mark.parametrize("world_size", [-1, 0, 1, 9])
+def test_groups_that_gpus_cannot_make_are_refused(world_size: int) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="2 to 8 work"):
+        pccl.device_plan("all_reduce", 1024, world_size)
