@@ -62,8 +62,7 @@ class QuickCall {
     static void replace(pybind11::handle type, const char* name) {
         general = pybind11::object(type.attr(name)).release().ptr();
         // Kept for ever, like the definition that points into it.
-        PyObject* const doc =
-            pybind11::object(type.attr(name).attr("__doc__")).release().ptr();
+        PyObject* const doc = pybind11::object(type.attr(name).attr("__doc__")).release().ptr();
         static PyMethodDef definition{
             .ml_name = name,
             .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)),

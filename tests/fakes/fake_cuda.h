@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -54,6 +55,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Status use(int device) override;
     /// "0000:00:00.0" and so on.
     Result<std::vector<std::string>> bus_ids() override;
+    /// As an H200 has.
+    Result<int> multiprocessors(int) override { return 132; }
     Status wait(sys::cuda::Stream) override { return check("wait"); }
     Result<std::size_t> granularity(int device) override;
     Result<sys::cuda::MemoryHandle> create(int device, std::size_t bytes) override;
@@ -82,6 +85,27 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
         return follow(then, first);
     }
+    /// Events are numbers from 1 on.
+    Result<sys::cuda::Event> record(sys::cuda::Stream) override {
+        return std::bit_cast<sys::cuda::Event>(++recorded_);
+    }
+    Status await_event(sys::cuda::Stream then, sys::cuda::Event event) override {
+        awaited_.emplace_back(then, std::bit_cast<std::uintptr_t>(event));
+        return Status::ok();
+    }
+    Result<bool> has_come(sys::cuda::Event event) override {
+        return std::bit_cast<std::uintptr_t>(event) <= come_;
+    }
+    Status destroy_event(sys::cuda::Event) override {
+        ++destroyed_;
+        return Status::ok();
+    }
+    /// The GPU has done all that it has got.
+    void catch_up() { come_ = recorded_; }
+    [[nodiscard]] std::uintptr_t recorded() const { return recorded_; }
+    [[nodiscard]] std::uintptr_t destroyed() const { return destroyed_; }
+    /// The calls of await_event(), oldest first.
+    [[nodiscard]] const auto& awaited() const { return awaited_; }
     Result<bool> is_capturing(sys::cuda::Stream) override {
         PCCL_TRY(check("is_capturing"));
         return is_capturing_.load();
@@ -109,6 +133,10 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     int streams_ = 0;
     std::atomic<bool> is_capturing_ = false;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
+    std::uintptr_t recorded_ = 0;
+    std::uintptr_t come_ = 0;
+    std::uintptr_t destroyed_ = 0;
+    std::vector<std::pair<sys::cuda::Stream, std::uintptr_t>> awaited_;
 };
 
 }  // namespace pccl::fakes

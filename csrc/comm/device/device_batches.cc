@@ -43,7 +43,7 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;
-    PCCL_TRY(follow_last(collectives_, stream));
+    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, batch.plan));
     return kernels::launch_batch(batch, stream);
 }
 
@@ -53,8 +53,8 @@ Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
                           make_large_batch(collectives, options_.rank, options_.size));
     PCCL_TRY(why_over());
     batch.team = team_;
-    PCCL_TRY(follow_last(collectives_, stream));
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));
+    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, batch.plan));
     for (std::size_t i = 0; i < collectives.size(); ++i) {
         std::ranges::copy(tensors.inputs[i].at, batch.parts[i].postings.inputs);
         std::ranges::copy(tensors.outputs[i].at, batch.parts[i].postings.outputs);

@@ -178,6 +178,7 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                    {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},
                    *sockets_, deadline));
     PCCL_TRY(allocate_control());
+    PCCL_ASSIGN_OR_RETURN(window_, LaunchWindow::of(driver_, options_.device));
     PCCL_ASSIGN_OR_RETURN(
         registrations_,
         transport::nvlink::RegistrationCache::create(

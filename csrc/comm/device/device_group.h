@@ -26,6 +26,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_programs.h"
 #include "csrc/comm/device/device_stage.h"
+#include "csrc/comm/device/launch_window.h"
 #include "csrc/comm/device/lowering.h"
 #include "csrc/comm/device/puller.h"
 #include "csrc/comm/store.h"
@@ -140,6 +141,9 @@ class PCCL_API DeviceGroup {
     /// it, peers may wait for what this rank has not launched: then the group is over.
     Status settle(Status outcome);
     Status follow_last(Lane& lane, kernels::Stream stream);
+    /// For a collective's launch, which follows this one's last: nobody else here launches
+    /// meanwhile.
+    Result<LaunchWindow::Turn> take_turn(kernels::Stream stream, const kernels::Plan& plan);
     /// Without NVLink: a group of one rank.
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_alone(const Collective& collective, kernels::Stream stream,
@@ -197,6 +201,7 @@ class PCCL_API DeviceGroup {
     Lane sends_;
     Lane receives_;
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
+    std::shared_ptr<LaunchWindow> window_;
     std::unique_ptr<Puller> puller_;
     std::unique_ptr<DevicePrograms> programs_;
     bool desks_have_met_ = false;

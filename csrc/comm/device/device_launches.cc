@@ -127,9 +127,10 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(why_over());
     launch.team = team_;
-    PCCL_TRY(follow_last(collectives_, stream));
-    if (launch.plan.protocol == kernels::Protocol::kWords)
+    if (launch.plan.protocol == kernels::Protocol::kWords) {
+        PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
         return launch_kernel_of(collective.kind, launch, stream);
+    }
     if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
 }
@@ -163,7 +164,7 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
     for (Rank rank = 0; rank < options_.size; ++rank)
         run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
-    PCCL_TRY(follow_last(collectives_, stream));
+    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, run.plan));
     if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
     desks_have_met_ = true;
     return kernels::launch_program(run, stream);
@@ -173,6 +174,7 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
                          kernels::Stream stream) {
     DeviceStage& stage = collectives_.inputs;
     PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
+    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
     if (!inputs.staged.empty())
         PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
     kernels::Pull pull{.team = team_, .plan = launch.plan};
@@ -195,6 +197,7 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.postings);
     replace(inputs.staged, launch.blocks.inputs);
     replace(outputs.staged, launch.blocks.outputs);
+    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
     PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
     PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
     return copy_out({&collective, 1}, tensors, stream);
@@ -210,6 +213,12 @@ Status DeviceGroup::follow_last(Lane& lane, kernels::Stream stream) {
     const auto other = std::exchange(lane.last_uncaptured, stream);
     if (!other || other == last || other == stream) return Status::ok();
     return driver_.follow(stream, *other);
+}
+
+Result<LaunchWindow::Turn> DeviceGroup::take_turn(kernels::Stream stream,
+                                                  const kernels::Plan& plan) {
+    PCCL_TRY(follow_last(collectives_, stream));
+    return window_->begin({.group = this, .stream = stream, .blocks = plan.blocks});
 }
 
 Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {

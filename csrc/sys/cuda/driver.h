@@ -20,6 +20,9 @@ using DeviceAddress = std::uint64_t;
 /// CUstream; null is the legacy default stream.
 using Stream = void*;
 
+/// CUevent: what a stream had got at one moment.
+using Event = void*;
+
 /// Physical memory of a GPU (CUmemGenericAllocationHandle), mapped nowhere by itself.
 struct MemoryHandle {
     std::uint64_t value = 0;
@@ -45,6 +48,7 @@ class Driver {
     [[nodiscard]] virtual Status use(int device) = 0;
     /// Bus ids of the GPUs that this process sees, by device: "0000:0d:00.0".
     [[nodiscard]] virtual Result<std::vector<std::string>> bus_ids() = 0;
+    [[nodiscard]] virtual Result<int> multiprocessors(int device) = 0;
     /// Returns when `stream` has done what it has got.
     [[nodiscard]] virtual Status wait(Stream stream) = 0;
 
@@ -90,6 +94,14 @@ class Driver {
     virtual Status follow(Stream then, Stream first) = 0;
     /// The same, and when `first` is being captured, `then` is from now on, too.
     virtual Status fork(Stream then, Stream first) = 0;
+    /// What `stream`, which is not being captured, has got by now; to be given to destroy_event().
+    [[nodiscard]] virtual Result<Event> record(Stream stream) = 0;
+    /// Whatever `then` gets from now on waits for `event`.
+    virtual Status await_event(Stream then, Event event) = 0;
+    /// Whether the GPU has come that far.
+    [[nodiscard]] virtual Result<bool> has_come(Event event) = 0;
+    /// Streams that wait for it go on to.
+    virtual Status destroy_event(Event event) = 0;
     /// Whether what `stream` gets now goes into a graph.
     [[nodiscard]] virtual Result<bool> is_capturing(Stream stream) = 0;
     /// From now on this thread may call what captures elsewhere in the process would forbid, such

@@ -72,6 +72,14 @@ class LibcudaDriver final : public Driver {
         return ids;
     }
 
+    Result<int> multiprocessors(int device) override {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        int count = 0;
+        PCCL_CUDA(cuDeviceGetAttribute, &count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle);
+        return count;
+    }
+
     Status wait(Stream stream) override {
         PCCL_CUDA(cuStreamSynchronize, static_cast<CUstream>(stream));
         return Status::ok();
@@ -236,6 +244,33 @@ class LibcudaDriver final : public Driver {
         const ScopeExit destroy([&] { lib_.cuEventDestroy(event); });
         PCCL_CUDA(cuEventRecord, event, static_cast<CUstream>(first));
         PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), event, 0);
+        return Status::ok();
+    }
+
+    Result<Event> record(Stream stream) override {
+        CUevent event = nullptr;
+        PCCL_CUDA(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+        const CUresult recorded = lib_.cuEventRecord(event, static_cast<CUstream>(stream));
+        if (recorded == CUDA_SUCCESS) return static_cast<Event>(event);
+        lib_.cuEventDestroy(event);
+        return lib_.check(recorded, "cuEventRecord");
+    }
+
+    Status await_event(Stream then, Event event) override {
+        PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), static_cast<CUevent>(event), 0);
+        return Status::ok();
+    }
+
+    Result<bool> has_come(Event event) override {
+        const RelaxedCapture relaxed(lib_);
+        const CUresult result = lib_.cuEventQuery(static_cast<CUevent>(event));
+        if (result == CUDA_ERROR_NOT_READY) return false;
+        PCCL_TRY(lib_.check(result, "cuEventQuery"));
+        return true;
+    }
+
+    Status destroy_event(Event event) override {
+        PCCL_CUDA(cuEventDestroy, static_cast<CUevent>(event));
         return Status::ok();
     }
 

@@ -14,6 +14,7 @@ struct Libcuda {
     use(cuInit);                         \
     use(cuGetErrorString);               \
     use(cuDeviceGet);                    \
+    use(cuDeviceGetAttribute);           \
     use(cuDeviceGetCount);               \
     use(cuDeviceGetPCIBusId);            \
     use(cuDevicePrimaryCtxRetain);       \
@@ -46,6 +47,7 @@ struct Libcuda {
     use(cuStreamWaitEvent);              \
     use(cuEventCreate);                  \
     use(cuEventRecord);                  \
+    use(cuEventQuery);                   \
     use(cuEventDestroy);                 \
     use(cuThreadExchangeStreamCaptureMode)
 
