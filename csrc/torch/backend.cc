@@ -40,14 +40,6 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
     return std::move(*communicator);
 }
 
-std::function<Status(const Status&)> explanation_of(
-    const std::shared_ptr<comm::Communicator>& communicator) {
-    return [known = std::weak_ptr(communicator)](const Status& why) {
-        const auto group = known.lock();
-        return group == nullptr ? why : group->explained(why);
-    };
-}
-
 // Joining threads with the GIL held would wait for ever for a callback that wants it.
 auto without_gil() {
     PyThreadState* state =
@@ -78,7 +70,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
             .size = size,
             .timeout = options_->timeout,
             .observer = observer_,
-            .explain = explanation_of(communicator_)}) {
+            .communicator = communicator_}) {
     init();
 }
 
@@ -93,7 +85,7 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
             .size = communicator_->size(),
             .timeout = options_->timeout,
             .observer = observer_,
-            .explain = explanation_of(communicator_)}) {
+            .communicator = communicator_}) {
     init();
 }
 

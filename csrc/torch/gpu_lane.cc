@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,14 @@ std::chrono::duration<float> active_duration(const GpuTimer& timer, TimePoint fi
     } catch (const c10::Error&) {
         return finished - timer.issued();
     }
+}
+
+std::function<Status(const Status&)> explanation_by(
+    const std::weak_ptr<const comm::Communicator>& communicator) {
+    return [communicator](const Status& why) {
+        const auto known = communicator.lock();
+        return known == nullptr ? why : known->explained(why);
+    };
 }
 
 /// Runs the hook on a thread that it may hold up.
@@ -202,7 +211,7 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device)
                                            .has_peer_access = process_config().gpu_peer_access,
                                            .prefers_engines = process_config().gpu_copy_engines,
                                            .algorithms = process_config().algorithm,
-                                           .explain = options_.explain});
+                                           .explain = explanation_by(options_.communicator)});
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;

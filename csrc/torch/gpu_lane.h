@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +19,7 @@
 #include <string>
 
 #include "csrc/base/lookout.h"
+#include "csrc/comm/communicator.h"
 #include "csrc/comm/device/device_group.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_work.h"
@@ -42,7 +42,7 @@ class GpuLane {
         int size = 1;
         std::chrono::milliseconds timeout{};
         std::shared_ptr<Observer> observer{};
-        std::function<Status(const Status&)> explain{};  // DeviceGroupOptions::explain
+        std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
     };
     explicit GpuLane(Options options) : options_(std::move(options)) {}
 

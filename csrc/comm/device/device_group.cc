@@ -97,10 +97,10 @@ class Poll {
 
 /// What kept `rank` from meeting the others: where that is a peer that left, what that one says.
 Status cause_of(const Status& met, Rank rank, const Poll& poll) {
-    const Status own = said_by(rank, met);
+    Status own = said_by(rank, met);
     if (met.code() != StatusCode::kPeerLost || met.peer() == kNoRank) return own;
     const auto said = poll.answer_of(met.peer(), Deadline::after(std::chrono::seconds(1)));
-    const Status others = said.is_ok() ? objection_in(*said) : own;
+    Status others = said.is_ok() ? objection_in(*said) : Status::ok();
     return others.is_ok() ? own : others;
 }
 

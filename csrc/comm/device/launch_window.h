@@ -45,6 +45,8 @@ class PCCL_API LaunchWindow : public std::enable_shared_from_this<LaunchWindow> 
             : window_(&window), lock_(std::move(lock)) {}
         Turn(Turn&& other) noexcept
             : window_(std::exchange(other.window_, nullptr)), lock_(std::move(other.lock_)) {}
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
         Turn& operator=(Turn&&) = delete;
         ~Turn() {
             if (window_ != nullptr) window_->end();
