@@ -100,12 +100,9 @@ void LaunchWindow::end() {
     Lane& lane = lanes_.back();
     if (lane.end != nullptr) drop(lane.end);
     const auto end = driver_.record(lane.last.stream);
-    if (end.is_ok()) {
-        lane.end = *end;
-    } else {
-        lanes_
-            .pop_back();  // a GPU that cannot even record has failed, and says so at the next call
-    }
+    lane.end = end.is_ok() ? *end : nullptr;
+    // A GPU that cannot even record has failed, and says so at the next call.
+    if (!end.is_ok()) lanes_.pop_back();
 }
 
 void LaunchWindow::drop(sys::cuda::Event event) const {

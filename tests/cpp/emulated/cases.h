@@ -12,6 +12,14 @@
 
 namespace pccl::comm {
 
+/// Whether tests can run kernels of as many threads as the library plans for long tensors.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kRunsLongOnes = false;  // ThreadSanitizer knows 8128 threads
+#else
+inline constexpr bool kRunsLongOnes = true;
+#endif
+inline constexpr const char* kWhyNoLongOnes = "ThreadSanitizer knows fewer threads";
+
 struct Case {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     DataType type = DataType::kInt32;

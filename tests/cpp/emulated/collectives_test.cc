@@ -170,6 +170,7 @@ TEST_P(EmulatedTest, SmallOnesInOneLaunch) {
 
 /// A large one among small ones, aligned and not, in place and not; and what must go alone.
 TEST_P(EmulatedTest, LargeOnesInOneLaunch) {
+    if (!kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
     constexpr std::size_t kLarge = 70'000;
     for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
         std::vector<Case> cases;

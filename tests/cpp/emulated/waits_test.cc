@@ -22,6 +22,8 @@ using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
+constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+
 /// What is launched by one call.
 class EmulatedWaitTest : public ::testing::TestWithParam<std::vector<Case>> {};
 
@@ -56,13 +58,13 @@ TEST_P(EmulatedWaitTest, AnAbortEndsThem) {
 TEST(EmulatedTimeoutTest, TheCallsOwnOrTheGroupsAsItIsNow) {
     for (const bool is_set : {false, true})
         fakes::run_device_ranks({.size = 2}, [is_set](fakes::DeviceRank& member) {
-            const Case call{.count = 100'000};
+            const Case call{.count = 1000, .plan = kFewThreads};
             const CaseRun run(call, member);
             ASSERT_TRUE(run.launch().is_ok());
             member.together.arrive_and_wait();
             if (member.group.rank() == 1) return;
             if (is_set) member.group.set_timeout(milliseconds(300));
-            DeviceLaunch wanted;
+            DeviceLaunch wanted{.plan = kFewThreads};
             if (!is_set) wanted.timeout = milliseconds(300);
             ASSERT_TRUE(member.group.launch(run.collective(), nullptr, wanted).is_ok());
             EXPECT_EQ(member.group.health().code(), StatusCode::kTimeout);
@@ -74,14 +76,15 @@ TEST(EmulatedTimeoutTest, TheCallsOwnOrTheGroupsAsItIsNow) {
 TEST(EmulatedTimeoutTest, WhoGivesUpTellsTheOthers) {
     fakes::run_device_ranks(
         {.size = 3, .timeout = milliseconds(60'000)}, [](fakes::DeviceRank& member) {
-            const Case call{.count = 100'000};
+            const Case call{.count = 1000, .plan = kFewThreads};
             const CaseRun run(call, member);
             ASSERT_TRUE(run.launch().is_ok());
             member.together.arrive_and_wait();
             const Rank rank = member.group.rank();
             if (rank == 0) member.group.set_timeout(milliseconds(300));
             if (rank != 1) {
-                ASSERT_TRUE(member.group.launch(run.collective(), nullptr).is_ok());
+                ASSERT_TRUE(
+                    member.group.launch(run.collective(), nullptr, {.plan = kFewThreads}).is_ok());
             }
             while (member.group.health().is_ok()) std::this_thread::yield();
             EXPECT_EQ(member.group.health().code(),
@@ -104,7 +107,8 @@ TEST(EmulatedMismatchTest, ABlockThatIsLongerThanExpectedIsNotWritten) {
         uneven.outputs = outputs;
         std::byte* const behind = outputs.front().data + outputs.front().count * sizeof(int);
         const std::byte before = *behind;
-        ASSERT_TRUE(member.group.launch(uneven, nullptr, {.is_uneven = true}).is_ok());
+        ASSERT_TRUE(
+            member.group.launch(uneven, nullptr, {.plan = kFewThreads, .is_uneven = true}).is_ok());
         while (member.group.health().is_ok()) std::this_thread::yield();
         EXPECT_EQ(member.group.health().code(), StatusCode::kMismatch);
         EXPECT_EQ(member.group.health().peer(), expects_less ? 0 : 1);
@@ -164,16 +168,17 @@ TEST(EmulatedScheduleTest, NobodyLeavesBeforeAllHaveCome) {
 using Cases = std::vector<Case>;
 
 constexpr Case kSmall{.type = DataType::kBfloat16};
-constexpr Case kLarge{.type = DataType::kBfloat16, .count = 150'000};
+constexpr Case kLong{.type = DataType::kBfloat16, .count = 150'000};
 
 INSTANTIATE_TEST_SUITE_P(Ways, EmulatedWaitTest,
                          ::testing::Values(Cases{{.plan = Plan{Protocol::kWords, 1, 32}}},
-                                           Cases{{.plan = Plan{Protocol::kDirect, 2, 64}}},
+                                           Cases{{.plan = kFewThreads}},
                                            Cases{{.plan = Plan{Protocol::kTurns, 2, 64}}},
                                            Cases{{.kind = CollectiveKind::kAllGather,
                                                   .plan = Plan{Protocol::kEngines, 2, 64}}},
                                            Cases{{.algorithm = schedule::Algorithm::kRing}},
-                                           Cases{kSmall, kSmall}, Cases{kSmall, kLarge}));
+                                           Cases{kSmall, kSmall},
+                                           Cases{kSmall, kRunsLongOnes ? kLong : kSmall}));
 
 }  // namespace
 }  // namespace pccl::comm

@@ -315,48 +315,58 @@ TEST(RegistrationCacheTest, WhatWasAnnouncedIsMappedWithoutAnybodyWaiting) {
     });
 }
 
+/// How often a cache has told that a peer is gone.
+class Losses {
+   public:
+    std::function<void()> counter() {
+        return [this] {
+            count_.fetch_add(1);
+            count_.notify_all();
+        };
+    }
+    void await_one() const { count_.wait(0); }
+    [[nodiscard]] int count() const { return count_.load(); }
+
+   private:
+    std::atomic<int> count_{0};
+};
+
 TEST(RegistrationCacheTest, APeerThatLeavesIsNamed) {
     run(2, [](Member& member) {
-        std::atomic<int> losses{0};
-        auto cache = cache_of(member, [&] {
-            losses.fetch_add(1);
-            losses.notify_all();
-        });
+        Losses losses;
+        auto cache = cache_of(member, losses.counter());
         ASSERT_TRUE(cache.is_ok());
         if (member.rank == 1) {
             cache->reset();
             sys::shut_down(member.sockets.of(0));
             return;
         }
-        losses.wait(0);
+        losses.await_one();
         EXPECT_EQ((*cache)->health().code(), StatusCode::kPeerLost);
         EXPECT_EQ((*cache)->health().peer(), 1);
         const auto base = member.driver.allocate(4096);
         EXPECT_EQ((*cache)->find(base, 64, soon()).status().code(), StatusCode::kPeerLost);
-        EXPECT_EQ(losses.load(), 1);
+        EXPECT_EQ(losses.count(), 1);
     });
 }
 
 TEST(RegistrationCacheTest, WhoLeavesSaysWhy) {
     run(3, [](Member& member) {
-        std::atomic<int> losses{0};
-        auto cache = cache_of(member, [&] {
-            losses.fetch_add(1);
-            losses.notify_all();
-        });
+        Losses losses;
+        auto cache = cache_of(member, losses.counter());
         ASSERT_TRUE(cache.is_ok());
         if (member.rank == 1) {
             (*cache)->leave(Status::timeout("rank 1 waited for rank 2", 2));
             (*cache)->leave(Status::aborted("later"));
         } else {
-            losses.wait(0);
+            losses.await_one();
         }
         const Status health = (*cache)->health();
         EXPECT_EQ(health.code(), member.rank == 2 ? StatusCode::kPeerLost : StatusCode::kTimeout);
         EXPECT_EQ(health.peer(), member.rank == 2 ? 1 : 2);
         EXPECT_THAT(health.message(), testing::EndsWith("rank 1 waited for rank 2"));
         member.together.arrive_and_wait();
-        EXPECT_EQ(losses.load(), member.rank == 1 ? 0 : 1);
+        EXPECT_EQ(losses.count(), member.rank == 1 ? 0 : 1);
     });
 }
 
