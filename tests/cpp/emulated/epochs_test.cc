@@ -98,7 +98,7 @@ TEST(EmulatedEpochsTest, ADepartureOfLongAgoIsNotTakenForOneOfToday) {
     Pair pair;
     pair.set_departures(5);
     pair.set_epochs(5 + (std::uint32_t{1} << 31));
-    Tensor source(100'000);
+    Tensor source(4'000'000);
     std::iota(source.begin(), source.end(), 1);
     const Tensor wanted = source;
     Tensor got(source.size());
