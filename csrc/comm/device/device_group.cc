@@ -249,7 +249,7 @@ Status DeviceGroup::health() const { return explained(why_over()); }
 Status DeviceGroup::why_over() const {
     PCCL_TRY(registrations_->health());
     if (!has_given_up()) return Status::ok();
-    registrations_->leave(status_of(control_->fault));
+    end(status_of(control_->fault));
     return registrations_->health();
 }
 
@@ -257,12 +257,14 @@ bool DeviceGroup::has_given_up() const {
     return std::atomic_ref(control_->fault.is_set).load(std::memory_order_acquire) != 0;
 }
 
-void DeviceGroup::abort() {
-    registrations_->leave(Status::aborted("abort was called"));
+void DeviceGroup::abort() { end(Status::aborted("abort was called")); }
+
+void DeviceGroup::end(const Status& why) const {
+    registrations_->leave(why);
     stop_kernels();
 }
 
-void DeviceGroup::stop_kernels() { std::atomic_ref(control_->abort).store(1); }
+void DeviceGroup::stop_kernels() const { std::atomic_ref(control_->abort).store(1); }
 
 bool DeviceGroup::is_captured(kernels::Stream stream) const {
     const auto is_capturing = driver_.is_capturing(stream);

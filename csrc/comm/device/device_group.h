@@ -114,7 +114,9 @@ class PCCL_API DeviceGroup {
     Status connect(Deadline deadline);
     Status allocate_control();
     Status agree_on_preferences(Deadline deadline);
-    void stop_kernels();
+    /// Ends the group for `why`, on all ranks; nothing, where it has ended already.
+    void end(const Status& why) const;
+    void stop_kernels() const;
     /// health(), as the peers hear of it.
     [[nodiscard]] Status why_over() const;
     [[nodiscard]] Status explained(const Status& why) const {

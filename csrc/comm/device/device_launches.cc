@@ -95,8 +95,7 @@ Status DeviceGroup::settle(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
     if (outcome.is_ok() || is_refused) return outcome;
-    registrations_->leave(outcome);
-    stop_kernels();
+    end(outcome);
     return health();
 }
 

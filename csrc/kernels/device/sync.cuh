@@ -190,9 +190,8 @@ class Visit : public Numbered {
     __device__ void announce(const abi::Postings& postings) const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
-        abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
-        store_line(&there->input, line_of(postings.inputs[peer]));
-        store_line(&there->output, line_of(postings.outputs[peer]));
+        store_line(&own_greeting_at(peer).input, line_of(postings.inputs[peer]));
+        store_line(&own_greeting_at(peer).output, line_of(postings.outputs[peer]));
     }
     /// All peers have announced themselves, or have left even, and are in the next epoch: not in a
     /// later one, which needs this rank.
@@ -250,9 +249,11 @@ class Visit : public Numbered {
     __device__ void withdraw() const {
         const int peer = static_cast<int>(threadIdx.x);
         if (peer >= team_.size) return;
-        abi::Greeting* there = &team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
-        store_line(&there->input, abi::Line{});
-        store_line(&there->output, abi::Line{});
+        store_line(&own_greeting_at(peer).input, abi::Line{});
+        store_line(&own_greeting_at(peer).output, abi::Line{});
+    }
+    [[nodiscard]] __device__ abi::Greeting& own_greeting_at(int peer) const {
+        return team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
     }
 
     __device__ Visit(const abi::DeviceTeam& team, abi::Channel* channel)
