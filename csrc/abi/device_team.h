@@ -84,6 +84,7 @@ enum class DevicePhase : std::uint32_t {
     kLength = 7,  // of what is sent is another than its receiver expects: expected and seen, bytes
     kStep = 8,    // of a schedule's program: a message, room for one, or another lane
 };
+inline constexpr int kDevicePhases = 9;
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.
 struct DeviceFault {
@@ -95,6 +96,13 @@ struct DeviceFault {
     std::uint32_t expected;  // epoch
     std::uint32_t seen;
     std::uint32_t is_abort;  // told to stop, not too late
+    std::uint64_t ticket;    // of the launch
+};
+
+/// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.
+struct LongWait {
+    std::uint64_t ticket;  // of the launch
+    std::uint64_t waited_ns;
 };
 
 /// Where this rank saw the peers' inputs in an earlier launch: kernels leave it for the host, which
@@ -109,6 +117,7 @@ struct DeviceControl {
     std::uint32_t abort;  // not 0: kernels stop waiting
     std::uint32_t reserved[15];
     DeviceFault fault;
+    LongWait waits[kDevicePhases][kMostDevices];  // by phase, peer
     Hint hints[kMostHints];
 };
 
@@ -117,6 +126,7 @@ struct DeviceTeam {
     Heap* heaps[kMostDevices];  // by rank, as mapped here
     DeviceControl* control;
     std::uint64_t timeout_ns;
+    std::uint64_t ticket;  // of this launch, for whoever asks later what it was
     std::int32_t rank;
     std::int32_t size;
 };

@@ -1,8 +1,10 @@
 #include "csrc/comm/fingerprint.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "csrc/base/text.h"
 #include "csrc/comm/arithmetic.h"
@@ -15,6 +17,26 @@ namespace {
 
 constexpr std::uint64_t kOddMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
 constexpr std::uint64_t kShownDigests = 1'000'000;
+
+/// The side whose blocks all ranks know.
+std::span<const Block> known_blocks(const Collective& collective) {
+    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
+               ? collective.inputs
+               : collective.outputs;
+}
+
+/// "all_reduce #7 (sum of 1024 float32": the rest is up to the caller.
+std::string beginning_of(const abi::CollectiveHeader& header) {
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    const std::string what =
+        reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
+    const std::string uneven =
+        header.lengths == 0
+            ? ""
+            : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
+    return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
+                  to_string(static_cast<DataType>(header.data_type)), uneven);
+}
 
 }  // namespace
 
@@ -32,17 +54,26 @@ bool is_per_pair(schedule::CollectiveKind kind) {
 }
 
 std::string describe(const abi::CollectiveHeader& header) {
-    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
-    const std::string what =
-        reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
-    const std::string uneven =
-        header.lengths == 0
-            ? ""
-            : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
-    return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
-                  to_string(static_cast<DataType>(header.data_type)), uneven, ", root ",
-                  header.root, ", by ", algorithm_name(header.algorithm), " in windows of ",
-                  header.window, ")");
+    return concat(beginning_of(header), ", root ", header.root, ", by ",
+                  algorithm_name(header.algorithm), " in windows of ", header.window, ")");
+}
+
+std::string describe_call(const abi::CollectiveHeader& header) {
+    const bool has_root = schedule::is_rooted(static_cast<schedule::CollectiveKind>(header.kind));
+    return concat(beginning_of(header), has_root ? concat(", root ", header.root) : "", ")");
+}
+
+KnownLengths known_lengths(const Collective& collective) {
+    const std::span<const Block> blocks = known_blocks(collective);
+    KnownLengths lengths{.digest = 0xCBF29CE484222325ULL};
+    bool even = true;
+    for (const Block& block : blocks) {
+        lengths.longest = std::max<std::uint64_t>(lengths.longest, block.count);
+        even &= block.count == blocks.front().count;
+        lengths.digest = mixed(lengths.digest, block.count);
+    }
+    if (even) lengths.digest = 0;
+    return lengths;
 }
 
 abi::CollectiveHeader common_part(abi::CollectiveHeader header) {

@@ -8,6 +8,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
+#include "csrc/comm/collective.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::comm {
@@ -19,8 +20,27 @@ namespace pccl::comm {
 /// Of a header's algorithm number: as PCCL_ALGORITHM has it.
 [[nodiscard]] std::string_view algorithm_name(std::uint8_t number);
 
-/// "all_reduce #7 (sum of 1024 float32, by one_shot)": for messages.
+/// "all_reduce #7 (sum of 1024 float32, root 0, by one_shot in windows of 0)": for messages.
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);
+/// "all_reduce #7 (sum of 1024 float32)": what was called, not how it runs.
+[[nodiscard]] std::string describe_call(const abi::CollectiveHeader& header);
+
+/// Of the blocks whose lengths all ranks know.
+struct KnownLengths {
+    std::uint64_t longest = 0;
+    std::uint64_t digest = 0;  // 0: all are alike
+};
+[[nodiscard]] KnownLengths known_lengths(const Collective& collective);
+
+/// One more `value` in a digest (FNV-1a, a word at a time).
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
+    return (digest ^ value) * 0x100000001B3ULL;
+}
+/// Half of a digest; zero for zero alone.
+[[nodiscard]] constexpr std::uint32_t folded(std::uint64_t digest) {
+    const auto half = static_cast<std::uint32_t>(digest ^ (digest >> 32U));
+    return digest != 0 && half == 0 ? 1 : half;
+}
 
 /// What must be alike in the headers of all ranks: without the lengths that only pairs agree on.
 [[nodiscard]] abi::CollectiveHeader common_part(abi::CollectiveHeader header);

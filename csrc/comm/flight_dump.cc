@@ -5,15 +5,18 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/fingerprint.h"
 #include "csrc/comm/flight_recorder.h"
+#include "csrc/comm/flight_text.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::comm {
@@ -37,32 +40,65 @@ const char* state_of(const FlightEntry& entry) {
     return entry.outcome == StatusCode::kOk ? "completed" : "failed";
 }
 
-json text_of(const FlightGroup& group) {
-    return {{"id", group.id},
-            {"name", group.name},
-            {"rank", group.rank},
-            {"size", group.size},
-            {"global_ranks", group.global_ranks}};
+/// Of what was launched on a GPU: collectives run one after the other there.
+const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
+    const bool is_launched = entry.finished == TimePoint{} && entry.started != TimePoint{};
+    if (!is_launched) return state_of(entry);
+    if (progress.captured.contains(entry.ticket)) return "captured";
+    const FlightTicket reached = progress.reached;
+    if (entry.kind != FlightKind::kCollective || reached == 0) return "launched";
+    if (entry.ticket == reached) return "started";
+    return entry.ticket < reached ? "completed" : "queued";
 }
 
-json text_of(const FlightEntry& entry) {
+/// What is known of the groups on GPUs, by group.
+using ProgressOnGpus = std::map<std::uint32_t, FlightProgress>;
+
+ProgressOnGpus progress_of(std::span<const FlightGroup> groups) {
+    ProgressOnGpus known;
+    for (const FlightGroup& group : groups) {
+        if (!group.is_on_gpus) continue;
+        const auto witness = group.witness.lock();
+        known[group.id] = witness == nullptr ? FlightProgress{} : witness->progress();
+    }
+    return known;
+}
+
+json text_of(const FlightWait& wait) {
+    return {{"ticket", wait.ticket},
+            {"operation", wait.operation},
+            {"peer", wait.peer},
+            {"seconds", std::chrono::duration<double>(wait.waited).count()}};
+}
+
+json text_of(const FlightGroup& group, const ProgressOnGpus& on_gpus) {
+    json text{{"id", group.id},
+              {"name", group.name},
+              {"rank", group.rank},
+              {"size", group.size},
+              {"global_ranks", group.global_ranks},
+              {"device", group.is_on_gpus ? "cuda" : "cpu"}};
+    if (!group.is_on_gpus) return text;
+    text["waits"] = json::array();
+    for (const FlightWait& wait : on_gpus.at(group.id).waits)
+        text["waits"].push_back(text_of(wait));
+    return text;
+}
+
+json text_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus) {
+    const auto launched = on_gpus.find(entry.group);
+    const bool is_on_gpu = launched != on_gpus.end();
     json text{{"ticket", entry.ticket},
               {"group", entry.group},
-              {"state", state_of(entry)},
+              {"state", is_on_gpu ? state_of(entry, launched->second) : state_of(entry)},
+              {"operation", is_on_gpu ? describe_launch(entry) : describe(entry)},
               {"issued_ns", time_of(entry.issued)},
               {"started_ns", time_of(entry.started)},
               {"finished_ns", time_of(entry.finished)}};
-    if (entry.kind == FlightKind::kCollective) {
+    if (entry.kind == FlightKind::kCollective)
         text["sequence"] = entry.collective.sequence;
-        text["operation"] = describe(entry.collective);
-    } else {
-        const bool sends = entry.kind == FlightKind::kSend;
+    else
         text["peer"] = entry.message.peer;
-        text["operation"] =
-            concat(sends ? "send to " : "receive from ",
-                   entry.message.peer == kNoRank ? "any rank" : concat("rank ", entry.message.peer),
-                   " (tag ", entry.message.tag, ", ", entry.message.bytes, " bytes)");
-    }
     if (entry.outcome != StatusCode::kOk) text["error"] = to_string(entry.outcome);
     if (entry.blamed != kNoRank) text["blamed"] = entry.blamed;
     return text;
@@ -88,10 +124,11 @@ std::string flight_record_json(const std::string& reason) {
                 {"reason", reason},
                 {"groups", json::array()},
                 {"entries", json::array()}};
-    for (const FlightGroup& group : flight_recorder().groups())
-        record["groups"].push_back(text_of(group));
+    const auto groups = flight_recorder().groups();
+    const ProgressOnGpus on_gpus = progress_of(groups);
+    for (const FlightGroup& group : groups) record["groups"].push_back(text_of(group, on_gpus));
     for (const FlightEntry& entry : flight_recorder().entries())
-        record["entries"].push_back(text_of(entry));
+        record["entries"].push_back(text_of(entry, on_gpus));
     return record.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 

@@ -27,30 +27,31 @@ std::uint32_t FlightRecorder::add_group(FlightGroup group) {
 }
 
 auto FlightRecorder::begin(std::uint32_t group, const abi::CollectiveHeader& collective,
-                           TimePoint now) -> Ticket {
-    Words words{};
-    static_assert(sizeof words == sizeof collective);
-    std::memcpy(words.data(), &collective, sizeof collective);
-    return write(group, FlightKind::kCollective, words, now);
+                           TimePoint now, std::size_t calls) -> Ticket {
+    Said said{.group = group, .kind = FlightKind::kCollective, .calls = calls};
+    static_assert(sizeof said.words == sizeof collective);
+    std::memcpy(said.words.data(), &collective, sizeof collective);
+    return write(said, now);
 }
 
 auto FlightRecorder::begin(std::uint32_t group, FlightKind kind, const FlightMessage& message,
-                           TimePoint now) -> Ticket {
-    Words words{};
-    static_assert(sizeof words >= sizeof message);
-    std::memcpy(words.data(), &message, sizeof message);
-    return write(group, kind, words, now);
+                           TimePoint now, std::size_t calls) -> Ticket {
+    Said said{.group = group, .kind = kind, .calls = calls};
+    static_assert(sizeof said.words >= sizeof message);
+    std::memcpy(said.words.data(), &message, sizeof message);
+    return write(said, now);
 }
 
-auto FlightRecorder::write(std::uint32_t group, FlightKind kind, const Words& words,
-                           TimePoint now) -> Ticket {
+auto FlightRecorder::write(const Said& said, TimePoint now) -> Ticket {
     const Ticket ticket = last_.fetch_add(1, kRelaxed) + 1;
     Slot& slot = slots_[ticket % kEntries];
     slot.ticket.store(0, kRelaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    slot.group.store(group, kRelaxed);
-    slot.kind.store(kind, kRelaxed);
-    for (std::size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], kRelaxed);
+    slot.group.store(said.group, kRelaxed);
+    slot.kind.store(said.kind, kRelaxed);
+    slot.calls.store(static_cast<std::uint32_t>(said.calls), kRelaxed);
+    for (std::size_t i = 0; i < said.words.size(); ++i)
+        slot.words[i].store(said.words[i], kRelaxed);
     slot.issued.store(now, kRelaxed);
     slot.started.store({}, kRelaxed);
     slot.finished.store({}, kRelaxed);
@@ -81,7 +82,8 @@ void FlightRecorder::finished(Ticket ticket, const Status& outcome, TimePoint no
 FlightEntry FlightRecorder::read(const Slot& slot) {
     FlightEntry entry{.ticket = slot.ticket.load(std::memory_order_acquire),
                       .group = slot.group.load(kRelaxed),
-                      .kind = slot.kind.load(kRelaxed)};
+                      .kind = slot.kind.load(kRelaxed),
+                      .calls = slot.calls.load(kRelaxed)};
     Words words{};
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(kRelaxed);
     if (entry.kind == FlightKind::kCollective)
@@ -105,6 +107,11 @@ std::vector<FlightEntry> FlightRecorder::entries() const {
         if (FlightEntry entry = read(slot); entry.ticket != 0) entries.push_back(entry);
     std::ranges::sort(entries, {}, &FlightEntry::ticket);
     return entries;
+}
+
+std::optional<FlightEntry> FlightRecorder::find(Ticket ticket) const {
+    const FlightEntry entry = read(slots_[ticket % kEntries]);
+    return ticket != 0 && entry.ticket == ticket ? std::optional(entry) : std::nullopt;
 }
 
 std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,

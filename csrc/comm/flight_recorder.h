@@ -9,7 +9,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,29 @@ struct FlightMessage {
     std::uint64_t bytes = 0;
 };
 
+using FlightTicket = std::uint64_t;  // of an operation: counts those of this process, from 1
+
+/// A kernel that waits for another rank.
+struct FlightWait {
+    FlightTicket ticket = 0;
+    std::string operation{};
+    Rank peer = kNoRank;
+    Duration waited{};
+};
+
+/// What a GPU does of what was launched there: hosts do not see operations end.
+struct FlightProgress {
+    std::vector<FlightWait> waits{};
+    FlightTicket reached = 0;           // a collective that waits, or gave up; 0: none is known to
+    std::set<FlightTicket> captured{};  // into CUDA graphs, which run them whenever they like
+};
+
+class FlightWitness {
+   public:
+    virtual ~FlightWitness() = default;
+    [[nodiscard]] virtual FlightProgress progress() const = 0;
+};
+
 /// A group as it was when it was made.
 struct FlightGroup {
     std::uint32_t id = 0;
@@ -35,17 +61,20 @@ struct FlightGroup {
     Rank rank = 0;
     int size = 1;
     std::vector<std::uint64_t> global_ranks{};
+    bool is_on_gpus = false;
+    std::weak_ptr<const FlightWitness> witness{};  // of one on GPUs, while that lives
 };
 
 /// One operation, as read back.
 struct FlightEntry {
-    std::uint64_t ticket = 0;  // counts operations of this process, from 1
+    FlightTicket ticket = 0;
     std::uint32_t group = 0;
     FlightKind kind = FlightKind::kCollective;
+    std::uint32_t calls = 1;             // made together; what follows is the first
     abi::CollectiveHeader collective{};  // where that is the kind
     FlightMessage message{};             // else
     TimePoint issued{};
-    TimePoint started{};   // TimePoint{}: it waits for others before it
+    TimePoint started{};   // launched, on a GPU; TimePoint{}: it waits for others before it
     TimePoint finished{};  // TimePoint{}: it has not
     StatusCode outcome = StatusCode::kOk;
     Rank blamed = kNoRank;
@@ -54,17 +83,20 @@ struct FlightEntry {
 class PCCL_API FlightRecorder {
    public:
     static constexpr std::size_t kEntries = 2048;  // a power of two
-    using Ticket = std::uint64_t;                  // 0: none
+    using Ticket = FlightTicket;                   // 0: none
 
     /// Groups are forgotten when 1024 younger ones exist.
     std::uint32_t add_group(FlightGroup group);
-    Ticket begin(std::uint32_t group, const abi::CollectiveHeader& collective, TimePoint now);
-    Ticket begin(std::uint32_t group, FlightKind kind, const FlightMessage& message, TimePoint now);
+    Ticket begin(std::uint32_t group, const abi::CollectiveHeader& collective, TimePoint now,
+                 std::size_t calls = 1);
+    Ticket begin(std::uint32_t group, FlightKind kind, const FlightMessage& message, TimePoint now,
+                 std::size_t calls = 1);
     void started(Ticket ticket, TimePoint now);
     void finished(Ticket ticket, const Status& outcome, TimePoint now);
 
     /// What is still there, oldest first; entries that are being written are left out.
     [[nodiscard]] std::vector<FlightEntry> entries() const;
+    [[nodiscard]] std::optional<FlightEntry> find(Ticket ticket) const;
     [[nodiscard]] std::vector<FlightGroup> groups() const;
     /// The last collectives of a group, at most `count`, oldest first.
     [[nodiscard]] std::vector<abi::CollectiveHeader> recent(std::uint32_t group,
@@ -76,6 +108,7 @@ class PCCL_API FlightRecorder {
         alignas(kCacheLine) std::atomic<Ticket> ticket{0};
         std::atomic<std::uint32_t> group{0};
         std::atomic<FlightKind> kind{FlightKind::kCollective};
+        std::atomic<std::uint32_t> calls{1};
         std::array<std::atomic<std::uint64_t>, 4> words{};
         std::atomic<TimePoint> issued{};
         std::atomic<TimePoint> started{};
@@ -84,7 +117,14 @@ class PCCL_API FlightRecorder {
         std::atomic<Rank> blamed{kNoRank};
     };
 
-    Ticket write(std::uint32_t group, FlightKind kind, const Words& words, TimePoint now);
+    /// Of a slot, what its operation is.
+    struct Said {
+        std::uint32_t group;
+        FlightKind kind;
+        std::size_t calls;
+        Words words{};
+    };
+    Ticket write(const Said& said, TimePoint now);
     [[nodiscard]] Slot* slot_of(Ticket ticket);
     static FlightEntry read(const Slot& slot);
 

@@ -22,23 +22,6 @@ bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
            kind == CollectiveKind::kAllGather;
 }
 
-/// Zero for zero alone.
-std::uint32_t folded(std::uint64_t digest) {
-    const auto half = static_cast<std::uint32_t>(digest ^ (digest >> 32U));
-    return digest != 0 && half == 0 ? 1 : half;
-}
-
-std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
-    return (digest ^ value) * 0x100000001B3ULL;  // FNV-1a, a word at a time
-}
-
-/// The side whose blocks all ranks know.
-std::span<const Block> known_blocks(const Collective& collective) {
-    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
-               ? collective.inputs
-               : collective.outputs;
-}
-
 /// No message of any rank is longer, in chunks. (The longest of this rank's plan would not do:
 /// ranks of a tree or a butterfly differ, and all must cut alike.)
 int longest_message(Algorithm algorithm, const schedule::Shape& shape) {
@@ -83,15 +66,9 @@ schedule::Shape Selector::shape_for(Algorithm algorithm, CollectiveKind kind, Ra
 Selector::Key Selector::key_of(const Collective& collective) {
     Key key{collective.kind, collective.type, collective.op, collective.root, 0, 0};
     if (is_per_pair(collective.kind)) return key;
-    const std::span<const Block> blocks = known_blocks(collective);
-    std::uint64_t digest = 0xCBF29CE484222325ULL;
-    bool even = true;
-    for (const Block& block : blocks) {
-        key.count = std::max<std::uint64_t>(key.count, block.count);
-        even &= block.count == blocks.front().count;
-        digest = mixed(digest, block.count);
-    }
-    if (!even) key.digest = digest;
+    const KnownLengths lengths = known_lengths(collective);
+    key.count = lengths.longest;
+    key.digest = lengths.digest;
     return key;
 }
 

@@ -205,6 +205,8 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device)
     auto made = comm::DeviceGroup::create({.rank = options_.rank,
                                            .size = options_.size,
                                            .store = store,
+                                           .name = options_.name,
+                                           .global_ranks = options_.global_ranks,
                                            .device = device.index(),
                                            .timeout = timeout_.load(),
                                            .driver = nullptr,

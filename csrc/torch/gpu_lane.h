@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "csrc/base/lookout.h"
 #include "csrc/comm/communicator.h"
@@ -38,6 +39,8 @@ class GpuLane {
    public:
     struct Options {
         std::shared_ptr<comm::Store> store;  // of this lane alone
+        std::string name{};
+        std::vector<std::uint64_t> global_ranks{};
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};

@@ -38,6 +38,16 @@ class Operation:
 
 
 @dataclasses.dataclass(frozen=True)
+class Wait:
+    """A kernel that waits for another rank."""
+
+    operation: str
+    sequence: int | None  # of a collective that the record still has
+    peer: int
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Record:
     """What one process recorded of one group."""
 
@@ -47,6 +57,8 @@ class Record:
     size: int
     written_s: float  # wall clock
     operations: tuple[Operation, ...]
+    device: str = "cpu"  # or "cuda"
+    waits: tuple[Wait, ...] = ()
 
     @property
     def called(self) -> int:
@@ -74,77 +86,132 @@ def load(path: Path) -> list[Record]:
         if raw["version"] != 1:
             raise ValueError(f"{path}: version {raw['version']} of the format is not known")
         to_wall_s = raw["wall_ms"] / 1e3 - raw["steady_ns"] / 1e9
-        records = []
-        for group in raw["groups"]:
-            operations = tuple(
-                Operation(
-                    sequence=int(entry["sequence"]),
-                    text=str(entry["operation"]),
-                    state=str(entry["state"]),
-                    issued_s=entry["issued_ns"] / 1e9 + to_wall_s,
-                    blamed=entry.get("blamed"),
-                )
-                for entry in raw["entries"]
-                if entry["group"] == group["id"] and "sequence" in entry
+        sequences = {entry["ticket"]: entry.get("sequence") for entry in raw["entries"]}
+        records = [
+            Record(
+                source=path.name,
+                group=str(group["name"]),
+                rank=int(group["rank"]),
+                size=int(group["size"]),
+                written_s=raw["wall_ms"] / 1e3,
+                operations=tuple(
+                    _operation(entry, to_wall_s)
+                    for entry in raw["entries"]
+                    if entry["group"] == group["id"] and "sequence" in entry
+                ),
+                device=str(group.get("device", "cpu")),
+                waits=tuple(_wait(wait, sequences) for wait in group.get("waits", ())),
             )
-            records.append(
-                Record(
-                    source=path.name,
-                    group=str(group["name"]),
-                    rank=int(group["rank"]),
-                    size=int(group["size"]),
-                    written_s=raw["wall_ms"] / 1e3,
-                    operations=operations,
-                )
-            )
+            for group in raw["groups"]
+        ]
     except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: not a flight record ({error!r})") from None
     return records
 
 
+def _operation(entry: dict[str, typing.Any], to_wall_s: float) -> Operation:
+    return Operation(
+        sequence=int(entry["sequence"]),
+        text=str(entry["operation"]),
+        state=str(entry["state"]),
+        issued_s=entry["issued_ns"] / 1e9 + to_wall_s,
+        blamed=entry.get("blamed"),
+    )
+
+
+def _wait(wait: dict[str, typing.Any], sequences: dict[int, int | None]) -> Wait:
+    return Wait(
+        operation=str(wait["operation"]),
+        sequence=sequences.get(wait["ticket"]),
+        peer=int(wait["peer"]),
+        seconds=float(wait["seconds"]),
+    )
+
+
 def explain(records: Iterable[Record]) -> list[str]:
-    """Say in one paragraph for each group which rank is behind in what."""
-    groups: dict[tuple[str, int], dict[int, Record]] = {}
+    """Say in one paragraph for each group, of CPUs or GPUs, which rank is behind in what."""
+    groups: dict[tuple[str, int, str], dict[int, Record]] = {}
     for record in records:
-        groups.setdefault((record.group, record.size), {})[record.rank] = record
-    return [_explain_group(name, size, ranks) for (name, size), ranks in sorted(groups.items())]
+        groups.setdefault((record.group, record.size, record.device), {})[record.rank] = record
+    return [_explain_group(*group, ranks) for group, ranks in sorted(groups.items())]
 
 
-def _explain_group(name: str, size: int, ranks: dict[int, Record]) -> str:
-    sentences = [f"Group {name} of {size} ranks:"]
+def _explain_group(name: str, size: int, device: str, ranks: dict[int, Record]) -> str:
+    sentences = [f"Group {name} of {size} {'GPUs' if device == 'cuda' else 'ranks'}:"]
     missing = sorted(set(range(size)) - set(ranks))
     if missing:
         sentences.append(f"there is no record of {_names(missing)};")
+    sentences.extend(_explain_waits(ranks) or _explain_calls(ranks))
+    blamed = {op.blamed for r in ranks.values() if (op := r.at(r.called)) and op.blamed is not None}
+    if blamed:
+        sentences.append(f"The ranks blame {_names(sorted(blamed))}.")
+    return " ".join(sentences)
+
+
+def _explain_waits(ranks: dict[int, Record]) -> list[str]:
+    """Say what GPUs wait in for whom; nothing where none does."""
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for rank, record in sorted(ranks.items()):
+        for wait in record.waits:
+            waiting.setdefault((wait.operation, wait.peer), []).append(rank)
+    sentences = []
+    for (operation, peer), who in waiting.items():
+        waits = [w for rank in who for w in ranks[rank].waits if w.operation == operation]
+        longest = max(wait.seconds for wait in waits)
+        sentences.append(
+            f"the {'GPU' if len(who) == 1 else 'GPUs'} of {_names(who)}"
+            f" {'waits' if len(who) == 1 else 'wait'} in {operation} for rank {peer}, for"
+            f" {longest:.1f} s;{_where_is(ranks.get(peer), waits[0])}"
+        )
+    different = _different(ranks, max(record.called for record in ranks.values()))
+    return [*sentences, different] if sentences and different else sentences
+
+
+def _where_is(awaited: Record | None, wait: Wait) -> str:
+    if awaited is None:
+        return " it has left no record."
+    if awaited.waits:
+        return f" rank {awaited.rank} waits itself."
+    if wait.sequence is None:
+        return f" the GPU of rank {awaited.rank} has not come so far."
+    if awaited.called < wait.sequence:
+        return f" {_lag([awaited.rank], {awaited.rank: awaited})}."
+    return (
+        f" rank {awaited.rank} has called it, and its GPU has not begun it: something else in"
+        " its stream comes before."
+    )
+
+
+def _explain_calls(ranks: dict[int, Record]) -> list[str]:
+    """Say who has called what."""
     last = max(record.called for record in ranks.values())
     if last == 0:
-        return " ".join([*sentences, "no collective was called."])
+        return ["no collective was called."]
     front = next(record for record in ranks.values() if record.called == last)
     operation = front.at(last)
     assert operation is not None
     behind = sorted(rank for rank, record in ranks.items() if record.called < last)
     different = _different(ranks, last)
     if different:
-        sentences.append(different)
-    elif behind:
+        return [different]
+    if behind:
         there = sorted(set(ranks) - set(behind))
         waited = max(ranks[rank].written_s for rank in there) - operation.issued_s
-        sentences.append(
+        return [
             f"{_names(there)} {_are(there)} in {operation.text}, for {waited:.1f} s;"
             f" {_lag(behind, ranks)}."
-        )
-    else:
-        states = {rank: record.at(last) for rank, record in ranks.items()}
-        open_ = sorted(r for r, op in states.items() if op and op.state in ("queued", "started"))
-        if open_:
-            sentences.append(
-                f"all have called {operation.text}; {_names(open_)} {_are(open_)} in it."
-            )
-        else:
-            sentences.append(f"all have called {operation.text}, and it has ended.")
-    blamed = {op.blamed for r in ranks.values() if (op := r.at(r.called)) and op.blamed is not None}
-    if blamed:
-        sentences.append(f"The ranks blame {_names(sorted(blamed))}.")
-    return " ".join(sentences)
+        ]
+    return [f"all have called {operation.text}{_how_far(ranks, last)}."]
+
+
+def _how_far(ranks: dict[int, Record], last: int) -> str:
+    states = {rank: op.state for rank, record in ranks.items() if (op := record.at(last))}
+    open_ = sorted(rank for rank, state in states.items() if state in ("queued", "started"))
+    if open_:
+        return f"; {_names(open_)} {_are(open_)} in it"
+    if any(state in ("launched", "captured") for state in states.values()):
+        return ", and no GPU waits for another"
+    return ", and it has ended"
 
 
 def _different(ranks: dict[int, Record], last: int) -> str:

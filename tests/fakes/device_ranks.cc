@@ -25,6 +25,7 @@ void run_device_ranks(const DeviceRanksOptions& options,
             auto group = comm::DeviceGroup::create({.rank = rank,
                                                     .size = options.size,
                                                     .store = store,
+                                                    .name = options.name,
                                                     .device = rank,
                                                     .timeout = options.timeout,
                                                     .driver = &driver});

@@ -5,6 +5,7 @@
 #include <barrier>
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "csrc/comm/device/device_group.h"
 #include "tests/fakes/fake_cuda.h"
@@ -20,6 +21,7 @@ struct DeviceRank {
 struct DeviceRanksOptions {
     int size = 2;
     std::chrono::milliseconds timeout{20'000};
+    std::string name{};
 };
 
 /// Fails the running test where a group cannot be made; returns when all ranks are through.

@@ -9,7 +9,9 @@ namespace pccl::comm {
 
 Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
+    if (collectives.empty()) return Status::ok();
     const auto lock = enter(wanted.timeout);
+    log(collectives, stream);
     return settle(launch_together(collectives, stream, wanted));
 }
 

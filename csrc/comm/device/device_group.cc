@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/flight_dump.h"
 #include "csrc/comm/roster.h"
 #include "csrc/sys/host.h"
 
@@ -21,14 +22,14 @@ std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 std::string address_key(Rank rank) { return concat("pccl/gpu/", rank); }
 
-Status status_of(const abi::DeviceFault& fault) {
+Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
     const std::string what =
-        concat("rank ", fault.rank, " waited for rank ", fault.peer, " (block ", fault.block,
-               ", launch ", fault.expected, ", seen ", fault.seen, ")");
+        concat("rank ", fault.rank, " waited for rank ", fault.peer, " in ", operation, ", block ",
+               fault.block, " (expected ", fault.expected, ", seen ", fault.seen, ")");
     if (fault.phase == abi::DevicePhase::kLength)
         return Status::mismatch(
             fault.peer, concat("rank ", fault.rank, " sends ", fault.expected, " bytes, but rank ",
-                               fault.peer, " expects ", fault.seen));
+                               fault.peer, " expects ", fault.seen, ", in ", operation));
     if (fault.is_abort != 0) return Status::aborted(what);
     return Status::timeout(what, fault.peer);
 }
@@ -157,13 +158,7 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       sends_(driver, options.device),
       receives_(driver, options.device) {}
 
-DeviceGroup::~DeviceGroup() {
-    puller_.reset();
-    programs_.reset();
-    registrations_.reset();
-    heap_.reset();
-    if (control_ != nullptr) static_cast<void>(driver_.free_host(control_));
-}
+DeviceGroup::~DeviceGroup() = default;
 
 Status DeviceGroup::meet(Deadline deadline) {
     PCCL_TRY(connect(deadline));
@@ -198,7 +193,7 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                                                                          .size = options_.size});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
-    team_.control = control_;
+    team_.control = control_.get();
     team_.rank = options_.rank;
     team_.size = options_.size;
     return Status::ok();
@@ -240,17 +235,42 @@ Status DeviceGroup::agree_on_preferences(Deadline deadline) {
 
 Status DeviceGroup::allocate_control() {
     PCCL_ASSIGN_OR_RETURN(void* const memory, driver_.allocate_host(sizeof(abi::DeviceControl)));
-    control_ = static_cast<abi::DeviceControl*>(memory);
+    control_ = {static_cast<abi::DeviceControl*>(memory),
+                [&driver = driver_](void* made) { static_cast<void>(driver.free_host(made)); }};
+    log_ = LaunchLog::open({.name = options_.name,
+                            .rank = options_.rank,
+                            .size = options_.size,
+                            .global_ranks = options_.global_ranks},
+                           control_);
     return Status::ok();
 }
 
-Status DeviceGroup::health() const { return explained(why_over()); }
+Status DeviceGroup::health() const {
+    Status why = why_over();
+    if (why.is_ok()) return why;
+    why = explained(why);
+    record_end(why);
+    return why;
+}
 
 Status DeviceGroup::why_over() const {
     PCCL_TRY(registrations_->health());
     if (!has_given_up()) return Status::ok();
-    end(status_of(control_->fault));
+    end(given_up());
     return registrations_->health();
+}
+
+Status DeviceGroup::given_up() const {
+    const abi::DeviceFault& fault = control_->fault;
+    return status_of(fault, log_->operation(fault.ticket));
+}
+
+void DeviceGroup::record_end(const Status& why) const {
+    if (why.code() == StatusCode::kAborted) return;
+    std::call_once(is_recorded_, [&] {
+        if (has_given_up()) log_->end(control_->fault.ticket, given_up());
+        dump_flight_record(why.message());
+    });
 }
 
 bool DeviceGroup::has_given_up() const {

@@ -26,6 +26,7 @@
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_programs.h"
 #include "csrc/comm/device/device_stage.h"
+#include "csrc/comm/device/launch_log.h"
 #include "csrc/comm/device/launch_window.h"
 #include "csrc/comm/device/lowering.h"
 #include "csrc/comm/device/puller.h"
@@ -41,6 +42,8 @@ struct DeviceGroupOptions {
     Rank rank = 0;
     int size = 1;
     std::shared_ptr<Store> store{};                  // of this group alone
+    std::string name{};                              // for flight records, as what follows
+    std::vector<std::uint64_t> global_ranks{};       // of the members, in the whole job
     int device = 0;                                  // as CUDA numbers it in this process
     std::chrono::milliseconds timeout{30 * 60'000};  // of meeting, and of launches: set_timeout()
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
@@ -119,6 +122,9 @@ class PCCL_API DeviceGroup {
     void stop_kernels() const;
     /// health(), as the peers hear of it.
     [[nodiscard]] Status why_over() const;
+    [[nodiscard]] Status given_up() const;
+    /// Writes the flight record once, for a group that is over and was not aborted.
+    void record_end(const Status& why) const;
     [[nodiscard]] Status explained(const Status& why) const {
         return why.is_ok() || !options_.explain ? why : options_.explain(why);
     }
@@ -139,8 +145,11 @@ class PCCL_API DeviceGroup {
     /// Begins a call: one at a time, whose waits end after `timeout`.
     [[nodiscard]] std::unique_lock<std::mutex> enter(
         std::optional<std::chrono::milliseconds> timeout = {});
-    /// What a call returns that has come to `outcome`. If it failed though nothing was wrong with
-    /// it, peers may wait for what this rank has not launched: then the group is over.
+    /// Of the launches that follow, as the flight recorder knows them.
+    void log(std::span<const Collective> collectives, kernels::Stream stream);
+    void log(const Exchange& messages, kernels::Stream stream);
+    /// What a logged call returns that has come to `outcome`. If it failed though nothing was wrong
+    /// with it, peers may wait for what this rank has not launched: then the group is over.
     Status settle(Status outcome);
     Status follow_last(Lane& lane, kernels::Stream stream);
     /// For a collective's launch, which follows this one's last: nobody else here launches
@@ -193,12 +202,14 @@ class PCCL_API DeviceGroup {
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;
-    abi::DeviceControl* control_ = nullptr;
+    std::shared_ptr<abi::DeviceControl> control_;
+    std::shared_ptr<LaunchLog> log_;
+    mutable std::once_flag is_recorded_;
     abi::DeviceTeam team_{};
     bool prefers_engines_ = false;
     std::string algorithms_;
     std::atomic<std::chrono::milliseconds> timeout_;
-    std::mutex mutex_;  // one call at a time; guards team_.timeout_ns and the lanes
+    std::mutex mutex_;  // one call at a time; guards what of team_ is a launch's, and the lanes
     Lane collectives_;
     Lane sends_;
     Lane receives_;

@@ -91,10 +91,28 @@ std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milli
     return lock;
 }
 
+void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream stream) {
+    team_.ticket = log_->begin(collectives, is_captured(stream));
+}
+
+void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
+    const bool is_sending = !messages.sends.empty();
+    const DeviceMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
+    team_.ticket =
+        log_->begin(is_sending ? FlightKind::kSend : FlightKind::kReceive,
+                    {.peer = first.peer, .bytes = first.bytes},
+                    messages.sends.size() + messages.receives.size(), is_captured(stream));
+}
+
 Status DeviceGroup::settle(Status outcome) {
     const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
                             outcome.code() == StatusCode::kUnsupported;
-    if (outcome.is_ok() || is_refused) return outcome;
+    if (is_refused) {
+        log_->refuse(team_.ticket, outcome);
+        return outcome;
+    }
+    log_->end(team_.ticket, outcome);
+    if (outcome.is_ok()) return outcome;
     end(outcome);
     return health();
 }
@@ -102,6 +120,7 @@ Status DeviceGroup::settle(Status outcome) {
 Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
     const auto lock = enter(wanted.timeout);
+    log({&collective, 1}, stream);
     return settle(launch_alone(collective, stream, wanted));
 }
 
@@ -231,7 +250,9 @@ Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream str
 Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
+    if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
     const auto lock = enter();
+    log(messages, stream);
     return settle(exchange_all(messages, stream));
 }
 

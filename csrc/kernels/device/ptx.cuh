@@ -57,6 +57,10 @@ __device__ __forceinline__ void store_relaxed(std::uint32_t* to, std::uint32_t v
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
+__device__ __forceinline__ void store_relaxed(std::uint64_t* to, std::uint64_t value) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+
 /// Both halves of a line travel whole; the line itself may be seen half written.
 __device__ __forceinline__ void store_line(abi::Line* to, const abi::Line& line) {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low),

@@ -46,6 +46,7 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::Dev
         control->fault.expected = expected;
         control->fault.seen = seen;
         control->fault.is_abort = is_abort ? 1 : 0;
+        control->fault.ticket = team.ticket;
         store_release(&control->fault.is_set, 1);
     }
     store_relaxed(&control->abort, 1);
@@ -55,27 +56,33 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::Dev
 /// counter: the abort flag is in host memory, where warps read one after the other, 1 us each. When
 /// all 256 warps of a launch asked sooner (after 256 polls, 0.2 ms) they came late to the next one,
 /// whose peers then asked while they waited, and so on: 180 us for each call that takes 5. One
-/// thread of a warp reads the flag; on an abort the others therefore end one after the other.
+/// thread of a warp reads the flag, and tells the host for whom it waits; on an abort the others
+/// therefore end one after the other.
 class Patience {
    public:
     __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
 
-    __device__ bool is_over() {
+    /// For what is waited now.
+    __device__ bool is_over(abi::DevicePhase phase, int peer) {
         const std::uint32_t now = cycles();
         if (now - asked_ < kCyclesBetweenLooks) return false;
         asked_ = now;
-        return look();
+        return look(phase, peer);
     }
 
    private:
     static constexpr std::uint32_t kCyclesBetweenLooks = 1U << 21;
 
-    __device__ __noinline__ bool look() {
+    __device__ __noinline__ bool look(abi::DevicePhase phase, int peer) {
         const std::uint64_t now = global_timer_ns();
         if (started_ == 0) started_ = now;
         if (now - started_ > team_.timeout_ns) return true;
         const bool is_first_of_warp = threadIdx.x % 32 + 1 == __ffs(__activemask());
-        return is_first_of_warp && load_system(&team_.control->abort) != 0;
+        if (!is_first_of_warp) return false;
+        abi::LongWait& wait = team_.control->waits[static_cast<int>(phase)][peer];
+        store_relaxed(&wait.ticket, team_.ticket);
+        store_relaxed(&wait.waited_ns, now - started_);
+        return load_system(&team_.control->abort) != 0;
     }
 
     const abi::DeviceTeam& team_;
@@ -98,7 +105,7 @@ __device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Ma
     Patience patience(team);
     for (std::uint32_t seen = load_acquire(mark.at); !has_come(seen);
          seen = load_acquire(mark.at)) {
-        if (!patience.is_over()) continue;
+        if (!patience.is_over(mark.phase, mark.peer)) continue;
         report(team, mark.phase, mark.peer, mark.wanted, seen);
         return false;
     }
@@ -147,7 +154,7 @@ class Numbered {
         Patience patience(team_);
         abi::Line line = load_line(at);
         for (; !is_here(line); line = load_line(at)) {
-            if (!patience.is_over()) continue;
+            if (!patience.is_over(phase, peer)) continue;
             report(team_, phase, peer, number_, line.low_epoch);
             return false;
         }

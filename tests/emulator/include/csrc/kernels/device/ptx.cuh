@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <type_traits>
 
 #include "csrc/abi/device_team.h"
 #include "tests/emulator/include/cuda_runtime.h"
@@ -22,7 +23,8 @@ inline void store_release(std::uint32_t* to, std::uint32_t value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 /// Kernels store so behind loads alone, which are done by then: C++ has only this for it.
-inline void store_relaxed(std::uint32_t* to, std::uint32_t value) {
+template <typename T>
+void store_relaxed(T* to, std::type_identity_t<T> value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 

@@ -1,0 +1,61 @@
+// What a group launches on its GPU, for the flight recorder and for errors. A launch carries the
+// ticket of its entry there, by which kernels say what they wait in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "csrc/abi/device_team.h"
+#include "csrc/comm/collective.h"
+#include "csrc/comm/flight_recorder.h"
+
+namespace pccl::comm {
+
+class PCCL_API LaunchLog final : public FlightWitness {
+   public:
+    using Control = std::shared_ptr<abi::DeviceControl>;
+    /// `control` is where the kernels of `group` leave word.
+    static std::shared_ptr<LaunchLog> open(FlightGroup group, Control control);
+
+    // One call at a time: the group's. What is captured is remembered, for it may run much later.
+
+    /// Of collectives that are called together, of which there is one at least.
+    FlightTicket begin(std::span<const Collective> collectives, bool is_captured);
+    /// Of `calls` messages, of which this is the first.
+    FlightTicket begin(FlightKind kind, const FlightMessage& message, std::size_t calls,
+                       bool is_captured);
+    /// Launched, or why not.
+    void end(FlightTicket ticket, const Status& outcome);
+    /// As if it had never been called: the peers know nothing of it.
+    void refuse(FlightTicket ticket, const Status& why);
+
+    /// "all_reduce #7 (sum of 1024 float32)"; from any thread.
+    [[nodiscard]] std::string operation(FlightTicket ticket) const;
+    /// From any thread; takes 30 ms where a kernel has waited for long.
+    [[nodiscard]] FlightProgress progress() const override;
+
+   private:
+    LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
+    FlightTicket keep(FlightTicket ticket, bool is_captured);
+    /// Waits that are long already, by phase and peer; nothing of those that nobody renews.
+    using Waits = std::array<std::array<abi::LongWait, abi::kMostDevices>, abi::kDevicePhases>;
+    [[nodiscard]] Waits waits_as_written() const;
+    [[nodiscard]] Waits current_waits() const;
+    /// The first collective that did not get through, of those that run as they were called.
+    [[nodiscard]] FlightTicket reached(const Waits& waits) const;
+
+    const Rank rank_;
+    const Control control_;
+    std::uint32_t group_ = 0;
+    std::uint32_t sequence_ = 0;
+    mutable std::mutex mutex_;  // guards what follows
+    std::map<FlightTicket, FlightEntry> captured_;
+};
+
+}  // namespace pccl::comm
