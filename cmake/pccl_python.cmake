@@ -5,9 +5,21 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/bind
 file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/torch/*.cc)
 
 # pccl_extension(NAME <module> SOURCES <files...> LIBRARIES <targets...> RPATH <dirs...>)
+#
+# The module shows the docstrings of its stub, python/pccl/<module>.pyi.
 function(pccl_extension)
   cmake_parse_arguments(MODULE "" "NAME" "SOURCES;LIBRARIES;RPATH" ${ARGN})
-  Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES})
+  set(make_docstrings ${PROJECT_SOURCE_DIR}/cmake/make_docstrings.py)
+  set(stub ${PROJECT_SOURCE_DIR}/python/pccl/${MODULE_NAME}.pyi)
+  set(docstrings ${PROJECT_BINARY_DIR}/docstrings/${MODULE_NAME}.cc)
+  add_custom_command(
+    OUTPUT ${docstrings}
+    COMMAND ${Python_EXECUTABLE} ${make_docstrings} ${stub} ${docstrings}
+    DEPENDS ${make_docstrings} ${stub}
+    COMMENT "Docstrings of ${MODULE_NAME}.pyi"
+    VERBATIM
+  )
+  Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
   # Where the compiler takes libstdc++ as a static library, it must not mix with one already loaded.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--exclude-libs,ALL)

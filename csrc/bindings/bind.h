@@ -1,16 +1,16 @@
 // One function for each bind_*.cc.
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include "csrc/docstrings/documented.h"
 
 namespace pccl::bindings {
 
-void bind_base(pybind11::module_& module);
-void bind_event(pybind11::module_& module);
-void bind_communicator(pybind11::module_& module);
-void bind_device(pybind11::module_& module);
-void bind_schedule(pybind11::module_& module);
-void bind_topology(pybind11::module_& module);
-void bind_job(pybind11::module_& module);  // after bind_topology
+void bind_base(docstrings::Module& module);
+void bind_event(docstrings::Module& module);
+void bind_communicator(docstrings::Module& module);
+void bind_device(docstrings::Module& module);
+void bind_schedule(docstrings::Module& module);
+void bind_topology(docstrings::Module& module);
+void bind_job(docstrings::Module& module);  // after bind_topology
 
 }  // namespace pccl::bindings

@@ -50,8 +50,8 @@ std::string printed(const comm::Prediction& prediction) {
                   prediction.is_chosen ? ", chosen" : "");
 }
 
-void bind_predictions(py::module_& module) {
-    py::class_<comm::Prediction>(module, "Prediction")
+void bind_predictions(docstrings::Module& module) {
+    docstrings::Class<comm::Prediction>(module, "Prediction")
         .def_readonly("algorithm", &comm::Prediction::algorithm)
         .def_readonly("over", &comm::Prediction::over)
         .def_readonly("seconds", &comm::Prediction::seconds)
@@ -73,7 +73,7 @@ py::bytes describe_job(PyCommunicator& self) {
     return value_or_throw(described);
 }
 
-void bind_collectives(py::class_<PyCommunicator>& cls) {
+void bind_collectives(docstrings::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "all_reduce",
@@ -136,7 +136,7 @@ void make_collectives_quick(py::handle cls) {
     make_quick<&PyCommunicator::all_to_all, Object, Object>(cls, "all_to_all");
 }
 
-void bind_messages(py::class_<PyCommunicator>& cls) {
+void bind_messages(docstrings::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "send",
@@ -155,18 +155,18 @@ void bind_messages(py::class_<PyCommunicator>& cls) {
 
 }  // namespace
 
-void bind_communicator(py::module_& module) {
-    py::class_<PyCommunicator> cls(module, "Communicator");
-    cls.def(py::init([](Rank rank, int world_size, py::object rendezvous, double timeout,
-                        std::string name, std::string transports, std::string algorithm,
-                        std::string gpu) {
-                return std::make_unique<PyCommunicator>(
-                    GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
-                                 std::move(transports), std::move(algorithm), std::move(gpu)});
-            }),
-            py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
-            arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "",
-            arg("algorithm") = "", arg("gpu") = "");
+void bind_communicator(docstrings::Module& module) {
+    docstrings::Class<PyCommunicator> cls(module, "Communicator");
+    cls.def_init(
+        [](Rank rank, int world_size, py::object rendezvous, double timeout, std::string name,
+           std::string transports, std::string algorithm, std::string gpu) {
+            return std::make_unique<PyCommunicator>(
+                GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
+                             std::move(transports), std::move(algorithm), std::move(gpu)});
+        },
+        py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
+        arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "",
+        arg("algorithm") = "", arg("gpu") = "");
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });

@@ -159,10 +159,9 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
     throw_unless_ok(status);
 }
 
-void bind_plan(py::module_& module) {
-    py::class_<Plan>(module, "DevicePlan")
-        .def(py::init(&make_plan), py::kw_only(), arg("protocol"), arg("blocks"),
-             arg("threads") = 512)
+void bind_plan(docstrings::Module& module) {
+    docstrings::Class<Plan>(module, "DevicePlan")
+        .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
         .def_property_readonly("protocol",
                                [](const Plan& plan) { return to_string(plan.protocol); })
         .def_readonly("blocks", &Plan::blocks)
@@ -181,12 +180,12 @@ void bind_plan(py::module_& module) {
 
 }  // namespace
 
-void bind_device(py::module_& module) {
+void bind_device(docstrings::Module& module) {
     bind_plan(module);
-    py::class_<PyDeviceGroup>(module, "DeviceGroup")
-        .def(py::init(&make_group), py::kw_only(), arg("rank"), arg("world_size"),
-             arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
-             arg("algorithm") = "")
+    docstrings::Class<PyDeviceGroup>(module, "DeviceGroup")
+        .def_init(&make_group, py::kw_only(), arg("rank"), arg("world_size"),
+                  arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
+                  arg("algorithm") = "")
         .def_property_readonly("rank", [](const PyDeviceGroup& self) { return self.group->rank(); })
         .def_property_readonly("world_size",
                                [](const PyDeviceGroup& self) { return self.group->size(); })

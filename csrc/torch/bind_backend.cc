@@ -96,14 +96,15 @@ py::object mem_allocator() {
 
 }  // namespace
 
-void bind_options(py::module_& module) {
-    py::class_<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
-        .def(py::init([](const std::string& transports) {
-                 auto options = c10::make_intrusive<PcclOptions>();
-                 options->transports = transports;
-                 return options;
-             }),
-             py::kw_only(), py::arg("transports") = "")
+void bind_options(docstrings::Module& module) {
+    docstrings::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
+        .def_init(
+            [](const std::string& transports) {
+                auto options = c10::make_intrusive<PcclOptions>();
+                options->transports = transports;
+                return options;
+            },
+            py::kw_only(), py::arg("transports") = "")
         .def_readwrite("transports", &PcclOptions::transports)
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
@@ -112,20 +113,21 @@ void bind_options(py::module_& module) {
         });
 }
 
-void bind_backend(py::module_& module) {
-    py::class_<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
-        .def(py::init([](c10::intrusive_ptr<c10d::Store> store, Rank rank, int size,
-                         std::chrono::milliseconds timeout, std::string name,
-                         std::vector<std::uint64_t> global_ranks, std::string gpu,
-                         const OptionsPtr& options) {
-                 const py::gil_scoped_release released;
-                 return create({std::move(store), rank, size, timeout, std::move(name),
-                                std::move(global_ranks), std::move(gpu)},
-                               options);
-             }),
-             py::arg("store"), py::arg("rank"), py::arg("size"), py::kw_only(), py::arg("timeout"),
-             py::arg("name"), py::arg("global_ranks"), py::arg("gpu") = "",
-             py::arg("options") = OptionsPtr())
+void bind_backend(docstrings::Module& module) {
+    docstrings::Class<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
+        .def_init(
+            [](c10::intrusive_ptr<c10d::Store> store, Rank rank, int size,
+               std::chrono::milliseconds timeout, std::string name,
+               std::vector<std::uint64_t> global_ranks, std::string gpu,
+               const OptionsPtr& options) {
+                const py::gil_scoped_release released;
+                return create({std::move(store), rank, size, timeout, std::move(name),
+                               std::move(global_ranks), std::move(gpu)},
+                              options);
+            },
+            py::arg("store"), py::arg("rank"), py::arg("size"), py::kw_only(), py::arg("timeout"),
+            py::arg("name"), py::arg("global_ranks"), py::arg("gpu") = "",
+            py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
         .def("get_error", &PcclBackend::getError)

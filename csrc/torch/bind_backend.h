@@ -1,11 +1,11 @@
 // Python's view of the backend: the class ProcessGroupPCCL and its Options.
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include "csrc/docstrings/documented.h"
 
 namespace pccl::backend {
 
-void bind_options(pybind11::module_& module);
-void bind_backend(pybind11::module_& module);
+void bind_options(docstrings::Module& module);
+void bind_backend(docstrings::Module& module);
 
 }  // namespace pccl::backend

@@ -1,0 +1,80 @@
+// pybind11's modules and classes, whose functions and members show the docstrings of the stub,
+// below the signatures that pybind11 writes. pybind11 copies the texts.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/docstrings/docstrings.h"
+
+namespace pccl::docstrings {
+
+class Module : public pybind11::module_ {
+   public:
+    explicit Module(const pybind11::module_& module) : pybind11::module_(module) {
+        doc() = docstring_of("");
+    }
+
+    template <typename Function, typename... Extra>
+    void def(const char* name, Function&& function, const Extra&... extra) {
+        pybind11::module_::def(name, std::forward<Function>(function), extra...,
+                               docstring_of(name));
+    }
+};
+
+/// `Parts` are those of pybind11::class_: the type, its bases, what holds it.
+template <typename... Parts>
+class Class : public pybind11::class_<Parts...> {
+    using Base = pybind11::class_<Parts...>;
+
+   public:
+    Class(Module& module, const char* name) : Base(module, name, docstring_of(name)) {}
+
+    /// `make` gives what pybind11::init() takes.
+    template <typename Function, typename... Extra>
+    Class& def_init(Function&& make, const Extra&... extra) {
+        Base::def(pybind11::init(std::forward<Function>(make)), extra..., text_of("__init__"));
+        return *this;
+    }
+
+    template <typename Function, typename... Extra>
+    Class& def(const char* name, Function&& function, const Extra&... extra) {
+        Base::def(name, std::forward<Function>(function), extra..., text_of(name));
+        return *this;
+    }
+
+    template <typename Function, typename... Extra>
+    Class& def_static(const char* name, Function&& function, const Extra&... extra) {
+        Base::def_static(name, std::forward<Function>(function), extra..., text_of(name));
+        return *this;
+    }
+
+    template <typename Getter>
+    Class& def_property_readonly(const char* name, const Getter& getter) {
+        Base::def_property_readonly(name, getter, text_of(name));
+        return *this;
+    }
+
+    template <typename Member>
+    Class& def_readonly(const char* name, Member member) {
+        Base::def_readonly(name, member, text_of(name));
+        return *this;
+    }
+
+    template <typename Member>
+    Class& def_readwrite(const char* name, Member member) {
+        Base::def_readwrite(name, member, text_of(name));
+        return *this;
+    }
+
+   private:
+    [[nodiscard]] const char* text_of(const char* member) const {
+        const auto name = this->attr("__name__").template cast<std::string>();
+        return docstring_of(concat(name, '.', member));
+    }
+};
+
+}  // namespace pccl::docstrings
