@@ -69,7 +69,8 @@ class Event:
         """
     def flush(self) -> None:
         """Wait until all that this rank has to send is handed to its links."""
-    def is_done(self) -> bool: ...
+    def is_done(self) -> bool:
+        """Tell whether the operation has ended, with success or without; returns at once."""
     def record(self) -> _Times:
         """Return when the operation passed which point, in seconds of the monotonic clock."""
     @property
@@ -86,12 +87,14 @@ class Prediction:
     def over(self) -> str:
         """``"board"``: memory that the ranks of one host share; or ``"links"``."""
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """What one call takes."""
     @property
     def busiest(self) -> str:
         """The link that ranks of a host share most, and its GB/s; empty for none."""
     @property
-    def is_chosen(self) -> bool: ...
+    def is_chosen(self) -> bool:
+        """Whether calls of this length go this way."""
 
 class Communicator:
     """The collectives and messages of one group of processes.
@@ -148,11 +151,14 @@ class Communicator:
         gpu: str = "",
     ) -> None: ...
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """The number of this process, 0 <= rank < world_size."""
     @property
-    def world_size(self) -> int: ...
+    def world_size(self) -> int:
+        """How many processes there are."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As messages have it."""
     @property
     def sequence(self) -> int:
         """Collectives started so far."""
@@ -406,13 +412,17 @@ class Schedule:
     """The program of a collective: what each rank does."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The algorithm's."""
     @property
-    def collective(self) -> _Collective: ...
+    def collective(self) -> _Collective:
+        """What all ranks do together."""
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """How many there are, each with a program of its own."""
     @property
-    def root(self) -> int: ...
+    def root(self) -> int:
+        """The rank that all data comes from or goes to; 0 where there is none."""
     @property
     def chunks(self) -> int:
         """Pieces that each block is cut into."""
@@ -468,9 +478,11 @@ class TopologyWarning:
     def name(self) -> str:
         """Stable; docs/topology.md lists them."""
     @property
-    def subject(self) -> str: ...
+    def subject(self) -> str:
+        """The device that it is about: ``"gpu3"``, a bus id; or a line of a file."""
     @property
-    def message(self) -> str: ...
+    def message(self) -> str:
+        """What is wrong, and what it costs."""
     @property
     def repair(self) -> str:
         """What was assumed instead; empty if nothing could be done."""
@@ -479,17 +491,20 @@ class TopologyFact:
     """One attribute of one device, and who said it. Prints as a line."""
 
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Bus id, NUMA node (``"cpu 0"``), or name of the port."""
     @property
     def attribute(self) -> str:
         """As NCCL's topology XML names it."""
     @property
-    def value(self) -> str: ...
+    def value(self) -> str:
+        """As NCCL's topology XML has it."""
     @property
     def source(self) -> str:
         """file, vendor file, nvml, verbs, sysfs, hwloc, assumption, default or repair."""
     @property
-    def provenance(self) -> Literal["measured", "declared", "assumed"]: ...
+    def provenance(self) -> Literal["measured", "declared", "assumed"]:
+        """What to make of ``source``."""
 
 class TopologyNode:
     """A device of the machine's graph."""
@@ -501,9 +516,11 @@ class TopologyNode:
     def label(self) -> str:
         """PCI bus id, NUMA node, or name of the port."""
     @property
-    def type(self) -> Literal["gpu", "pci", "nvs", "cpu", "nic", "net"]: ...
+    def type(self) -> Literal["gpu", "pci", "nvs", "cpu", "nic", "net"]:
+        """What it is; ``pci`` is a PCIe switch, ``nvs`` an NVSwitch, ``net`` a port of a NIC."""
     @property
-    def host(self) -> int: ...
+    def host(self) -> int:
+        """Index of the host that it is in."""
     @property
     def sm(self) -> int:
         """Of a GPU: 10 x compute capability."""
@@ -524,19 +541,24 @@ class TopologyPath:
     """The best path between two devices. Prints as a line."""
 
     @property
-    def type(self) -> _PathType: ...
+    def type(self) -> _PathType:
+        """The worst that it crosses; docs/topology.md lists the types."""
     @property
     def bandwidth(self) -> float:
         """GB/s of the narrowest link."""
     @property
-    def hops(self) -> int: ...
+    def hops(self) -> int:
+        """How many links it takes."""
     @property
-    def nodes(self) -> list[str]: ...
+    def nodes(self) -> list[str]:
+        """Names of the nodes that it visits, with both ends."""
     @property
     def charges(self) -> list[tuple[int, float]]:
         """What a GB/s on the path takes of links: number of the link, and how much."""
 
 class TopologyChannel:
+    """One ring, tree or head of a plan, through all GPUs of a machine."""
+
     @property
     def bandwidth(self) -> float:
         """GB/s."""
@@ -631,46 +653,33 @@ class JobHost:
     def is_measured(self) -> bool: ...
 
 class JobLink:
-    """The way between two hosts of a job.
-
-    Attributes
-    ----------
-    source, target
-        Indices of hosts.
-    bandwidth
-        GB/s: measured between the two, or else of the slower end.
-    latency
-        Seconds that a message takes; 0 where it was not measured.
-    same_subnet
-        Whether both ends are known to be on one subnet.
-    """
+    """The way between two hosts of a job."""
 
     @property
-    def source(self) -> int: ...
+    def source(self) -> int:
+        """Index of the host at one end."""
     @property
-    def target(self) -> int: ...
+    def target(self) -> int:
+        """Index of the host at the other end."""
     @property
-    def bandwidth(self) -> float: ...
+    def bandwidth(self) -> float:
+        """GB/s: measured between the two, or else of the slower end."""
     @property
-    def latency(self) -> float: ...
+    def latency(self) -> float:
+        """Seconds that a message takes; 0 where it was not measured."""
     @property
-    def same_subnet(self) -> bool: ...
+    def same_subnet(self) -> bool:
+        """Whether both ends are known to be on one subnet."""
 
 class JobRail:
-    """Ports on one network: the same one of each host.
-
-    Attributes
-    ----------
-    ports
-        By host: index of the port.
-    bandwidth
-        GB/s of the slowest.
-    """
+    """Ports on one network: the same one of each host."""
 
     @property
-    def ports(self) -> list[int]: ...
+    def ports(self) -> list[int]:
+        """By host: index of the port."""
     @property
-    def bandwidth(self) -> float: ...
+    def bandwidth(self) -> float:
+        """GB/s of the slowest."""
 
 class JobTopology:
     """The hosts of a job; see ``pccl.topology.Job``."""
@@ -705,19 +714,31 @@ class DevicePlan:
     large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
     same as direct where there is no such kernel).
 
+    Parameters
+    ----------
+    protocol
+        One of these.
+    blocks
+        Blocks of threads on each GPU: up to 128, and up to 64 for ``"words"``.
+    threads
+        Threads of a block, in warps of 32: up to 512, and up to 256 for ``"words"``.
+
     Raises
     ------
     InvalidArgumentError
-        There is no such protocol.
+        There is no such protocol. ``DeviceGroup.launch`` finds what else does not fit.
     """
 
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
     @property
-    def protocol(self) -> str: ...
+    def protocol(self) -> str:
+        """``"words"``, ``"direct"``, ``"turns"`` or ``"engines"``."""
     @property
-    def blocks(self) -> int: ...
+    def blocks(self) -> int:
+        """Blocks of threads on each GPU."""
     @property
-    def threads(self) -> int: ...
+    def threads(self) -> int:
+        """Threads of a block."""
 
 def device_plan(collective: str, nbytes: int, world_size: int) -> DevicePlan:
     """Give the plan that the library chooses for blocks of one length.
@@ -778,9 +799,11 @@ class DeviceGroup:
         algorithm: str = "",
     ) -> None: ...
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """The number of this process, 0 <= rank < world_size."""
     @property
-    def world_size(self) -> int: ...
+    def world_size(self) -> int:
+        """How many processes there are."""
     @property
     def heap_bytes(self) -> int:
         """The group's part, in bytes, of the GPU memory that groups of this process share."""

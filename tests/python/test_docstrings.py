@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
+PUBLIC_MODULES = ["pccl", "pccl.schedule", "pccl.topology"]
 
 
 def definitions(
@@ -50,6 +51,16 @@ def documented() -> Iterator[tuple[str, str, str]]:
                 yield module, name, text
 
 
+def public_names() -> list[tuple[str, str]]:
+    """Give module and name, in its stub, of what users reach without an underscore."""
+    found = []
+    for public in map(imported, PUBLIC_MODULES):
+        for value in (getattr(public, name) for name in public.__all__):
+            if getattr(value, "__module__", None) in MODULES:
+                found.append((value.__module__, value.__name__))
+    return found
+
+
 @pytest.mark.parametrize(
     ("module", "name", "text"), [pytest.param(*d, id=d[1]) for d in documented()]
 )
@@ -62,3 +73,18 @@ def test_help_shows_what_the_stub_says(module: str, name: str, text: str) -> Non
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_are_described_as_in_their_stubs(module: str) -> None:
     assert inspect.getdoc(imported(module)) == ast.get_docstring(stub_of(module))
+
+
+def test_everything_public_is_described() -> None:
+    names = public_names()
+    assert ("pccl._core", "Communicator") in names
+    described = {(module, name) for module, name, _ in documented()}
+    missing = [
+        f"{module}.{inner}"
+        for module, name in names
+        for inner, _ in definitions(stub_of(module))
+        if inner.split(".")[0] == name
+        and "._" not in f".{inner}"
+        and (module, inner) not in described
+    ]
+    assert missing == []
