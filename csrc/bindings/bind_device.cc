@@ -21,7 +21,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/algorithm_list.h"
-#include "csrc/comm/device/device_group.h"
+#include "csrc/comm/device/interruptible.h"
 
 namespace pccl::bindings {
 
@@ -67,12 +67,13 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
     auto made = std::make_unique<PyDeviceGroup>();
     made->store = store_at(rendezvous, rank, world_size, Deadline::after(limit));
     const py::gil_scoped_release released;
-    auto group = DeviceGroup::create({.rank = rank,
-                                      .size = world_size,
-                                      .store = made->store,
-                                      .device = device,
-                                      .timeout = limit,
-                                      .algorithms = algorithm});
+    auto group = comm::create_interruptibly({.rank = rank,
+                                             .size = world_size,
+                                             .store = made->store,
+                                             .device = device,
+                                             .timeout = limit,
+                                             .algorithms = algorithm},
+                                            check_signals);
     const py::gil_scoped_acquire gil;
     made->group = value_or_throw(std::move(group));
     return made;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "csrc/base/background_thread.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/store_adaptor.h"
@@ -60,14 +59,6 @@ std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
 transport::TransportFlags transports_of(const std::string& text) {
     if (text.empty()) return transport::TransportFlags::all();
     return value_or_throw(transport::TransportFlags::parse(text));
-}
-
-/// On the main thread only, which alone runs handlers; others do nothing here.
-Status check_signals() {
-    if (!is_main_thread()) return Status::ok();
-    const py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return Status::ok();
-    return Status::aborted("a signal interrupted this rank (Ctrl-C?)");
 }
 
 std::span<std::byte> bytes_of(comm::Block block, DataType type) {

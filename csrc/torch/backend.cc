@@ -1,15 +1,14 @@
 #include "csrc/torch/backend.h"
 
 #include <ATen/ops/empty.h>
-#include <Python.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "csrc/base/log.h"
-#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/torch/errors.h"
+#include "csrc/torch/gil.h"
 #include "csrc/torch/store_adaptor.h"
 
 namespace pccl::backend {
@@ -38,15 +37,6 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
          .gpu = options.gpu});
     throw_unless_ok("pccl:init", communicator.status());
     return std::move(*communicator);
-}
-
-// Joining threads with the GIL held would wait for ever for a callback that wants it.
-auto without_gil() {
-    PyThreadState* state =
-        Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
-    return ScopeExit([state] {
-        if (state != nullptr) PyEval_RestoreThread(state);
-    });
 }
 
 }  // namespace

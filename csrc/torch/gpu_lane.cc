@@ -12,8 +12,10 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/comm/device/interruptible.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
+#include "csrc/torch/gil.h"
 
 namespace pccl::backend {
 
@@ -74,6 +76,40 @@ std::function<Status(const Status&)> explanation_by(
         return known == nullptr ? why : known->explained(why);
     };
 }
+
+/// Asked while others are waited for: why not to wait on.
+class Interruption {
+   public:
+    Interruption(const std::atomic<bool>& is_aborted,
+                 std::weak_ptr<const comm::Communicator> communicator)
+        : is_aborted_(is_aborted), communicator_(std::move(communicator)) {}
+
+    Status operator()() {
+        if (is_aborted_) return Status::aborted("abort was called");
+        PCCL_TRY(check_python_signals());
+        if (!next_survey_.passed()) return Status::ok();
+        next_survey_ = Deadline::after(kBetweenSurveys);
+        return look_for_lost();
+    }
+
+   private:
+    static constexpr std::chrono::milliseconds kBetweenSurveys{2000};
+    static constexpr std::chrono::milliseconds kPatience{300};
+
+    /// A rank that is gone has not told anybody.
+    [[nodiscard]] Status look_for_lost() const {
+        const auto known = communicator_.lock();
+        if (known == nullptr) return Status::ok();
+        for (const comm::PeerHealth& peer : known->survey(kPatience))
+            if (peer.state == comm::PeerHealth::State::kGone)
+                return known->explained(Status::peer_lost(peer.rank, peer.detail));
+        return Status::ok();
+    }
+
+    const std::atomic<bool>& is_aborted_;
+    const std::weak_ptr<const comm::Communicator> communicator_;
+    Deadline next_survey_ = Deadline::after(kBetweenSurveys);
+};
 
 /// Runs the hook on a thread that it may hold up.
 void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::uint64_t sequence,
@@ -199,21 +235,26 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, c
     return group;
 }
 
-std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
+comm::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
     // What an earlier meeting wrote there is not for this one.
-    const auto store = comm::prefixed(options_.store, std::to_string(++meetings_));
-    auto made = comm::DeviceGroup::create({.rank = options_.rank,
-                                           .size = options_.size,
-                                           .store = store,
-                                           .name = options_.name,
-                                           .global_ranks = options_.global_ranks,
-                                           .device = device.index(),
-                                           .timeout = timeout_.load(),
-                                           .driver = nullptr,
-                                           .has_peer_access = process_config().gpu_peer_access,
-                                           .prefers_engines = process_config().gpu_copy_engines,
-                                           .algorithms = process_config().algorithm,
-                                           .explain = explanation_by(options_.communicator)});
+    return {.rank = options_.rank,
+            .size = options_.size,
+            .store = comm::prefixed(options_.store, std::to_string(++meetings_)),
+            .name = options_.name,
+            .global_ranks = options_.global_ranks,
+            .device = device.index(),
+            .timeout = timeout_.load(),
+            .driver = nullptr,
+            .has_peer_access = process_config().gpu_peer_access,
+            .prefers_engines = process_config().gpu_copy_engines,
+            .algorithms = process_config().algorithm,
+            .explain = explanation_by(options_.communicator)};
+}
+
+std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
+    const auto released = without_gil();
+    auto made = comm::create_interruptibly(group_options(device),
+                                           Interruption(is_aborted_, options_.communicator));
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;
@@ -233,12 +274,14 @@ c10::Stream GpuLane::own_stream(const at::Device& device, Channel channel) {
 }
 
 void GpuLane::abort() {
+    is_aborted_ = true;
     // Not under the lock: a launch may hold it while it waits for peers.
     if (const auto group = group_.load()) group->abort();
 }
 
 void GpuLane::close() {
     const std::lock_guard lock(mutex_);
+    is_aborted_ = false;
     if (group_.load() == nullptr) return;
     const c10::OptionalDeviceGuard on_device(device_);
     try {

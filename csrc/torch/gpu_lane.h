@@ -70,6 +70,7 @@ class GpuLane {
     [[nodiscard]] std::shared_ptr<comm::Store> store_for(const std::string& child) const {
         return comm::prefixed(options_.store, child);
     }
+    /// Makes what waits end, a group that is being made, too; until close(), nothing is launched.
     void abort();
     /// Waits for what was launched, and releases the group. Later launches make another.
     void close();
@@ -85,6 +86,7 @@ class GpuLane {
     std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
     /// Null where GPUs do not reach each other.
     std::shared_ptr<comm::DeviceGroup> make_group(const at::Device& device);
+    [[nodiscard]] comm::DeviceGroupOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const Options options_;
@@ -93,6 +95,7 @@ class GpuLane {
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
     enum class Route { kUnknown, kNvlink, kHost };
     std::atomic<Route> route_{Route::kUnknown};
+    std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
     int meetings_ = 0;
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel

@@ -11,7 +11,6 @@
 #include "csrc/base/text.h"
 #include "csrc/comm/flight_dump.h"
 #include "csrc/comm/roster.h"
-#include "csrc/sys/host.h"
 
 namespace pccl::comm {
 namespace {
@@ -19,8 +18,6 @@ namespace {
 using sys::cuda::DeviceAddress;
 
 std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
-
-std::string address_key(Rank rank) { return concat("pccl/gpu/", rank); }
 
 Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
     const std::string what =
@@ -45,108 +42,34 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
     return driver;
 }
 
-/// Votes of ranks: "0 " and what it has to say, or a code and who is in the way by what.
-std::string vote_of(const Status& status, std::string_view word) {
-    return concat(static_cast<int>(status.code()), " ", status.is_ok() ? word : status.message());
-}
-
-Status objection_in(std::string_view vote) {
-    const int code = vote.empty() ? 0 : vote.front() - '0';
-    if (code == 0) return Status::ok();
-    const std::string what(vote.substr(vote.find(' ') + 1));
-    const bool is_absent = code == static_cast<int>(StatusCode::kUnavailable);
-    return is_absent ? Status::unavailable(what) : Status::unsupported(what);
-}
-
-Status said_by(Rank rank, const Status& status) {
-    return status.with_message(concat("rank ", rank, ": ", status.message()));
-}
-
-/// A question that every rank answers; the first that objects decides for all.
-class Poll {
-   public:
-    Poll(const DeviceGroupOptions& options, std::string_view subject)
-        : options_(options), subject_(subject) {}
-
-    [[nodiscard]] Status answer(const std::string& vote) const {
-        return options_.store->set(key(options_.rank), vote);
-    }
-    [[nodiscard]] Result<std::string> answer_of(Rank rank, Deadline deadline) const {
-        return options_.store->get(key(rank), deadline);
-    }
-    [[nodiscard]] Result<std::vector<std::string>> answers(Deadline deadline) const {
-        std::vector<std::string> votes;
-        for (Rank rank = 0; rank < options_.size; ++rank) {
-            auto said = answer_of(rank, deadline);
-            if (said.status().code() == StatusCode::kTimeout)
-                return Status::timeout(concat("rank ", rank, " has not come with its GPU"), rank);
-            PCCL_TRY(said.status());
-            PCCL_TRY(objection_in(*said));
-            votes.push_back(std::move(*said));
-        }
-        return votes;
-    }
-
-   private:
-    [[nodiscard]] std::string key(Rank rank) const {
-        return concat("pccl/gpu/", subject_, "/", rank);
-    }
-
-    const DeviceGroupOptions& options_;
-    const std::string_view subject_;
-};
-
-/// What kept `rank` from meeting the others: where that is a peer that left, what that one says.
-Status cause_of(const Status& met, Rank rank, const Poll& poll) {
-    Status own = said_by(rank, met);
-    if (met.code() != StatusCode::kPeerLost || met.peer() == kNoRank) return own;
-    const auto said = poll.answer_of(met.peer(), Deadline::after(std::chrono::seconds(1)));
-    Status others = said.is_ok() ? objection_in(*said) : Status::ok();
-    return others.is_ok() ? own : others;
-}
-
-/// All ranks have met. One that has not calls leave() once it has said why.
-template <typename Leave>
-Status agree(const DeviceGroupOptions& options, const Status& met, Deadline deadline, Leave leave) {
-    if (met.code() == StatusCode::kTimeout) return met;
-    const Poll poll(options, "met");
-    const std::string vote = vote_of(cause_of(met, options.rank, poll), "");
-    if (options.size == 1) return objection_in(vote);
-    PCCL_TRY(poll.answer(vote));
-    if (!met.is_ok()) leave();
-    return poll.answers(deadline).status();
-}
-
-/// All ranks have a GPU, on one host.
-Status agree_on_host(const DeviceGroupOptions& options, const Status& here, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
-    const std::string vote = vote_of(said_by(options.rank, here), host);
-    if (options.size == 1) return objection_in(vote);
-    const Poll poll(options, "host");
-    PCCL_TRY(poll.answer(vote));
-    PCCL_ASSIGN_OR_RETURN(const auto hosts, poll.answers(deadline));
-    for (Rank rank = 1; rank < options.size; ++rank)
-        if (hosts[index(rank)] != hosts.front())
-            return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
-    return Status::ok();
-}
-
 }  // namespace
 
-Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options) {
+Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
+                                                         const std::atomic<bool>* is_cancelled) {
     if (options.size < 1 || options.size > abi::kMostDevices)
         return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
                                           abi::kMostDevices, " work"));
     if (options.rank < 0 || options.rank >= options.size)
         return Status::invalid_argument(
             concat("rank ", options.rank, " is not in a group of ", options.size));
-    const Deadline deadline = Deadline::after(options.timeout);
+    DeviceMeeting meeting({.store = options.store,
+                           .rank = options.rank,
+                           .size = options.size,
+                           .timeout = options.timeout,
+                           .is_cancelled = is_cancelled});
+    auto made = make(options, meeting);
+    if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
+    return made;
+}
+
+Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(const DeviceGroupOptions& options,
+                                                       DeviceMeeting& meeting) {
     const auto driver = driver_of(options);
-    PCCL_TRY(agree_on_host(options, driver.status(), deadline));
+    PCCL_TRY(meeting.agree_on_host(driver.status()));
     std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
     // Peers that wait for this rank's memory see its sockets close.
     const auto leave = [&group] { group.reset(); };
-    PCCL_TRY(agree(options, group->meet(deadline), deadline, leave));
+    PCCL_TRY(meeting.agree(group->meet(meeting), leave));
     return group;
 }
 
@@ -160,11 +83,11 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
 
 DeviceGroup::~DeviceGroup() = default;
 
-Status DeviceGroup::meet(Deadline deadline) {
-    PCCL_TRY(connect(deadline));
-    PCCL_TRY(agree_on_preferences(deadline));
+Status DeviceGroup::meet(const DeviceMeeting& meeting) {
+    PCCL_TRY(connect(meeting));
+    PCCL_TRY(agree_on_preferences(meeting));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
-    return share_memory(deadline);
+    return share_memory(meeting.deadline());
 }
 
 Status DeviceGroup::share_memory(Deadline deadline) {
@@ -199,34 +122,34 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     return Status::ok();
 }
 
-Status DeviceGroup::connect(Deadline deadline) {
+Status DeviceGroup::connect(const DeviceMeeting& meeting) {
     transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
     if (options_.size > 1) {
-        const Meeting meeting{.size = options_.size, .deadline = deadline};
-        PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity,
-                              agree_on_identity(*options_.store, options_.rank, meeting));
+        PCCL_ASSIGN_OR_RETURN(
+            const GroupIdentity identity,
+            agree_on_identity(*options_.store, options_.rank,
+                              {.size = options_.size, .deadline = meeting.deadline()}));
         own.group = identity.group;
         own.secret = identity.secret;
     }
     PCCL_ASSIGN_OR_RETURN(sockets_, transport::nvlink::PeerSockets::listen(own));
     if (options_.size == 1) return Status::ok();
-    PCCL_TRY(options_.store->set(address_key(options_.rank), sockets_->address()));
+    PCCL_TRY(meeting.say("address", sockets_->address()));
     std::vector<std::string> addresses(index(options_.size));
     for (Rank peer = 0; peer < options_.rank; ++peer) {
-        PCCL_ASSIGN_OR_RETURN(addresses[index(peer)],
-                              options_.store->get(address_key(peer), deadline));
+        PCCL_ASSIGN_OR_RETURN(addresses[index(peer)], meeting.hear(peer, "address"));
     }
-    return sockets_->connect(addresses, deadline);
+    return sockets_->connect(addresses, meeting.deadline(),
+                             [&meeting] { return meeting.objection(); });
 }
 
 /// "1all_reduce=ring": whether engines are preferred, and the list of schedules.
-Status DeviceGroup::agree_on_preferences(Deadline deadline) {
-    constexpr std::string_view kKey = "pccl/gpu/preferences";
+Status DeviceGroup::agree_on_preferences(const DeviceMeeting& meeting) {
+    constexpr std::string_view kSubject = "preferences";
     std::string said = concat(options_.prefers_engines ? "1" : "0", options_.algorithms);
-    if (options_.size > 1 && options_.rank == 0)
-        PCCL_TRY(options_.store->set(std::string(kKey), said));
+    if (options_.size > 1 && options_.rank == 0) PCCL_TRY(meeting.say(kSubject, said));
     if (options_.size > 1 && options_.rank != 0) {
-        PCCL_ASSIGN_OR_RETURN(said, options_.store->get(std::string(kKey), deadline));
+        PCCL_ASSIGN_OR_RETURN(said, meeting.hear(0, kSubject));
     }
     prefers_engines_ = said.starts_with('1');
     algorithms_ = said.substr(std::min<std::size_t>(1, said.size()));
@@ -293,7 +216,7 @@ bool DeviceGroup::is_captured(kernels::Stream stream) const {
 }
 
 Status DeviceGroup::adopt_thread() const {
-    PCCL_TRY(driver_.use(options_.device));
+    PCCL_TRY(use_device());
     return driver_.ignore_captures();
 }
 

@@ -24,6 +24,7 @@
 
 #include "csrc/abi/device_team.h"
 #include "csrc/comm/collective.h"
+#include "csrc/comm/device/device_meeting.h"
 #include "csrc/comm/device/device_programs.h"
 #include "csrc/comm/device/device_stage.h"
 #include "csrc/comm/device/launch_log.h"
@@ -66,9 +67,11 @@ class PCCL_API DeviceGroup {
    public:
     /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
     /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
-    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA. kTimeout
-    /// and kPeerLost name a rank.
-    static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options);
+    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA, or where
+    /// its `is_cancelled` was set by another thread: kAborted there. kTimeout and kPeerLost name a
+    /// rank.
+    static Result<std::unique_ptr<DeviceGroup>> create(
+        const DeviceGroupOptions& options, const std::atomic<bool>* is_cancelled = nullptr);
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
     DeviceGroup& operator=(const DeviceGroup&) = delete;
@@ -107,16 +110,20 @@ class PCCL_API DeviceGroup {
     void abort();
     /// Whether a launch in `stream` would go into a CUDA graph, or that cannot be said.
     [[nodiscard]] bool is_captured(kernels::Stream stream) const;
+    /// Makes the group's GPU current on this thread.
+    [[nodiscard]] Status use_device() const { return driver_.use(options_.device); }
     /// This thread watches the group's GPU from now on, and disturbs no capture of others.
     [[nodiscard]] Status adopt_thread() const;
 
    private:
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
-    Status meet(Deadline deadline);
+    static Result<std::unique_ptr<DeviceGroup>> make(const DeviceGroupOptions& options,
+                                                     DeviceMeeting& meeting);
+    Status meet(const DeviceMeeting& meeting);
     Status share_memory(Deadline deadline);
-    Status connect(Deadline deadline);
+    Status connect(const DeviceMeeting& meeting);
     Status allocate_control();
-    Status agree_on_preferences(Deadline deadline);
+    Status agree_on_preferences(const DeviceMeeting& meeting);
     /// Ends the group for `why`, on all ranks; nothing, where it has ended already.
     void end(const Status& why) const;
     void stop_kernels() const;

@@ -11,6 +11,8 @@
 namespace pccl::transport::nvlink {
 namespace {
 
+constexpr Duration kBetweenQuestions = std::chrono::seconds(1);
+
 /// Knows one group, and takes no links.
 class Gatekeeper final : public Acceptor {
    public:
@@ -41,10 +43,11 @@ Result<std::unique_ptr<PeerSockets>> PeerSockets::listen(const PeerSocketsOption
     return sockets;
 }
 
-Status PeerSockets::connect(std::span<const std::string> addresses, Deadline deadline) {
+Status PeerSockets::connect(std::span<const std::string> addresses, Deadline deadline,
+                            const Objection& objection) {
     for (Rank peer = 0; peer < options_.rank; ++peer)
         PCCL_TRY(dial(peer, addresses[index(peer)], deadline));
-    return await_higher(deadline);
+    return await_higher(deadline, objection);
 }
 
 Status PeerSockets::dial(Rank peer, const std::string& address, Deadline deadline) {
@@ -68,11 +71,16 @@ Rank PeerSockets::first_missing() const {
     return peer;
 }
 
-Status PeerSockets::await_higher(Deadline deadline) {
+Status PeerSockets::await_higher(Deadline deadline, const Objection& objection) {
     Gatekeeper gatekeeper(options_);
+    Deadline next_question = Deadline::after(kBetweenQuestions);
     for (Rank missing = first_missing(); missing < options_.size; missing = first_missing()) {
         if (deadline.passed())
             return Status::timeout(concat("rank ", missing, " has not connected its GPU"), missing);
+        if (objection && next_question.passed()) {
+            PCCL_TRY(objection());
+            next_question = Deadline::after(kBetweenQuestions);
+        }
         const sys::Interest arrivals{.fd = server_->poll_fd(), .input = true};
         const Duration slice = std::chrono::milliseconds(100);
         sys::wait_for_any({&arrivals, 1}, std::min<Duration>(slice, deadline.remaining()));

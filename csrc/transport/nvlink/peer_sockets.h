@@ -6,6 +6,7 @@
 //     sockets->connect(addresses, deadline);        each rank
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,8 +33,10 @@ class PCCL_API PeerSockets {
     [[nodiscard]] std::string address() const { return server_->address().to_string(); }
     /// `addresses` by rank; its own is not used. Connects to all lower ranks, then waits for the
     /// higher ones: ranks that do so at once do not wait in a circle. kTimeout and kPeerLost name
-    /// the rank.
-    Status connect(std::span<const std::string> addresses, Deadline deadline);
+    /// the rank. While it waits, it asks now and then for an objection, which it returns.
+    using Objection = std::function<Status()>;
+    Status connect(std::span<const std::string> addresses, Deadline deadline,
+                   const Objection& objection = {});
 
     [[nodiscard]] Rank rank() const { return options_.rank; }
     [[nodiscard]] int size() const { return options_.size; }
@@ -44,7 +47,7 @@ class PCCL_API PeerSockets {
     explicit PeerSockets(const PeerSocketsOptions& options);
     static std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
     Status dial(Rank peer, const std::string& address, Deadline deadline);
-    Status await_higher(Deadline deadline);
+    Status await_higher(Deadline deadline, const Objection& objection);
     /// The first higher rank without a socket, or size().
     [[nodiscard]] Rank first_missing() const;
     void welcome(UniqueFd socket, const LinkRequest& request);

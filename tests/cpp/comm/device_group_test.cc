@@ -7,14 +7,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "csrc/comm/device/interruptible.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/memory_store.h"
 
@@ -130,6 +133,57 @@ TEST(DeviceGroupTest, ALaunchThatFailsOnOneRankEndsTheGroupOnAll) {
         EXPECT_EQ(member.group.health().peer(), 1);
         EXPECT_THAT(member.group.health().message(), HasSubstr("no more GPU memory"));
     });
+}
+
+/// Threads that make groups of three; those that come at all.
+class MeetingTest : public ::testing::Test {
+   public:
+    void come(Rank rank, std::function<Status()> interrupted = Status::ok) {
+        ranks_.emplace_back([this, rank, interrupted = std::move(interrupted)] {
+            FakeCudaDriver driver(gpus_);
+            made_[static_cast<std::size_t>(rank)] =
+                create_interruptibly({.rank = rank,
+                                      .size = 3,
+                                      .store = store_,
+                                      .device = rank,
+                                      .timeout = std::chrono::minutes(10),
+                                      .driver = &driver},
+                                     interrupted)
+                    .status();
+        });
+    }
+    const Status& outcome(Rank rank) {
+        for (std::thread& thread : ranks_)
+            if (thread.joinable()) thread.join();
+        return made_[static_cast<std::size_t>(rank)];
+    }
+
+   private:
+    const std::shared_ptr<FakeGpus> gpus_ = std::make_shared<FakeGpus>();
+    const std::shared_ptr<MemoryStore> store_ = std::make_shared<MemoryStore>();
+    std::array<Status, 3> made_;
+    std::vector<std::thread> ranks_;
+};
+
+TEST_F(MeetingTest, WhoIsInterruptedTellsThoseThatWait) {
+    come(0);
+    std::atomic<bool> is_tired = false;
+    come(1, [&] { return is_tired ? Status::aborted("Ctrl-C") : Status::ok(); });
+    std::this_thread::sleep_for(milliseconds(300));  // for rank 2, which does not come
+    is_tired = true;
+    EXPECT_EQ(outcome(1).code(), StatusCode::kAborted);
+    EXPECT_EQ(outcome(1).message(), "Ctrl-C");
+    EXPECT_EQ(outcome(0).code(), StatusCode::kUnavailable);
+    EXPECT_THAT(outcome(0).message(), StartsWith("rank 1: called off"));
+}
+
+TEST_F(MeetingTest, WhoComesLaterHearsOfIt) {
+    come(2, [] { return Status::aborted("abort was called"); });
+    EXPECT_EQ(outcome(2).code(), StatusCode::kAborted);
+    come(0);
+    come(1);
+    for (const Rank rank : {0, 1})
+        EXPECT_THAT(outcome(rank).message(), StartsWith("rank 2: called off"));
 }
 
 TEST(DeviceGroupTest, KnowsWhatIsCaptured) {

@@ -1,0 +1,62 @@
+// How the ranks of a group of GPUs agree, before their sockets are connected: by votes in the
+// store. A rank that cannot come, or will not, says so there.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+#include "csrc/comm/store.h"
+
+namespace pccl::comm {
+
+class DeviceMeeting {
+   public:
+    struct Options {
+        std::shared_ptr<Store> store{};
+        Rank rank = 0;
+        int size = 1;
+        std::chrono::milliseconds timeout{};
+        const std::atomic<bool>* is_cancelled = nullptr;  // ends every wait; may be null
+    };
+    explicit DeviceMeeting(Options options);
+
+    [[nodiscard]] Deadline deadline() const { return deadline_; }
+    [[nodiscard]] bool is_cancelled() const;
+    /// All ranks are on one host, and well; `here` is what this one says of itself. The first that
+    /// objects decides for all. kTimeout names who has not come.
+    Status agree_on_host(const Status& here);
+    /// What `peer` writes as its `subject`. Fails where a rank has objected.
+    Result<std::string> hear(Rank peer, std::string_view subject) const;
+    Status say(std::string_view subject, const std::string& what) const;
+    /// Why a rank will not come, if one has said so by now.
+    [[nodiscard]] Status objection() const;
+    /// All ranks have `met`. One that has not calls leave() once it has said why.
+    template <typename Leave>
+    Status agree(const Status& met, Leave leave) {
+        if (met.code() == StatusCode::kTimeout) return met;
+        PCCL_TRY(vote_on(met));
+        if (!met.is_ok()) leave();
+        return options_.size == 1 ? Status::ok() : votes("met").status();
+    }
+    /// Tells the others that this rank will not come. kAborted.
+    Status call_off() const;
+
+   private:
+    [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
+    Status vote_on(const Status& met) const;
+    /// What kept this rank from meeting the others: what one of them has said, if that is it.
+    [[nodiscard]] Status cause_of(const Status& met) const;
+    [[nodiscard]] Result<std::vector<std::string>> votes(std::string_view subject) const;
+
+    const Options options_;
+    const Deadline deadline_;
+};
+
+}  // namespace pccl::comm

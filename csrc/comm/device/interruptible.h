@@ -1,0 +1,16 @@
+// Groups of GPUs, for callers that may have to stop waiting for the others.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "csrc/comm/device/device_group.h"
+
+namespace pccl::comm {
+
+/// DeviceGroup::create() on a thread of its own, while this one asks `interrupted` ten times a
+/// second. What that says, unless ok, is what this returns, and the other ranks need not wait.
+[[nodiscard]] PCCL_API Result<std::unique_ptr<DeviceGroup>> create_interruptibly(
+    const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
+
+}  // namespace pccl::comm
