@@ -100,3 +100,78 @@ def abort_one(rank: int, world_size: int, store: Any) -> float:
 def test_abort_frees_a_gpu_that_waits() -> None:
     spent = run_gpu_ranks(2, abort_one)
     assert all(each < LIMIT for each in spent), spent
+
+
+def die_before_the_first(rank: int, world_size: int, store: Any) -> float:
+    meet(rank, world_size, store)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    began = time.monotonic()
+    with pytest.raises(pccl.PeerLostError, match="rank 1"):
+        dist.all_reduce(torch.ones(1000, device="cuda"))
+    spent = time.monotonic() - began
+    dist.destroy_process_group()
+    return spent
+
+
+def test_a_rank_that_died_before_its_gpu_met_the_others() -> None:
+    spent = run_gpu_ranks(3, die_before_the_first)
+    assert spent.pop(1) is None
+    assert all(each < LIMIT for each in spent), spent
+
+
+def stop_while_meeting(rank: int, world_size: int, store: Any, by: str) -> float:
+    meet(rank, world_size, store)
+    x = torch.ones(1000, device="cuda")
+    began = time.monotonic()
+    if rank == 0:
+        backend = dist.group.WORLD._get_backend(torch.device("cuda"))
+        stop = backend.abort if by == "abort" else lambda: os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(1.0, stop).start()
+        error: type[BaseException] = pccl.Error if by == "abort" else KeyboardInterrupt
+        with pytest.raises(error):
+            dist.all_reduce(x)
+        store.set("stopped", "")
+    else:
+        store.wait(["stopped"])
+        with pytest.raises(pccl.UnavailableError, match="rank 0: called off"):
+            dist.all_reduce(x)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("by", ["abort", "signal"])
+def test_what_waits_for_the_first_collective_can_be_stopped(by: str) -> None:
+    spent = run_gpu_ranks(2, stop_while_meeting, by)
+    assert all(each < LIMIT for each in spent), spent
+
+
+def waits_in_the_record() -> list[dict[str, Any]]:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        (group,) = (g for g in pccl.flight_record()["groups"] if g["device"] == "cuda")
+        if group["waits"]:
+            return group["waits"]
+    return []
+
+
+def look_at_a_hang(rank: int, world_size: int, store: Any, numel: int) -> None:
+    meet(rank, world_size, store)
+    x = torch.ones(numel, device="cuda")
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    if rank == 1:
+        store.wait(["looked"])
+    dist.all_reduce(x)
+    if rank == 0:
+        (wait,) = waits_in_the_record()
+        assert wait["peer"] == 1
+        assert wait["operation"] == f"all_reduce #2 (sum of {numel} float32)"
+        store.set("looked", "")
+    torch.cuda.synchronize()
+    assert torch.equal(x, torch.full_like(x, world_size**2))
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("numel", [1000, 30_000_000])
+def test_the_record_says_for_whom_a_gpu_waits(numel: int) -> None:
+    run_gpu_ranks(2, look_at_a_hang, numel)

@@ -91,3 +91,26 @@ def test_random_operations_on_groups_and_streams() -> None:
     steps = run_gpu_ranks(RANKS, stress, 1, timeout=SECONDS + 120)
     assert len(set(steps)) == 1
     print(f"{steps[0]} operations in {SECONDS:.0f} s")
+
+
+def fill_the_gpu(rank: int, n: int, store: Any) -> None:
+    """Large kernels of many groups at once, which begin in another order on each rank."""
+    meet(rank, n, store)
+    groups = [dist.new_group(list(range(n)), backend="pccl") for _ in range(5)]
+    streams = [torch.cuda.Stream() for _ in groups]
+    wrong = torch.zeros(len(groups), device="cuda", dtype=torch.int64)
+    rng, delays = random.Random(2), random.Random(rank)
+    for _ in range(20):
+        for at, (group, stream) in enumerate(zip(groups, streams, strict=True)):
+            kind, numel = rng.choice(KINDS[:4]), int(2 ** rng.uniform(18, 22))
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(delays.randrange(1_000_000))
+                _, x, want = one(kind, rank, n, numel, 0, group=group, async_op=False)
+                wrong[at] += (x != want).sum()
+    torch.cuda.synchronize()
+    assert wrong.sum().item() == 0, f"wrong elements by group: {wrong.tolist()}"
+    dist.destroy_process_group()
+
+
+def test_many_groups_whose_kernels_fill_the_gpu() -> None:
+    run_gpu_ranks(RANKS, fill_the_gpu, timeout=120)
