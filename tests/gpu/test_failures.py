@@ -76,6 +76,12 @@ def test_survivors_go_on_in_a_smaller_group() -> None:
     run_gpu_ranks(max(3, GPUS), shrink_after_a_kill)
 
 
+def wait_for_all(world_size: int, store: Any) -> None:
+    store.add("ended", 1)
+    while store.add("ended", 0) < world_size:
+        time.sleep(0.01)
+
+
 def abort_one(rank: int, world_size: int, store: Any) -> float:
     meet(rank, world_size, store)
     x = torch.ones(1000, device="cuda")
@@ -90,9 +96,7 @@ def abort_one(rank: int, world_size: int, store: Any) -> float:
         with pytest.raises(pccl.Error, match="abort"):
             dist.all_reduce(x)
     spent = time.monotonic() - began
-    store.add("ended", 1)
-    while store.add("ended", 0) < world_size:
-        time.sleep(0.01)
+    wait_for_all(world_size, store)
     dist.destroy_process_group()
     return spent
 
@@ -136,7 +140,9 @@ def stop_while_meeting(rank: int, world_size: int, store: Any, by: str) -> float
         store.wait(["stopped"])
         with pytest.raises(pccl.UnavailableError, match="rank 0: called off"):
             dist.all_reduce(x)
-    return time.monotonic() - began
+    spent = time.monotonic() - began
+    wait_for_all(world_size, store)
+    return spent
 
 
 @pytest.mark.parametrize("by", ["abort", "signal"])

@@ -10,7 +10,6 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/flight_dump.h"
-#include "csrc/comm/roster.h"
 
 namespace pccl::comm {
 namespace {
@@ -125,10 +124,7 @@ Status DeviceGroup::share_memory(Deadline deadline) {
 Status DeviceGroup::connect(const DeviceMeeting& meeting) {
     transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
     if (options_.size > 1) {
-        PCCL_ASSIGN_OR_RETURN(
-            const GroupIdentity identity,
-            agree_on_identity(*options_.store, options_.rank,
-                              {.size = options_.size, .deadline = meeting.deadline()}));
+        PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity, meeting.agree_on_identity());
         own.group = identity.group;
         own.secret = identity.secret;
     }

@@ -50,14 +50,27 @@ Status DeviceMeeting::say(std::string_view subject, const std::string& what) con
     return options_.store->set(key(subject, options_.rank), what);
 }
 
-Result<std::string> DeviceMeeting::hear(Rank peer, std::string_view subject) const {
+template <typename Get>
+auto DeviceMeeting::attentively(Get get) const -> decltype(get(Deadline::never())) {
     for (;;) {
-        auto said = options_.store->get(key(subject, peer), deadline_.within(kBetweenLooks));
-        if (said.status().code() != StatusCode::kTimeout) return said;
-        if (deadline_.passed())
-            return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
+        auto got = get(deadline_.within(kBetweenLooks));
+        if (got.status().code() != StatusCode::kTimeout || deadline_.passed()) return got;
         PCCL_TRY(objection());
     }
+}
+
+Result<std::string> DeviceMeeting::hear(Rank peer, std::string_view subject) const {
+    auto said =
+        attentively([&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
+    if (said.status().code() != StatusCode::kTimeout) return said;
+    return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
+}
+
+Result<GroupIdentity> DeviceMeeting::agree_on_identity() const {
+    return attentively([&](Deadline soon) {
+        return comm::agree_on_identity(*options_.store, options_.rank,
+                                       {.size = options_.size, .deadline = soon});
+    });
 }
 
 Status DeviceMeeting::objection() const {

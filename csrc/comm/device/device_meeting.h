@@ -12,6 +12,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/ids.h"
 #include "csrc/base/status.h"
+#include "csrc/comm/roster.h"
 #include "csrc/comm/store.h"
 
 namespace pccl::comm {
@@ -29,11 +30,15 @@ class DeviceMeeting {
 
     [[nodiscard]] Deadline deadline() const { return deadline_; }
     [[nodiscard]] bool is_cancelled() const;
+
+    // What waits for others fails once a rank has objected; kTimeout names who has not come.
+
     /// All ranks are on one host, and well; `here` is what this one says of itself. The first that
-    /// objects decides for all. kTimeout names who has not come.
+    /// objects decides for all.
     Status agree_on_host(const Status& here);
-    /// What `peer` writes as its `subject`. Fails where a rank has objected.
-    Result<std::string> hear(Rank peer, std::string_view subject) const;
+    [[nodiscard]] Result<GroupIdentity> agree_on_identity() const;
+    /// What `peer` writes as its `subject`.
+    [[nodiscard]] Result<std::string> hear(Rank peer, std::string_view subject) const;
     Status say(std::string_view subject, const std::string& what) const;
     /// Why a rank will not come, if one has said so by now.
     [[nodiscard]] Status objection() const;
@@ -50,6 +55,9 @@ class DeviceMeeting {
 
    private:
     [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
+    /// What get(deadline) gives, which waits; objections are looked for now and then.
+    template <typename Get>
+    [[nodiscard]] auto attentively(Get get) const -> decltype(get(Deadline::never()));
     Status vote_on(const Status& met) const;
     /// What kept this rank from meeting the others: what one of them has said, if that is it.
     [[nodiscard]] Status cause_of(const Status& met) const;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -177,14 +178,19 @@ TEST_F(MeetingTest, WhoIsInterruptedTellsThoseThatWait) {
     EXPECT_THAT(outcome(0).message(), StartsWith("rank 1: called off"));
 }
 
-TEST_F(MeetingTest, WhoComesLaterHearsOfIt) {
-    come(2, [] { return Status::aborted("abort was called"); });
-    EXPECT_EQ(outcome(2).code(), StatusCode::kAborted);
-    come(0);
-    come(1);
-    for (const Rank rank : {0, 1})
-        EXPECT_THAT(outcome(rank).message(), StartsWith("rank 2: called off"));
+class WhoIsLate : public MeetingTest, public ::testing::WithParamInterface<Rank> {};
+
+TEST_P(WhoIsLate, HearsOfIt) {
+    const Rank first = GetParam();
+    come(first, [] { return Status::aborted("abort was called"); });
+    EXPECT_EQ(outcome(first).code(), StatusCode::kAborted);
+    const std::array<Rank, 2> others{(first + 1) % 3, (first + 2) % 3};
+    for (const Rank rank : others) come(rank);
+    const std::string expected = "rank " + std::to_string(first) + ": called off";
+    for (const Rank rank : others) EXPECT_THAT(outcome(rank).message(), StartsWith(expected));
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, WhoIsLate, ::testing::Values(0, 1, 2));
 
 TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
     run_device_ranks({.size = 1}, [](DeviceRank& member) {
