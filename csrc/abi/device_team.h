@@ -93,10 +93,10 @@ struct DeviceFault {
     std::int32_t rank;  // that waited
     std::int32_t peer;  // that it waited for
     std::uint32_t block;
-    std::uint32_t expected;  // epoch
-    std::uint32_t seen;
     std::uint32_t is_abort;  // told to stop, not too late
-    std::uint64_t ticket;    // of the launch
+    std::uint64_t expected;  // epoch
+    std::uint64_t seen;
+    std::uint64_t ticket;  // of the launch
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.

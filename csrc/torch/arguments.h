@@ -24,6 +24,11 @@ inline void check_root(std::int64_t root, int size) {
                       size);
 }
 
+/// Of tensors that go together.
+inline void check_one_device(const at::Device& first, const at::Device& other) {
+    TORCH_CHECK_VALUE(first == other, "tensors on ", first, " and on ", other, " in one call");
+}
+
 inline Parts equal_parts(const at::Tensor& whole, int parts) {
     const auto count = static_cast<std::size_t>(whole.numel());
     const auto number = static_cast<std::size_t>(parts);

@@ -7,6 +7,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/torch/arguments.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
 #include "csrc/torch/store_adaptor.h"
@@ -145,9 +146,7 @@ auto PcclBackend::issue_all(Request& request, std::span<Call> calls) -> WorkPtr 
 }
 
 void PcclBackend::check_devices(std::span<const Call> calls) {
-    for (const Call& call : calls)
-        TORCH_CHECK_VALUE(call.device() == calls.front().device(), "tensors on ",
-                          calls.front().device(), " and on ", call.device(), " in one call");
+    for (const Call& call : calls) check_one_device(calls.front().device(), call.device());
 }
 
 auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> WorkPtr {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
 
@@ -89,9 +90,7 @@ auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
     Tensors tensors;
     for (const GpuMessage& message : messages) {
         const at::Tensor& tensor = message.tensor;
-        TORCH_CHECK_VALUE(tensor.device() == messages.front().tensor.device(), "messages on ",
-                          messages.front().tensor.device(), " and on ", tensor.device(),
-                          " in one batch");
+        check_one_device(messages.front().tensor.device(), tensor.device());
         tensors.push_back(tensor);
     }
     const bool is_one = messages.size() == 1;

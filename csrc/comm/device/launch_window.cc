@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "csrc/abi/device_team.h"
+#include "csrc/sys/cuda/per_device.h"
 
 namespace pccl::comm {
 
 Result<std::shared_ptr<LaunchWindow>> LaunchWindow::of(sys::cuda::Driver& driver, int device) {
-    static std::mutex mutex;
-    static std::map<std::pair<sys::cuda::Driver*, int>, std::weak_ptr<LaunchWindow>> windows;
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<LaunchWindow>& known = windows[{&driver, device}];
-    auto window = known.lock();
-    if (window == nullptr) {
+    static sys::cuda::PerDevice<LaunchWindow> windows;
+    return windows.find_or(driver, device, [&]() -> Result<std::shared_ptr<LaunchWindow>> {
         PCCL_ASSIGN_OR_RETURN(const int multiprocessors, driver.multiprocessors(device));
-        window.reset(new LaunchWindow(driver, multiprocessors));
-        known = window;
-    }
-    return window;
+        return std::shared_ptr<LaunchWindow>(new LaunchWindow(driver, multiprocessors));
+    });
 }
 
 LaunchWindow::~LaunchWindow() {

@@ -34,7 +34,7 @@ __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int pe
 
 /// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
 __device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::DevicePhase phase,
-                                           int peer, std::uint32_t expected, std::uint32_t seen) {
+                                           int peer, std::uint64_t expected, std::uint64_t seen) {
     if (phase == abi::DevicePhase::kStep) peer = absent_or(team, peer);
     abi::DeviceControl* control = team.control;
     const bool is_abort = load_system(&control->abort) != 0;

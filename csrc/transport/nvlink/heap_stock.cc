@@ -5,6 +5,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/cuda/per_device.h"
 
 namespace pccl::transport::nvlink {
 namespace {
@@ -56,16 +57,11 @@ Status HeapMemory::map() {
 }
 
 std::shared_ptr<HeapStock> HeapStock::of(sys::cuda::Driver& driver, int device) {
-    static std::mutex mutex;
-    static std::map<std::pair<sys::cuda::Driver*, int>, std::weak_ptr<HeapStock>> stocks;
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<HeapStock>& known = stocks[{&driver, device}];
-    auto stock = known.lock();
-    if (stock == nullptr) {
-        stock.reset(new HeapStock({.driver = driver, .device = device}));
-        known = stock;
-    }
-    return stock;
+    static sys::cuda::PerDevice<HeapStock> stocks;
+    const auto make = [&]() -> Result<std::shared_ptr<HeapStock>> {
+        return std::shared_ptr<HeapStock>(new HeapStock({.driver = driver, .device = device}));
+    };
+    return *stocks.find_or(driver, device, make);
 }
 
 Result<HeapRange> HeapStock::claim(std::size_t bytes) {
