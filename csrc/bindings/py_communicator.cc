@@ -284,7 +284,8 @@ py::object PyCommunicator::health(double timeout) const {
                 : py::none();
         all.append(make(peer.rank, std::string(to_string(peer.state)), peer.detail, last,
                         peer.situation.sequence, peer.situation.operation,
-                        py::tuple(py::cast(peer.situation.awaited))));
+                        py::tuple(py::cast(peer.situation.awaited)), peer.situation.gpu_operation,
+                        py::tuple(py::cast(peer.situation.gpu_awaited))));
     }
     return all;
 }

@@ -125,6 +125,13 @@ std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,
     return headers;
 }
 
+std::vector<FlightWait> FlightRecorder::waits(std::string_view group, Rank rank) const {
+    for (const FlightGroup& one : groups())
+        if (one.name == group && one.rank == rank)
+            if (const auto witness = one.witness.lock()) return witness->progress().waits;
+    return {};
+}
+
 std::vector<FlightGroup> FlightRecorder::groups() const {
     const std::lock_guard lock(mutex_);
     return {groups_.begin(), groups_.end()};

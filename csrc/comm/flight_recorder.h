@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -98,6 +99,8 @@ class PCCL_API FlightRecorder {
     [[nodiscard]] std::vector<FlightEntry> entries() const;
     [[nodiscard]] std::optional<FlightEntry> find(Ticket ticket) const;
     [[nodiscard]] std::vector<FlightGroup> groups() const;
+    /// Of a group on GPUs that is still there.
+    [[nodiscard]] std::vector<FlightWait> waits(std::string_view group, Rank rank) const;
     /// The last collectives of a group, at most `count`, oldest first.
     [[nodiscard]] std::vector<abi::CollectiveHeader> recent(std::uint32_t group,
                                                             std::size_t count) const;

@@ -70,6 +70,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
     /// How this rank fares.
     [[nodiscard]] Situation situation() const;
+    /// With what its GPU waits in.
+    [[nodiscard]] Situation whole_situation() const;
     /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
     [[nodiscard]] Status look_at(std::span<const Endpoint> joined) const;
 

@@ -38,7 +38,7 @@ std::vector<Rank> ranks_of(const AwaitedRanks& awaited) {
 }  // namespace
 
 Result<Situation> Group::ask(Rank rank, Deadline deadline) const {
-    if (rank == rank_) return situation();
+    if (rank == rank_) return whole_situation();
     auto answer = connections_.ask(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
@@ -95,8 +95,17 @@ Situation Group::situation() const {
     return situation;
 }
 
+Situation Group::whole_situation() const {
+    Situation whole = situation();
+    for (const FlightWait& wait : flight_recorder().waits(name_, rank_)) {
+        if (whole.gpu_operation.empty()) whole.gpu_operation = wait.operation;
+        if (wait.operation == whole.gpu_operation) whole.gpu_awaited.push_back(wait.peer);
+    }
+    return whole;
+}
+
 std::string Group::describe() const {
-    Situation answer = situation();
+    Situation answer = whole_situation();
     answer.recent = flight_recorder().recent(flight_group_, Situation::kMostRecent);
     answer.elsewhere = runtime_.blocked_outside(id());
     answer.is_whole = answer.is_whole && answer.elsewhere.is_known;

@@ -61,6 +61,8 @@ std::string Situation::serialise() const {
     out.u64(sequence);
     out.text(std::string_view(operation).substr(0, kLongestOperation));
     write_ranks(out, awaited);
+    out.text(std::string_view(gpu_operation).substr(0, kLongestOperation));
+    write_ranks(out, gpu_awaited);
     const auto last = std::span(recent).last(std::min(recent.size(), kMostRecent));
     out.u32(static_cast<std::uint32_t>(last.size()));
     out.raw(std::as_bytes(last));
@@ -80,6 +82,8 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     PCCL_TRY(in.u64(situation.sequence));
     PCCL_TRY(in.text(situation.operation, kLongestOperation));
     PCCL_TRY(read_ranks(in, situation.awaited));
+    PCCL_TRY(in.text(situation.gpu_operation, kLongestOperation));
+    PCCL_TRY(read_ranks(in, situation.gpu_awaited));
     PCCL_TRY(in.u32(recent));
     if (recent > kMostRecent)
         return Status::invalid_argument(concat("a rank that tells of ", recent, " collectives"));

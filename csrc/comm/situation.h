@@ -31,6 +31,8 @@ struct PCCL_API Situation {
     std::uint64_t sequence = 0;   // collectives submitted so far
     std::string operation{};      // the collective that it is in; empty: none
     std::vector<Rank> awaited{};  // the ranks that this waits for
+    std::string gpu_operation{};  // what a kernel on its GPU waits in; empty: none does for long
+    std::vector<Rank> gpu_awaited{};
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;
     Elsewhere elsewhere{};

@@ -70,7 +70,7 @@ py::bytes describe_job(const PcclBackend& self) {
 
 // The fields of pccl.PeerHealth, but for the rank.
 using Fares = std::tuple<std::string_view, std::string, std::optional<double>, std::uint64_t,
-                         std::string, std::vector<int>>;
+                         std::string, std::vector<int>, std::string, std::vector<int>>;
 
 std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds timeout) {
     std::vector<Fares> all;
@@ -78,7 +78,8 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
         std::optional<double> seconds;
         if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
         all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.situation.sequence,
-                         peer.situation.operation, peer.situation.awaited);
+                         peer.situation.operation, peer.situation.awaited,
+                         peer.situation.gpu_operation, peer.situation.gpu_awaited);
     }
     return all;
 }

@@ -10,7 +10,7 @@
 namespace pccl::transport {
 
 /// Bytes of an answer.
-inline constexpr std::size_t kLongestAnswer = 4 * kKiB;
+inline constexpr std::size_t kLongestAnswer = 8 * kKiB;
 
 /// Errors are those of connect_authenticated(), and kPeerLost where the answer is cut short.
 [[nodiscard]] PCCL_API Result<std::string> inquire(const DialArgs& args,

@@ -47,7 +47,7 @@ class ProcessGroupPCCL(Backend):
     def describe_job(self) -> bytes: ...
     def health(
         self, timeout: timedelta
-    ) -> list[tuple[str, str, float | None, int, str, list[int]]]:
+    ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:
         """Ask every rank how it fares: the fields of ``pccl.PeerHealth``, but for the rank."""
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None: ...
     def perform_nocolor_split(self, device: object) -> None:

@@ -29,6 +29,10 @@ class PeerHealth:
         The collective that it is in, or empty.
     waits_for
         The ranks that this waits for.
+    gpu_operation
+        What a kernel on its GPU has waited in for more than a millisecond, over NVLink, or empty.
+    gpu_waits_for
+        The ranks that this waits for.
     """
 
     rank: int
@@ -38,3 +42,5 @@ class PeerHealth:
     sequence: int
     operation: str
     waits_for: tuple[int, ...]
+    gpu_operation: str = ""
+    gpu_waits_for: tuple[int, ...] = ()

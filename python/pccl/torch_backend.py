@@ -91,8 +91,12 @@ def health(
     """
     answers = require_backend(group, "health").health(timeout)
     return [
-        PeerHealth(rank, state, detail, last, sequence, operation, tuple(awaited))
-        for rank, (state, detail, last, sequence, operation, awaited) in enumerate(answers)
+        PeerHealth(
+            rank, state, detail, last, calls, operation, tuple(awaited), on_gpu, tuple(there)
+        )
+        for rank, (state, detail, last, calls, operation, awaited, on_gpu, there) in enumerate(
+            answers
+        )
     ]
 
 

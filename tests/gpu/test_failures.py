@@ -171,7 +171,11 @@ def look_at_a_hang(rank: int, world_size: int, store: Any, numel: int) -> None:
     if rank == 0:
         (wait,) = waits_in_the_record()
         assert wait["peer"] == 1
-        assert wait["operation"] == f"all_reduce #2 (sum of {numel} float32)"
+        operation = f"all_reduce #2 (sum of {numel} float32)"
+        assert wait["operation"] == operation
+        here, late = pccl.health()
+        assert (here.gpu_operation, here.gpu_waits_for) == (operation, (1,))
+        assert (late.gpu_operation, late.gpu_waits_for) == ("", ())
         store.set("looked", "")
     torch.cuda.synchronize()
     assert torch.equal(x, torch.full_like(x, world_size**2))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 
 #include "csrc/base/text.h"
 #include "csrc/comm/fingerprint.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMostCaptured = 1 << 14;
 // Kernels write once a millisecond, those that share a GPU when it is their turn.
-constexpr Duration kBetweenLooks = std::chrono::milliseconds(30);
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(3);
+constexpr int kMostLooks = 10;
 
 abi::CollectiveHeader header_of(const Collective& collective, std::uint32_t sequence) {
     const KnownLengths lengths = known_lengths(collective);
@@ -30,9 +32,13 @@ abi::CollectiveHeader header_of(const Collective& collective, std::uint32_t sequ
             .history = 0};
 }
 
-bool is_of_messages(std::size_t phase) {
-    return phase == static_cast<std::size_t>(abi::DevicePhase::kPosting) ||
-           phase == static_cast<std::size_t>(abi::DevicePhase::kMessage);
+/// Whether nobody has renewed what is written there.
+bool is_alike(const abi::LongWait& before, const abi::LongWait& now) {
+    return now.ticket != 0 && now.ticket == before.ticket && now.waited_ns == before.waited_ns;
+}
+
+bool is_of_messages(abi::DevicePhase phase) {
+    return phase == abi::DevicePhase::kPosting || phase == abi::DevicePhase::kMessage;
 }
 
 }  // namespace
@@ -86,62 +92,69 @@ std::string LaunchLog::operation(FlightTicket ticket) const {
                                    : describe_launch(kept->second);
 }
 
+abi::LongWait& LaunchLog::written(std::size_t index) const {
+    return control_->waits[index / abi::kMostDevices][index % abi::kMostDevices];
+}
+
 auto LaunchLog::waits_as_written() const -> Waits {
     Waits waits{};
-    for (std::size_t phase = 0; phase < waits.size(); ++phase)
-        for (std::size_t peer = 0; peer < abi::kMostDevices; ++peer) {
-            abi::LongWait& wait = control_->waits[phase][peer];
-            waits[phase][peer] = {std::atomic_ref(wait.ticket).load(),
-                                  std::atomic_ref(wait.waited_ns).load()};
-        }
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+        abi::LongWait& wait = written(i);
+        waits[i] = {std::atomic_ref(wait.ticket).load(), std::atomic_ref(wait.waited_ns).load()};
+    }
     return waits;
 }
 
 auto LaunchLog::current_waits() const -> Waits {
     const Waits before = waits_as_written();
-    const auto is_written = [](const auto& of_phase) {
-        return std::ranges::any_of(of_phase, [](const auto& wait) { return wait.ticket != 0; });
-    };
-    if (std::ranges::none_of(before, is_written)) return {};
-    system_clock().sleep_for(kBetweenLooks);
-    Waits now = waits_as_written();
-    for (std::size_t phase = 0; phase < now.size(); ++phase)
-        for (std::size_t peer = 0; peer < abi::kMostDevices; ++peer)
-            if (now[phase][peer].waited_ns == before[phase][peer].waited_ns) now[phase][peer] = {};
+    Waits now = before;
+    const auto are_renewed = [&] { return std::ranges::equal(before, now, std::not_fn(is_alike)); };
+    for (int look = 0; look < kMostLooks && !are_renewed(); ++look) {
+        system_clock().sleep_for(kBetweenLooks);
+        now = waits_as_written();
+    }
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (!is_alike(before[i], now[i])) continue;
+        now[i] = {};
+        std::atomic_ref(written(i).ticket).store(0);
+    }
     return now;
 }
 
 FlightTicket LaunchLog::reached(const Waits& waits) const {
     FlightTicket first = 0;
-    const auto consider = [&](FlightTicket ticket) {
-        if (ticket == 0 || captured_.contains(ticket)) return;
+    const std::lock_guard lock(mutex_);
+    const auto consider = [&](abi::DevicePhase phase, FlightTicket ticket) {
+        if (ticket == 0 || is_of_messages(phase) || captured_.contains(ticket)) return;
         first = first == 0 ? ticket : std::min(first, ticket);
     };
-    const std::lock_guard lock(mutex_);
-    for (std::size_t phase = 0; phase < waits.size(); ++phase)
-        if (!is_of_messages(phase))
-            for (const abi::LongWait& wait : waits[phase]) consider(wait.ticket);
+    for (std::size_t i = 0; i < waits.size(); ++i)
+        consider(static_cast<abi::DevicePhase>(i / abi::kMostDevices), waits[i].ticket);
     abi::DeviceFault& fault = control_->fault;
     const bool is_fault = std::atomic_ref(fault.is_set).load(std::memory_order_acquire) != 0;
-    if (is_fault && !is_of_messages(static_cast<std::size_t>(fault.phase))) consider(fault.ticket);
+    if (is_fault) consider(fault.phase, fault.ticket);
     return first;
+}
+
+FlightWait LaunchLog::longest_for(Rank peer, const Waits& waits) const {
+    FlightWait longest{.peer = peer};
+    for (std::size_t i = static_cast<std::size_t>(peer); i < waits.size(); i += abi::kMostDevices) {
+        const std::chrono::nanoseconds waited(waits[i].waited_ns);
+        if (waits[i].ticket == 0 || waited < longest.waited) continue;
+        longest.ticket = waits[i].ticket;
+        longest.waited = waited;
+    }
+    return longest;
 }
 
 FlightProgress LaunchLog::progress() const {
     const Waits waits = current_waits();
     FlightProgress progress{.reached = reached(waits)};
     for (Rank peer = 0; peer < abi::kMostDevices; ++peer) {
-        FlightWait longest{.peer = peer};
-        for (const auto& of_phase : waits) {
-            const abi::LongWait& wait = of_phase[static_cast<std::size_t>(peer)];
-            const std::chrono::nanoseconds waited(wait.waited_ns);
-            if (wait.ticket == 0 || peer == rank_ || waited < longest.waited) continue;
-            longest.ticket = wait.ticket;
-            longest.waited = waited;
-        }
-        if (longest.ticket == 0) continue;
-        longest.operation = operation(longest.ticket);
-        progress.waits.push_back(std::move(longest));
+        FlightWait wait = longest_for(peer, waits);
+        if (wait.ticket == 0 || peer == rank_) continue;
+        wait.operation = operation(wait.ticket);
+        progress.waits.push_back(std::move(wait));
     }
     const std::lock_guard lock(mutex_);
     for (const auto& [ticket, entry] : captured_) progress.captured.insert(ticket);

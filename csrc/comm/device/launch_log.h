@@ -37,16 +37,19 @@ class PCCL_API LaunchLog final : public FlightWitness {
 
     /// "all_reduce #7 (sum of 1024 float32)"; from any thread.
     [[nodiscard]] std::string operation(FlightTicket ticket) const;
-    /// From any thread; takes 30 ms where a kernel has waited for long.
+    /// From any thread; takes 30 ms at most, and nothing where no kernel has waited for long.
     [[nodiscard]] FlightProgress progress() const override;
 
    private:
     LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
     FlightTicket keep(FlightTicket ticket, bool is_captured);
-    /// Waits that are long already, by phase and peer; nothing of those that nobody renews.
-    using Waits = std::array<std::array<abi::LongWait, abi::kMostDevices>, abi::kDevicePhases>;
+    /// Waits that are long already, by phase and peer; those that nobody renews are forgotten.
+    using Waits = std::array<abi::LongWait, abi::kDevicePhases * abi::kMostDevices>;
+    [[nodiscard]] abi::LongWait& written(std::size_t index) const;
     [[nodiscard]] Waits waits_as_written() const;
     [[nodiscard]] Waits current_waits() const;
+    /// Its ticket is 0 where there is none.
+    [[nodiscard]] FlightWait longest_for(Rank peer, const Waits& waits) const;
     /// The first collective that did not get through, of those that run as they were called.
     [[nodiscard]] FlightTicket reached(const Waits& waits) const;
 

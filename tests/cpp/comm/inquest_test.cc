@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "csrc/comm/fingerprint.h"
+#include "csrc/transport/inquiry.h"
 
 namespace pccl::comm {
 namespace {
@@ -156,6 +158,8 @@ TEST(SituationTest, ComesBack) {
                               .sequence = 1ULL << 40,
                               .operation = "broadcast #9",
                               .awaited = {3, 1},
+                              .gpu_operation = "broadcast #3",
+                              .gpu_awaited = {5},
                               .recent = {call(kBroadcast, 8, 1), call(kAllToAll, 0, 0)},
                               .elsewhere = {.group = {1, 2},
                                             .name = "B",
@@ -172,6 +176,8 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->sequence, situation.sequence);
     EXPECT_EQ(again->operation, situation.operation);
     EXPECT_EQ(again->awaited, situation.awaited);
+    EXPECT_EQ(again->gpu_operation, situation.gpu_operation);
+    EXPECT_EQ(again->gpu_awaited, situation.gpu_awaited);
     ASSERT_EQ(again->recent.size(), 2U);
     EXPECT_EQ(describe(again->recent[0]), describe(situation.recent[0]));
     EXPECT_EQ(again->elsewhere.group, situation.elsewhere.group);
@@ -181,6 +187,21 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->elsewhere.awaited, std::vector<Rank>{0});
     EXPECT_FALSE(again->is_whole);
     EXPECT_FALSE(again->has_one_thread);
+}
+
+TEST(SituationTest, TheLongestFitsIntoAnAnswer) {
+    const std::string endless(100'000, 'x');
+    const std::vector<Rank> many(1000, 1);
+    const Situation most{.broken = Status::timeout(endless, 1),
+                         .operation = endless,
+                         .awaited = many,
+                         .gpu_operation = endless,
+                         .gpu_awaited = many,
+                         .recent = std::vector(1000, call(kBroadcast, 8, 1)),
+                         .elsewhere = {.name = endless, .operation = endless, .awaited = many}};
+    const std::string bytes = most.serialise();
+    EXPECT_LE(bytes.size(), transport::kLongestAnswer);
+    EXPECT_TRUE(Situation::parse(bytes).is_ok());
 }
 
 TEST(SituationTest, RefusesWhatIsCutShort) {
