@@ -44,7 +44,8 @@ class PCCL_API LaunchLog final : public FlightWitness {
     LaunchLog(Rank rank, Control control) : rank_(rank), control_(std::move(control)) {}
     FlightTicket keep(FlightTicket ticket, bool is_captured);
     /// Waits that are long already, by phase and peer; those that nobody renews are forgotten.
-    using Waits = std::array<abi::LongWait, abi::kDevicePhases * abi::kMostDevices>;
+    static constexpr std::size_t kWaits = sizeof(abi::DeviceControl::waits) / sizeof(abi::LongWait);
+    using Waits = std::array<abi::LongWait, kWaits>;
     [[nodiscard]] abi::LongWait& written(std::size_t index) const;
     [[nodiscard]] Waits waits_as_written() const;
     [[nodiscard]] Waits current_waits() const;
