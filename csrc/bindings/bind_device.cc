@@ -59,8 +59,8 @@ struct PyDeviceGroup {
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::object& rendezvous,
-                                          int device, double timeout,
-                                          const std::string& algorithm) {
+                                          int device, double timeout, const std::string& algorithm,
+                                          const std::string& name) {
     throw_unless_ok(comm::check_algorithm_list(algorithm));
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(timeout));
@@ -70,6 +70,7 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
     auto group = comm::create_interruptibly({.rank = rank,
                                              .size = world_size,
                                              .store = made->store,
+                                             .name = name,
                                              .device = device,
                                              .timeout = limit,
                                              .algorithms = algorithm},
@@ -186,7 +187,7 @@ void bind_device(docstrings::Module& module) {
     docstrings::Class<PyDeviceGroup>(module, "DeviceGroup")
         .def_init(&make_group, py::kw_only(), arg("rank"), arg("world_size"),
                   arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
-                  arg("algorithm") = "")
+                  arg("algorithm") = "", arg("name") = "world")
         .def_property_readonly("rank", [](const PyDeviceGroup& self) { return self.group->rank(); })
         .def_property_readonly("world_size",
                                [](const PyDeviceGroup& self) { return self.group->size(); })

@@ -779,6 +779,8 @@ class DeviceGroup:
     algorithm
         Schedules to run instead of the kernels made for a collective, as in PCCL_ALGORITHM:
         ``"all_reduce=ring,all_gather=pat"``. Rank 0's counts.
+    name
+        For flight records.
 
     Raises
     ------
@@ -797,6 +799,7 @@ class DeviceGroup:
         device: int,
         timeout: float = 1800.0,
         algorithm: str = "",
+        name: str = "world",
     ) -> None: ...
     @property
     def rank(self) -> int:
