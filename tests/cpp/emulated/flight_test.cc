@@ -80,7 +80,7 @@ TEST_F(FlightTest, AKernelThatWaitsSaysForWhom) {
 
 TEST_F(FlightTest, AKernelThatGaveUpIsBlamedOnWhoWasMissing) {
     fakes::run_device_ranks(
-        {.size = 2, .timeout = milliseconds(300), .name = name}, [&](fakes::DeviceRank& member) {
+        {.size = 2, .timeout = milliseconds(2000), .name = name}, [&](fakes::DeviceRank& member) {
             const Case call{.kind = CollectiveKind::kBroadcast, .count = 8, .root = 1};
             const CaseRun run(call, member);
             ASSERT_TRUE(run.launch().is_ok());
@@ -134,7 +134,7 @@ TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
 }
 
 TEST_F(FlightTest, WhatIsCapturedMayRunWheneverItsGraphDoes) {
-    fakes::run_device_ranks({.size = 2, .timeout = milliseconds(300), .name = name},
+    fakes::run_device_ranks({.size = 2, .timeout = milliseconds(2000), .name = name},
                             [&](fakes::DeviceRank& member) {
                                 const Case call{.count = 10, .plan = kFewThreads};
                                 const CaseRun run(call, member);
