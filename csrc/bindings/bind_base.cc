@@ -38,7 +38,9 @@ void set_level(const std::string& name) {
 
 void bind_base(docstrings::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
-    module.def("flight_record_json", [] { return comm::flight_record_json("asked for"); });
+    module.def(
+        "flight_record_json", [] { return comm::flight_record_json("asked for"); },
+        py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace pccl::bindings

@@ -19,6 +19,9 @@ namespace py = pybind11;
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{5};
+// How much sooner than asked a store may give up waiting.
+constexpr Duration kEarly = std::chrono::milliseconds(20);
+constexpr Duration kShortest = std::chrono::milliseconds(1);
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
 class PythonStore final : public comm::Store {
@@ -41,7 +44,7 @@ class PythonStore final : public comm::Store {
         while (!value) {
             const Status status = guarded("get", key, [&] { value = try_get(key, deadline); });
             if (value) break;
-            if (deadline.passed()) {
+            if (deadline.remaining() < kEarly) {
                 return Status::timeout(concat("nobody set '", key, "' in the rendezvous store"));
             }
             PCCL_TRY(status);
@@ -77,8 +80,13 @@ class PythonStore final : public comm::Store {
     }
 
     std::optional<std::string> try_get(const std::string& key, Deadline deadline) {
-        if (py::hasattr(store_, "wait")) {
-            store_.attr("wait")(std::vector{key}, std::min(deadline.remaining(), kLongest));
+        // Torch's stores take no time at all for no limit.
+        const Duration patience = std::clamp<Duration>(deadline.remaining(), kShortest, kLongest);
+        const std::vector keys{key};
+        if (patience == kShortest && py::hasattr(store_, "check")) {
+            if (!store_.attr("check")(keys).cast<bool>()) return std::nullopt;
+        } else if (py::hasattr(store_, "wait")) {
+            store_.attr("wait")(keys, patience);
         }
         try {
             const py::object value = store_.attr("get")(key);

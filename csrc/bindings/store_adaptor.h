@@ -10,9 +10,9 @@
 namespace pccl::bindings {
 
 /// Any object with set(key, value), get(key) and add(key, number), such as torch's stores;
-/// wait(keys, timedelta) and delete_key(key) are used where they exist. Without wait(), get() must
-/// either block or raise KeyError or return None while the key is missing. Takes the GIL for each
-/// call.
+/// wait(keys, timedelta), check(keys) and delete_key(key) are used where they exist. Without
+/// wait(), get() must raise KeyError or return None while the key is missing; one that blocks holds
+/// up whoever looks whether a rank has left. Takes the GIL for each call.
 [[nodiscard]] std::shared_ptr<comm::Store> adapt_store(pybind11::object store);
 
 /// What users give as rendezvous: a URL for open_store(), a store object, or None (null here).

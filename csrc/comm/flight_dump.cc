@@ -40,8 +40,15 @@ const char* state_of(const FlightEntry& entry) {
     return entry.outcome == StatusCode::kOk ? "completed" : "failed";
 }
 
+/// Of a call on a GPU: nothing came of it, and it has no number among those of its group.
+bool is_refused(const FlightEntry& entry) {
+    return entry.outcome == StatusCode::kInvalidArgument ||
+           entry.outcome == StatusCode::kUnsupported;
+}
+
 /// Of what was launched on a GPU: collectives run one after the other there.
 const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
+    if (is_refused(entry)) return "refused";
     const bool is_launched = entry.finished == TimePoint{} && entry.started != TimePoint{};
     if (!is_launched) return state_of(entry);
     if (progress.captured.contains(entry.ticket)) return "captured";
@@ -95,10 +102,10 @@ json text_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus) {
               {"issued_ns", time_of(entry.issued)},
               {"started_ns", time_of(entry.started)},
               {"finished_ns", time_of(entry.finished)}};
-    if (entry.kind == FlightKind::kCollective)
-        text["sequence"] = entry.collective.sequence;
-    else
+    if (entry.kind != FlightKind::kCollective)
         text["peer"] = entry.message.peer;
+    else if (!is_on_gpu || !is_refused(entry))
+        text["sequence"] = entry.collective.sequence;
     if (entry.outcome != StatusCode::kOk) text["error"] = to_string(entry.outcome);
     if (entry.blamed != kNoRank) text["blamed"] = entry.blamed;
     return text;

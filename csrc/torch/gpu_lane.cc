@@ -12,6 +12,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/scope_exit.h"
 #include "csrc/comm/device/interruptible.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
@@ -102,7 +103,7 @@ class Interruption {
         if (known == nullptr) return Status::ok();
         for (const comm::PeerHealth& peer : known->survey(kPatience))
             if (peer.state == comm::PeerHealth::State::kGone)
-                return known->explained(Status::peer_lost(peer.rank, peer.detail));
+                return Status::peer_lost(peer.rank, peer.detail);
         return Status::ok();
     }
 
@@ -252,6 +253,9 @@ comm::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
 }
 
 std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
+    TORCH_CHECK(!is_meeting_, "a signal handler may only abort a group whose GPUs are meeting");
+    is_meeting_ = true;
+    const ScopeExit met([this] { is_meeting_ = false; });
     const auto released = without_gil();
     auto made = comm::create_interruptibly(group_options(device),
                                            Interruption(is_aborted_, options_.communicator));
@@ -260,9 +264,11 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device)
         route_ = Route::kHost;
         return nullptr;
     }
-    throw_unless_ok("pccl:connect", made.status());
+    if (!made.is_ok())
+        throw_status("pccl:connect", explanation_by(options_.communicator)(made.status()));
     device_ = device;
     group_ = std::move(*made);
+    if (is_aborted_) group_.load()->abort();
     route_ = Route::kNvlink;
     return group_.load();
 }
@@ -281,7 +287,7 @@ void GpuLane::abort() {
 
 void GpuLane::close() {
     const std::lock_guard lock(mutex_);
-    is_aborted_ = false;
+    is_aborted_ = is_meeting_;
     if (group_.load() == nullptr) return;
     const c10::OptionalDeviceGuard on_device(device_);
     try {

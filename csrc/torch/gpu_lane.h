@@ -91,7 +91,10 @@ class GpuLane {
 
     const Options options_;
     std::atomic<std::chrono::milliseconds> timeout_{options_.timeout};
-    std::mutex mutex_;  // one launch at a time; guards what follows, but for reads of group_
+    // One launch at a time; guards what follows, but for reads of group_. Signal handlers run under
+    // it while a group is made.
+    std::recursive_mutex mutex_;
+    bool is_meeting_ = false;
     std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
     enum class Route { kUnknown, kNvlink, kHost };
     std::atomic<Route> route_{Route::kUnknown};

@@ -780,7 +780,7 @@ class DeviceGroup:
         Schedules to run instead of the kernels made for a collective, as in PCCL_ALGORITHM:
         ``"all_reduce=ring,all_gather=pat"``. Rank 0's counts.
     name
-        For flight records.
+        For flight records; another one for each group of a process.
 
     Raises
     ------

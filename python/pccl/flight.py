@@ -156,7 +156,12 @@ def _explain_waits(ranks: dict[int, Record]) -> list[str]:
             waiting.setdefault((wait.operation, wait.peer), []).append(rank)
     sentences = []
     for (operation, peer), who in waiting.items():
-        waits = [w for rank in who for w in ranks[rank].waits if w.operation == operation]
+        waits = [
+            wait
+            for rank in who
+            for wait in ranks[rank].waits
+            if (wait.operation, wait.peer) == (operation, peer)
+        ]
         longest = max(wait.seconds for wait in waits)
         sentences.append(
             f"the {'GPU' if len(who) == 1 else 'GPUs'} of {_names(who)}"
@@ -172,10 +177,11 @@ def _where_is(awaited: Record | None, wait: Wait) -> str:
         return " it has left no record."
     if awaited.waits:
         return f" rank {awaited.rank} waits itself."
-    if wait.sequence is None:
-        return f" the GPU of rank {awaited.rank} has not come so far."
-    if awaited.called < wait.sequence:
+    if wait.sequence is not None and awaited.called < wait.sequence:
         return f" {_lag([awaited.rank], {awaited.rank: awaited})}."
+    called = awaited.at(wait.sequence) if wait.sequence is not None else None
+    if called is None or called.state not in ("launched", "queued"):
+        return f" the GPU of rank {awaited.rank} is not in it."
     return (
         f" rank {awaited.rank} has called it, and its GPU has not begun it: something else in"
         " its stream comes before."

@@ -138,7 +138,8 @@ def stop_while_meeting(rank: int, world_size: int, store: Any, by: str) -> float
         store.set("stopped", "")
     else:
         store.wait(["stopped"])
-        with pytest.raises(pccl.UnavailableError, match="rank 0: called off"):
+        why = "abort was called" if by == "abort" else "a signal interrupted this rank"
+        with pytest.raises(pccl.PeerLostError, match=f"rank 0: {why}"):
             dist.all_reduce(x)
     spent = time.monotonic() - began
     wait_for_all(world_size, store)

@@ -350,6 +350,27 @@ def test_a_rank_that_never_comes_is_a_timeout_with_its_name() -> None:
         pccl.Communicator(rank=0, world_size=2, rendezvous=Dictionary(), timeout=0.3)
 
 
+def test_stores_that_wait_for_ever_when_asked_not_to_wait(tmp_path: Path) -> None:
+    """Torch's in memory and in files take a timeout of 0 for none."""
+    dist = pytest.importorskip("torch.distributed")
+    outcomes: list[str] = []
+
+    def wait_in_vain(store: Any) -> None:
+        try:
+            pccl.Communicator(rank=0, world_size=2, rendezvous=store, timeout=1.0)
+        except pccl.CollectiveTimeoutError as error:
+            outcomes.append(str(error))
+
+    stores = [dist.HashStore(), dist.FileStore(str(tmp_path / "store"), 2)]
+    waiting = [threading.Thread(target=wait_in_vain, args=(s,), daemon=True) for s in stores]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join(LIMIT)
+    assert len(outcomes) == len(stores)
+    assert all("rank 1" in outcome for outcome in outcomes), outcomes
+
+
 @pytest.mark.parametrize("url", ["tcp://nowhere", "http://127.0.0.1:1", "file://", ""])
 def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(ValueError):

@@ -44,7 +44,7 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
-                                                         const std::atomic<bool>* is_cancelled) {
+                                                         const Cancellation* cancellation) {
     if (options.size < 1 || options.size > abi::kMostDevices)
         return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
                                           abi::kMostDevices, " work"));
@@ -55,7 +55,7 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
                            .rank = options.rank,
                            .size = options.size,
                            .timeout = options.timeout,
-                           .is_cancelled = is_cancelled});
+                           .cancellation = cancellation});
     auto made = make(options, meeting);
     if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
     return made;
@@ -185,11 +185,9 @@ Status DeviceGroup::given_up() const {
 }
 
 void DeviceGroup::record_end(const Status& why) const {
+    if (has_given_up()) log_->end(control_->fault.ticket, given_up());
     if (why.code() == StatusCode::kAborted) return;
-    std::call_once(is_recorded_, [&] {
-        if (has_given_up()) log_->end(control_->fault.ticket, given_up());
-        dump_flight_record(why.message());
-    });
+    std::call_once(is_recorded_, [&] { dump_flight_record(why.message()); });
 }
 
 bool DeviceGroup::has_given_up() const {

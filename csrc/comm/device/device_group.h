@@ -67,11 +67,10 @@ class PCCL_API DeviceGroup {
    public:
     /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
     /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
-    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA, or where
-    /// its `is_cancelled` was set by another thread: kAborted there. kTimeout and kPeerLost name a
-    /// rank.
-    static Result<std::unique_ptr<DeviceGroup>> create(
-        const DeviceGroupOptions& options, const std::atomic<bool>* is_cancelled = nullptr);
+    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA. kTimeout
+    /// and kPeerLost name a rank, also one whose `cancellation` was set, which returns why.
+    static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
+                                                       const Cancellation* cancellation = nullptr);
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
     DeviceGroup& operator=(const DeviceGroup&) = delete;
@@ -130,7 +129,7 @@ class PCCL_API DeviceGroup {
     /// health(), as the peers hear of it.
     [[nodiscard]] Status why_over() const;
     [[nodiscard]] Status given_up() const;
-    /// Writes the flight record once, for a group that is over and was not aborted.
+    /// In the flight record, which is written to its file once unless this rank aborted the group.
     void record_end(const Status& why) const;
     [[nodiscard]] Status explained(const Status& why) const {
         return why.is_ok() || !options_.explain ? why : options_.explain(why);

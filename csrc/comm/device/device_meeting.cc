@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 
@@ -11,17 +12,25 @@ namespace {
 
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 
-/// "0 " and what a rank has to say, or a code and who is in the way by what.
-std::string vote_of(const Status& status, std::string_view word) {
-    return concat(static_cast<int>(status.code()), " ", status.is_ok() ? word : status.message());
+constexpr std::size_t kLongestText = 1 * kKiB;
+
+/// What a rank has to say, and whether it is well.
+std::string vote_of(const Status& status, std::string_view word = {}) {
+    ByteWriter out;
+    out.status(status, kLongestText);
+    out.text(word);
+    return out.take();
 }
 
-Status objection_in(std::string_view vote) {
-    const int code = vote.empty() ? 0 : vote.front() - '0';
-    if (code == 0) return Status::ok();
-    const std::string what(vote.substr(vote.find(' ') + 1));
-    const bool is_absent = code == static_cast<int>(StatusCode::kUnavailable);
-    return is_absent ? Status::unavailable(what) : Status::unsupported(what);
+/// The word of a vote; its objection, if it is one.
+Result<std::string> word_in(std::string_view vote) {
+    ByteReader in(vote);
+    Status objection;
+    std::string word;
+    PCCL_TRY(in.status(objection, kLongestText));
+    PCCL_TRY(objection);
+    PCCL_TRY(in.text(word, kLongestText));
+    return word;
 }
 
 Status said_by(Rank rank, const Status& status) {
@@ -30,7 +39,8 @@ Status said_by(Rank rank, const Status& status) {
 
 Deadline deadline_of(const DeviceMeeting::Options& options) {
     const Deadline deadline = Deadline::after(options.timeout);
-    return options.is_cancelled == nullptr ? deadline : deadline.unless(*options.is_cancelled);
+    if (options.cancellation == nullptr) return deadline;
+    return deadline.unless(options.cancellation->is_set());
 }
 
 }  // namespace
@@ -39,7 +49,7 @@ DeviceMeeting::DeviceMeeting(Options options)
     : options_(std::move(options)), deadline_(deadline_of(options_)) {}
 
 bool DeviceMeeting::is_cancelled() const {
-    return options_.is_cancelled != nullptr && options_.is_cancelled->load();
+    return options_.cancellation != nullptr && options_.cancellation->is_set().load();
 }
 
 std::string DeviceMeeting::key(std::string_view subject, Rank rank) const {
@@ -76,26 +86,26 @@ Result<GroupIdentity> DeviceMeeting::agree_on_identity() const {
 Status DeviceMeeting::objection() const {
     for (Rank rank = 0; rank < options_.size; ++rank) {
         const auto said = options_.store->get(key("met", rank), Deadline::after(Duration::zero()));
-        if (said.is_ok()) PCCL_TRY(objection_in(*said));
+        if (said.is_ok()) PCCL_TRY(word_in(*said).status());
     }
     return Status::ok();
 }
 
 Result<std::vector<std::string>> DeviceMeeting::votes(std::string_view subject) const {
-    std::vector<std::string> votes;
+    std::vector<std::string> words;
     for (Rank rank = 0; rank < options_.size; ++rank) {
-        PCCL_ASSIGN_OR_RETURN(std::string said, hear(rank, subject));
-        PCCL_TRY(objection_in(said));
-        votes.push_back(std::move(said));
+        PCCL_ASSIGN_OR_RETURN(const std::string said, hear(rank, subject));
+        PCCL_ASSIGN_OR_RETURN(std::string word, word_in(said));
+        words.push_back(std::move(word));
     }
-    return votes;
+    return words;
 }
 
 Status DeviceMeeting::agree_on_host(const Status& here) {
     PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
-    const std::string vote = vote_of(said_by(options_.rank, here), host);
-    if (options_.size == 1) return objection_in(vote);
-    PCCL_TRY(say("host", vote));
+    const Status heard = as_heard(here);
+    if (options_.size == 1) return heard;
+    PCCL_TRY(say("host", vote_of(heard, host)));
     PCCL_ASSIGN_OR_RETURN(const auto hosts, votes("host"));
     for (std::size_t rank = 1; rank < hosts.size(); ++rank)
         if (hosts[rank] != hosts.front())
@@ -103,26 +113,31 @@ Status DeviceMeeting::agree_on_host(const Status& here) {
     return Status::ok();
 }
 
-Status DeviceMeeting::vote_on(const Status& met) const {
-    const std::string vote = vote_of(cause_of(met), "");
-    return options_.size == 1 ? objection_in(vote) : say("met", vote);
+Status DeviceMeeting::as_heard(const Status& why) const {
+    switch (why.code()) {
+        case StatusCode::kOk:
+            return why;
+        case StatusCode::kPeerLost:
+            return why;
+        case StatusCode::kUnavailable:
+            return said_by(options_.rank, why);
+        case StatusCode::kAborted:
+            return said_by(options_.rank, Status::peer_lost(options_.rank, why.message()));
+        default:
+            return said_by(options_.rank, Status::unsupported(why.message()));
+    }
 }
 
-Status DeviceMeeting::cause_of(const Status& met) const {
-    Status own = said_by(options_.rank, met);
-    if (met.is_ok()) return own;
-    PCCL_TRY(objection());
-    if (met.code() != StatusCode::kPeerLost || met.peer() == kNoRank) return own;
-    const auto said = options_.store->get(key("met", met.peer()), Deadline::after(kBetweenLooks));
-    Status others = said.is_ok() ? objection_in(*said) : Status::ok();
-    return others.is_ok() ? own : others;
+Status DeviceMeeting::vote_on(const Status& met) const {
+    Status heard = met.is_ok() ? met : objection();
+    if (heard.is_ok()) heard = as_heard(met);
+    return options_.size == 1 ? heard : say("met", vote_of(heard));
 }
 
 Status DeviceMeeting::call_off() const {
-    const Status why =
-        said_by(options_.rank, Status::unavailable("called off the meeting of GPUs"));
-    if (options_.size > 1) PCCL_TRY(say("met", vote_of(why, "")));
-    return Status::aborted("the meeting of GPUs was called off here");
+    const Status& why = options_.cancellation->why();
+    if (options_.size > 1) PCCL_TRY(say("met", vote_of(as_heard(why))));
+    return why;
 }
 
 }  // namespace pccl::comm

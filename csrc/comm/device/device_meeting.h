@@ -17,6 +17,23 @@
 
 namespace pccl::comm {
 
+/// Ends a meeting from another thread.
+class Cancellation {
+   public:
+    /// Once.
+    void set(const Status& why) {
+        why_ = why;
+        is_set_.store(true);
+    }
+    [[nodiscard]] const std::atomic<bool>& is_set() const { return is_set_; }
+    /// Of one that is set.
+    [[nodiscard]] const Status& why() const { return why_; }
+
+   private:
+    Status why_;
+    std::atomic<bool> is_set_{false};
+};
+
 class DeviceMeeting {
    public:
     struct Options {
@@ -24,7 +41,7 @@ class DeviceMeeting {
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
-        const std::atomic<bool>* is_cancelled = nullptr;  // ends every wait; may be null
+        const Cancellation* cancellation = nullptr;  // ends every wait; may be null
     };
     explicit DeviceMeeting(Options options);
 
@@ -50,17 +67,18 @@ class DeviceMeeting {
         if (!met.is_ok()) leave();
         return options_.size == 1 ? Status::ok() : votes("met").status();
     }
-    /// Tells the others that this rank will not come. kAborted.
-    Status call_off() const;
+    /// Tells the others why this rank, which is cancelled, will not come, and returns that.
+    [[nodiscard]] Status call_off() const;
 
    private:
     [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
     /// What get(deadline) gives, which waits; objections are looked for now and then.
     template <typename Get>
     [[nodiscard]] auto attentively(Get get) const -> decltype(get(Deadline::never()));
+    /// Why this rank will not come, as others hear it.
+    [[nodiscard]] Status as_heard(const Status& why) const;
+    /// Who fails because another has objected says what that one said.
     Status vote_on(const Status& met) const;
-    /// What kept this rank from meeting the others: what one of them has said, if that is it.
-    [[nodiscard]] Status cause_of(const Status& met) const;
     [[nodiscard]] Result<std::vector<std::string>> votes(std::string_view subject) const;
 
     const Options options_;

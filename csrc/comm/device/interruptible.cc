@@ -1,25 +1,29 @@
 #include "csrc/comm/device/interruptible.h"
 
-#include <atomic>
 #include <chrono>
 #include <future>
 
 #include "csrc/base/background_thread.h"
 
 namespace pccl::comm {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenQuestions{100};
+
+}  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> create_interruptibly(
     const DeviceGroupOptions& options, const std::function<Status()>& interrupted) {
-    std::atomic<bool> is_cancelled{false};
+    PCCL_TRY(interrupted());
+    Cancellation cancellation;
     std::promise<Result<std::unique_ptr<DeviceGroup>>> promise;
     auto made = promise.get_future();
     const BackgroundThread thread(
-        "pccl-gpu-meet", [&] { promise.set_value(DeviceGroup::create(options, &is_cancelled)); });
+        "pccl-gpu-meet", [&] { promise.set_value(DeviceGroup::create(options, &cancellation)); });
     Status reason;
-    while (made.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
-        if (reason.is_ok()) reason = interrupted();
-        is_cancelled.store(!reason.is_ok());
-    }
+    while (reason.is_ok() && made.wait_for(kBetweenQuestions) != std::future_status::ready)
+        reason = interrupted();
+    if (!reason.is_ok()) cancellation.set(reason);
     auto group = made.get();
     PCCL_TRY(reason);
     if (group.is_ok()) PCCL_TRY((*group)->use_device());

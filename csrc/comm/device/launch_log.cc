@@ -37,8 +37,9 @@ bool is_alike(const abi::LongWait& before, const abi::LongWait& now) {
     return now.ticket != 0 && now.ticket == before.ticket && now.waited_ns == before.waited_ns;
 }
 
-bool is_of_messages(abi::DevicePhase phase) {
-    return phase == abi::DevicePhase::kPosting || phase == abi::DevicePhase::kMessage;
+bool is_collective(FlightTicket ticket) {
+    const auto entry = flight_recorder().find(ticket);
+    return entry && entry->kind == FlightKind::kCollective;
 }
 
 }  // namespace
@@ -52,6 +53,7 @@ std::shared_ptr<LaunchLog> LaunchLog::open(FlightGroup group, Control control) {
 }
 
 FlightTicket LaunchLog::begin(std::span<const Collective> collectives, bool is_captured) {
+    last_ = FlightKind::kCollective;
     const auto header = header_of(collectives.front(), ++sequence_);
     return keep(flight_recorder().begin(group_, header, system_clock().now(), collectives.size()),
                 is_captured);
@@ -59,6 +61,7 @@ FlightTicket LaunchLog::begin(std::span<const Collective> collectives, bool is_c
 
 FlightTicket LaunchLog::begin(FlightKind kind, const FlightMessage& message, std::size_t calls,
                               bool is_captured) {
+    last_ = kind;
     return keep(flight_recorder().begin(group_, kind, message, system_clock().now(), calls),
                 is_captured);
 }
@@ -79,8 +82,7 @@ void LaunchLog::end(FlightTicket ticket, const Status& outcome) {
 }
 
 void LaunchLog::refuse(FlightTicket ticket, const Status& why) {
-    const auto entry = flight_recorder().find(ticket);
-    if (entry && entry->kind == FlightKind::kCollective) --sequence_;
+    if (last_ == FlightKind::kCollective) --sequence_;
     end(ticket, why);
 }
 
@@ -124,15 +126,14 @@ auto LaunchLog::current_waits() const -> Waits {
 FlightTicket LaunchLog::reached(const Waits& waits) const {
     FlightTicket first = 0;
     const std::lock_guard lock(mutex_);
-    const auto consider = [&](abi::DevicePhase phase, FlightTicket ticket) {
-        if (ticket == 0 || is_of_messages(phase) || captured_.contains(ticket)) return;
+    const auto consider = [&](FlightTicket ticket) {
+        if (!is_collective(ticket) || captured_.contains(ticket)) return;
         first = first == 0 ? ticket : std::min(first, ticket);
     };
-    for (std::size_t i = 0; i < waits.size(); ++i)
-        consider(static_cast<abi::DevicePhase>(i / abi::kMostDevices), waits[i].ticket);
+    for (const abi::LongWait& wait : waits) consider(wait.ticket);
     abi::DeviceFault& fault = control_->fault;
     const bool is_fault = std::atomic_ref(fault.is_set).load(std::memory_order_acquire) != 0;
-    if (is_fault) consider(fault.phase, fault.ticket);
+    if (is_fault) consider(fault.ticket);
     return first;
 }
 

@@ -32,7 +32,7 @@ class PCCL_API LaunchLog final : public FlightWitness {
                        bool is_captured);
     /// Launched, or why not.
     void end(FlightTicket ticket, const Status& outcome);
-    /// As if it had never been called: the peers know nothing of it.
+    /// Of the last that began, as if it had never been called: the peers know nothing of it.
     void refuse(FlightTicket ticket, const Status& why);
 
     /// "all_reduce #7 (sum of 1024 float32)"; from any thread.
@@ -58,6 +58,7 @@ class PCCL_API LaunchLog final : public FlightWitness {
     const Control control_;
     std::uint32_t group_ = 0;
     std::uint32_t sequence_ = 0;
+    FlightKind last_ = FlightKind::kCollective;
     mutable std::mutex mutex_;  // guards what follows
     std::map<FlightTicket, FlightEntry> captured_;
 };

@@ -174,20 +174,27 @@ TEST_F(MeetingTest, WhoIsInterruptedTellsThoseThatWait) {
     is_tired = true;
     EXPECT_EQ(outcome(1).code(), StatusCode::kAborted);
     EXPECT_EQ(outcome(1).message(), "Ctrl-C");
-    EXPECT_EQ(outcome(0).code(), StatusCode::kUnavailable);
-    EXPECT_THAT(outcome(0).message(), StartsWith("rank 1: called off"));
+    EXPECT_EQ(outcome(0).code(), StatusCode::kPeerLost);
+    EXPECT_EQ(outcome(0).peer(), 1);
+    EXPECT_EQ(outcome(0).message(), "rank 1: Ctrl-C");
 }
 
 class WhoIsLate : public MeetingTest, public ::testing::WithParamInterface<Rank> {};
 
+/// The first to come has learnt that another is gone: all blame that one.
 TEST_P(WhoIsLate, HearsOfIt) {
     const Rank first = GetParam();
-    come(first, [] { return Status::aborted("abort was called"); });
-    EXPECT_EQ(outcome(first).code(), StatusCode::kAborted);
-    const std::array<Rank, 2> others{(first + 1) % 3, (first + 2) % 3};
-    for (const Rank rank : others) come(rank);
-    const std::string expected = "rank " + std::to_string(first) + ": called off";
-    for (const Rank rank : others) EXPECT_THAT(outcome(rank).message(), StartsWith(expected));
+    const Rank lost = (first + 1) % 3;
+    const Rank last = (first + 2) % 3;
+    std::atomic<bool> has_asked = false;
+    come(first, [&, lost] {
+        return has_asked.exchange(true) ? Status::peer_lost(lost, "it is gone") : Status::ok();
+    });
+    EXPECT_EQ(outcome(first).code(), StatusCode::kPeerLost);
+    come(last);
+    EXPECT_EQ(outcome(last).code(), StatusCode::kPeerLost);
+    EXPECT_EQ(outcome(last).peer(), lost);
+    EXPECT_EQ(outcome(last).message(), "it is gone");
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, WhoIsLate, ::testing::Values(0, 1, 2));

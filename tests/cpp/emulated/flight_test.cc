@@ -108,7 +108,8 @@ TEST_F(FlightTest, CallsThatAreRefusedCountForNothing) {
         EXPECT_EQ(member.group.launch(wrong, nullptr).code(), StatusCode::kUnsupported);
         EXPECT_TRUE(run.launch().is_ok());
         const Recorded record(name, member.group.rank());
-        EXPECT_EQ(record.state(0), "failed");
+        EXPECT_EQ(record.state(0), "refused");
+        EXPECT_FALSE(record.entries.at(0).contains("sequence"));
         EXPECT_EQ(record.entries.at(1)["operation"], "all_reduce #1 (sum of 10 int32)");
     });
 }
