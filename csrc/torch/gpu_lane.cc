@@ -193,6 +193,7 @@ void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& 
 
 bool GpuLane::connect(const at::Device& device) {
     if (route_ == Route::kUnknown) {
+        const auto released = without_gil();
         const std::lock_guard lock(mutex_);
         const c10::OptionalDeviceGuard on_device(device);
         if (route_ == Route::kUnknown) make_group(device);

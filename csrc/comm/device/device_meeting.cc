@@ -103,7 +103,7 @@ Result<std::vector<std::string>> DeviceMeeting::votes(std::string_view subject) 
 
 Status DeviceMeeting::agree_on_host(const Status& here) {
     PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
-    const Status heard = as_heard(here);
+    Status heard = as_heard(here);
     if (options_.size == 1) return heard;
     PCCL_TRY(say("host", vote_of(heard, host)));
     PCCL_ASSIGN_OR_RETURN(const auto hosts, votes("host"));
@@ -114,18 +114,12 @@ Status DeviceMeeting::agree_on_host(const Status& here) {
 }
 
 Status DeviceMeeting::as_heard(const Status& why) const {
-    switch (why.code()) {
-        case StatusCode::kOk:
-            return why;
-        case StatusCode::kPeerLost:
-            return why;
-        case StatusCode::kUnavailable:
-            return said_by(options_.rank, why);
-        case StatusCode::kAborted:
-            return said_by(options_.rank, Status::peer_lost(options_.rank, why.message()));
-        default:
-            return said_by(options_.rank, Status::unsupported(why.message()));
-    }
+    const StatusCode code = why.code();
+    if (code == StatusCode::kOk || code == StatusCode::kPeerLost) return why;
+    if (code == StatusCode::kUnavailable) return said_by(options_.rank, why);
+    const bool is_leaving = code == StatusCode::kAborted;
+    return said_by(options_.rank, is_leaving ? Status::peer_lost(options_.rank, why.message())
+                                             : Status::unsupported(why.message()));
 }
 
 Status DeviceMeeting::vote_on(const Status& met) const {
