@@ -125,11 +125,18 @@ std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,
     return headers;
 }
 
-std::vector<FlightWait> FlightRecorder::waits(std::string_view group, Rank rank) const {
-    for (const FlightGroup& one : groups())
+auto FlightRecorder::witness_of(std::string_view group,
+                                Rank rank) const -> std::shared_ptr<const FlightWitness> {
+    const std::lock_guard lock(mutex_);
+    for (const FlightGroup& one : groups_)
         if (one.name == group && one.rank == rank)
-            if (const auto witness = one.witness.lock()) return witness->progress().waits;
-    return {};
+            if (auto witness = one.witness.lock()) return witness;
+    return nullptr;
+}
+
+std::vector<FlightWait> FlightRecorder::waits(std::string_view group, Rank rank) const {
+    const auto witness = witness_of(group, rank);
+    return witness == nullptr ? std::vector<FlightWait>() : witness->waits();
 }
 
 std::vector<FlightGroup> FlightRecorder::groups() const {

@@ -52,6 +52,7 @@ struct FlightProgress {
 class FlightWitness {
    public:
     virtual ~FlightWitness() = default;
+    [[nodiscard]] virtual std::vector<FlightWait> waits() const = 0;
     [[nodiscard]] virtual FlightProgress progress() const = 0;
 };
 
@@ -128,6 +129,9 @@ class PCCL_API FlightRecorder {
         Words words{};
     };
     Ticket write(const Said& said, TimePoint now);
+    /// Null where that group is not on GPUs, or no longer there.
+    [[nodiscard]] std::shared_ptr<const FlightWitness> witness_of(std::string_view group,
+                                                                  Rank rank) const;
     [[nodiscard]] Slot* slot_of(Ticket ticket);
     static FlightEntry read(const Slot& slot);
 

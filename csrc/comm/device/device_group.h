@@ -132,7 +132,7 @@ class PCCL_API DeviceGroup {
     /// In the flight record, which is written to its file once unless this rank aborted the group.
     void record_end(const Status& why) const;
     [[nodiscard]] Status explained(const Status& why) const {
-        return why.is_ok() || !options_.explain ? why : options_.explain(why);
+        return options_.explain ? options_.explain(why) : why;
     }
     /// Launches that follow one another, and the memory they share.
     struct Lane {

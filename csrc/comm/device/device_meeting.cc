@@ -125,7 +125,7 @@ Status DeviceMeeting::as_heard(const Status& why) const {
 Status DeviceMeeting::vote_on(const Status& met) const {
     Status heard = met.is_ok() ? met : objection();
     if (heard.is_ok()) heard = as_heard(met);
-    return options_.size == 1 ? heard : say("met", vote_of(heard));
+    return say("met", vote_of(heard));
 }
 
 Status DeviceMeeting::call_off() const {

@@ -63,9 +63,10 @@ class DeviceMeeting {
     template <typename Leave>
     Status agree(const Status& met, Leave leave) {
         if (met.code() == StatusCode::kTimeout) return met;
+        if (options_.size == 1) return as_heard(met);
         PCCL_TRY(vote_on(met));
         if (!met.is_ok()) leave();
-        return options_.size == 1 ? Status::ok() : votes("met").status();
+        return votes("met").status();
     }
     /// Tells the others why this rank, which is cancelled, will not come, and returns that.
     [[nodiscard]] Status call_off() const;

@@ -148,15 +148,20 @@ FlightWait LaunchLog::longest_for(Rank peer, const Waits& waits) const {
     return longest;
 }
 
-FlightProgress LaunchLog::progress() const {
-    const Waits waits = current_waits();
-    FlightProgress progress{.reached = reached(waits)};
+std::vector<FlightWait> LaunchLog::by_peer(const Waits& waits) const {
+    std::vector<FlightWait> longest;
     for (Rank peer = 0; peer < abi::kMostDevices; ++peer) {
         FlightWait wait = longest_for(peer, waits);
         if (wait.ticket == 0 || peer == rank_) continue;
         wait.operation = operation(wait.ticket);
-        progress.waits.push_back(std::move(wait));
+        longest.push_back(std::move(wait));
     }
+    return longest;
+}
+
+FlightProgress LaunchLog::progress() const {
+    const Waits waits = current_waits();
+    FlightProgress progress{.waits = by_peer(waits), .reached = reached(waits)};
     const std::lock_guard lock(mutex_);
     for (const auto& [ticket, entry] : captured_) progress.captured.insert(ticket);
     return progress;

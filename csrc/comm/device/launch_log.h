@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "csrc/abi/device_team.h"
 #include "csrc/comm/collective.h"
@@ -37,7 +38,11 @@ class PCCL_API LaunchLog final : public FlightWitness {
 
     /// "all_reduce #7 (sum of 1024 float32)"; from any thread.
     [[nodiscard]] std::string operation(FlightTicket ticket) const;
-    /// From any thread; takes 30 ms at most, and nothing where no kernel has waited for long.
+    // From any thread; takes 30 ms at most, and nothing where no kernel has waited for long.
+
+    [[nodiscard]] std::vector<FlightWait> waits() const override {
+        return by_peer(current_waits());
+    }
     [[nodiscard]] FlightProgress progress() const override;
 
    private:
@@ -51,6 +56,7 @@ class PCCL_API LaunchLog final : public FlightWitness {
     [[nodiscard]] Waits current_waits() const;
     /// Its ticket is 0 where there is none.
     [[nodiscard]] FlightWait longest_for(Rank peer, const Waits& waits) const;
+    [[nodiscard]] std::vector<FlightWait> by_peer(const Waits& waits) const;
     /// The first collective that did not get through, of those that run as they were called.
     [[nodiscard]] FlightTicket reached(const Waits& waits) const;
 

@@ -60,6 +60,14 @@ TEST(DeviceGroupTest, OneRankCopies) {
     });
 }
 
+TEST(DeviceGroupTest, OneRankNeedsNoStoreToFail) {
+    FakeCudaDriver driver(std::make_shared<FakeGpus>());
+    driver.fail("create", Status::resource_exhausted("it is full"));
+    const auto group = DeviceGroup::create({.driver = &driver});
+    EXPECT_EQ(group.status().code(), StatusCode::kUnsupported);
+    EXPECT_THAT(group.status().message(), HasSubstr("it is full"));
+}
+
 TEST(DeviceGroupTest, WrongCallsAreRefusedBeforeAnythingIsLaunched) {
     run_device_ranks({.size = 2}, [](DeviceRank& member) {
         std::array<float, 2> x{};
