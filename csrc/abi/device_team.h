@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "csrc/abi/wire.h"
+
 namespace pccl::abi {
 
 inline constexpr int kMostDevices = 8;  // in a group
@@ -22,12 +24,13 @@ inline constexpr int kLinesPerBlock = 256;
 inline constexpr std::size_t kLineBytes = 8;  // of data
 
 /// 8 bytes of data that say themselves when they have arrived: each half travels in one piece with
-/// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent.
+/// the epoch beside it (NCCL's protocol LL). An epoch of 0 was never sent. Lines of collectives say
+/// what their sender has called, too, so that nobody takes those of another call for its own.
 struct alignas(16) Line {
     std::uint32_t low;
     std::uint32_t low_epoch;
     std::uint32_t high;
-    std::uint32_t high_epoch;
+    std::uint32_t high_epoch;  // ^ DeviceTeam::fingerprint
 };
 
 /// What a kernel tells each peer at its start: where this rank's tensors are in the peer's address
@@ -67,7 +70,9 @@ static_assert(sizeof(Mailbox) == 128);
 
 struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
-    std::uint32_t reserved[31];
+    std::uint32_t has_called;        // not 0: `called` is there
+    std::uint32_t reserved[22];
+    CollectiveHeader called;          // by this rank, for peers that have called something else
     Mailbox mailboxes[kMostDevices];  // by peer
     Channel channels[kMostBlocks];
     LineBuffer buffers[kMostLinedBlocks];
@@ -83,8 +88,9 @@ enum class DevicePhase : std::uint32_t {
     kMessage = 6,
     kLength = 7,  // of what is sent is another than its receiver expects: expected and seen, bytes
     kStep = 8,    // of a schedule's program: a message, room for one, or another lane
+    kCall = 9,    // of the peer is another than this rank's
 };
-inline constexpr int kDevicePhases = 9;
+inline constexpr int kDevicePhases = 10;
 
 /// Why a kernel gave up waiting; in host memory, written once, `is_set` last.
 struct DeviceFault {
@@ -97,6 +103,8 @@ struct DeviceFault {
     std::uint64_t expected;  // epoch
     std::uint64_t seen;
     std::uint64_t ticket;  // of the launch
+    CollectiveHeader
+        theirs;  // kCall: what the peer has called; without magic where it has not said
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.
@@ -126,7 +134,9 @@ struct DeviceTeam {
     Heap* heaps[kMostDevices];  // by rank, as mapped here
     DeviceControl* control;
     std::uint64_t timeout_ns;
-    std::uint64_t ticket;  // of this launch, for whoever asks later what it was
+    std::uint64_t ticket;   // of this launch, for whoever asks later what it was
+    CollectiveHeader call;  // that this launch belongs to, for peers that have called another one
+    std::uint32_t fingerprint;  // of that call, in the upper half; 0 below
     std::int32_t rank;
     std::int32_t size;
 };

@@ -63,17 +63,33 @@ std::string describe_call(const abi::CollectiveHeader& header) {
     return concat(beginning_of(header), has_root ? concat(", root ", header.root) : "", ")");
 }
 
-KnownLengths known_lengths(const Collective& collective) {
+Signature signature_of(const Collective& collective) {
+    Signature signature{collective.kind, collective.type, collective.op, collective.root};
+    if (is_per_pair(collective.kind)) return signature;
     const std::span<const Block> blocks = known_blocks(collective);
-    KnownLengths lengths{.digest = 0xCBF29CE484222325ULL};
+    std::uint64_t digest = 0xCBF29CE484222325ULL;
     bool even = true;
     for (const Block& block : blocks) {
-        lengths.longest = std::max<std::uint64_t>(lengths.longest, block.count);
+        signature.count = std::max<std::uint64_t>(signature.count, block.count);
         even &= block.count == blocks.front().count;
-        lengths.digest = mixed(lengths.digest, block.count);
+        digest = mixed(digest, block.count);
     }
-    if (even) lengths.digest = 0;
-    return lengths;
+    if (!even) signature.digest = digest;
+    return signature;
+}
+
+abi::CollectiveHeader header_of(const Signature& signature) {
+    return {.magic = abi::kCollectiveMagic,
+            .kind = static_cast<std::uint8_t>(signature.kind),
+            .data_type = static_cast<std::uint8_t>(signature.type),
+            .reduce_op = static_cast<std::uint8_t>(signature.op),
+            .algorithm = 0,
+            .root = static_cast<std::uint16_t>(signature.root),
+            .sequence = 0,
+            .window = 0,
+            .count = signature.count,
+            .lengths = folded(signature.digest),
+            .history = 0};
 }
 
 abi::CollectiveHeader common_part(abi::CollectiveHeader header) {
@@ -84,17 +100,19 @@ abi::CollectiveHeader common_part(abi::CollectiveHeader header) {
     return header;
 }
 
-std::uint32_t history_after(const abi::CollectiveHeader& header) {
-    const abi::CollectiveHeader common = common_part(header);
-    std::array<std::uint64_t, sizeof common / sizeof(std::uint64_t)> words{};
-    static_assert(sizeof words == sizeof common);
-    std::memcpy(words.data(), &common, sizeof common);
+std::uint64_t digest_of(const abi::CollectiveHeader& header) {
+    std::array<std::uint64_t, sizeof header / sizeof(std::uint64_t)> words{};
+    static_assert(sizeof words == sizeof header);
+    std::memcpy(words.data(), &header, sizeof header);
     // Words are mixed side by side: this is on the path of every call.
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < words.size(); ++i)
         digest ^= std::rotl(words[i] * (kOddMultiplier + 2 * i), static_cast<int>(13 * i));
-    digest *= kOddMultiplier;
-    return static_cast<std::uint32_t>(digest >> 32U);
+    return digest * kOddMultiplier;
+}
+
+std::uint32_t history_after(const abi::CollectiveHeader& header) {
+    return static_cast<std::uint32_t>(digest_of(common_part(header)) >> 32U);
 }
 
 Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
@@ -108,12 +126,10 @@ Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader
         return Status::mismatch(
             peer, concat("ranks disagree about a collective before ", describe(ours), ": rank ",
                          sides.self, " and rank ", peer,
-                         " have called different ones (pccl debug shows which); call the same "
-                         "collectives in the same order on all ranks"));
+                         " have called different ones (pccl debug shows which); ", kCallAlike));
     return Status::mismatch(
         peer, concat("ranks disagree: rank ", sides.self, " runs ", describe(ours), " but rank ",
-                     peer, " runs ", describe(theirs),
-                     "; call the same collectives in the same order on all ranks"));
+                     peer, " runs ", describe(theirs), "; ", kCallAlike));
 }
 
 }  // namespace pccl::comm

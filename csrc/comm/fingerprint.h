@@ -25,12 +25,20 @@ namespace pccl::comm {
 /// "all_reduce #7 (sum of 1024 float32)": what was called, not how it runs.
 [[nodiscard]] std::string describe_call(const abi::CollectiveHeader& header);
 
-/// Of the blocks whose lengths all ranks know.
-struct KnownLengths {
-    std::uint64_t longest = 0;
-    std::uint64_t digest = 0;  // 0: all are alike
+/// What all ranks of a collective must call alike.
+struct Signature {
+    schedule::CollectiveKind kind{};
+    DataType type{};
+    ReduceOp op{};
+    Rank root = 0;
+    // Of blocks whose lengths all ranks know; else 0.
+    std::uint64_t count = 0;   // of the longest
+    std::uint64_t digest = 0;  // of all counts; 0: they are alike
+    auto operator<=>(const Signature&) const = default;
 };
-[[nodiscard]] KnownLengths known_lengths(const Collective& collective);
+[[nodiscard]] Signature signature_of(const Collective& collective);
+/// Its header, but for how it runs and what came before it.
+[[nodiscard]] abi::CollectiveHeader header_of(const Signature& signature);
 
 /// One more `value` in a digest (FNV-1a, a word at a time).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
@@ -45,6 +53,9 @@ struct KnownLengths {
 /// What must be alike in the headers of all ranks: without the lengths that only pairs agree on.
 [[nodiscard]] abi::CollectiveHeader common_part(abi::CollectiveHeader header);
 
+/// Of the whole header; its upper bits are the best mixed.
+[[nodiscard]] std::uint64_t digest_of(const abi::CollectiveHeader& header);
+
 /// The history of a collective that follows on `header`: ranks that once called different ones
 /// differ ever after, and so hear of it where nobody compared these (two roots of one broadcast).
 [[nodiscard]] std::uint32_t history_after(const abi::CollectiveHeader& header);
@@ -53,6 +64,9 @@ struct Sides {
     Rank self = 0;
     Rank peer = 0;
 };
+/// What to do about it: the end of every such message.
+inline constexpr std::string_view kCallAlike =
+    "call the same collectives in the same order on all ranks";
 /// Of two headers that differ: kMismatch that says both sides, or kPeerLost where `theirs` is no
 /// header at all.
 [[nodiscard]] Status difference(const abi::CollectiveHeader& ours,

@@ -63,42 +63,26 @@ schedule::Shape Selector::shape_for(Algorithm algorithm, CollectiveKind kind, Ra
             .slots = schedule::slots_needed(algorithm, kind)};
 }
 
-Selector::Key Selector::key_of(const Collective& collective) {
-    Key key{collective.kind, collective.type, collective.op, collective.root, 0, 0};
-    if (is_per_pair(collective.kind)) return key;
-    const KnownLengths lengths = known_lengths(collective);
-    key.count = lengths.longest;
-    key.digest = lengths.digest;
-    return key;
-}
-
 Result<const Choice*> Selector::choose(const Collective& collective) {
-    const Key key = key_of(collective);
-    const std::uint64_t slot =
-        mixed(mixed(key.count, key.digest),
-              static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.type));
+    const Signature signature = signature_of(collective);
+    const std::uint64_t slot = mixed(mixed(signature.count, signature.digest),
+                                     static_cast<std::uint64_t>(signature.kind) * 64 +
+                                         static_cast<std::uint64_t>(signature.type));
     Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
-    if (!entry.decided || entry.key != key) {
-        PCCL_ASSIGN_OR_RETURN(entry.choice, decide(key));
-        entry.key = key;
+    if (!entry.decided || entry.signature != signature) {
+        PCCL_ASSIGN_OR_RETURN(entry.choice, decide(signature));
+        entry.signature = signature;
         entry.decided = true;
     }
     return &entry.choice;
 }
 
-abi::CollectiveHeader Selector::header_for(const Key& key, std::uint8_t algorithm,
+abi::CollectiveHeader Selector::header_for(const Signature& signature, std::uint8_t algorithm,
                                            std::size_t window) {
-    return {.magic = abi::kCollectiveMagic,
-            .kind = static_cast<std::uint8_t>(key.kind),
-            .data_type = static_cast<std::uint8_t>(key.type),
-            .reduce_op = static_cast<std::uint8_t>(key.op),
-            .algorithm = algorithm,
-            .root = static_cast<std::uint16_t>(key.root),
-            .sequence = 0,
-            .window = static_cast<std::uint32_t>(window),
-            .count = key.count,
-            .lengths = folded(key.digest),
-            .history = 0};
+    abi::CollectiveHeader header = header_of(signature);
+    header.algorithm = algorithm;
+    header.window = static_cast<std::uint32_t>(window);
+    return header;
 }
 
 Selector::Candidate Selector::candidate(Algorithm algorithm, CollectiveKind kind,
@@ -125,9 +109,9 @@ std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::
     return found;
 }
 
-Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) {
-    const std::vector<Candidate> usable = candidates(key.kind, bytes, key.digest != 0);
-    const std::string_view wanted = wanted_for(key.kind);
+Result<Algorithm> Selector::algorithm_for(const Signature& signature, std::size_t bytes) {
+    const std::vector<Candidate> usable = candidates(signature.kind, bytes, signature.digest != 0);
+    const std::string_view wanted = wanted_for(signature.kind);
     if (wanted.empty()) return usable.front().algorithm;
     std::string names;
     for (const Candidate& candidate : usable) {
@@ -137,9 +121,9 @@ Result<Algorithm> Selector::algorithm_for(const Key& key, std::size_t bytes) {
     if (board_)
         for (const BoardAlgorithm algorithm : kBoardAlgorithms)
             names += concat(", ", to_string(algorithm));
-    return Status::invalid_argument(concat("the algorithm that was asked for, ", wanted,
-                                           ", cannot make this ", schedule::to_string(key.kind),
-                                           "; these can: ", names));
+    return Status::invalid_argument(
+        concat("the algorithm that was asked for, ", wanted, ", cannot make this ",
+               schedule::to_string(signature.kind), "; these can: ", names));
 }
 
 Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind,
@@ -168,8 +152,8 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
                          .busiest = candidate.busiest});
     // Ranks choose by no more than all of them know.
     const std::size_t known = is_per_pair(kind) ? 0 : block_bytes;
-    const Key key{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};
-    PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(key));
+    const Signature signature{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};
+    PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(signature));
     for (Prediction& prediction : found)
         prediction.is_chosen = prediction.algorithm == algorithm_name(choice.header.algorithm);
     return found;
@@ -179,38 +163,41 @@ std::string_view Selector::wanted_for(CollectiveKind kind) const {
     return ranks_ == 1 ? std::string_view() : algorithm_listed(preferences_.wanted, kind);
 }
 
-Result<Choice> Selector::decide(const Key& key) {
-    if (auto choice = decide_on_board(key)) return *std::move(choice);
-    return decide_on_links(key);
+Result<Choice> Selector::decide(const Signature& signature) {
+    if (auto choice = decide_on_board(signature)) return *std::move(choice);
+    return decide_on_links(signature);
 }
 
-std::optional<Choice> Selector::decide_on_board(const Key& key) const {
+std::optional<Choice> Selector::decide_on_board(const Signature& signature) const {
     if (!board_) return std::nullopt;
-    const BoardCall call{.kind = key.kind, .element_bytes = size_of(key.type), .count = key.count};
+    const BoardCall call{
+        .kind = signature.kind, .element_bytes = size_of(signature.type), .count = signature.count};
     const std::vector<BoardCandidate> usable = board_candidates(*board_, call);
     const auto named = [&](std::string_view name) {
         return std::find_if(usable.begin(), usable.end(), [name](const auto& candidate) {
             return to_string(candidate.algorithm) == name;
         });
     };
-    const std::string_view wanted = wanted_for(key.kind);
+    const std::string_view wanted = wanted_for(signature.kind);
     if (!wanted.empty() && named(wanted) == usable.end()) return std::nullopt;
-    auto chosen = named(wanted.empty() ? preferences_.tuning.fastest(key.kind, ranks_,
-                                                                     key.count * call.element_bytes)
-                                       : wanted);
+    auto chosen =
+        named(wanted.empty() ? preferences_.tuning.fastest(signature.kind, ranks_,
+                                                           call.count * call.element_bytes)
+                             : wanted);
     if (chosen == usable.end()) chosen = usable.begin();
     Choice choice;
     choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
-    choice.header = header_for(key, wire_number(chosen->algorithm), choice.on_board.window);
+    choice.header = header_for(signature, wire_number(chosen->algorithm), choice.on_board.window);
     return choice;
 }
 
-Result<Choice> Selector::decide_on_links(const Key& key) {
-    const bool widened = runs_widened(key.kind, key.type, key.op, ranks_);
-    const std::size_t element = size_of(widened ? DataType::kFloat32 : key.type);
-    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm, algorithm_for(key, key.count * element));
+Result<Choice> Selector::decide_on_links(const Signature& signature) {
+    const bool widened = runs_widened(signature.kind, signature.type, signature.op, ranks_);
+    const std::size_t element = size_of(widened ? DataType::kFloat32 : signature.type);
+    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm,
+                          algorithm_for(signature, signature.count * element));
     Choice choice;
-    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, key.kind, key.root));
+    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, signature.kind, signature.root));
     const schedule::Shape& shape = choice.plan->shape;
     // A FIFO of the schedule holds `slots` messages, so that many must fit into a channel.
     const std::size_t message =
@@ -223,7 +210,7 @@ Result<Choice> Selector::decide_on_links(const Key& key) {
     const std::size_t elements =
         std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
     choice.cut.window = elements * static_cast<std::size_t>(shape.chunks);
-    choice.header = header_for(key, static_cast<std::uint8_t>(algorithm), choice.cut.window);
+    choice.header = header_for(signature, static_cast<std::uint8_t>(algorithm), choice.cut.window);
     return choice;
 }
 

@@ -21,6 +21,7 @@
 #include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/cost_model.h"
+#include "csrc/comm/fingerprint.h"
 #include "csrc/comm/layout.h"
 #include "csrc/comm/plan.h"
 #include "csrc/comm/prediction.h"
@@ -72,31 +73,23 @@ class Selector {
                                                           std::size_t block_bytes);
 
    private:
-    struct Key {
-        CollectiveKind kind;
-        DataType type;
-        ReduceOp op;
-        Rank root;
-        std::uint64_t count;   // of the longest block
-        std::uint64_t digest;  // of all counts; 0 when even
-        auto operator<=>(const Key&) const = default;
-    };
     struct Entry {
         bool decided = false;
-        Key key{};
+        Signature signature{};
         Choice choice;
     };
 
-    [[nodiscard]] static Key key_of(const Collective& collective);
-    [[nodiscard]] static abi::CollectiveHeader header_for(const Key& key, std::uint8_t algorithm,
+    [[nodiscard]] static abi::CollectiveHeader header_for(const Signature& signature,
+                                                          std::uint8_t algorithm,
                                                           std::size_t window);
-    Result<Choice> decide(const Key& key);
+    Result<Choice> decide(const Signature& signature);
     /// nullopt where a schedule is wanted, or there is no board.
-    std::optional<Choice> decide_on_board(const Key& key) const;
-    Result<Choice> decide_on_links(const Key& key);
+    std::optional<Choice> decide_on_board(const Signature& signature) const;
+    Result<Choice> decide_on_links(const Signature& signature);
     Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
                                              Rank root);
-    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Key& key, std::size_t bytes);
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Signature& signature,
+                                                            std::size_t bytes);
     [[nodiscard]] schedule::Shape shape_for(schedule::Algorithm algorithm, CollectiveKind kind,
                                             Rank root) const;
     [[nodiscard]] Candidate candidate(schedule::Algorithm algorithm, CollectiveKind kind,

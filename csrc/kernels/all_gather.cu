@@ -9,7 +9,7 @@ namespace {
 
 using namespace device;
 
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     all_gather_words(const __grid_constant__ MoveArguments args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;

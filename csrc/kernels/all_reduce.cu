@@ -15,7 +15,7 @@ __device__ __forceinline__ bool gets_result(int root, int rank) {
 }
 
 template <typename Reduction>
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     all_reduce_words(const __grid_constant__ ReduceArguments<Reduction> args) {
     const Visit visit(args.team);
     const std::size_t at = grid_crew().first * kWordBytes;

@@ -33,7 +33,7 @@ __device__ bool pass_words(const Batch& batch, const Visit& visit, const Place& 
     return receive_words(batch.team, visit, word_for(batch.team.rank), words);
 }
 
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     batch_move(const __grid_constant__ Batch batch) {
     const Visit visit(batch.team);
     const std::size_t word = grid_crew().first;
@@ -56,7 +56,7 @@ struct ReducedBatch {
 };
 
 template <typename Reduction>
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     batch_reduce(const __grid_constant__ ReducedBatch<Reduction> args) {
     const Batch& batch = args.batch;
     const Visit visit(batch.team);

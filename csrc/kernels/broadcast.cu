@@ -10,7 +10,7 @@ namespace {
 using namespace device;
 
 /// All send: the root the data, the others a word that keeps the channel's rule (device_team.h).
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     broadcast_words(const __grid_constant__ MoveArguments args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace device;
 
-__global__ void __launch_bounds__(512) begin_pull(const __grid_constant__ Pull pull) {
+__global__ void __launch_bounds__(512, 1) begin_pull(const __grid_constant__ Pull pull) {
     __shared__ Visit::Addresses addresses;
     const Visit visit(pull.team);
     if (visit.greet(pull.postings, addresses)) visit.depart(Visit::Stores::kNone);

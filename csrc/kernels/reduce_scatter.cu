@@ -9,7 +9,7 @@ namespace {
 using namespace device;
 
 template <typename Reduction>
-__global__ void __launch_bounds__(abi::kLinesPerBlock)
+__global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
     reduce_scatter_words(const __grid_constant__ ReduceArguments<Reduction> args) {
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;

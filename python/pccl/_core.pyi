@@ -762,7 +762,8 @@ class DeviceGroup:
     """Collectives among up to 8 GPUs of one host, on raw addresses and streams.
 
     Every rank has one GPU and makes the group at the same time. Launches return at once; those of
-    one group must come in the same order on all ranks.
+    one group must come in the same order on all ranks, with the same plan or algorithm: where they
+    differ, all ranks raise MismatchError.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels:
                                const DeviceLaunch& wanted) {
     if (collectives.empty()) return Status::ok();
     const auto lock = enter(wanted.timeout);
-    log(collectives, stream);
+    log(collectives, stream, wanted);
     return settle(launch_together(collectives, stream, wanted));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/fingerprint.h"
 #include "csrc/comm/flight_dump.h"
 
 namespace pccl::comm {
@@ -18,7 +19,21 @@ using sys::cuda::DeviceAddress;
 
 std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
+/// Of a peer that has called something else than `operation`, as far as it has said what.
+Status disagreement(const abi::DeviceFault& fault, std::string_view operation) {
+    const bool is_known = fault.theirs.magic == abi::kCollectiveMagic;
+    const std::string theirs = is_known ? describe_call(fault.theirs) : "another one";
+    const std::string what =
+        operation.starts_with(theirs)
+            ? concat("rank ", fault.rank, " and rank ", fault.peer, " both run ", operation,
+                     ", but with other split sizes, another plan, or other calls together with it")
+            : concat("rank ", fault.rank, " runs ", operation, " but rank ", fault.peer, " runs ",
+                     theirs);
+    return Status::mismatch(fault.peer, concat("ranks disagree: ", what, "; ", kCallAlike));
+}
+
 Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
+    if (fault.phase == abi::DevicePhase::kCall) return disagreement(fault, operation);
     const std::string what =
         concat("rank ", fault.rank, " waited for rank ", fault.peer, " in ", operation, ", block ",
                fault.block, " (expected ", fault.expected, ", seen ", fault.seen, ")");

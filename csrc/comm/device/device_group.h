@@ -152,7 +152,8 @@ class PCCL_API DeviceGroup {
     [[nodiscard]] std::unique_lock<std::mutex> enter(
         std::optional<std::chrono::milliseconds> timeout = {});
     /// Of the launches that follow, as the flight recorder knows them.
-    void log(std::span<const Collective> collectives, kernels::Stream stream);
+    void log(std::span<const Collective> collectives, kernels::Stream stream,
+             const DeviceLaunch& wanted);
     void log(const Exchange& messages, kernels::Stream stream);
     /// What a logged call returns that has come to `outcome`. If it failed though nothing was wrong
     /// with it, peers may wait for what this rank has not launched: then the group is over.

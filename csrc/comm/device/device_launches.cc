@@ -7,6 +7,7 @@
 #include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/device/device_group.h"
+#include "csrc/comm/device/launch_fingerprint.h"
 
 namespace pccl::comm {
 namespace {
@@ -91,8 +92,11 @@ std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milli
     return lock;
 }
 
-void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream stream) {
+void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream stream,
+                      const DeviceLaunch& wanted) {
     team_.ticket = log_->begin(collectives, is_captured(stream));
+    team_.call = log_->call();
+    team_.fingerprint = launch_fingerprint(collectives, wanted);
 }
 
 void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
@@ -120,7 +124,7 @@ Status DeviceGroup::settle(Status outcome) {
 Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
     const auto lock = enter(wanted.timeout);
-    log({&collective, 1}, stream);
+    log({&collective, 1}, stream, wanted);
     return settle(launch_alone(collective, stream, wanted));
 }
 

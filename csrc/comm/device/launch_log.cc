@@ -17,21 +17,6 @@ constexpr std::size_t kMostCaptured = 1 << 14;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(3);
 constexpr int kMostLooks = 10;
 
-abi::CollectiveHeader header_of(const Collective& collective, std::uint32_t sequence) {
-    const KnownLengths lengths = known_lengths(collective);
-    return {.magic = abi::kCollectiveMagic,
-            .kind = static_cast<std::uint8_t>(collective.kind),
-            .data_type = static_cast<std::uint8_t>(collective.type),
-            .reduce_op = static_cast<std::uint8_t>(collective.op),
-            .algorithm = 0,
-            .root = static_cast<std::uint16_t>(collective.root),
-            .sequence = sequence,
-            .window = 0,
-            .count = longest(collective),
-            .lengths = is_per_pair(collective.kind) ? 0 : folded(lengths.digest),
-            .history = 0};
-}
-
 /// Whether nobody has renewed what is written there.
 bool is_alike(const abi::LongWait& before, const abi::LongWait& now) {
     return now.ticket != 0 && now.ticket == before.ticket && now.waited_ns == before.waited_ns;
@@ -54,8 +39,10 @@ std::shared_ptr<LaunchLog> LaunchLog::open(FlightGroup group, Control control) {
 
 FlightTicket LaunchLog::begin(std::span<const Collective> collectives, bool is_captured) {
     last_ = FlightKind::kCollective;
-    const auto header = header_of(collectives.front(), ++sequence_);
-    return keep(flight_recorder().begin(group_, header, system_clock().now(), collectives.size()),
+    call_ = header_of(signature_of(collectives.front()));
+    call_.count = longest(collectives.front());
+    call_.sequence = ++sequence_;
+    return keep(flight_recorder().begin(group_, call_, system_clock().now(), collectives.size()),
                 is_captured);
 }
 

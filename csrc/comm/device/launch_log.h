@@ -31,6 +31,8 @@ class PCCL_API LaunchLog final : public FlightWitness {
     /// Of `calls` messages, of which this is the first.
     FlightTicket begin(FlightKind kind, const FlightMessage& message, std::size_t calls,
                        bool is_captured);
+    /// The first of the collectives that began last.
+    [[nodiscard]] const abi::CollectiveHeader& call() const { return call_; }
     /// Launched, or why not.
     void end(FlightTicket ticket, const Status& outcome);
     /// Of the last that began, as if it had never been called: the peers know nothing of it.
@@ -64,6 +66,7 @@ class PCCL_API LaunchLog final : public FlightWitness {
     const Control control_;
     std::uint32_t group_ = 0;
     std::uint32_t sequence_ = 0;
+    abi::CollectiveHeader call_{};
     FlightKind last_ = FlightKind::kCollective;
     mutable std::mutex mutex_;  // guards what follows
     std::map<FlightTicket, FlightEntry> captured_;

@@ -24,13 +24,6 @@ bool is_even(std::span<const Block> blocks) {
         blocks, [&](const Block& block) { return block.count == blocks.front().count; });
 }
 
-/// Where only the ranks concerned know how long blocks are.
-bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted) {
-    return collective.kind == CollectiveKind::kGather ||
-           collective.kind == CollectiveKind::kScatter ||
-           (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
-}
-
 bool is_moved(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll;
 }
@@ -65,6 +58,12 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
 
 std::size_t longest_bytes(const Collective& collective) {
     return longest(collective) * size_of(collective.type);
+}
+
+bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted) {
+    return collective.kind == CollectiveKind::kGather ||
+           collective.kind == CollectiveKind::kScatter ||
+           (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
 }
 
 kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks) {

@@ -26,6 +26,9 @@ struct DeviceLaunch {
 /// Bytes of the longest block of either side.
 [[nodiscard]] std::size_t longest_bytes(const Collective& collective);
 
+/// Whether only the ranks concerned know how long blocks are.
+[[nodiscard]] bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted);
+
 /// How the library launches `kind` of blocks of `bytes`.
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
                                                      int ranks);

@@ -30,7 +30,7 @@ struct RegistrationCache::Message {
     // kFarewell: why the sender ends the group.
     StatusCode code = StatusCode::kOk;
     Rank blamed = kNoRank;
-    std::array<char, 128> why{};  // ends with a 0
+    std::array<char, 504> why{};  // ends with a 0
 };
 
 struct RegistrationCache::Inbox {

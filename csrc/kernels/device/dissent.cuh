@@ -1,0 +1,70 @@
+// Whether a peer has called something else than this rank. Its lines say so: they came with another
+// fingerprint, or where this rank's own kernel sends none. Nobody looks before a wait is long.
+#pragma once
+
+#include "csrc/abi/device_team.h"
+#include "csrc/kernels/device/ptx.cuh"
+
+namespace pccl::kernels::device {
+
+/// The epoch after `last`: of the other parity, since lines alternate between two places.
+__device__ __forceinline__ std::uint32_t epoch_after(std::uint32_t last) {
+    return last + 1 == 0 ? 2 : last + 1;
+}
+
+/// Whether `line` came in `epoch`, whole, with another fingerprint than that of this rank's call.
+__device__ __forceinline__ bool is_of_another_call(const abi::DeviceTeam& team,
+                                                   const abi::Line& line, std::uint32_t epoch) {
+    constexpr std::uint32_t kBelowFingerprint = 0xFFFF;
+    const std::uint32_t fingerprint = line.high_epoch ^ epoch;
+    return line.low_epoch == epoch && (fingerprint & kBelowFingerprint) == 0 &&
+           fingerprint != team.fingerprint;
+}
+
+/// Whether `peer` has, by what it has sent to this block, which waits in `phase`.
+__device__ __forceinline__ bool dissents(const abi::DeviceTeam& team, int peer,
+                                         abi::DevicePhase phase) {
+    const abi::Heap& own = *team.heaps[team.rank];
+    const abi::Channel& channel = own.channels[blockIdx.x];
+    const std::uint32_t epoch = epoch_after(channel.epoch);
+    const bool sends_words = phase == abi::DevicePhase::kData;
+    const abi::Line greeting = load_line(&channel.greetings[peer].output);
+    if (is_of_another_call(team, greeting, epoch)) return true;
+    if (sends_words && greeting.low_epoch == epoch) return true;
+    if (blockIdx.x >= abi::kMostLinedBlocks) return false;
+    const abi::Line word = load_line(own.buffers[blockIdx.x].lines[epoch & 1][peer]);
+    return is_of_another_call(team, word, epoch) || (!sends_words && word.low_epoch == epoch);
+}
+
+/// A peer that has called something else; -1 where none is known to, or `phase` is after all have
+/// agreed, or of messages, which have nothing to do with calls.
+__device__ __noinline__ inline int find_dissenter(const abi::DeviceTeam& team,
+                                                  abi::DevicePhase phase) {
+    const bool is_before_agreement = phase == abi::DevicePhase::kGreeting ||
+                                     phase == abi::DevicePhase::kData ||
+                                     phase == abi::DevicePhase::kStep;
+    if (!is_before_agreement) return -1;
+    for (int peer = 0; peer < team.size; ++peer)
+        if (peer != team.rank && dissents(team, peer, phase)) return peer;
+    return -1;
+}
+
+__device__ __forceinline__ void say_what_was_called(const abi::DeviceTeam& team) {
+    abi::Heap* const own = team.heaps[team.rank];
+    own->called = team.call;
+    store_release(&own->has_called, 1);
+}
+
+/// `called` stays as it is where the dissenter has not said it soon. It does so when it notices
+/// itself, about a millisecond after both have come; later where ranks share a GPU.
+__device__ __forceinline__ void hear_what_was_called(const abi::DeviceTeam& team, int dissenter,
+                                                     abi::CollectiveHeader& called) {
+    constexpr std::uint64_t kLongestNs = 200'000'000;
+    const abi::Heap* const there = team.heaps[dissenter];
+    const std::uint64_t began = global_timer_ns();
+    while (load_acquire(&there->has_called) == 0)
+        if (global_timer_ns() - began > kLongestNs) return;
+    called = there->called;
+}
+
+}  // namespace pccl::kernels::device
