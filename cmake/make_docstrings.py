@@ -1,4 +1,4 @@
-"""Write the C++ table (csrc/docstrings/docstrings.h) of the docstrings in a stub.
+"""Write the C++ table (csrc/extension/docstrings.h) of the docstrings in a stub.
 
 make_docstrings.py <stub.pyi> <table.cc>
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 TABLE = """// Of {stub}, by cmake/make_docstrings.py.
 #include <array>
 
-#include "csrc/docstrings/docstrings.h"
+#include "csrc/extension/docstrings.h"
 
-namespace pccl::docstrings {{
+namespace pccl::extension {{
 
 std::span<const Docstring> table() {{
     static constexpr auto kTable = std::to_array<Docstring>({{
@@ -28,7 +28,7 @@ std::span<const Docstring> table() {{
     return kTable;
 }}
 
-}}  // namespace pccl::docstrings
+}}  // namespace pccl::extension
 """
 
 

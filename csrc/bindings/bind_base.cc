@@ -36,7 +36,7 @@ void set_level(const std::string& name) {
 
 }  // namespace
 
-void bind_base(docstrings::Module& module) {
+void bind_base(extension::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
     module.def(
         "flight_record_json", [] { return comm::flight_record_json("asked for"); },

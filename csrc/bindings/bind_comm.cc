@@ -50,8 +50,8 @@ std::string printed(const comm::Prediction& prediction) {
                   prediction.is_chosen ? ", chosen" : "");
 }
 
-void bind_predictions(docstrings::Module& module) {
-    docstrings::Class<comm::Prediction>(module, "Prediction")
+void bind_predictions(extension::Module& module) {
+    extension::Class<comm::Prediction>(module, "Prediction")
         .def_readonly("algorithm", &comm::Prediction::algorithm)
         .def_readonly("over", &comm::Prediction::over)
         .def_readonly("seconds", &comm::Prediction::seconds)
@@ -73,7 +73,7 @@ py::bytes describe_job(PyCommunicator& self) {
     return value_or_throw(described);
 }
 
-void bind_collectives(docstrings::Class<PyCommunicator>& cls) {
+void bind_collectives(extension::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "all_reduce",
@@ -136,7 +136,7 @@ void make_collectives_quick(py::handle cls) {
     make_quick<&PyCommunicator::all_to_all, Object, Object>(cls, "all_to_all");
 }
 
-void bind_messages(docstrings::Class<PyCommunicator>& cls) {
+void bind_messages(extension::Class<PyCommunicator>& cls) {
     using Self = PyCommunicator;
     def_call(
         cls, "send",
@@ -155,8 +155,8 @@ void bind_messages(docstrings::Class<PyCommunicator>& cls) {
 
 }  // namespace
 
-void bind_communicator(docstrings::Module& module) {
-    docstrings::Class<PyCommunicator> cls(module, "Communicator");
+void bind_communicator(extension::Module& module) {
+    extension::Class<PyCommunicator> cls(module, "Communicator");
     cls.def_init(
         [](Rank rank, int world_size, py::object rendezvous, double timeout, std::string name,
            std::string transports, std::string algorithm, std::string gpu) {

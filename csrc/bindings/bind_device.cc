@@ -22,6 +22,7 @@
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/device/interruptible.h"
+#include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
@@ -74,7 +75,7 @@ std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::o
                                              .device = device,
                                              .timeout = limit,
                                              .algorithms = algorithm},
-                                            check_signals);
+                                            extension::check_signals);
     const py::gil_scoped_acquire gil;
     made->group = value_or_throw(std::move(group));
     return made;
@@ -161,8 +162,8 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
     throw_unless_ok(status);
 }
 
-void bind_plan(docstrings::Module& module) {
-    docstrings::Class<Plan>(module, "DevicePlan")
+void bind_plan(extension::Module& module) {
+    extension::Class<Plan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
         .def_property_readonly("protocol",
                                [](const Plan& plan) { return to_string(plan.protocol); })
@@ -182,9 +183,9 @@ void bind_plan(docstrings::Module& module) {
 
 }  // namespace
 
-void bind_device(docstrings::Module& module) {
+void bind_device(extension::Module& module) {
     bind_plan(module);
-    docstrings::Class<PyDeviceGroup>(module, "DeviceGroup")
+    extension::Class<PyDeviceGroup>(module, "DeviceGroup")
         .def_init(&make_group, py::kw_only(), arg("rank"), arg("world_size"),
                   arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
                   arg("algorithm") = "", arg("name") = "world")

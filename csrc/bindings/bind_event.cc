@@ -65,8 +65,8 @@ void wait_for(const comm::Event& event, std::optional<double> seconds) {
     throw_unless_ok(status);
 }
 
-void bind_event(docstrings::Module& module) {
-    docstrings::Class<comm::Event>(module, "Event")
+void bind_event(extension::Module& module) {
+    extension::Class<comm::Event>(module, "Event")
         .def("wait", &wait_for, py::arg("timeout") = py::none())
         .def("flush",
              [](const comm::Event& event) {

@@ -43,8 +43,8 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
     return links;
 }
 
-void bind_parts(docstrings::Module& module) {
-    docstrings::Class<topo::HostTopology>(module, "JobHost")
+void bind_parts(extension::Module& module) {
+    extension::Class<topo::HostTopology>(module, "JobHost")
         .def_readonly("name", &topo::HostTopology::name)
         .def_readonly("ranks", &topo::HostTopology::ranks)
         .def_readonly("numa", &topo::HostTopology::numa)
@@ -56,20 +56,20 @@ void bind_parts(docstrings::Module& module) {
         .def_property_readonly("is_measured", [](const topo::HostTopology& self) {
             return !self.calibration.is_empty();
         });
-    docstrings::Class<topo::HostLink>(module, "JobLink")
+    extension::Class<topo::HostLink>(module, "JobLink")
         .def_readonly("source", &topo::HostLink::from)
         .def_readonly("target", &topo::HostLink::to)
         .def_readonly("bandwidth", &topo::HostLink::bandwidth)
         .def_readonly("latency", &topo::HostLink::latency)
         .def_readonly("same_subnet", &topo::HostLink::same_subnet);
-    docstrings::Class<topo::RailOfJob>(module, "JobRail")
+    extension::Class<topo::RailOfJob>(module, "JobRail")
         .def_readonly("ports", &topo::RailOfJob::ports)
         .def_readonly("bandwidth", &topo::RailOfJob::bandwidth);
 }
 
 }  // namespace
 
-void bind_job(docstrings::Module& module) {
+void bind_job(extension::Module& module) {
     bind_parts(module);
     module.def(
         "calibration_path",
@@ -86,7 +86,7 @@ void bind_job(docstrings::Module& module) {
             found.emplace_back(copy.from, copy.to, copy.times.latency, copy.times.bandwidth);
         return found;
     });
-    docstrings::Class<JobTopology>(module, "JobTopology")
+    extension::Class<JobTopology>(module, "JobTopology")
         .def_static("decode", &decode, arg("blob"))
         .def_static("encode", &encode, arg("hosts"))
         .def_property_readonly("hosts", &JobTopology::hosts)

@@ -56,8 +56,8 @@ py::dict verify(const Schedule& schedule, bool in_place) {
 
 }  // namespace
 
-void bind_schedule(docstrings::Module& module) {
-    docstrings::Class<Schedule>(module, "Schedule")
+void bind_schedule(extension::Module& module) {
+    extension::Class<Schedule>(module, "Schedule")
         .def_readonly("name", &Schedule::name)
         .def_property_readonly("collective",
                                [](const Schedule& self) { return to_string(self.shape.kind); })

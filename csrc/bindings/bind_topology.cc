@@ -117,8 +117,8 @@ std::vector<PlanOf> read_plans(const Topology& self, const std::string& text,
     return plans;
 }
 
-void bind_values(docstrings::Module& module) {
-    docstrings::Class<topo::Warning>(module, "TopologyWarning")
+void bind_values(extension::Module& module) {
+    extension::Class<topo::Warning>(module, "TopologyWarning")
         .def_readonly("name", &topo::Warning::name)
         .def_readonly("subject", &topo::Warning::subject)
         .def_readonly("message", &topo::Warning::message)
@@ -127,7 +127,7 @@ void bind_values(docstrings::Module& module) {
             return concat(self.name, ": ", self.subject, ": ", self.message,
                           self.repair.empty() ? "" : "; assumed: ", self.repair);
         });
-    docstrings::Class<topo::Fact>(module, "TopologyFact")
+    extension::Class<topo::Fact>(module, "TopologyFact")
         .def_readonly("device", &topo::Fact::device)
         .def_readonly("attribute", &topo::Fact::attribute)
         .def_readonly("value", &topo::Fact::value)
@@ -140,7 +140,7 @@ void bind_values(docstrings::Module& module) {
             return concat(self.device, " ", self.attribute, "=", self.value, " (",
                           to_string(self.source), ")");
         });
-    docstrings::Class<topo::Node>(module, "TopologyNode")
+    extension::Class<topo::Node>(module, "TopologyNode")
         .def_readonly("name", &topo::Node::name)
         .def_readonly("label", &topo::Node::label)
         .def_property_readonly("type", [](const topo::Node& self) { return to_string(self.type); })
@@ -153,8 +153,8 @@ void bind_values(docstrings::Module& module) {
         .def("__repr__", [](const topo::Node& self) { return self.name; });
 }
 
-void bind_paths(docstrings::Module& module) {
-    docstrings::Class<PathOf>(module, "TopologyPath")
+void bind_paths(extension::Module& module) {
+    extension::Class<PathOf>(module, "TopologyPath")
         .def_property_readonly("type", [](const PathOf& self) { return to_string(self.path.type); })
         .def_property_readonly("bandwidth", [](const PathOf& self) { return self.path.bandwidth; })
         .def_property_readonly("hops", [](const PathOf& self) { return self.path.hops; })
@@ -178,12 +178,12 @@ std::optional<std::pair<int, int>> nets_of(const topo::Channel& channel) {
     return std::pair(channel.net_in, channel.net_out);
 }
 
-void bind_plans(docstrings::Module& module) {
-    docstrings::Class<topo::Channel>(module, "TopologyChannel")
+void bind_plans(extension::Module& module) {
+    extension::Class<topo::Channel>(module, "TopologyChannel")
         .def_readonly("bandwidth", &topo::Channel::bandwidth)
         .def_readonly("order", &topo::Channel::order)
         .def_property_readonly("nets", &nets_of);
-    docstrings::Class<PlanOf>(module, "TopologyPlan")
+    extension::Class<PlanOf>(module, "TopologyPlan")
         .def_property_readonly("pattern",
                                [](const PlanOf& self) { return to_string(self.plan.pattern); })
         .def_property_readonly("nodes", [](const PlanOf& self) { return self.plan.nodes; })
@@ -202,12 +202,12 @@ void bind_plans(docstrings::Module& module) {
 
 }  // namespace
 
-void bind_topology(docstrings::Module& module) {
+void bind_topology(extension::Module& module) {
     bind_values(module);
     bind_paths(module);
     bind_plans(module);
     using Link = std::tuple<std::string, std::string, std::string_view, double, bool>;
-    docstrings::Class<Topology>(module, "Topology")
+    extension::Class<Topology>(module, "Topology")
         .def_static("load", &load, arg("path"), py::kw_only(), arg("assume"), arg("strict"))
         .def_static("parse", &parse, arg("text"), arg("name"), py::kw_only(), arg("assume"),
                     arg("strict"))

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "csrc/base/background_thread.h"
-
 namespace pccl::bindings {
 
 namespace py = pybind11;
@@ -17,13 +15,6 @@ void throw_status(const Status& status) {
                               status.peer(), status.process().host, status.process().pid);
     PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
     throw py::error_already_set();
-}
-
-Status check_signals() {
-    if (!is_main_thread()) return Status::ok();
-    const py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return Status::ok();
-    return Status::aborted("a signal interrupted this rank (Ctrl-C?)");
 }
 
 }  // namespace pccl::bindings

@@ -22,10 +22,6 @@ template <typename T>
     return std::move(result).value();
 }
 
-/// Runs Python's signal handlers, on the main thread only, which alone does so; kAborted where one
-/// has raised.
-[[nodiscard]] Status check_signals();
-
 /// What `work` gives, called without the GIL; it comes back before anything is thrown.
 template <typename Work>
 auto released(const Work& work) {

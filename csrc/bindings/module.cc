@@ -5,7 +5,7 @@
 #include "csrc/bindings/bind.h"
 
 PYBIND11_MODULE(_core, bare) {
-    pccl::docstrings::Module module(bare);
+    pccl::extension::Module module(bare);
     pccl::bindings::bind_base(module);
     pccl::bindings::bind_event(module);
     pccl::bindings::bind_communicator(module);

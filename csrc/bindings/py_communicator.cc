@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/store_adaptor.h"
+#include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
@@ -131,7 +132,7 @@ PyCommunicator::PyCommunicator(const GroupOptions& options)
                                      .algorithm = options.algorithm,
                                      .runtime = nullptr,
                                      .global_ranks = {},
-                                     .interrupted = check_signals,
+                                     .interrupted = extension::check_signals,
                                      .gpu = options.gpu};
     auto communicator = [&] {
         const py::gil_scoped_release released;

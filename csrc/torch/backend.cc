@@ -7,6 +7,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/extension/signals.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
@@ -34,7 +35,7 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
          .transports = transports_of(options),
          .runtime = nullptr,
          .global_ranks = options.global_ranks_in_group,
-         .interrupted = check_python_signals,
+         .interrupted = extension::check_signals,
          .gpu = options.gpu});
     throw_unless_ok("pccl:init", communicator.status());
     return std::move(*communicator);

@@ -97,8 +97,8 @@ py::object mem_allocator() {
 
 }  // namespace
 
-void bind_options(docstrings::Module& module) {
-    docstrings::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
+void bind_options(extension::Module& module) {
+    extension::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
         .def_init(
             [](const std::string& transports) {
                 auto options = c10::make_intrusive<PcclOptions>();
@@ -114,8 +114,8 @@ void bind_options(docstrings::Module& module) {
         });
 }
 
-void bind_backend(docstrings::Module& module) {
-    docstrings::Class<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
+void bind_backend(extension::Module& module) {
+    extension::Class<PcclBackend, c10d::Backend, BackendPtr>(module, "ProcessGroupPCCL")
         .def_init(
             [](c10::intrusive_ptr<c10d::Store> store, Rank rank, int size,
                std::chrono::milliseconds timeout, std::string name,

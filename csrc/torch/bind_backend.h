@@ -1,11 +1,11 @@
 // Python's view of the backend: the class ProcessGroupPCCL and its Options.
 #pragma once
 
-#include "csrc/docstrings/documented.h"
+#include "csrc/extension/documented.h"
 
 namespace pccl::backend {
 
-void bind_options(docstrings::Module& module);
-void bind_backend(docstrings::Module& module);
+void bind_options(extension::Module& module);
+void bind_backend(extension::Module& module);
 
 }  // namespace pccl::backend

@@ -75,11 +75,4 @@ void register_exception_translator() {
     });
 }
 
-Status check_python_signals() {
-    if (!is_main_thread() || Py_IsInitialized() == 0) return Status::ok();
-    const py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return Status::ok();
-    return Status::aborted("a signal interrupted this rank (Ctrl-C?)");
-}
-
 }  // namespace pccl::backend

@@ -38,8 +38,4 @@ inline void throw_if_refused(std::string_view operation, const Status& status) {
 /// Lets Python see the classes of pccl.torch_errors, wherever torch throws what this made.
 void register_exception_translator();
 
-/// kAborted where a signal handler of Python raised (Ctrl-C): for threads that wait without the
-/// GIL. Only the main thread runs such handlers; others are not held up.
-[[nodiscard]] Status check_python_signals();
-
 }  // namespace pccl::backend

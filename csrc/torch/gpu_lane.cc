@@ -14,6 +14,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/comm/device/interruptible.h"
+#include "csrc/extension/signals.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
@@ -87,7 +88,7 @@ class Interruption {
 
     Status operator()() {
         if (is_aborted_) return Status::aborted("abort was called");
-        PCCL_TRY(check_python_signals());
+        PCCL_TRY(extension::check_signals());
         if (!next_survey_.passed()) return Status::ok();
         next_survey_ = Deadline::after(kBetweenSurveys);
         return look_for_lost();

@@ -9,7 +9,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, bare) {
     // The base classes are torch's.
     pybind11::module_::import("torch._C._distributed_c10d");
     pccl::backend::register_exception_translator();
-    pccl::docstrings::Module module(bare);
+    pccl::extension::Module module(bare);
     pccl::backend::bind_options(module);
     pccl::backend::bind_backend(module);
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace pccl::docstrings {
+namespace pccl::extension {
 
 struct Docstring {
     std::string_view name;  // inside the module: "Communicator.all_reduce"; "" is the module itself
@@ -23,4 +23,4 @@ inline const char* docstring_of(std::string_view name) {
     return found != all.end() && found->name == name ? found->text : nullptr;
 }
 
-}  // namespace pccl::docstrings
+}  // namespace pccl::extension

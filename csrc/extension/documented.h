@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/docstrings/docstrings.h"
+#include "csrc/extension/docstrings.h"
 
-namespace pccl::docstrings {
+namespace pccl::extension {
 
 class Module : public pybind11::module_ {
    public:
@@ -77,4 +77,4 @@ class Class : public pybind11::class_<Parts...> {
     }
 };
 
-}  // namespace pccl::docstrings
+}  // namespace pccl::extension

@@ -1,0 +1,20 @@
+// Python's signals, for the main thread while it waits in C++.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/status.h"
+
+namespace pccl::extension {
+
+/// Runs Python's signal handlers, on the main thread only, which alone does so; kAborted where one
+/// has raised. With or without the GIL.
+[[nodiscard]] inline Status check_signals() {
+    if (!is_main_thread() || Py_IsInitialized() == 0) return Status::ok();
+    const pybind11::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() == 0) return Status::ok();
+    return Status::aborted("a signal interrupted this rank (Ctrl-C?)");
+}
+
+}  // namespace pccl::extension
