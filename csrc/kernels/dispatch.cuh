@@ -45,17 +45,12 @@ inline Status launch_move(void (*kernel)(MoveArguments), const Launch& launch, S
                          launch.plan, stream);
 }
 
-template <typename T, typename Request, typename Body>
-Status with_hot(const Request& launch, Body& body) {
+/// `kType` is made of elements of T.
+template <DataType kType, typename T, typename Request, typename Body>
+Status with_type(const Request& launch, Body& body) {
     const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
-    if (launch.op == ReduceOp::kSum || launch.op == ReduceOp::kAvg)
-        return body(device::Sum<T>{divisor});
-    return body(device::AnyOperator<T>{launch.op, divisor});
-}
-
-template <typename T, typename Request, typename Body>
-Status with_any(const Request& launch, Body& body) {
-    const int divisor = launch.op == ReduceOp::kAvg ? launch.team.size : 1;
+    if constexpr (has_hot_sum(kType))
+        if (is_sum(launch.op)) return body(device::Sum<T>{divisor});
     return body(device::AnyOperator<T>{launch.op, divisor});
 }
 
@@ -65,37 +60,39 @@ template <typename Request, typename Body>
 Status with_reduction(const Request& launch, Body body) {
     switch (launch.type) {
         case DataType::kBfloat16:
-            return with_hot<__nv_bfloat16>(launch, body);
+            return with_type<DataType::kBfloat16, __nv_bfloat16>(launch, body);
         case DataType::kFloat16:
-            return with_hot<__half>(launch, body);
+            return with_type<DataType::kFloat16, __half>(launch, body);
         case DataType::kFloat32:
+            return with_type<DataType::kFloat32, float>(launch, body);
         case DataType::kComplex64:
-            return with_hot<float>(launch, body);
+            return with_type<DataType::kComplex64, float>(launch, body);
         case DataType::kFloat64:
+            return with_type<DataType::kFloat64, double>(launch, body);
         case DataType::kComplex128:
-            return with_any<double>(launch, body);
+            return with_type<DataType::kComplex128, double>(launch, body);
         case DataType::kUint8:
-            return with_any<std::uint8_t>(launch, body);
+            return with_type<DataType::kUint8, std::uint8_t>(launch, body);
         case DataType::kInt8:
-            return with_any<std::int8_t>(launch, body);
+            return with_type<DataType::kInt8, std::int8_t>(launch, body);
         case DataType::kUint16:
-            return with_any<std::uint16_t>(launch, body);
+            return with_type<DataType::kUint16, std::uint16_t>(launch, body);
         case DataType::kInt16:
-            return with_any<std::int16_t>(launch, body);
+            return with_type<DataType::kInt16, std::int16_t>(launch, body);
         case DataType::kUint32:
-            return with_any<std::uint32_t>(launch, body);
+            return with_type<DataType::kUint32, std::uint32_t>(launch, body);
         case DataType::kInt32:
-            return with_any<std::int32_t>(launch, body);
+            return with_type<DataType::kInt32, std::int32_t>(launch, body);
         case DataType::kUint64:
-            return with_any<std::uint64_t>(launch, body);
+            return with_type<DataType::kUint64, std::uint64_t>(launch, body);
         case DataType::kInt64:
-            return with_any<std::int64_t>(launch, body);
+            return with_type<DataType::kInt64, std::int64_t>(launch, body);
         case DataType::kFloat8E4m3:
-            return with_any<__nv_fp8_e4m3>(launch, body);
+            return with_type<DataType::kFloat8E4m3, __nv_fp8_e4m3>(launch, body);
         case DataType::kFloat8E5m2:
-            return with_any<__nv_fp8_e5m2>(launch, body);
+            return with_type<DataType::kFloat8E5m2, __nv_fp8_e5m2>(launch, body);
         case DataType::kBool:
-            return with_any<device::Truth>(launch, body);
+            return with_type<DataType::kBool, device::Truth>(launch, body);
         case DataType::kBytes:
             break;
     }

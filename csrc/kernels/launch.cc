@@ -15,7 +15,6 @@ bool is_real(DataType type) {
 bool is_bitwise(ReduceOp op) {
     return op == ReduceOp::kBand || op == ReduceOp::kBor || op == ReduceOp::kBxor;
 }
-bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kAvg; }
 
 }  // namespace
 
@@ -26,11 +25,6 @@ Status check_reduction(DataType type, ReduceOp op) {
     if (!is_refused) return Status::ok();
     return Status::unsupported(concat("GPUs do not reduce data type ", static_cast<int>(type),
                                       " by operator ", static_cast<int>(op)));
-}
-
-bool reduces_in_large_batches(DataType type, ReduceOp op) {
-    const bool is_hot = is_half(type) || type == DataType::kFloat32 || type == DataType::kComplex64;
-    return is_hot && is_sum(op);
 }
 
 Status check_plan(const Plan& plan, std::size_t bytes) {

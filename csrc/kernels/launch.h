@@ -126,11 +126,23 @@ struct Run {
     Plan plan{};
 };
 
+[[nodiscard]] constexpr bool is_sum(ReduceOp op) {
+    return op == ReduceOp::kSum || op == ReduceOp::kAvg;
+}
+
+/// Whether sums of `type` have kernels of their own, for every size of group: gradients are made of
+/// these.
+[[nodiscard]] constexpr bool has_hot_sum(DataType type) {
+    return is_half(type) || type == DataType::kFloat32 || type == DataType::kComplex64;
+}
+
 /// Whether device kernels reduce `type` by `op`; kUnsupported names both.
 [[nodiscard]] Status check_reduction(DataType type, ReduceOp op);
 
-/// Whether a large batch may reduce so, too: what gradients are made of.
-[[nodiscard]] bool reduces_in_large_batches(DataType type, ReduceOp op);
+/// Whether a large batch may reduce so, too.
+[[nodiscard]] constexpr bool reduces_in_large_batches(DataType type, ReduceOp op) {
+    return has_hot_sum(type) && is_sum(op);
+}
 
 /// Whether `plan` can carry a block of `bytes`; kInvalidArgument says what is wrong.
 [[nodiscard]] Status check_plan(const Plan& plan, std::size_t bytes);
