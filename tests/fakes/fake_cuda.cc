@@ -49,6 +49,7 @@ FakeCudaDriver::~FakeCudaDriver() {
 }
 
 Status FakeCudaDriver::check(const std::string& function) const {
+    const std::lock_guard lock(failures_mutex_);
     const auto failure = failures_.find(function);
     return failure == failures_.end() ? Status::ok() : failure->second;
 }

@@ -47,6 +47,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     void make_unshareable(sys::cuda::DeviceAddress base) { unshareable_.insert(base); }
     /// From now on `function` fails with `status`.
     void fail(const std::string& function, Status status) {
+        const std::lock_guard lock(failures_mutex_);
         failures_[function] = std::move(status);
     }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
@@ -123,6 +124,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     [[nodiscard]] Status check(const std::string& function) const;
 
     const std::shared_ptr<FakeGpus> gpus_;
+    mutable std::mutex failures_mutex_;  // of threads that serve peers meanwhile, too
     std::map<std::string, Status> failures_;
     std::mutex mutex_;  // guards what follows
     std::map<std::uint64_t, UniqueFd> memories_;
