@@ -70,7 +70,7 @@ static_assert(sizeof(Mailbox) == 128);
 
 struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
-    std::uint32_t has_called;        // not 0: `called` is there
+    std::uint32_t has_called;  // 1: claimed by the thread that writes `called`; 2: it is there
     std::uint32_t reserved[22];
     CollectiveHeader called;          // by this rank, for peers that have called something else
     Mailbox mailboxes[kMostDevices];  // by peer
@@ -103,8 +103,9 @@ struct DeviceFault {
     std::uint64_t expected;  // epoch
     std::uint64_t seen;
     std::uint64_t ticket;  // of the launch
-    CollectiveHeader
-        theirs;  // kCall: what the peer has called; without magic where it has not said
+    // kCall: what this rank has called, and the peer; without magic where that has not said it.
+    CollectiveHeader ours;
+    CollectiveHeader theirs;
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.

@@ -15,7 +15,6 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::uint64_t kOddMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
 constexpr std::uint64_t kShownDigests = 1'000'000;
 
 /// The side whose blocks all ranks know.
@@ -64,7 +63,9 @@ std::string describe_call(const abi::CollectiveHeader& header) {
 }
 
 Signature signature_of(const Collective& collective) {
-    Signature signature{collective.kind, collective.type, collective.op, collective.root};
+    Signature signature{.kind = collective.kind, .type = collective.type};
+    if (reduces(collective.kind)) signature.op = collective.op;
+    if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
     if (is_per_pair(collective.kind)) return signature;
     const std::span<const Block> blocks = known_blocks(collective);
     std::uint64_t digest = 0xCBF29CE484222325ULL;
@@ -108,7 +109,7 @@ std::uint64_t digest_of(const abi::CollectiveHeader& header) {
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < words.size(); ++i)
         digest ^= std::rotl(words[i] * (kOddMultiplier + 2 * i), static_cast<int>(13 * i));
-    return digest * kOddMultiplier;
+    return spread(digest);
 }
 
 std::uint32_t history_after(const abi::CollectiveHeader& header) {

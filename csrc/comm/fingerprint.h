@@ -25,7 +25,7 @@ namespace pccl::comm {
 /// "all_reduce #7 (sum of 1024 float32)": what was called, not how it runs.
 [[nodiscard]] std::string describe_call(const abi::CollectiveHeader& header);
 
-/// What all ranks of a collective must call alike.
+/// What all ranks of a collective must call alike: operator and root where they mean something.
 struct Signature {
     schedule::CollectiveKind kind{};
     DataType type{};
@@ -43,6 +43,11 @@ struct Signature {
 /// One more `value` in a digest (FNV-1a, a word at a time).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t digest, std::uint64_t value) {
     return (digest ^ value) * 0x100000001B3ULL;
+}
+inline constexpr std::uint64_t kOddMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
+/// The same digest with upper bits that depend on all of it.
+[[nodiscard]] constexpr std::uint64_t spread(std::uint64_t digest) {
+    return (digest ^ (digest >> 32U)) * kOddMultiplier;
 }
 /// Half of a digest; zero for zero alone.
 [[nodiscard]] constexpr std::uint32_t folded(std::uint64_t digest) {

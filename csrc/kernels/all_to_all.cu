@@ -39,7 +39,7 @@ __device__ bool agree_on_lengths(const MoveArguments& args, const Visit::Address
         const std::size_t sent = args.blocks.bytes[peer];
         const auto expected = reinterpret_cast<std::uintptr_t>(addresses.inputs[peer]);
         is_agreed = expected == sent;
-        if (!is_agreed) report(args.team, abi::DevicePhase::kLength, peer, sent, expected);
+        if (!is_agreed) report(args.team, {abi::DevicePhase::kLength, peer, sent, expected});
     }
     return __syncthreads_and(is_agreed) != 0;
 }

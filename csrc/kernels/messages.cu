@@ -16,7 +16,7 @@ __device__ std::byte* await_posting(const abi::DeviceTeam& team, const Message& 
     if (!Numbered(team, number).await(posted, abi::DevicePhase::kPosting, message.peer, said))
         return nullptr;
     if (said.output == message.bytes) return reinterpret_cast<std::byte*>(said.input);
-    report(team, abi::DevicePhase::kLength, message.peer, message.bytes, said.output);
+    report(team, {abi::DevicePhase::kLength, message.peer, message.bytes, said.output});
     return nullptr;
 }
 

@@ -100,7 +100,7 @@ class PCCL_API DeviceGroup {
     /// How long later launches wait, from when a kernel begins to, unless they say otherwise.
     void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
     /// ok, or why the group is over: a peer that is gone or has left, kernels that gave up waiting,
-    /// a launch that failed here. kTimeout and kPeerLost name a rank. Peers are told.
+    /// a launch that failed here. kTimeout, kPeerLost and kMismatch name a rank. Peers are told.
     [[nodiscard]] Status health() const;
     /// Whether a kernel of this rank has given up waiting, and left its results undone.
     [[nodiscard]] bool has_given_up() const;

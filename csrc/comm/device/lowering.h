@@ -11,7 +11,7 @@
 
 namespace pccl::comm {
 
-/// What the caller of one launch decides, the same on all ranks.
+/// What the caller of one launch decides: the same on all ranks, but for `timeout`.
 struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
     /// A schedule instead of a kernel made for the collective; its blocks must have one length. It

@@ -3,14 +3,10 @@
 #pragma once
 
 #include "csrc/abi/device_team.h"
+#include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 
 namespace pccl::kernels::device {
-
-/// The epoch after `last`: of the other parity, since lines alternate between two places.
-__device__ __forceinline__ std::uint32_t epoch_after(std::uint32_t last) {
-    return last + 1 == 0 ? 2 : last + 1;
-}
 
 /// Whether `line` came in `epoch`, whole, with another fingerprint than that of this rank's call.
 __device__ __forceinline__ bool is_of_another_call(const abi::DeviceTeam& team,
@@ -49,20 +45,24 @@ __device__ __noinline__ inline int find_dissenter(const abi::DeviceTeam& team,
     return -1;
 }
 
+inline constexpr std::uint32_t kIsSaid = 2;
+
+/// Once: what is called after that ends as well.
 __device__ __forceinline__ void say_what_was_called(const abi::DeviceTeam& team) {
     abi::Heap* const own = team.heaps[team.rank];
+    if (atomicCAS(&own->has_called, 0, 1) != 0) return;
     own->called = team.call;
-    store_release(&own->has_called, 1);
+    store_release(&own->has_called, kIsSaid);
 }
 
 /// `called` stays as it is where the dissenter has not said it soon. It does so when it notices
 /// itself, about a millisecond after both have come; later where ranks share a GPU.
 __device__ __forceinline__ void hear_what_was_called(const abi::DeviceTeam& team, int dissenter,
                                                      abi::CollectiveHeader& called) {
-    constexpr std::uint64_t kLongestNs = 200'000'000;
+    constexpr std::uint64_t kLongestNs = 1'000'000'000;
     const abi::Heap* const there = team.heaps[dissenter];
     const std::uint64_t began = global_timer_ns();
-    while (load_acquire(&there->has_called) == 0)
+    while (load_acquire(&there->has_called) != kIsSaid)
         if (global_timer_ns() - began > kLongestNs) return;
     called = there->called;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "csrc/abi/device_team.h"
+#include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 #include "csrc/kernels/device/waits.cuh"
 
@@ -43,7 +44,7 @@ class Numbered {
         abi::Line line = load_line(at);
         for (; !is_here(line); line = load_line(at)) {
             if (!patience.is_over(phase, peer)) continue;
-            report(team_, phase, peer, number_, line.low_epoch);
+            patience.give_up({phase, peer, number_, line.low_epoch});
             return false;
         }
         data = data_of(line);
@@ -104,11 +105,10 @@ class Visit : public Numbered {
         for (;;) {
             const abi::Line line = load_line(said);
             if (line.low_epoch == epoch_after(epoch())) return;
-            const bool is_over = patience.is_over(abi::DevicePhase::kGreeting, peer);
-            if (line.low_epoch != epoch() && !is_over) continue;
-            if (line.low_epoch != epoch() || is_of_another_call(team_, line, epoch()))
-                report(team_, abi::DevicePhase::kGreeting, peer, epoch(), line.low_epoch);
-            return;
+            if (is_of_another_call(team_, line, epoch())) return report_dissent(team_, peer);
+            if (line.low_epoch == epoch()) return;
+            if (!patience.is_over(abi::DevicePhase::kGreeting, peer)) continue;
+            return patience.give_up({abi::DevicePhase::kGreeting, peer, epoch(), line.low_epoch});
         }
     }
     /// Returns when all peers have finished with this rank's tensors. With kRelease, what this

@@ -3,20 +3,11 @@
 #pragma once
 
 #include "csrc/abi/device_team.h"
+#include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/dissent.cuh"
 #include "csrc/kernels/device/ptx.cuh"
 
 namespace pccl::kernels::device {
-
-/// Whether counter `seen` has reached `wanted`; both wrap.
-__device__ __forceinline__ bool has_reached(std::uint32_t seen, std::uint32_t wanted) {
-    return static_cast<std::int32_t>(seen - wanted) >= 0;
-}
-
-/// The number after `last`; 0 is what memory holds before the first line.
-__device__ __forceinline__ std::uint32_t number_after(std::uint32_t last) {
-    return last + 1 == 0 ? 1 : last + 1;
-}
 
 /// A rank that has not announced itself to this block, or else `peer`, which may only be waiting
 /// for that one.
@@ -29,32 +20,41 @@ __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int pe
     return peer;
 }
 
+/// What a wait was for, and what there was instead.
+struct Failure {
+    abi::DevicePhase phase;
+    int peer;
+    std::uint64_t expected;
+    std::uint64_t seen;
+};
+
 /// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
-__device__ __noinline__ inline void report(const abi::DeviceTeam& team, abi::DevicePhase phase,
-                                           int peer, std::uint64_t expected, std::uint64_t seen) {
-    const int dissenter = find_dissenter(team, phase);
-    if (dissenter >= 0) {
-        phase = abi::DevicePhase::kCall;
-        peer = dissenter;
-        say_what_was_called(team);
-    } else if (phase == abi::DevicePhase::kStep) {
-        peer = absent_or(team, peer);
-    }
-    abi::DeviceControl* control = team.control;
+__device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Failure& failure) {
+    abi::DeviceControl* const control = team.control;
+    abi::DeviceFault& fault = control->fault;
     const bool is_abort = load_system(&control->abort) != 0;
     if (atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0) {
-        control->fault.phase = phase;
-        control->fault.rank = team.rank;
-        control->fault.peer = peer;
-        control->fault.block = blockIdx.x;
-        control->fault.expected = expected;
-        control->fault.seen = seen;
-        control->fault.is_abort = is_abort ? 1 : 0;
-        control->fault.ticket = team.ticket;
-        if (dissenter >= 0) hear_what_was_called(team, dissenter, control->fault.theirs);
-        store_release(&control->fault.is_set, 1);
+        fault.phase = failure.phase;
+        fault.rank = team.rank;
+        fault.peer = failure.peer;
+        fault.block = blockIdx.x;
+        fault.expected = failure.expected;
+        fault.seen = failure.seen;
+        fault.is_abort = is_abort ? 1 : 0;
+        fault.ticket = team.ticket;
+        if (failure.phase == abi::DevicePhase::kCall) {
+            fault.ours = team.call;
+            hear_what_was_called(team, failure.peer, fault.theirs);
+        }
+        store_release(&fault.is_set, 1);
     }
     store_relaxed(&control->abort, 1);
+}
+
+/// The same of a peer that has called something else.
+__device__ __noinline__ inline void report_dissent(const abi::DeviceTeam& team, int dissenter) {
+    say_what_was_called(team);
+    report(team, {.phase = abi::DevicePhase::kCall, .peer = dissenter, .expected = 0, .seen = 0});
 }
 
 /// Tells a waiting thread when to give up. It asks about once a millisecond, by its own cycle
@@ -75,6 +75,15 @@ class Patience {
         return look(phase, peer);
     }
 
+    /// Reports that this wait is over: for a dissenter where there is one, which may take back by
+    /// then what it was known by.
+    __device__ __noinline__ void give_up(Failure failure) const {
+        const int dissenter = dissenter_ >= 0 ? dissenter_ : find_dissenter(team_, failure.phase);
+        if (dissenter >= 0) return report_dissent(team_, dissenter);
+        if (failure.phase == abi::DevicePhase::kStep) failure.peer = absent_or(team_, failure.peer);
+        report(team_, failure);
+    }
+
    private:
     static constexpr std::uint32_t kCyclesBetweenLooks = 1U << 21;
 
@@ -87,11 +96,14 @@ class Patience {
         abi::LongWait& wait = team_.control->waits[static_cast<int>(phase)][peer];
         store_relaxed(&wait.ticket, team_.ticket);
         store_relaxed(&wait.waited_ns, now - started_);
-        return load_system(&team_.control->abort) != 0 || find_dissenter(team_, phase) >= 0;
+        if (load_system(&team_.control->abort) != 0) return true;
+        dissenter_ = find_dissenter(team_, phase);
+        return dissenter_ >= 0;
     }
 
     const abi::DeviceTeam& team_;
     std::uint32_t asked_;
+    int dissenter_ = -1;
     std::uint64_t started_ = 0;
 };
 
@@ -111,7 +123,7 @@ __device__ __forceinline__ bool await_mark(const abi::DeviceTeam& team, const Ma
     for (std::uint32_t seen = load_acquire(mark.at); !has_come(seen);
          seen = load_acquire(mark.at)) {
         if (!patience.is_over(mark.phase, mark.peer)) continue;
-        report(team, mark.phase, mark.peer, mark.wanted, seen);
+        patience.give_up({mark.phase, mark.peer, mark.wanted, seen});
         return false;
     }
     return true;

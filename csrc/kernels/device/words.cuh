@@ -73,7 +73,7 @@ __device__ __forceinline__ bool receive_words(const abi::DeviceTeam& team, const
         }
         if (missing < 0) return true;
         if (!patience.is_over(abi::DevicePhase::kData, missing)) continue;
-        report(team, abi::DevicePhase::kData, missing, visit.epoch(), seen);
+        patience.give_up({abi::DevicePhase::kData, missing, visit.epoch(), seen});
         return false;
     }
 }

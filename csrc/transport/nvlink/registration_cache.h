@@ -61,7 +61,8 @@ class PCCL_API RegistrationCache {
     /// Ends the group for `why`, which find() and health() return from now on, and tells the peers;
     /// nothing, where it has ended already. From any thread.
     void leave(const Status& why);
-    /// Why the group has ended: kPeerLost or kTimeout, which name a rank, or what leave() was told.
+    /// Why the group has ended: kPeerLost, kTimeout or kMismatch, which name a rank, or what
+    /// leave() was told.
     [[nodiscard]] Status health() const;
     [[nodiscard]] std::size_t size() const;
 

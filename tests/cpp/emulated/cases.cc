@@ -73,7 +73,9 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
     return of.op == ReduceOp::kAvg ? sum / ranks : sum;
 }
 
-DeviceLaunch wanted_by(const Case& of) { return {.plan = of.plan, .algorithm = of.algorithm}; }
+DeviceLaunch wanted_by(const Case& of) {
+    return {.plan = of.plan, .algorithm = of.algorithm, .is_uneven = of.has_split_sizes};
+}
 
 }  // namespace
 

@@ -31,6 +31,7 @@ struct Case {
     bool in_place = false;           // where input and output can be one memory
     std::optional<kernels::Plan> plan{};
     std::optional<schedule::Algorithm> algorithm{};
+    bool has_split_sizes = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& of);
