@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "csrc/base/text.h"
@@ -16,7 +17,15 @@ inline Status check_cuda(cudaError_t error, const char* what) {
     return Status::internal(concat(what, cudaGetErrorString(error)));
 }
 
-/// Launches `kernel` with `arguments` and the plan's shape.
+// Whether all GPUs that this is built for know programmatic dependent launch, and graphs do, too.
+#if defined(__CUDA_ARCH_LIST__) && CUDART_VERSION >= 12030
+inline constexpr bool kLaunchesOverlap = std::min({__CUDA_ARCH_LIST__}) >= 900;
+#else
+inline constexpr bool kLaunchesOverlap = false;
+#endif
+
+/// Launches `kernel` with `arguments` and the plan's shape. It may come before the launch ahead of
+/// it has ended, and so begins with a Visit, or another await_launch_ahead().
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
@@ -28,6 +37,11 @@ Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, cons
     config.gridDim = dim3(static_cast<unsigned>(plan.blocks));
     config.blockDim = dim3(static_cast<unsigned>(plan.threads));
     config.stream = static_cast<cudaStream_t>(stream);
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &overlap;
+    config.numAttrs = kLaunchesOverlap ? 1 : 0;
     return check_cuda(cudaLaunchKernelEx(&config, kernel, arguments),
                       "a kernel was not launched: ");
 }

@@ -63,6 +63,7 @@ __device__ void receive(const Messages& all, int index) {
 
 /// The blocks that receive come first: they must be there for the peers to send.
 __global__ void __launch_bounds__(512) exchange_messages(const __grid_constant__ Messages all) {
+    await_launch_ahead();
     const int block = static_cast<int>(blockIdx.x);
     if (block < all.receives) return receive(all, block);
     const int sender = block - all.receives;

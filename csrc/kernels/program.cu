@@ -294,6 +294,7 @@ __global__ void __launch_bounds__(32) meet_desks(const __grid_constant__ Run run
 template <typename Reduction>
 __global__ void __launch_bounds__(512)
     divide_output(const __grid_constant__ RunArguments<Reduction> args) {
+    await_launch_ahead();
     Sources from{};
     Targets to{};
     from.at[0] = to.at[0] = args.run.outputs[0];

@@ -77,6 +77,24 @@ __device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
     return line;
 }
 
+// Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel comes to the GPU while
+// the one ahead of it in its stream ends. GPUs before sm_90 know nothing of it.
+
+/// Returns when the launch ahead has ended, and what it wrote is visible: kernels begin with it.
+__device__ __forceinline__ void await_launch_ahead() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// The next launch may come when all blocks have said so, or have ended. It takes multiprocessors
+/// that others may wait for, so that only a kernel which waits for no other rank any more says it.
+__device__ __forceinline__ void allow_next_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /// Of this multiprocessor; wraps.
 __device__ __forceinline__ std::uint32_t cycles() {
     std::uint32_t now;

@@ -65,8 +65,7 @@ class Numbered {
 /// One launch of one block, from its epoch's beginning to its end. All threads construct it.
 class Visit : public Numbered {
    public:
-    __device__ explicit Visit(const abi::DeviceTeam& team)
-        : Visit(team, &team.heaps[team.rank]->channels[blockIdx.x]) {}
+    __device__ explicit Visit(const abi::DeviceTeam& team) : Visit(team, channel_of(team)) {}
 
     [[nodiscard]] __device__ std::uint32_t epoch() const { return number(); }
 
@@ -133,6 +132,7 @@ class Visit : public Numbered {
     /// Ends the epoch; to be called by all threads, after their last wait.
     __device__ void end() const {
         __syncthreads();
+        allow_next_launch();
         if (threadIdx.x == 0) channel_->epoch = epoch();
     }
 
@@ -163,6 +163,10 @@ class Visit : public Numbered {
         return team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
     }
 
+    static __device__ abi::Channel* channel_of(const abi::DeviceTeam& team) {
+        await_launch_ahead();
+        return &team.heaps[team.rank]->channels[blockIdx.x];
+    }
     __device__ Visit(const abi::DeviceTeam& team, abi::Channel* channel)
         : Numbered(team, epoch_after(channel->epoch), team.fingerprint),
           team_(team),
