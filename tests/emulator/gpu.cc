@@ -1,5 +1,7 @@
 #include "tests/emulator/gpu.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <random>
@@ -28,14 +30,18 @@ class Block {
                                       [] { current().run_thread(); });
     }
 
-    void run() {
+    /// Whether all threads awaited the launch ahead.
+    [[nodiscard]] bool run() {
         current_ = this;
         // Another one goes first each time, so that nothing relies on an order.
         std::minstd_rand first(blockIdx.x + 1);
         for (alive_ = threads_.size(); alive_ > 0; std::this_thread::yield())
             go_round(first() % threads_.size());
         ends_.heard();
+        return std::ranges::all_of(threads_, &Thread::has_awaited);
     }
+
+    void await_launch_ahead() { running_->has_awaited = true; }
 
     void leave() { running_->fiber.leave(); }
 
@@ -60,6 +66,7 @@ class Block {
     struct Thread {
         Fiber fiber;
         State state = State::kReady;
+        bool has_awaited = false;
     };
 
     void go_round(std::size_t first) {
@@ -111,17 +118,21 @@ thread_local Block* Block::current_ = nullptr;
 
 }  // namespace
 
-void run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
+bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
+    std::atomic<bool> have_awaited = true;
     std::vector<std::thread> running;
     for (unsigned index = 0; index < blocks; ++index)
         running.emplace_back([&, index] {
             blockIdx = {index, 0, 0};
             blockDim = dim3(threads);
             gridDim = dim3(blocks);
-            Block(threads, body).run();
+            if (!Block(threads, body).run()) have_awaited = false;
         });
     for (std::thread& block : running) block.join();
+    return have_awaited;
 }
+
+void await_launch_ahead() { Block::current().await_launch_ahead(); }
 
 void yield() { Block::current().leave(); }
 

@@ -12,8 +12,12 @@
 
 namespace pccl::emulator {
 
-/// Runs body() as every thread of a grid; returns when all have ended.
-void run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body);
+/// Runs body() as every thread of a grid; returns when all have ended. Whether each of them awaited
+/// the launch ahead: on a GPU, who does not may come too early.
+[[nodiscard]] bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body);
+
+/// Returns at once: here a launch ends before the next one begins.
+void await_launch_ahead();
 
 /// Lets the other threads of the calling thread's block go on.
 void yield();

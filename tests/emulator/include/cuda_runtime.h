@@ -44,10 +44,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, void (*)(Arguments)) {
     return cudaSuccess;
 }
 
-/// The kernel has ended on return.
+/// The kernel has ended on return. An error where it does not await the launch ahead.
 template <typename Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Arguments),
                                const Arguments& arguments) {
-    pccl::emulator::run_grid(config->gridDim.x, config->blockDim.x, [&] { kernel(arguments); });
-    return cudaSuccess;
+    const bool has_awaited =
+        pccl::emulator::run_grid(config->gridDim.x, config->blockDim.x, [&] { kernel(arguments); });
+    return has_awaited ? cudaSuccess : cudaErrorLaunchFailure;
 }

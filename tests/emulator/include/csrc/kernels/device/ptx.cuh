@@ -53,8 +53,7 @@ inline abi::Line load_line(const abi::Line* from) {
     return line;
 }
 
-// Here a launch ends before the next one begins.
-inline void await_launch_ahead() {}
+using emulator::await_launch_ahead;
 inline void allow_next_launch() {}
 
 inline std::uint64_t global_timer_ns() {
