@@ -81,6 +81,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
                 sys::cuda::Stream stream) override;
     Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
         followed_.emplace_back(then, first);
+        orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
         return Status::ok();
     }
     Status fork(sys::cuda::Stream then, sys::cuda::Stream first) override {
@@ -92,7 +93,18 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     }
     Status await_event(sys::cuda::Stream then, sys::cuda::Event event) override {
         awaited_.emplace_back(then, std::bit_cast<std::uintptr_t>(event));
-        return Status::ok();
+        return add(Order::What::kAwait, then, event);
+    }
+    Result<sys::cuda::Event> create_event() override { return record(nullptr); }
+    Status record_again(sys::cuda::Event event, sys::cuda::Stream stream) override {
+        return add(Order::What::kRecord, stream, event);
+    }
+    Status record_in_graph(sys::cuda::Event event, sys::cuda::Stream stream,
+                           sys::cuda::GraphMark&) override {
+        return add(Order::What::kRecordInGraph, stream, event);
+    }
+    Status await_in_graph(sys::cuda::Stream then, sys::cuda::Event event) override {
+        return add(Order::What::kAwaitInGraph, then, event);
     }
     Result<bool> has_come(sys::cuda::Event event) override {
         return std::bit_cast<std::uintptr_t>(event) <= come_;
@@ -107,21 +119,39 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     [[nodiscard]] std::uintptr_t destroyed() const { return destroyed_; }
     /// The calls of await_event(), oldest first.
     [[nodiscard]] const auto& awaited() const { return awaited_; }
-    Result<bool> is_capturing(sys::cuda::Stream) override {
-        PCCL_TRY(check("is_capturing"));
-        return is_capturing_.load();
+    Result<std::uint64_t> capture_of(sys::cuda::Stream stream) override {
+        PCCL_TRY(check("capture_of"));
+        const auto found = captures_.find(stream);
+        return found != captures_.end() ? found->second : is_capturing_ ? 1U : 0U;
     }
     Status ignore_captures() override { return check("ignore_captures"); }
     /// From now on all streams go into a graph, or none.
     void capture(bool is_on) { is_capturing_ = is_on; }
+    /// From now on this one goes into the graph of that number; 0: into none.
+    void capture(sys::cuda::Stream stream, std::uint64_t graph) { captures_[stream] = graph; }
     Result<sys::cuda::Stream> create_stream(int device) override;
     Status destroy_stream(sys::cuda::Stream stream) override;
     [[nodiscard]] int open_streams() const { return streams_; }
     /// The calls of follow() and fork(), oldest first.
     [[nodiscard]] const auto& followed() const { return followed_; }
+    /// A call that makes one thing come after another.
+    struct Order {
+        enum class What { kFollow, kRecord, kAwait, kRecordInGraph, kAwaitInGraph };
+        What what{};
+        sys::cuda::Stream stream{};
+        sys::cuda::Stream first{};  // kFollow
+        sys::cuda::Event event{};   // the others
+        bool operator==(const Order&) const = default;
+    };
+    /// The calls, but of record(), since this was last asked; oldest first.
+    std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
 
    private:
     [[nodiscard]] Status check(const std::string& function) const;
+    Status add(Order::What what, sys::cuda::Stream stream, sys::cuda::Event event) {
+        orders_.push_back({.what = what, .stream = stream, .event = event});
+        return Status::ok();
+    }
 
     const std::shared_ptr<FakeGpus> gpus_;
     mutable std::mutex failures_mutex_;  // of threads that serve peers meanwhile, too
@@ -134,6 +164,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     int streams_ = 0;
     std::atomic<bool> is_capturing_ = false;
+    std::map<sys::cuda::Stream, std::uint64_t> captures_;
+    std::vector<Order> orders_;
     std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
     std::uintptr_t recorded_ = 0;
     std::uintptr_t come_ = 0;

@@ -218,6 +218,58 @@ def test_graphs_of_all_kinds_together() -> None:
     run_gpu_ranks(RANKS, capture_everything)
 
 
+def replay_beside_others(rank: int, world_size: int, store: Any, numel: int) -> None:
+    meet(rank, world_size, store)
+    after, before = (rank + 1) % world_size, (rank - 1) % world_size
+    received, received_in_graph = (torch.zeros(numel, device="cuda") for _ in range(2))
+    mine = part(rank, numel)
+    reduced, reduced_in_graph, reduced_elsewhere = (mine.clone() for _ in range(3))
+    elsewhere = torch.cuda.Stream()
+
+    def swap(into: torch.Tensor) -> list[dist.Work]:
+        both = [dist.P2POp(dist.isend, mine, after), dist.P2POp(dist.irecv, into, before)]
+        return dist.batch_isend_irecv(both)
+
+    def in_graph() -> None:
+        dist.all_reduce(reduced_in_graph)
+        works = swap(received_in_graph)
+        dist.all_reduce(reduced_in_graph)
+        for work in works:
+            work.wait()
+
+    in_graph()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        in_graph()
+    total = sum(part(peer, numel) for peer in range(world_size))
+    for _ in range(10):
+        for tensor in (reduced, reduced_in_graph, reduced_elsewhere):
+            tensor.copy_(mine)
+        received.zero_()
+        received_in_graph.zero_()
+        torch.cuda.synchronize()
+        works = [dist.all_reduce(reduced, async_op=True), *swap(received)]
+        graph.replay()
+        with torch.cuda.stream(elsewhere):
+            dist.all_reduce(reduced_elsewhere)
+        for work in works:
+            work.wait()
+        torch.cuda.synchronize()
+        assert torch.equal(reduced, total)
+        assert torch.equal(reduced_elsewhere, total)
+        assert torch.equal(reduced_in_graph, total * world_size)
+        assert torch.equal(received, part(before, numel))
+        assert torch.equal(received_in_graph, received)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("numel", [1000, 300_000, 5_000_000])
+def test_graphs_replay_beside_calls_in_other_streams(numel: int) -> None:
+    run_gpu_ranks(RANKS, replay_beside_others, numel)
+
+
 def time_works(rank: int, world_size: int, store: Any) -> None:
     meet(rank, world_size, store)
     backend = dist.group.WORLD._get_backend(torch.device("cuda"))

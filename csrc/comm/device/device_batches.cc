@@ -45,8 +45,7 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;
-    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, batch.plan));
-    return kernels::launch_batch(batch, stream);
+    return in_turn(stream, batch.plan, [&] { return kernels::launch_batch(batch, stream); });
 }
 
 Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
@@ -56,14 +55,15 @@ Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
     PCCL_TRY(why_over());
     batch.team = team_;
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));
-    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, batch.plan));
     for (std::size_t i = 0; i < collectives.size(); ++i) {
         std::ranges::copy(tensors.inputs[i].at, batch.parts[i].postings.inputs);
         std::ranges::copy(tensors.outputs[i].at, batch.parts[i].postings.outputs);
     }
-    PCCL_TRY(copy_in(collectives, tensors, stream));
-    PCCL_TRY(kernels::launch_large_batch(batch, stream));
-    return copy_out(collectives, tensors, stream);
+    return in_turn(stream, batch.plan, [&] {
+        PCCL_TRY(copy_in(collectives, tensors, stream));
+        PCCL_TRY(kernels::launch_large_batch(batch, stream));
+        return copy_out(collectives, tensors, stream);
+    });
 }
 
 }  // namespace pccl::comm

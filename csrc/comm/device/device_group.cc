@@ -229,9 +229,9 @@ void DeviceGroup::end(const Status& why) const {
 void DeviceGroup::stop_kernels() const { std::atomic_ref(control_->abort).store(1); }
 
 bool DeviceGroup::is_captured(kernels::Stream stream) const {
-    const auto is_capturing = driver_.is_capturing(stream);
+    const auto capture = driver_.capture_of(stream);
     // The default stream refuses to say while another is being captured.
-    return !is_capturing.is_ok() || *is_capturing;
+    return !capture.is_ok() || *capture != 0;
 }
 
 Status DeviceGroup::adopt_thread() const {

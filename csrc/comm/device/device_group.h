@@ -6,10 +6,10 @@
 //     (*group)->exchange({.sends = ..., .receives = ...}, stream);
 //
 // Launches are asynchronous, in the order of the stream, and one after the other: one on another
-// stream waits for the last. Their order must be the same on all ranks. Messages keep an order of
-// their own between each pair of ranks; sends wait for earlier sends alone, and receives for
-// receives. Nothing is allocated and no handle is opened after an allocation's first use, so
-// launches can be captured into CUDA graphs once a like one has run.
+// stream waits for the last, and so do replays of graphs. Their order must be the same on all
+// ranks. Messages keep an order of their own between each pair of ranks; sends wait for earlier
+// sends alone, and receives for receives. Nothing is allocated and no handle is opened after an
+// allocation's first use, so launches can be captured into CUDA graphs once a like one has run.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,7 @@
 #include "csrc/comm/device/device_programs.h"
 #include "csrc/comm/device/device_stage.h"
 #include "csrc/comm/device/launch_log.h"
+#include "csrc/comm/device/launch_order.h"
 #include "csrc/comm/device/launch_window.h"
 #include "csrc/comm/device/lowering.h"
 #include "csrc/comm/device/puller.h"
@@ -137,9 +138,8 @@ class PCCL_API DeviceGroup {
     /// Launches that follow one another, and the memory they share.
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
-            : inputs(driver, device), outputs(driver, device) {}
-        std::optional<kernels::Stream> last;
-        std::optional<kernels::Stream> last_uncaptured;
+            : order(driver), inputs(driver, device), outputs(driver, device) {}
+        LaunchOrder order;
         DeviceStage inputs;
         DeviceStage outputs;
     };
@@ -158,10 +158,17 @@ class PCCL_API DeviceGroup {
     /// What a logged call returns that has come to `outcome`. If it failed though nothing was wrong
     /// with it, peers may wait for what this rank has not launched: then the group is over.
     Status settle(Status outcome);
-    Status follow_last(Lane& lane, kernels::Stream stream);
-    /// For a collective's launch, which follows this one's last: nobody else here launches
+    /// Calls launch(), of a collective, behind the one before it; nobody else here launches
     /// meanwhile.
-    Result<LaunchWindow::Turn> take_turn(kernels::Stream stream, const kernels::Plan& plan);
+    template <typename Launch>
+    Status in_turn(kernels::Stream stream, const kernels::Plan& plan, Launch launch) {
+        PCCL_TRY(collectives_.order.begin(stream));
+        PCCL_ASSIGN_OR_RETURN(
+            const auto turn,
+            window_->begin({.group = this, .stream = stream, .blocks = plan.blocks}));
+        PCCL_TRY(launch());
+        return collectives_.order.end(stream);
+    }
     /// Without NVLink: a group of one rank.
     Status copy_alone(const Collective& collective, kernels::Stream stream);
     Status launch_alone(const Collective& collective, kernels::Stream stream,
@@ -203,6 +210,9 @@ class PCCL_API DeviceGroup {
     Status copy_out(std::span<const Collective> collectives, const Tensors& tensors,
                     kernels::Stream stream);
     Status exchange_all(const Exchange& messages, kernels::Stream stream);
+    /// begin() or end() of the lanes that `messages` are in.
+    Status keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream), const Exchange& messages,
+                      kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
     const DeviceGroupOptions options_;

@@ -149,10 +149,9 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(why_over());
     launch.team = team_;
-    if (launch.plan.protocol == kernels::Protocol::kWords) {
-        PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
-        return launch_kernel_of(collective.kind, launch, stream);
-    }
+    if (launch.plan.protocol == kernels::Protocol::kWords)
+        return in_turn(stream, launch.plan,
+                       [&] { return launch_kernel_of(collective.kind, launch, stream); });
     if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
     return launch_shared(collective, launch, stream);
 }
@@ -186,19 +185,17 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
     for (Rank rank = 0; rank < options_.size; ++rank)
         run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
-    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, run.plan));
-    if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
-    desks_have_met_ = true;
-    return kernels::launch_program(run, stream);
+    return in_turn(stream, run.plan, [&] {
+        if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
+        desks_have_met_ = true;
+        return kernels::launch_program(run, stream);
+    });
 }
 
 Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,
                          kernels::Stream stream) {
     DeviceStage& stage = collectives_.inputs;
     PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
-    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
-    if (!inputs.staged.empty())
-        PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
     kernels::Pull pull{.team = team_, .plan = launch.plan};
     std::ranges::copy(inputs.at, pull.postings.inputs);
     for (std::size_t peer = 0; peer < collective.outputs.size(); ++peer) {
@@ -206,7 +203,11 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
         pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
     }
     const std::uint64_t own = inputs.at[index(options_.rank)];
-    return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
+    return in_turn(stream, launch.plan, [&] {
+        if (!inputs.staged.empty())
+            PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
+        return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
+    });
 }
 
 Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,
@@ -219,28 +220,11 @@ Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch&
     if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.postings);
     replace(inputs.staged, launch.blocks.inputs);
     replace(outputs.staged, launch.blocks.outputs);
-    PCCL_ASSIGN_OR_RETURN(const auto turn, take_turn(stream, launch.plan));
-    PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
-    PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
-    return copy_out({&collective, 1}, tensors, stream);
-}
-
-/// Work inside and outside of a graph cannot wait for each other: what is not captured follows the
-/// last that was not, too.
-Status DeviceGroup::follow_last(Lane& lane, kernels::Stream stream) {
-    const auto last = std::exchange(lane.last, stream);
-    if (last == stream && lane.last_uncaptured == stream) return Status::ok();
-    if (last && last != stream) PCCL_TRY(driver_.follow(stream, *last));
-    if (is_captured(stream)) return Status::ok();
-    const auto other = std::exchange(lane.last_uncaptured, stream);
-    if (!other || other == last || other == stream) return Status::ok();
-    return driver_.follow(stream, *other);
-}
-
-Result<LaunchWindow::Turn> DeviceGroup::take_turn(kernels::Stream stream,
-                                                  const kernels::Plan& plan) {
-    PCCL_TRY(follow_last(collectives_, stream));
-    return window_->begin({.group = this, .stream = stream, .blocks = plan.blocks});
+    return in_turn(stream, launch.plan, [&] {
+        PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
+        PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
+        return copy_out({&collective, 1}, tensors, stream);
+    });
 }
 
 Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {
@@ -272,10 +256,14 @@ Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream strea
     return Status::ok();
 }
 
+Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
+                               const Exchange& messages, kernels::Stream stream) {
+    if (!messages.sends.empty()) PCCL_TRY((sends_.order.*side)(stream));
+    return messages.receives.empty() ? Status::ok() : (receives_.order.*side)(stream);
+}
+
 Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
     kernels::Messages launch{.team = team_, .blocks = blocks_for(messages.sends)};
-    if (!messages.sends.empty()) PCCL_TRY(follow_last(sends_, stream));
-    if (!messages.receives.empty()) PCCL_TRY(follow_last(receives_, stream));
     for (const DeviceMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
     std::vector<Block> blocks(index(options_.size));
@@ -286,9 +274,11 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
         launch.received[launch.receives++] = {.posting = shared.at[index(receive.peer)],
                                               .bytes = receive.bytes,
                                               .peer = receive.peer};
+    PCCL_TRY(keep_order(&LaunchOrder::begin, messages, stream));
     PCCL_TRY(kernels::launch_messages(launch, stream));
-    if (shared.staged.empty()) return Status::ok();
-    return receives_.outputs.copy(blocks, shared.staged, DataType::kBytes, stream);
+    if (!shared.staged.empty())
+        PCCL_TRY(receives_.outputs.copy(blocks, shared.staged, DataType::kBytes, stream));
+    return keep_order(&LaunchOrder::end, messages, stream);
 }
 
 Status DeviceGroup::announce(const void* memory) {

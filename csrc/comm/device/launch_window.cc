@@ -28,8 +28,8 @@ bool LaunchWindow::is_needed() const {
 
 auto LaunchWindow::begin(const Launch& launch) -> Result<Turn> {
     if (!is_needed()) return Turn();
-    const auto is_captured = driver_.is_capturing(launch.stream);
-    if (!is_captured.is_ok() || *is_captured) return Turn();
+    const auto capture = driver_.capture_of(launch.stream);
+    if (!capture.is_ok() || *capture != 0) return Turn();
     std::unique_lock lock(mutex_);
     forget_finished();
     auto own = lane_of(launch);

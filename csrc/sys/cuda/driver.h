@@ -23,6 +23,13 @@ using Stream = void*;
 /// CUevent: what a stream had got at one moment.
 using Event = void*;
 
+/// The node of a graph that records an event. It moves while the graph is captured.
+struct GraphMark {
+    std::uint64_t capture = 0;   // Driver::capture_of()
+    void* node = nullptr;        // null: none yet
+    std::vector<void*> after{};  // what it waits for
+};
+
 /// Physical memory of a GPU (CUmemGenericAllocationHandle), mapped nowhere by itself.
 struct MemoryHandle {
     std::uint64_t value = 0;
@@ -89,21 +96,33 @@ class Driver {
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
     /// In stream order, by a copy engine, between any two mapped addresses.
     virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;
-    /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where exactly one
-    /// of them is being captured: work inside and outside a graph cannot wait for each other.
+    /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where one of them
+    /// is being captured and the other is not, or into another graph.
     virtual Status follow(Stream then, Stream first) = 0;
     /// The same, and when `first` is being captured, `then` is from now on, too.
     virtual Status fork(Stream then, Stream first) = 0;
     /// What `stream`, which is not being captured, has got by now; to be given to destroy_event().
     [[nodiscard]] virtual Result<Event> record(Stream stream) = 0;
+    /// An event that nobody waits for until it is recorded. Graphs that know it must not be
+    /// replayed once it is destroyed.
+    [[nodiscard]] virtual Result<Event> create_event() = 0;
+    /// From now on `event` is what `stream`, which is not being captured, has got by now.
+    virtual Status record_again(Event event, Stream stream) = 0;
+    /// Each replay of the graph that `stream` is being captured into records `event` when it has
+    /// done what `stream` has got by now; no longer what it had when `mark` was last given.
+    virtual Status record_in_graph(Event event, Stream stream, GraphMark& mark) = 0;
     /// Whatever `then` gets from now on waits for `event`.
     virtual Status await_event(Stream then, Event event) = 0;
+    /// The same in the graph that `then` is being captured into: a replay waits for what was
+    /// recorded last before it.
+    virtual Status await_in_graph(Stream then, Event event) = 0;
     /// Whether the GPU has come that far.
     [[nodiscard]] virtual Result<bool> has_come(Event event) = 0;
     /// Streams that wait for it go on to.
     virtual Status destroy_event(Event event) = 0;
-    /// Whether what `stream` gets now goes into a graph.
-    [[nodiscard]] virtual Result<bool> is_capturing(Stream stream) = 0;
+    /// Names the graph that what `stream` gets now goes into, as nothing else in this process;
+    /// 0: none.
+    [[nodiscard]] virtual Result<std::uint64_t> capture_of(Stream stream) = 0;
     /// From now on this thread may call what captures elsewhere in the process would forbid, such
     /// as asking whether an event has come.
     virtual Status ignore_captures() = 0;

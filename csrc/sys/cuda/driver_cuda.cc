@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
@@ -231,8 +232,8 @@ class LibcudaDriver final : public Driver {
     }
 
     Status follow(Stream then, Stream first) override {
-        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus before, capture_of(first));
-        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus after, capture_of(then));
+        PCCL_ASSIGN_OR_RETURN(const std::uint64_t before, capture_of(first));
+        PCCL_ASSIGN_OR_RETURN(const std::uint64_t after, capture_of(then));
         if (before != after) return Status::ok();
         return fork(then, first);
     }
@@ -256,8 +257,40 @@ class LibcudaDriver final : public Driver {
         return lib_.check(recorded, "cuEventRecord");
     }
 
+    Result<Event> create_event() override {
+        CUevent event = nullptr;
+        PCCL_CUDA(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+        return static_cast<Event>(event);
+    }
+
+    Status record_again(Event event, Stream stream) override {
+        PCCL_CUDA(cuEventRecord, static_cast<CUevent>(event), static_cast<CUstream>(stream));
+        return Status::ok();
+    }
+
+    Status record_in_graph(Event event, Stream stream, GraphMark& mark) override {
+        PCCL_ASSIGN_OR_RETURN(const Capture capture, captured(stream));
+        if (mark.capture != capture.id) mark = {.capture = capture.id};
+        if (mark.node == nullptr) {
+            CUgraphNode node = nullptr;
+            PCCL_CUDA(cuGraphAddEventRecordNode, &node, capture.graph, capture.last.data(),
+                      capture.last.size(), static_cast<CUevent>(event));
+            mark.node = node;
+        } else {
+            PCCL_TRY(move(mark, capture));
+        }
+        mark.after.assign(capture.last.begin(), capture.last.end());
+        return Status::ok();
+    }
+
     Status await_event(Stream then, Event event) override {
         PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), static_cast<CUevent>(event), 0);
+        return Status::ok();
+    }
+
+    Status await_in_graph(Stream then, Event event) override {
+        PCCL_CUDA(cuStreamWaitEvent, static_cast<CUstream>(then), static_cast<CUevent>(event),
+                  CU_EVENT_WAIT_EXTERNAL);
         return Status::ok();
     }
 
@@ -274,9 +307,9 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
-    Result<bool> is_capturing(Stream stream) override {
-        PCCL_ASSIGN_OR_RETURN(const CUstreamCaptureStatus status, capture_of(stream));
-        return status != CU_STREAM_CAPTURE_STATUS_NONE;
+    Result<std::uint64_t> capture_of(Stream stream) override {
+        PCCL_ASSIGN_OR_RETURN(const Capture capture, captured(stream));
+        return std::uint64_t{capture.id};
     }
 
     Status ignore_captures() override {
@@ -299,10 +332,40 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
-    Result<CUstreamCaptureStatus> capture_of(Stream stream) {
+    /// A graph in the making, and what of it a stream has got last.
+    struct Capture {
+        static constexpr cuuint64_t kInvalidated = ~cuuint64_t{0};
+        cuuint64_t id = 0;  // kInvalidated: takes nothing more
+        CUgraph graph = nullptr;
+        std::span<const CUgraphNode> last{};  // valid until the stream gets more
+    };
+    Result<Capture> captured(Stream stream) {
         CUstreamCaptureStatus status{};
-        PCCL_CUDA(cuStreamIsCapturing, static_cast<CUstream>(stream), &status);
-        return status;
+        Capture capture;
+        const CUgraphNode* last = nullptr;
+        std::size_t count = 0;
+        PCCL_TRY(lib_.check(lib_.capture_info(static_cast<CUstream>(stream), &status, &capture.id,
+                                              &capture.graph, &last, &count),
+                            "cuStreamGetCaptureInfo"));
+        if (status == CU_STREAM_CAPTURE_STATUS_NONE) return Capture();
+        if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+            return Capture{.id = Capture::kInvalidated};
+        capture.last = {last, count};
+        return capture;
+    }
+
+    /// Behind the last of `capture`. Edges may change while a graph is captured, nodes not go.
+    Status move(const GraphMark& mark, const Capture& capture) {
+        const auto node = static_cast<CUgraphNode>(mark.node);
+        for (void* const former : mark.after) {
+            const auto from = static_cast<CUgraphNode>(former);
+            PCCL_TRY(lib_.check(lib_.remove_dependencies(capture.graph, &from, &node, 1),
+                                "cuGraphRemoveDependencies"));
+        }
+        for (const CUgraphNode& from : capture.last)
+            PCCL_TRY(lib_.check(lib_.add_dependencies(capture.graph, &from, &node, 1),
+                                "cuGraphAddDependencies"));
+        return Status::ok();
     }
 
     /// Once for each device and process: the context stays until the process ends.

@@ -43,10 +43,10 @@ struct Libcuda {
     use(cuStreamSynchronize);            \
     use(cuStreamDestroy);                \
     use(cuMemcpyAsync);                  \
-    use(cuStreamIsCapturing);            \
     use(cuStreamWaitEvent);              \
     use(cuEventCreate);                  \
     use(cuEventRecord);                  \
+    use(cuGraphAddEventRecordNode);      \
     use(cuEventQuery);                   \
     use(cuEventDestroy);                 \
     use(cuThreadExchangeStreamCaptureMode)
@@ -54,6 +54,14 @@ struct Libcuda {
 #define PCCL_DECLARE(name) decltype(&::name) name = nullptr
     PCCL_LIBCUDA_FUNCTIONS(PCCL_DECLARE);
 #undef PCCL_DECLARE
+
+    // As drivers since CUDA 11.3 have them; cuda.h knows later versions alone, which fewer have.
+    CUresult (*capture_info)(CUstream, CUstreamCaptureStatus*, cuuint64_t* id, CUgraph*,
+                             const CUgraphNode** last, size_t*) = nullptr;
+    using ChangeEdges = CUresult (*)(CUgraph, const CUgraphNode* from, const CUgraphNode* to,
+                                     size_t);
+    ChangeEdges add_dependencies = nullptr;
+    ChangeEdges remove_dependencies = nullptr;
 
     /// kUnavailable where the library or one of its functions is missing.
     Status load();

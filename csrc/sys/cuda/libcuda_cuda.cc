@@ -48,6 +48,9 @@ Status Libcuda::load() {
 #define PCCL_QUOTE(name) PCCL_QUOTE_EXPANDED(name)
 #define PCCL_FIND(name) PCCL_TRY(find(library, PCCL_QUOTE(name), this->name))
     PCCL_LIBCUDA_FUNCTIONS(PCCL_FIND);
+    PCCL_TRY(find(library, "cuStreamGetCaptureInfo_v2", capture_info));
+    PCCL_TRY(find(library, "cuGraphAddDependencies", add_dependencies));
+    PCCL_TRY(find(library, "cuGraphRemoveDependencies", remove_dependencies));
 #undef PCCL_FIND
 #undef PCCL_QUOTE
 #undef PCCL_QUOTE_EXPANDED

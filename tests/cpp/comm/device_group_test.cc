@@ -213,7 +213,7 @@ TEST(DeviceGroupTest, KnowsWhatIsCaptured) {
         member.driver.capture(true);
         EXPECT_TRUE(member.group.is_captured(nullptr));
         member.driver.capture(false);
-        member.driver.fail("is_capturing", Status::internal("another stream is captured"));
+        member.driver.fail("capture_of", Status::internal("another stream is captured"));
         EXPECT_TRUE(member.group.is_captured(nullptr));
     });
 }

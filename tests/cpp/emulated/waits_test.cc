@@ -3,13 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "tests/cpp/emulated/cases.h"
@@ -21,6 +23,7 @@ using kernels::Plan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using What = fakes::FakeCudaDriver::Order::What;
 
 constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
 
@@ -94,27 +97,45 @@ TEST(EmulatedTimeoutTest, WhoGivesUpTellsTheOthers) {
         });
 }
 
-/// Neither can wait for the other: what follows outside waits for what was outside.
-TEST(EmulatedOrderTest, ACaptureBetweenTwoStreamsDoesNotPartThem) {
+/// What launch(stream) asks of the driver, in a stream, twice in a graph, and in another stream.
+template <typename Launch>
+std::vector<What> orders_of(fakes::FakeCudaDriver& driver, Launch launch) {
+    std::array<int, 3> streams{};
+    driver.capture(&streams[1], 1);
+    static_cast<void>(driver.take_orders());
+    for (const std::size_t in : {0, 1, 1, 2}) EXPECT_TRUE(launch(&streams.at(in)).is_ok());
+    std::vector<What> asked;
+    for (const auto& order : driver.take_orders()) asked.push_back(order.what);
+    return asked;
+}
+
+TEST(EmulatedOrderTest, CollectivesInAGraphAndOutsideKeepOneOrder) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
-        std::array<int, 3> names{};
-        const auto stream = [&names](std::size_t index) { return &names.at(index); };
         const Case call{};
         const CaseRun run(call, member);
-        const auto launch_in = [&](kernels::Stream on) {
-            EXPECT_TRUE(member.group.launch(run.collective(), on).is_ok());
-        };
-        launch_in(stream(0));
-        member.driver.capture(true);
-        launch_in(stream(1));
-        launch_in(stream(1));
-        member.driver.capture(false);
-        launch_in(stream(2));
-        launch_in(stream(2));
-        using Pair = std::pair<sys::cuda::Stream, sys::cuda::Stream>;
-        EXPECT_THAT(member.driver.followed(),
-                    ::testing::ElementsAre(Pair{stream(1), stream(0)}, Pair{stream(2), stream(1)},
-                                           Pair{stream(2), stream(0)}));
+        const auto asked = orders_of(member.driver, [&](kernels::Stream on) {
+            return member.group.launch(run.collective(), on);
+        });
+        EXPECT_THAT(asked,
+                    ::testing::ElementsAre(What::kRecord, What::kAwaitInGraph, What::kRecordInGraph,
+                                           What::kRecordInGraph, What::kAwait, What::kRecord));
+    });
+}
+
+/// Each with those of its direction.
+TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepOneOrder) {
+    fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
+        auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
+        const Rank peer = 1 - member.group.rank();
+        const DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
+        const DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
+        const auto asked = orders_of(member.driver, [&](kernels::Stream on) {
+            return member.group.exchange({.sends = {&send, 1}, .receives = {&receive, 1}}, on);
+        });
+        EXPECT_EQ(std::ranges::count(asked, What::kAwaitInGraph), 2);
+        EXPECT_EQ(std::ranges::count(asked, What::kRecordInGraph), 4);
+        EXPECT_EQ(std::ranges::count(asked, What::kAwait), 2);
+        EXPECT_EQ(std::ranges::count(asked, What::kRecord), 4);
     });
 }
 

@@ -1,0 +1,42 @@
+// Keeps the launches of a group one after the other, whatever streams and graphs they are in.
+//
+//     order.begin(stream)    the stream waits for all launches before
+//     launch on `stream`
+//     order.end(stream)      later launches wait for this one
+//
+// A replay of a graph counts as a launch, of which nobody here hears. So once something is captured
+// there is one event for all: graphs wait for it before their first launch, and record it after
+// their last; each launch outside of graphs does both.
+#pragma once
+
+#include <optional>
+
+#include "csrc/base/export.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::comm {
+
+/// One call at a time.
+class PCCL_API LaunchOrder {
+   public:
+    explicit LaunchOrder(sys::cuda::Driver& driver) : driver_(driver) {}
+
+    Status begin(sys::cuda::Stream stream);
+    Status end(sys::cuda::Stream stream);
+
+   private:
+    using Stream = sys::cuda::Stream;
+    Status begin_uncaptured(Stream stream);
+    Status begin_captured(Stream stream);
+    Status make_event();
+
+    sys::cuda::Driver& driver_;
+    std::uint64_t capture_ = 0;            // that the launch goes into
+    std::optional<Stream> last_;           // of those in no graph
+    std::optional<Stream> last_captured_;  // of those in the graph of mark_
+    sys::cuda::GraphMark mark_;            // of all_done_
+    // Once something is captured. Never destroyed: a graph may outlive the group.
+    std::optional<sys::cuda::Event> all_done_;
+};
+
+}  // namespace pccl::comm
