@@ -80,7 +80,6 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
                 sys::cuda::Stream stream) override;
     Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
-        followed_.emplace_back(then, first);
         orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
         return Status::ok();
     }
@@ -96,11 +95,16 @@ class FakeCudaDriver final : public sys::cuda::Driver {
         return add(Order::What::kAwait, then, event);
     }
     Result<sys::cuda::Event> create_event() override { return record(nullptr); }
-    Status record_again(sys::cuda::Event event, sys::cuda::Stream stream) override {
+    Status record_into(sys::cuda::Event event, sys::cuda::Stream stream) override {
         return add(Order::What::kRecord, stream, event);
     }
     Status record_in_graph(sys::cuda::Event event, sys::cuda::Stream stream,
-                           sys::cuda::GraphMark&) override {
+                           sys::cuda::GraphMark& mark) override {
+        PCCL_ASSIGN_OR_RETURN(const std::uint64_t capture, capture_of(stream));
+        void* const node = std::bit_cast<void*>(capture);
+        if (mark.node != nullptr && mark.node != node)
+            return Status::invalid_argument("the mark of another graph");
+        mark.node = node;
         return add(Order::What::kRecordInGraph, stream, event);
     }
     Status await_in_graph(sys::cuda::Stream then, sys::cuda::Event event) override {
@@ -132,8 +136,6 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Result<sys::cuda::Stream> create_stream(int device) override;
     Status destroy_stream(sys::cuda::Stream stream) override;
     [[nodiscard]] int open_streams() const { return streams_; }
-    /// The calls of follow() and fork(), oldest first.
-    [[nodiscard]] const auto& followed() const { return followed_; }
     /// A call that makes one thing come after another.
     struct Order {
         enum class What { kFollow, kRecord, kAwait, kRecordInGraph, kAwaitInGraph };
@@ -149,6 +151,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
    private:
     [[nodiscard]] Status check(const std::string& function) const;
     Status add(Order::What what, sys::cuda::Stream stream, sys::cuda::Event event) {
+        PCCL_TRY(check("record"));
         orders_.push_back({.what = what, .stream = stream, .event = event});
         return Status::ok();
     }
@@ -166,7 +169,6 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;
     std::vector<Order> orders_;
-    std::vector<std::pair<sys::cuda::Stream, sys::cuda::Stream>> followed_;
     std::uintptr_t recorded_ = 0;
     std::uintptr_t come_ = 0;
     std::uintptr_t destroyed_ = 0;

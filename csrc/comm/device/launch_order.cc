@@ -11,32 +11,43 @@ Status LaunchOrder::begin(Stream stream) {
 
 Status LaunchOrder::begin_uncaptured(Stream stream) {
     const auto last = std::exchange(last_, stream);
-    if (all_done_) return driver_.await_event(stream, *all_done_);
-    return !last || last == stream ? Status::ok() : driver_.follow(stream, *last);
+    if (all_done_) PCCL_TRY(driver_.await_event(stream, *all_done_));
+    if (knows_last_ || !last || last == stream) return Status::ok();
+    return driver_.follow(stream, *last);
 }
 
 Status LaunchOrder::begin_captured(Stream stream) {
     const auto last = std::exchange(last_captured_, stream);
-    if (mark_.capture == capture_)
+    if (last_capture_ == capture_)
         return last == stream ? Status::ok() : driver_.follow(stream, *last);
     if (!all_done_) PCCL_TRY(make_event());
     PCCL_TRY(driver_.await_in_graph(stream, *all_done_));
-    mark_ = {.capture = capture_};
+    last_capture_ = capture_;
+    mark_ = {};
     return Status::ok();
 }
 
-/// What was launched in a stream that is itself captured now cannot be recorded any more: replays
-/// are behind it in that stream alone.
 Status LaunchOrder::make_event() {
-    PCCL_ASSIGN_OR_RETURN(all_done_, driver_.create_event());
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Event event, driver_.create_event());
+    all_done_ = event;
     if (!last_) return Status::ok();
-    PCCL_ASSIGN_OR_RETURN(const std::uint64_t capture, driver_.capture_of(*last_));
-    return capture == 0 ? driver_.record_again(*all_done_, *last_) : Status::ok();
+    const auto capture = driver_.capture_of(*last_);
+    if (!capture.is_ok() || *capture != 0) return Status::ok();
+    knows_last_ = true;
+    return driver_.record_into(event, *last_);
 }
 
 Status LaunchOrder::end(Stream stream) {
+    const Status recorded = record(stream);
+    // Something was launched: this is not a launch that was refused.
+    return recorded.is_ok() ? recorded : Status::internal(recorded.message());
+}
+
+Status LaunchOrder::record(Stream stream) {
     if (capture_ != 0) return driver_.record_in_graph(*all_done_, stream, mark_);
-    return all_done_ ? driver_.record_again(*all_done_, stream) : Status::ok();
+    if (!all_done_) return Status::ok();
+    knows_last_ = true;
+    return driver_.record_into(*all_done_, stream);
 }
 
 }  // namespace pccl::comm

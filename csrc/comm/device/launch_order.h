@@ -6,9 +6,12 @@
 //
 // A replay of a graph counts as a launch, of which nobody here hears. So once something is captured
 // there is one event for all: graphs wait for it before their first launch, and record it after
-// their last; each launch outside of graphs does both.
+// their last; each launch outside of graphs does both. Two limits: of two captures at once each
+// begins anew where they take turns; and what was last launched before the first capture, in a
+// stream that takes part in it, is waited for outside of graphs alone.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "csrc/base/export.h"
@@ -29,14 +32,17 @@ class PCCL_API LaunchOrder {
     Status begin_uncaptured(Stream stream);
     Status begin_captured(Stream stream);
     Status make_event();
+    Status record(Stream stream);
 
     sys::cuda::Driver& driver_;
     std::uint64_t capture_ = 0;            // that the launch goes into
     std::optional<Stream> last_;           // of those in no graph
-    std::optional<Stream> last_captured_;  // of those in the graph of mark_
-    sys::cuda::GraphMark mark_;            // of all_done_
+    std::uint64_t last_capture_ = 0;       // that something was launched into
+    std::optional<Stream> last_captured_;  // there
+    sys::cuda::GraphMark mark_;            // of all_done_ there
     // Once something is captured. Never destroyed: a graph may outlive the group.
     std::optional<sys::cuda::Event> all_done_;
+    bool knows_last_ = false;  // all_done_ what is in last_
 };
 
 }  // namespace pccl::comm

@@ -25,7 +25,6 @@ using Event = void*;
 
 /// The node of a graph that records an event. It moves while the graph is captured.
 struct GraphMark {
-    std::uint64_t capture = 0;   // Driver::capture_of()
     void* node = nullptr;        // null: none yet
     std::vector<void*> after{};  // what it waits for
 };
@@ -107,9 +106,10 @@ class Driver {
     /// replayed once it is destroyed.
     [[nodiscard]] virtual Result<Event> create_event() = 0;
     /// From now on `event` is what `stream`, which is not being captured, has got by now.
-    virtual Status record_again(Event event, Stream stream) = 0;
+    virtual Status record_into(Event event, Stream stream) = 0;
     /// Each replay of the graph that `stream` is being captured into records `event` when it has
-    /// done what `stream` has got by now; no longer what it had when `mark` was last given.
+    /// done what `stream` has got by now; no longer what it had when `mark`, which is that graph's,
+    /// was last given.
     virtual Status record_in_graph(Event event, Stream stream, GraphMark& mark) = 0;
     /// Whatever `then` gets from now on waits for `event`.
     virtual Status await_event(Stream then, Event event) = 0;

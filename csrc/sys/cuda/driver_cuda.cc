@@ -263,21 +263,25 @@ class LibcudaDriver final : public Driver {
         return static_cast<Event>(event);
     }
 
-    Status record_again(Event event, Stream stream) override {
+    Status record_into(Event event, Stream stream) override {
         PCCL_CUDA(cuEventRecord, static_cast<CUevent>(event), static_cast<CUstream>(stream));
         return Status::ok();
     }
 
     Status record_in_graph(Event event, Stream stream, GraphMark& mark) override {
         PCCL_ASSIGN_OR_RETURN(const Capture capture, captured(stream));
-        if (mark.capture != capture.id) mark = {.capture = capture.id};
-        if (mark.node == nullptr) {
-            CUgraphNode node = nullptr;
-            PCCL_CUDA(cuGraphAddEventRecordNode, &node, capture.graph, capture.last.data(),
-                      capture.last.size(), static_cast<CUevent>(event));
-            mark.node = node;
+        std::vector<CUgraphNode> after(capture.last.begin(), capture.last.end());
+        if (is_free_again(mark, capture.graph)) {
+            const std::vector<CUgraphNode> node(after.size(), static_cast<CUgraphNode>(mark.node));
+            PCCL_TRY(lib_.check(
+                lib_.add_dependencies(capture.graph, after.data(), node.data(), after.size()),
+                "cuGraphAddDependencies"));
         } else {
-            PCCL_TRY(move(mark, capture));
+            if (mark.node != nullptr) after.push_back(static_cast<CUgraphNode>(mark.node));
+            CUgraphNode node = nullptr;
+            PCCL_CUDA(cuGraphAddEventRecordNode, &node, capture.graph, after.data(), after.size(),
+                      static_cast<CUevent>(event));
+            mark.node = node;
         }
         mark.after.assign(capture.last.begin(), capture.last.end());
         return Status::ok();
@@ -308,8 +312,13 @@ class LibcudaDriver final : public Driver {
     }
 
     Result<std::uint64_t> capture_of(Stream stream) override {
-        PCCL_ASSIGN_OR_RETURN(const Capture capture, captured(stream));
-        return std::uint64_t{capture.id};
+        CUstreamCaptureStatus status{};
+        cuuint64_t id = 0;
+        PCCL_TRY(lib_.check(lib_.capture_info(static_cast<CUstream>(stream), &status, &id, nullptr,
+                                              nullptr, nullptr),
+                            "cuStreamGetCaptureInfo"));
+        if (status == CU_STREAM_CAPTURE_STATUS_NONE) return std::uint64_t{0};
+        return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? std::uint64_t{id} : kInvalidCapture;
     }
 
     Status ignore_captures() override {
@@ -332,40 +341,37 @@ class LibcudaDriver final : public Driver {
     }
 
    private:
+    /// Of a stream whose capture has failed, and takes nothing more.
+    static constexpr std::uint64_t kInvalidCapture = ~std::uint64_t{0};
+
     /// A graph in the making, and what of it a stream has got last.
     struct Capture {
-        static constexpr cuuint64_t kInvalidated = ~cuuint64_t{0};
-        cuuint64_t id = 0;  // kInvalidated: takes nothing more
         CUgraph graph = nullptr;
         std::span<const CUgraphNode> last{};  // valid until the stream gets more
     };
     Result<Capture> captured(Stream stream) {
         CUstreamCaptureStatus status{};
-        Capture capture;
+        CUgraph graph = nullptr;
         const CUgraphNode* last = nullptr;
         std::size_t count = 0;
-        PCCL_TRY(lib_.check(lib_.capture_info(static_cast<CUstream>(stream), &status, &capture.id,
-                                              &capture.graph, &last, &count),
+        PCCL_TRY(lib_.check(lib_.capture_info(static_cast<CUstream>(stream), &status, nullptr,
+                                              &graph, &last, &count),
                             "cuStreamGetCaptureInfo"));
-        if (status == CU_STREAM_CAPTURE_STATUS_NONE) return Capture();
-        if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-            return Capture{.id = Capture::kInvalidated};
-        capture.last = {last, count};
-        return capture;
+        if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+            return Status::internal("the capture of a stream has failed or ended meanwhile");
+        return Capture{.graph = graph, .last = {last, count}};
     }
 
-    /// Behind the last of `capture`. Edges may change while a graph is captured, nodes not go.
-    Status move(const GraphMark& mark, const Capture& capture) {
-        const auto node = static_cast<CUgraphNode>(mark.node);
-        for (void* const former : mark.after) {
-            const auto from = static_cast<CUgraphNode>(former);
-            PCCL_TRY(lib_.check(lib_.remove_dependencies(capture.graph, &from, &node, 1),
-                                "cuGraphRemoveDependencies"));
-        }
-        for (const CUgraphNode& from : capture.last)
-            PCCL_TRY(lib_.check(lib_.add_dependencies(capture.graph, &from, &node, 1),
-                                "cuGraphAddDependencies"));
-        return Status::ok();
+    /// Whether the node of `mark` waits for nothing any more. While a graph is captured its edges
+    /// may go, but for graphs that allocate memory.
+    bool is_free_again(const GraphMark& mark, CUgraph graph) {
+        if (mark.node == nullptr) return false;
+        std::vector<CUgraphNode> after(mark.after.size());
+        std::ranges::transform(mark.after, after.begin(),
+                               [](void* each) { return static_cast<CUgraphNode>(each); });
+        const std::vector<CUgraphNode> node(after.size(), static_cast<CUgraphNode>(mark.node));
+        return lib_.remove_dependencies(graph, after.data(), node.data(), after.size()) ==
+               CUDA_SUCCESS;
     }
 
     /// Once for each device and process: the context stays until the process ends.

@@ -1,5 +1,6 @@
-// What comes after what, on a driver that only writes down what it is asked, and a model of
-// streams, events and graphs as CUDA documents them.
+// What comes after what, on a driver that only writes down what it is asked, and in a model of
+// streams, events and graphs. There a replay waits for what its events were when it began, as
+// measured on an H200: CUDA does not document it.
 
 #include "csrc/comm/device/launch_order.h"
 
@@ -223,6 +224,26 @@ TEST_F(LaunchOrderTest, AGraphThatIsNeverReplayedHoldsNobodyUp) {
     launch(9);
     end_graph();
     for (const int in : {0, 1, 0}) launch(in);
+}
+
+/// Replays elsewhere do not wait for that: nothing can be recorded in a stream that is captured.
+TEST_F(LaunchOrderTest, WhatACapturedStreamGotBeforeIsWaitedForOutside) {
+    launch(9);
+    begin_graph(9);
+    launch(9);
+    end_graph();
+    launch(0);
+    launch(1);
+    replay(0, 2);
+}
+
+TEST_F(LaunchOrderTest, WhatFailsBehindALaunchIsNoRefusal) {
+    driver_.capture(stream(9), 1);
+    ASSERT_TRUE(order_.begin(stream(9)).is_ok());
+    driver_.fail("record", Status::invalid_argument("no such event"));
+    const Status ended = order_.end(stream(9));
+    EXPECT_EQ(ended.code(), StatusCode::kInternal);
+    EXPECT_EQ(ended.message(), "no such event");
 }
 
 TEST_F(LaunchOrderTest, EventsAreLeftToTheGraphs) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -23,7 +22,8 @@ using kernels::Plan;
 using kernels::Protocol;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-using What = fakes::FakeCudaDriver::Order::What;
+using Order = fakes::FakeCudaDriver::Order;
+using What = Order::What;
 
 constexpr Plan kFewThreads{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
 
@@ -99,43 +99,63 @@ TEST(EmulatedTimeoutTest, WhoGivesUpTellsTheOthers) {
 
 /// What launch(stream) asks of the driver, in a stream, twice in a graph, and in another stream.
 template <typename Launch>
-std::vector<What> orders_of(fakes::FakeCudaDriver& driver, Launch launch) {
+std::vector<Order> orders_of(fakes::FakeCudaDriver& driver, Launch launch) {
     std::array<int, 3> streams{};
     driver.capture(&streams[1], 1);
     static_cast<void>(driver.take_orders());
     for (const std::size_t in : {0, 1, 1, 2}) EXPECT_TRUE(launch(&streams.at(in)).is_ok());
+    return driver.take_orders();
+}
+
+/// What is asked of one event.
+std::vector<What> asked_of(sys::cuda::Event event, const std::vector<Order>& orders) {
     std::vector<What> asked;
-    for (const auto& order : driver.take_orders()) asked.push_back(order.what);
+    for (const Order& order : orders)
+        if (order.event == event) asked.push_back(order.what);
     return asked;
+}
+
+auto is_one_order() {
+    return ::testing::ElementsAre(What::kRecord, What::kAwaitInGraph, What::kRecordInGraph,
+                                  What::kRecordInGraph, What::kAwait, What::kRecord);
 }
 
 TEST(EmulatedOrderTest, CollectivesInAGraphAndOutsideKeepOneOrder) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         const Case call{};
         const CaseRun run(call, member);
-        const auto asked = orders_of(member.driver, [&](kernels::Stream on) {
+        const auto orders = orders_of(member.driver, [&](kernels::Stream on) {
             return member.group.launch(run.collective(), on);
         });
-        EXPECT_THAT(asked,
-                    ::testing::ElementsAre(What::kRecord, What::kAwaitInGraph, What::kRecordInGraph,
-                                           What::kRecordInGraph, What::kAwait, What::kRecord));
+        ASSERT_EQ(orders.size(), 6U);
+        EXPECT_THAT(asked_of(orders.front().event, orders), is_one_order());
     });
 }
 
-/// Each with those of its direction.
-TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepOneOrder) {
+/// Messages of each direction, and each direction alone.
+TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
         const Rank peer = 1 - member.group.rank();
         const DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
         const DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
-        const auto asked = orders_of(member.driver, [&](kernels::Stream on) {
+        const auto orders = orders_of(member.driver, [&](kernels::Stream on) {
             return member.group.exchange({.sends = {&send, 1}, .receives = {&receive, 1}}, on);
         });
-        EXPECT_EQ(std::ranges::count(asked, What::kAwaitInGraph), 2);
-        EXPECT_EQ(std::ranges::count(asked, What::kRecordInGraph), 4);
-        EXPECT_EQ(std::ranges::count(asked, What::kAwait), 2);
-        EXPECT_EQ(std::ranges::count(asked, What::kRecord), 4);
+        ASSERT_EQ(orders.size(), 12U);
+        const sys::cuda::Event sends = orders.front().event;
+        const sys::cuda::Event receives = orders.back().event;
+        EXPECT_THAT(asked_of(sends, orders), is_one_order());
+        EXPECT_THAT(asked_of(receives, orders), is_one_order());
+        int stream = 0;
+        const bool is_sending = member.group.rank() == 0;
+        EXPECT_TRUE((is_sending ? member.group.exchange({.sends = {&send, 1}}, &stream)
+                                : member.group.exchange({.receives = {&receive, 1}}, &stream))
+                        .is_ok());
+        const auto one_way = member.driver.take_orders();
+        EXPECT_EQ(one_way.size(), 2U);
+        EXPECT_THAT(asked_of(is_sending ? sends : receives, one_way),
+                    ::testing::ElementsAre(What::kAwait, What::kRecord));
     });
 }
 
