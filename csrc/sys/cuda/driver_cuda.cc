@@ -271,7 +271,7 @@ class LibcudaDriver final : public Driver {
     Status record_in_graph(Event event, Stream stream, GraphMark& mark) override {
         PCCL_ASSIGN_OR_RETURN(const Capture capture, captured(stream));
         std::vector<CUgraphNode> after(capture.last.begin(), capture.last.end());
-        if (is_free_again(mark, capture.graph)) {
+        if (detach(mark, capture.graph)) {
             const std::vector<CUgraphNode> node(after.size(), static_cast<CUgraphNode>(mark.node));
             PCCL_TRY(lib_.check(
                 lib_.add_dependencies(capture.graph, after.data(), node.data(), after.size()),
@@ -362,9 +362,9 @@ class LibcudaDriver final : public Driver {
         return Capture{.graph = graph, .last = {last, count}};
     }
 
-    /// Whether the node of `mark` waits for nothing any more. While a graph is captured its edges
-    /// may go, but for graphs that allocate memory.
-    bool is_free_again(const GraphMark& mark, CUgraph graph) {
+    /// Makes the node of `mark` wait for nothing any more. While a graph is captured its edges may
+    /// go; false, where there is no node, or the graph allocates memory: then they may not.
+    bool detach(const GraphMark& mark, CUgraph graph) {
         if (mark.node == nullptr) return false;
         std::vector<CUgraphNode> after(mark.after.size());
         std::ranges::transform(mark.after, after.begin(),
