@@ -1,0 +1,146 @@
+"""Time two builds of pccl against each other on CPUs: did a change cost anything?
+
+    python benchmarks/cpu_builds.py OLD NEW [--rounds 7] [--json PATH]
+
+OLD and NEW are what PYTHONPATH has for each build (``build/dev/python``); give one build twice to
+see what the machine's noise is. Builds take turns, in reversed order every second time, each with
+two new processes, bound to a core each; a turn gives the median over blocks of calls that follow
+one another, the table medians over turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RANKS = 2
+AS_RANK = "--as-rank"
+LIMIT_S = 120
+BLOCKS = 40
+# What is measured: bytes of an all_reduce of random float32, and how many calls make a block.
+CASES = {
+    "numpy shm": (1 << 10, 1000),
+    "torch shm": (1 << 10, 300),
+    "numpy tcp": (64 << 10, 30),
+}
+
+Found = dict[str, float]  # microseconds by case
+
+
+def numpy_call(rank: int, folder: str, x: Any, transports: str) -> Callable[[], object]:
+    import pccl
+
+    group = pccl.Communicator(
+        rank=rank,
+        world_size=RANKS,
+        rendezvous=f"file://{folder}/{transports}",
+        transports=transports,
+    )
+    return lambda: group.all_reduce(x, "max")
+
+
+def torch_call(rank: int, folder: str, x: Any) -> Callable[[], object]:
+    import torch
+    import torch.distributed as dist
+
+    url = f"file://{folder}/torch"
+    dist.init_process_group("pccl", init_method=url, rank=rank, world_size=RANKS)
+    tensor = torch.from_numpy(x)
+    return lambda: dist.all_reduce(tensor, dist.ReduceOp.MAX)
+
+
+def make_call(case: str, rank: int, folder: str) -> Callable[[], object]:
+    x = np.random.default_rng(rank).standard_normal(CASES[case][0] // 4).astype(np.float32)
+    surface, transport = case.split()
+    if surface == "torch":
+        return torch_call(rank, folder, x)
+    return numpy_call(rank, folder, x, transport)
+
+
+def measure(case: str, call: Callable[[], object]) -> float:
+    calls = CASES[case][1]
+    times = []
+    for _ in range(BLOCKS):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append((time.perf_counter() - begin) / calls)
+    return statistics.median(times[BLOCKS // 4 :]) * 1e6
+
+
+def be_rank(rank: int, folder: str) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    found = {case: measure(case, make_call(case, rank, folder)) for case in CASES}
+    print(json.dumps(found))
+
+
+def run_build(path: Path) -> Found:
+    """Return the slower rank's times."""
+    environment = os.environ | {"PYTHONPATH": str(path.resolve()), "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory(prefix="pccl-bench-") as folder:
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, __file__, AS_RANK, str(rank), folder],
+                env=environment,
+                stdout=subprocess.PIPE,
+            )
+            for rank in range(RANKS)
+        ]
+        try:
+            outputs = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+    if any(rank.returncode for rank in ranks):
+        sys.exit(f"{path}: a rank ended with {[rank.returncode for rank in ranks]}")
+    found = [json.loads(output) for output in outputs]
+    return {case: max(one[case] for one in found) for case in CASES}
+
+
+def main() -> int:
+    """Measure both builds and print."""
+    if sys.argv[1:2] == [AS_RANK]:
+        be_rank(int(sys.argv[2]), sys.argv[3])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    builds = {"old": options.old, "new": options.new}
+    turns: list[dict[str, Found]] = []
+    for number in range(options.rounds):
+        order = list(builds)[:: -1 if number % 2 else 1]
+        turns.append({name: run_build(builds[name]) for name in order})
+    cells = []
+    for case, (size, _) in CASES.items():
+        us = {name: statistics.median(turn[name][case] for turn in turns) for name in builds}
+        ratios = sorted(turn["new"][case] / turn["old"][case] for turn in turns)
+        ratio = statistics.median(ratios)
+        print(
+            f"{case} {size}: old {us['old']:.2f} us, new {us['new']:.2f} us; new takes "
+            f"{ratio:.3f} of old's time (turns from {ratios[0]:.2f} to {ratios[-1]:.2f})",
+        )
+        cells.append({"case": case, "bytes": size, "ratio": ratio, **us, "ratios": ratios})
+    if options.json:
+        options.json.write_text(json.dumps({"cores": os.cpu_count(), "cells": cells}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
