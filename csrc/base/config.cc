@@ -1,5 +1,7 @@
 #include "csrc/base/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,6 +12,7 @@
 #include <string_view>
 
 #include "csrc/base/ids.h"
+#include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
 
 namespace pccl {
@@ -115,9 +118,33 @@ class Parser {
     std::vector<std::string>& warnings_;
 };
 
+std::vector<std::string_view> names_in_environment() {
+    std::vector<std::string_view> names;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        names.push_back(text.substr(0, text.find('=')));
+    }
+    return names;
+}
+
+/// The names that parse_config() asks for.
+std::vector<std::string_view> keys() {
+    std::vector<std::string_view> asked;
+    std::vector<std::string> none;
+    static_cast<void>(parse_config(
+        [&asked](const char* key) {
+            asked.emplace_back(key);
+            return nullptr;
+        },
+        none));
+    return asked;
+}
+
 Config read_environment() {
     std::vector<std::string> warnings;
     Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
+    for (std::string& unknown : warn_of_unknown(names_in_environment()))
+        warnings.push_back(std::move(unknown));
     // Not through the logger: it is made while this runs, since it takes its level from here.
     if (config.log_level <= LogLevel::kWarning)
         for (const std::string& warning : warnings)
@@ -166,6 +193,20 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);
     return config;
+}
+
+std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names) {
+    const std::vector<std::string_view> known = keys();
+    std::vector<std::string> warnings;
+    for (const std::string_view name : names) {
+        if (!name.starts_with("PCCL_") || name.starts_with("PCCL_TEST_")) continue;
+        if (std::ranges::find(known, name) != known.end()) continue;
+        const std::string_view meant = nearest(name.substr(0, kLongestName), known);
+        warnings.push_back(concat(shown(name), " is no setting of pccl",
+                                  meant.empty() ? "" : "; did you mean ", meant,
+                                  meant.empty() ? "" : "?"));
+    }
+    return warnings;
 }
 
 const Config& process_config() {

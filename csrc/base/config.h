@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/base/export.h"
@@ -47,6 +49,10 @@ using Lookup = std::function<const char*(const char* key)>;
 /// unset. Names of transports, interfaces and algorithms are checked for form here and for
 /// existence by those who own them.
 [[nodiscard]] Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings);
+
+/// A line for each of `names` that begins with PCCL_ and is no key, with the key that it resembles.
+/// Names that begin with PCCL_TEST_ are for tests.
+[[nodiscard]] std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names);
 
 /// What the environment says; a value that cannot be used is named in a warning and ignored.
 [[nodiscard]] PCCL_API const Config& process_config();

@@ -125,6 +125,31 @@ TEST(ConfigTest, WarningsAreOneShortPrintableLine) {
     EXPECT_TRUE(parsed.config.gpu_peer_access);
 }
 
+std::vector<std::string> warnings_of(std::initializer_list<std::string_view> names) {
+    return warn_of_unknown({names.begin(), names.size()});
+}
+
+TEST(ConfigTest, MisspeltNamesAreNamedWithWhatWasMeant) {
+    EXPECT_THAT(warnings_of({"PCCL_TRANSPORT", "PATH", "PCCL_FLIGHTDIR"}),
+                ElementsAre("PCCL_TRANSPORT is no setting of pccl; did you mean PCCL_TRANSPORTS?",
+                            "PCCL_FLIGHTDIR is no setting of pccl; did you mean PCCL_FLIGHT_DIR?"));
+    EXPECT_THAT(warnings_of({"PCCL_BLUE"}), ElementsAre("PCCL_BLUE is no setting of pccl"));
+}
+
+TEST(ConfigTest, KnownNamesAndThoseOfOthersAreNotWarnedOf) {
+    EXPECT_THAT(warnings_of({"PCCL_TRANSPORTS", "PCCL_LOG_LEVEL", "PCCL_PEER_TIMEOUT_MS", "HOME",
+                             "NCCL_DEBUG", "XPCCL_TRANSPORT", "PCCL_TEST_BACKEND"}),
+                IsEmpty());
+}
+
+TEST(ConfigTest, UnknownNamesAreShownShortAndPrintable) {
+    const std::string long_name = "PCCL_\n" + std::string(100'000, 'x');
+    const auto warnings = warnings_of({long_name});
+    ASSERT_THAT(warnings, SizeIs(1));
+    EXPECT_LT(warnings[0].size(), 300U);
+    EXPECT_EQ(warnings[0].find('\n'), std::string::npos);
+}
+
 TEST(ConfigTest, TheLoggerAndTheProcessConfigNeedEachOtherWithoutDeadlock) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a fresh process: both are made once
     EXPECT_EXIT(
