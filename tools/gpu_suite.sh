@@ -4,8 +4,9 @@
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
 #   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [torch] [sweep] [bench]
-#                                                       default: build test eager memory bench
+#                      [cpu] [asan] [tsan]              default: build test eager memory bench
 #
+# cpu, asan and tsan are the C++ tests and ranks in Python without CUDA, for machines with many cores.
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -60,6 +61,27 @@ upstream() {
 
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
 
+# As the presets of CMakePresets.json. Only the emulated GPU takes so long that its tests are divided.
+checked() {
+    local name=$1 sanitizer=$2 jobs
+    jobs=$(nproc)
+    local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" -DPCCL_WITH_CUDA=OFF
+        -DPCCL_BUILD_TESTS=ON "-DPCCL_SANITIZE=$sanitizer" "-DPython_EXECUTABLE=$(command -v "$python")")
+    [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
+    { cmake -S . -B "build/$name" -G Ninja "${options[@]}" && cmake --build "build/$name"; } >"$out/$name-build.log" 2>&1 ||
+        { grep -A12 -m6 'error' "$out/$name-build.log"; return 1; }
+    ctest --test-dir "build/$name" --parallel $((jobs / 4)) --output-on-failure -E '^emulated$' >"$out/$name.log" 2>&1
+    local status=$?
+    grep -E 'tests passed|\*\*\*|FAILED  ' "$out/$name.log"
+    if [ -x "build/$name/pccl_emulated_test" ]; then
+        seq 0 $((jobs - 1)) | GTEST_TOTAL_SHARDS=$jobs xargs -P "$jobs" -I{} env GTEST_SHARD_INDEX={} \
+            timeout 500 "build/$name/pccl_emulated_test" --gtest_brief=1 >"$out/$name-emulated.log" 2>&1 || status=1
+        grep -E 'FAILED|WARNING: T|ERROR: A' "$out/$name-emulated.log" | head -20
+    fi
+    [ -z "$sanitizer" ] || PYTHON=$(command -v "$python") tools/sanitizer_smoke.sh "$name" || status=1
+    return $status
+}
+
 for part in "${parts[@]}"; do
     began=$SECONDS
     case $part in
@@ -72,6 +94,9 @@ for part in "${parts[@]}"; do
         torch) torch ;;
         sanitize) sanitize ;;
         upstream) upstream ;;
+        cpu) checked cpu "" ;;
+        asan) checked asan address,undefined ;;
+        tsan) checked tsan thread ;;
         bench) bench bench ${BENCH:-} ;;
         *) echo "unknown part: $part" >&2; false ;;
     esac || failed+=("$part")

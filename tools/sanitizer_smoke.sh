@@ -12,4 +12,4 @@ libraries=$("$compiler" -print-file-name="lib$preset.so")
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 # setarch: older sanitizer runtimes do not find their place where addresses are random.
 LD_PRELOAD=$libraries PYTHONPATH=$PWD/build/$preset/python \
-    setarch --addr-no-randomize .venv/bin/python tests/sanitizers/smoke.py "${@:2}"
+    setarch --addr-no-randomize "${PYTHON:-.venv/bin/python}" tests/sanitizers/smoke.py "${@:2}"
