@@ -108,6 +108,8 @@ bool Group::try_at_once(CollectiveOperation& operation) {
     if (connections_.board() == nullptr) return false;
     bool moved = false;
     const Result<bool> done = operation.advance(connections_, moved);
+    // An error ends it, and the group: to go on after half a step could give wrong results.
+    if (!done.is_ok()) static_cast<void>(heard_.set(done.status()));
     return done.is_ok() && *done;
 }
 
@@ -302,12 +304,14 @@ void Group::break_with(const Status& cause) {
         explained(cause_, collectives_.empty() ? std::string()
                                                : concat(", ", collectives_.front()->describe()));
     is_over_.store(true);
+    // Before anything ends: then its caller uses its memory, which a peer may be reading. What a
+    // forked child gives up is its parent's.
+    if (!runtime_.is_forked()) {
+        if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
+        connections_.close(cause_);
+    }
     while (!collectives_.empty()) end_collective(broken_);
     mailbox_.fail_all(broken_, ended_);
-    // What a forked child gives up is its parent's.
-    if (runtime_.is_forked()) return;
-    if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
-    connections_.close(cause_);
 }
 
 void Group::break_from_outside(const Status& cause) {

@@ -196,7 +196,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
 
-    transport::StickyStatus heard_;  // on the acceptor: why the group is over
+    transport::StickyStatus heard_;  // from the acceptor, or a call's first step: why it is over
     std::atomic<Rank> heard_from_{kNoRank};
 
     mutable std::mutex mutex_;

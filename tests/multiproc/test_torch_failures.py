@@ -82,6 +82,22 @@ def a_barrier_times_out(rank: int, world_size: int) -> None:
     wait_for_all("timed out")
 
 
+def memory_of_those_who_gave_up_is_not_taken(rank: int, world_size: int) -> None:
+    """A gather of large blocks reads them from where they lie, if the kernel lets it."""
+    group = dist.new_group(timeout=SHORT)
+    x = torch.full((1 << 18,), float(rank))
+    if rank != 0:
+        with pytest.raises(RuntimeError, match="(?i)timed out"):
+            dist.gather(x, dst=0, group=group)
+        x.fill_(-1)
+    wait_for_all("given up")
+    if rank == 0:
+        blocks = [torch.empty_like(x) for _ in range(world_size)]
+        with pytest.raises(RuntimeError, match=r"rank \d has left the group: timed out"):
+            dist.gather(x, blocks, group=group)
+    wait_for_all("not taken")
+
+
 def monitored_barrier_names_the_missing(rank: int, world_size: int) -> None:
     import pccl
 
@@ -365,6 +381,7 @@ CHECKS = [
     an_asynchronous_operation_times_out,
     a_groups_timeout_holds,
     a_barrier_times_out,
+    memory_of_those_who_gave_up_is_not_taken,
     monitored_barrier_names_the_missing,
     abort_wakes_those_who_wait,
     ends_as_often_as_you_like,

@@ -11,7 +11,6 @@
 #include "csrc/comm/fingerprint.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
-#include "csrc/sys/process_memory.h"
 
 namespace pccl::comm {
 namespace {
@@ -61,11 +60,10 @@ Result<bool> Board::open() {
     if (state_ == State::kAbsent) {
         PCCL_ASSIGN_OR_RETURN(const bool complete, region_->is_complete());
         if (!complete) return false;
-        PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&probe_), sizeof probe_}));
+        PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&mark_), sizeof mark_}));
         Progress& progress = segment(self_).progress;
         progress.pid = static_cast<std::uint64_t>(::getpid());
-        progress.probe = probe_;
-        progress.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
+        progress.mark = {.address = reinterpret_cast<std::uint64_t>(&mark_), .value = mark_};
         progress.cores = sys::usable_cores();
         progress.joins_barriers = sys::join_process_barriers();
         enter(State::kAttached);
@@ -102,17 +100,16 @@ Result<bool> Board::all_have_reached(State state) {
     return true;
 }
 
-/// What lies at the address must be what the rank says: a pid may mean another process here.
 bool Board::can_read_all() const {
+    bool all = true;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-        const Progress& progress = segment(rank).progress;
-        std::uint64_t seen = 0;
-        const Status read =
-            sys::read_process_memory(static_cast<pid_t>(progress.pid), progress.probe_address,
-                                     reinterpret_cast<std::byte*>(&seen), sizeof seen);
-        if (!read.is_ok() || seen != progress.probe) return false;
+        const Progress& theirs = segment(rank).progress;
+        // No bytes but the mark: a pid may mean another process here.
+        const Status read = sys::read_process_memory(static_cast<pid_t>(theirs.pid), theirs.mark,
+                                                     theirs.mark.address, {});
+        all &= read.is_ok();
     }
-    return true;
+    return all;
 }
 
 bool Board::all_join_barriers() const {
@@ -136,6 +133,8 @@ bool Board::outnumbers_cores() const {
 void Board::leave(const Status& reason) {
     segment(self_).farewell = transport::farewell_for(reason);
     segment(self_).progress.has_left.store(true);
+    // Before anything that this rank's callers then write into their memory: see read_directly().
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     announce();
     std::uint32_t none = 0;
     if (reason.code() != StatusCode::kAborted)
@@ -321,9 +320,14 @@ const abi::CollectiveHeader& Board::header(Rank rank, Position at) const {
 }
 
 Status Board::read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const {
-    Status read = sys::read_process_memory(static_cast<pid_t>(segment(rank).progress.pid), address,
-                                           into.data(), into.size());
-    if (read.is_ok()) return read;
+    const Progress& theirs = segment(rank).progress;
+    Status read =
+        sys::read_process_memory(static_cast<pid_t>(theirs.pid), theirs.mark, address, into);
+    // Whoever has brought something that was written after leave() sees here that the rank has
+    // left.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (read.is_ok() && !has_left(rank)) return read;
+    PCCL_TRY(look(rank));
     return Status::peer_lost(rank, concat("rank ", rank, ": ", read.message()));
 }
 

@@ -22,6 +22,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
 #include "csrc/sys/host.h"
+#include "csrc/sys/process_memory.h"
 #include "csrc/transport/farewell.h"
 #include "csrc/transport/region.h"
 
@@ -85,8 +86,9 @@ class Board {
     /// kMismatch where a rank has given something in the latest collective that is not what `ours`
     /// says: who gives and takes nothing compares nothing while it runs.
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours) const;
-    /// Tells the others that this rank has left, and why: those who wait for it end with that, and
-    /// after a failure (any reason but kAborted) so do all who wait for anybody.
+    /// Tells the others that this rank has left, and why: those who wait for it, or read its
+    /// memory, end with that, and after a failure (any reason but kAborted) so do all who wait for
+    /// anybody. To be called before any operation ends whose memory they may be reading.
     void leave(const Status& reason);
 
     // Writing. `at` must grow from call to call.
@@ -118,7 +120,8 @@ class Board {
     [[nodiscard]] Piece piece(Rank rank, Position at, Rank reader) const {
         return pieces(rank, at)[static_cast<std::size_t>(reader)];
     }
-    /// Copies memory that `rank` posted a piece of.
+    /// Copies memory that `rank` posted a piece of. Why `rank` has left, where it has: then its
+    /// memory may have been in use for something else.
     Status read_directly(Rank rank, std::uint64_t address, std::span<std::byte> into) const;
     /// This rank has read all that it reads up to `at`.
     void have_read(Position at);
@@ -137,8 +140,7 @@ class Board {
         alignas(kCacheLine) std::atomic<State> state;
         std::atomic<bool> has_left;
         std::uint64_t pid;
-        std::uint64_t probe;  // what lies at probe_address
-        std::uint64_t probe_address;
+        sys::ProcessMark mark;
         sys::CoreSet cores;
         bool joins_barriers;
         bool reads_all;  // directly; said once kProbed, and still true of a rank that has left
@@ -211,7 +213,7 @@ class Board {
     std::array<Posted, 2> posted_{};
     std::array<std::size_t, 2> next_room_{};  // in each half
     std::vector<Position> known_read_;        // by rank: at least so much
-    std::uint64_t probe_ = 0;
+    std::uint64_t mark_ = 0;                  // of this process
     std::uint64_t sequence_ = 0;
     State state_ = State::kAbsent;
     bool reads_directly_ = false;

@@ -1,6 +1,7 @@
 // Boards: what all ranks of one must know alike, whatever the others do meanwhile.
 #include "csrc/comm/board/board.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -8,45 +9,63 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace pccl::comm {
 namespace {
 
+using testing::HasSubstr;
 using transport::Region;
 
 constexpr std::size_t kBytes = 256 * kKiB;
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(20)); }
 
-/// Two ranks in this process, each with its own end of one region.
+/// Ranks in this process, each with its own end of one region.
 class BoardTest : public testing::Test {
    protected:
-    void SetUp() override {
-        for (auto& waiter : waiters_) waiter = std::move(transport::Waiter::create().value());
-        std::array<int, 2> ends{};
-        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    void SetUp() override { meet(2); }
+
+    void meet(int ranks) {
+        for (int i = 0; i < ranks; ++i) waiters_.push_back(transport::Waiter::create().value());
         auto first =
-            Region::create(std::move(transport::RegionMemory::in_new_file(kBytes).value()), 2);
-        std::unique_ptr<Region> second;
-        std::thread acceptor([&, socket = UniqueFd(ends[1])]() mutable {
-            while (second == nullptr)
-                second =
-                    std::move(Region::accept(
-                                  socket, waiters_[1]->handles(),
-                                  {.extent = {.offset = 0, .bytes = kBytes}, .rank = 1, .ranks = 2})
-                                  .value());
-        });
-        const Status offered =
-            first->offer(1, UniqueFd(ends[0]), waiters_[0]->handles(), patience());
-        acceptor.join();
-        ASSERT_TRUE(offered.is_ok()) << offered.to_string();
+            Region::create(std::move(transport::RegionMemory::in_new_file(kBytes).value()), ranks);
+        std::vector<std::unique_ptr<Region>> regions(1);
+        for (Rank rank = 1; rank < ranks; ++rank) regions.push_back(accepted(*first, rank, ranks));
         ASSERT_TRUE(first->complete(patience()).is_ok());
-        boards_[0] = std::make_unique<Board>(std::move(first), 0, 2);
-        boards_[1] = std::make_unique<Board>(std::move(second), 1, 2);
+        regions[0] = std::move(first);
+        for (auto& region : regions)
+            boards_.push_back(std::make_unique<Board>(std::move(region),
+                                                      static_cast<Rank>(boards_.size()), ranks));
     }
 
-    std::array<std::unique_ptr<transport::Waiter>, 2> waiters_;
-    std::array<std::unique_ptr<Board>, 2> boards_;
+    void open_all() {
+        for (int round = 0; round < 3; ++round)
+            for (auto& board : boards_) ASSERT_TRUE(board->open().is_ok());
+        for (auto& board : boards_) ASSERT_TRUE(board->open().value());
+    }
+
+    std::vector<std::unique_ptr<transport::Waiter>> waiters_;
+    std::vector<std::unique_ptr<Board>> boards_;
+
+   private:
+    std::unique_ptr<Region> accepted(Region& first, Rank rank, int ranks) {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+        std::unique_ptr<Region> region;
+        std::thread acceptor([&, socket = UniqueFd(ends[1])]() mutable {
+            const Region::Expected expected{
+                .extent = {.offset = 0, .bytes = kBytes}, .rank = rank, .ranks = ranks};
+            const auto& waiter = waiters_[static_cast<std::size_t>(rank)];
+            while (region == nullptr)
+                region = std::move(Region::accept(socket, waiter->handles(), expected).value());
+        });
+        const Status offered =
+            first.offer(rank, UniqueFd(ends[0]), waiters_[0]->handles(), patience());
+        acceptor.join();
+        EXPECT_TRUE(offered.is_ok()) << offered.to_string();
+        return region;
+    }
 };
 
 TEST_F(BoardTest, WhoLeavesAtOnceChangesNoChoiceOfWhoComesLater) {
@@ -84,6 +103,20 @@ TEST_F(BoardTest, WhoHasMetAllAndFailedIsLostToThoseWhoStillMeet) {
     ASSERT_TRUE(boards_[0]->open().value());
     boards_[0]->leave(Status::resource_exhausted("no descriptors"));
     EXPECT_EQ(boards_[1]->look_at_meeting().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(BoardTest, WhoHasLeftIsNoLongerRead) {
+    open_all();
+    const std::vector<std::byte> lent(1000, std::byte{1});
+    std::vector<std::byte> taken(lent.size());
+    const auto address = reinterpret_cast<std::uint64_t>(lent.data());
+    ASSERT_TRUE(boards_[0]->read_directly(1, address, taken).is_ok());
+    EXPECT_EQ(taken, lent);
+    boards_[1]->leave(Status::timeout("it timed out waiting for rank 0", 0));
+    const Status read = boards_[0]->read_directly(1, address, taken);
+    EXPECT_EQ(read.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(read.peer(), 1);
+    EXPECT_THAT(read.message(), HasSubstr("rank 1 has left the group: it timed out"));
 }
 
 }  // namespace

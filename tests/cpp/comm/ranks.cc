@@ -22,6 +22,7 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
                                               .size = options.size,
                                               .store = store,
                                               .timeout = options.timeout,
+                                              .algorithm = options.algorithm,
                                               .runtime = *runtime});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             body(**comm);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "csrc/comm/communicator.h"
 #include "csrc/transport/transport_flags.h"
@@ -14,6 +15,7 @@ struct RanksOptions {
     int size = 2;
     transport::TransportFlags transports = transport::TransportKind::kShm;
     std::chrono::milliseconds timeout{60'000};
+    std::string algorithm{};  // as CommunicatorOptions has it
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.

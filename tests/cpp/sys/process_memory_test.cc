@@ -1,0 +1,117 @@
+#include "csrc/sys/process_memory.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/unique_fd.h"
+
+namespace pccl::sys {
+namespace {
+
+using testing::HasSubstr;
+
+/// A child with a copy of this process's memory, until become_another_program().
+class Child {
+   public:
+    Child() {
+        std::array<int, 2> wake{};
+        std::array<int, 2> gone{};
+        EXPECT_EQ(::pipe2(wake.data(), O_CLOEXEC), 0);
+        EXPECT_EQ(::pipe2(gone.data(), O_CLOEXEC), 0);
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            char byte = 0;
+            if (::read(wake[0], &byte, 1) == 1) ::execl("/bin/sleep", "sleep", "60", nullptr);
+            ::_exit(1);
+        }
+        ::close(wake[0]);
+        ::close(gone[1]);
+        wake_.reset(wake[1]);
+        gone_.reset(gone[0]);
+    }
+    ~Child() { end(); }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    void become_another_program() {
+        char byte = 1;
+        EXPECT_EQ(::write(wake_.get(), &byte, 1), 1);
+        // The pipe that the child holds closes with its memory.
+        EXPECT_EQ(::read(gone_.get(), &byte, 1), 0);
+    }
+    void end() {
+        if (std::exchange(has_ended_, true)) return;
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+
+   private:
+    pid_t pid_ = 0;
+    bool has_ended_ = false;
+    UniqueFd wake_;
+    UniqueFd gone_;
+};
+
+class ProcessMemoryTest : public testing::Test {
+   protected:
+    Status read(pid_t pid) {
+        return read_process_memory(pid, mark(), reinterpret_cast<std::uint64_t>(there_.data()),
+                                   here_);
+    }
+    [[nodiscard]] ProcessMark mark() const {
+        return {.address = reinterpret_cast<std::uint64_t>(&value_), .value = value_};
+    }
+
+    const std::uint64_t value_ = 0x5EED'1234'5678'9ABC;
+    const std::vector<std::byte> there_ = std::vector<std::byte>(100'000, std::byte{7});
+    std::vector<std::byte> here_ = std::vector<std::byte>(there_.size());
+};
+
+TEST_F(ProcessMemoryTest, IsReadWhereItLies) {
+    const Child child;
+    if (const Status status = read(child.pid()); !status.is_ok())
+        GTEST_SKIP() << "this machine lets nobody read a child: " << status.to_string();
+    EXPECT_EQ(here_, there_);
+}
+
+TEST_F(ProcessMemoryTest, WhatIsNotThereIsNotRead) {
+    const Status nothing = read_process_memory(::getpid(), mark(), 0, here_);
+    EXPECT_EQ(nothing.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(nothing.message(), HasSubstr("cannot read 100000 bytes of process"));
+}
+
+TEST_F(ProcessMemoryTest, AnotherMarkMeansAnotherProcess) {
+    const ProcessMark other{.address = mark().address, .value = value_ + 1};
+    const Status status = read_process_memory(
+        ::getpid(), other, reinterpret_cast<std::uint64_t>(there_.data()), here_);
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_EQ(read_process_memory(::getpid(), other, other.address, {}).code(),
+              StatusCode::kUnavailable);
+    EXPECT_TRUE(read_process_memory(::getpid(), mark(), other.address, {}).is_ok());
+}
+
+TEST_F(ProcessMemoryTest, AnotherProgramInTheSameProcessIsNotRead) {
+    Child child;
+    if (const Status status = read(child.pid()); !status.is_ok())
+        GTEST_SKIP() << "this machine lets nobody read a child: " << status.to_string();
+    child.become_another_program();
+    EXPECT_EQ(read(child.pid()).code(), StatusCode::kUnavailable);
+}
+
+TEST_F(ProcessMemoryTest, AProcessThatHasEndedIsNotRead) {
+    Child child;
+    child.end();
+    EXPECT_EQ(read(child.pid()).code(), StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace pccl::sys
