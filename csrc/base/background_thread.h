@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "csrc/base/export.h"
-#include "csrc/base/fork_mark.h"
+#include "csrc/base/fork.h"
 
 namespace pccl {
 

@@ -11,7 +11,6 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/export.h"
-#include "csrc/base/fork_mark.h"
 
 namespace pccl {
 
@@ -21,12 +20,11 @@ class PCCL_API Tellers {
     void enter();
     /// It has run them.
     void leave();
-    /// Waits until no other thread of this process runs callbacks; false when `deadline` has passed
+    /// Waits until no other thread runs callbacks; false when `deadline` has passed
     /// before.
     [[nodiscard]] bool await_others(Deadline deadline);
 
    private:
-    const ForkMark made_in_;
     std::mutex mutex_;
     std::condition_variable left_;
     std::vector<std::thread::id> threads_;  // guarded by mutex_; one may be there twice

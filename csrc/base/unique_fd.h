@@ -7,13 +7,18 @@
 
 namespace pccl {
 
+/// A child of fork() does not share it: there, from the first moment on, the number stands for an
+/// eventfd that is nobody's, until it is closed. Else what the child does would reach the parent's
+/// connections, locks and epoll sets, and what the parent closes would stay open in the child.
 class PCCL_API UniqueFd {
    public:
     UniqueFd() = default;
-    explicit UniqueFd(int fd) : fd_(fd) {}
-    UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
+    explicit UniqueFd(int fd) { take(fd); }
+    UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     UniqueFd& operator=(UniqueFd&& other) noexcept {
-        if (this != &other) reset(other.release());
+        if (this == &other) return *this;
+        reset();
+        fd_ = std::exchange(other.fd_, -1);
         return *this;
     }
     UniqueFd(const UniqueFd&) = delete;
@@ -23,11 +28,13 @@ class PCCL_API UniqueFd {
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
     /// Gives the descriptor away; the caller closes it.
-    int release() { return std::exchange(fd_, -1); }
+    int release();
     /// Closes what is held and takes `fd`.
     void reset(int fd = -1);
 
    private:
+    void take(int fd);
+
     int fd_ = -1;
 };
 

@@ -56,7 +56,7 @@ std::string printed(const Plan& plan) {
 
 struct PyDeviceGroup {
     std::shared_ptr<comm::Store> store;
-    std::unique_ptr<DeviceGroup> group;
+    std::shared_ptr<DeviceGroup> group;
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::object& rendezvous,

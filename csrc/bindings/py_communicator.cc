@@ -271,11 +271,7 @@ void PyCommunicator::barrier(std::optional<double> timeout) {
 }
 
 py::object PyCommunicator::health(double timeout) const {
-    std::vector<comm::PeerHealth> peers;
-    {
-        const py::gil_scoped_release released;
-        peers = communicator_->survey(milliseconds_of(timeout));
-    }
+    const auto peers = released([&] { return communicator_->survey(milliseconds_of(timeout)); });
     const py::object make = py::module_::import("pccl.peer_health").attr("PeerHealth");
     py::list all;
     for (const comm::PeerHealth& peer : peers) {
@@ -294,7 +290,10 @@ py::object PyCommunicator::health(double timeout) const {
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(std::optional<std::vector<Rank>> excluded) {
     auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
         const py::gil_scoped_release released;
-        if (!excluded) excluded = comm::absent(communicator_->survey(kPatience));
+        if (!excluded) {
+            PCCL_ASSIGN_OR_RETURN(const auto peers, communicator_->survey(kPatience));
+            excluded = comm::absent(peers);
+        }
         if (excluded->empty())
             return Status::invalid_argument(concat("all ranks of ", communicator_->name(),
                                                    " are here; name those to leave out"));

@@ -120,7 +120,8 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     const auto identified = identify(options, own, meeting);
     if (!identified.is_ok()) return miss(identified.status());
     const GroupIdentity& identity = *identified;
-    const auto group = std::make_shared<Group>(*options.runtime, identity, options);
+    const std::shared_ptr<Group> group(new Group(*options.runtime, identity, options),
+                                       LeaveToParent());
     options.runtime->enroll(identity.group, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
@@ -215,6 +216,7 @@ Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool w
 
 Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
                                                               std::size_t bytes) {
+    PCCL_TRY(check_process());
     PCCL_ASSIGN_OR_RETURN(const auto space, memory_.allocate_workspace(name, bytes));
     PCCL_TRY(memory_.wait_workspace(name, Deadline::after(timeout())));
     return space;
@@ -243,6 +245,7 @@ Result<std::string> Communicator::describe_job() const {
 void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
 Status Communicator::shutdown() {
+    if (!check_process().is_ok()) return Status::ok();
     runtime_->dismiss(group_->id());
     const Status found = group_->leave();
     if (!found.is_ok()) log(LogLevel::kError, found.message());
@@ -251,15 +254,19 @@ Status Communicator::shutdown() {
 
 Status Communicator::health() const { return group_->health(); }
 
+Status Communicator::check_process() const { return group_->check_process(); }
+
 Status Communicator::explained(const Status& cause) const { return group_->explained(cause); }
 
 Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
+    PCCL_TRY(check_process());
     if (rank >= 0 && rank < size()) return group_->ask(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
 
-std::vector<PeerHealth> Communicator::survey(std::chrono::milliseconds patience) const {
+Result<std::vector<PeerHealth>> Communicator::survey(std::chrono::milliseconds patience) const {
+    PCCL_TRY(check_process());
     std::vector<PeerHealth> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)

@@ -146,13 +146,16 @@ class PCCL_API Communicator {
     Status shutdown();
     /// ok, or the error that broke the communicator.
     [[nodiscard]] Status health() const;
+    /// kUnavailable in a child of fork(): the communicator is its parent's. So fails all that asks
+    /// anything of others; abort() and shutdown() do nothing there.
+    [[nodiscard]] Status check_process() const;
     /// `cause`, of these ranks' GPUs, as users see it: with the group, the process of the rank that
     /// it blames, and what to do next.
     [[nodiscard]] Status explained(const Status& cause) const;
     /// How a rank fares, from itself: kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
     /// How all ranks fare, in their order; each may take as long as `patience` to answer.
-    [[nodiscard]] std::vector<PeerHealth> survey(std::chrono::milliseconds patience) const;
+    [[nodiscard]] Result<std::vector<PeerHealth>> survey(std::chrono::milliseconds patience) const;
 
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);

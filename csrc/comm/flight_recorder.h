@@ -19,6 +19,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
+#include "csrc/base/fork.h"
 #include "csrc/base/status.h"
 
 namespace pccl::comm {
@@ -82,10 +83,15 @@ struct FlightEntry {
     Rank blamed = kNoRank;
 };
 
+/// One in a process, for good.
 class PCCL_API FlightRecorder {
    public:
     static constexpr std::size_t kEntries = 2048;  // a power of two
     using Ticket = FlightTicket;                   // 0: none
+
+    FlightRecorder() { hold_while_forking(mutex_); }
+    FlightRecorder(const FlightRecorder&) = delete;
+    FlightRecorder& operator=(const FlightRecorder&) = delete;
 
     /// Groups are forgotten when 1024 younger ones exist.
     std::uint32_t add_group(FlightGroup group);

@@ -82,6 +82,7 @@ Issue Group::issue(const MessageOperation::Envelope& envelope, OptionalTimeout t
 }
 
 Status Group::run(const Collective& collective, OptionalTimeout timeout) {
+    PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::unique_lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
@@ -114,6 +115,7 @@ bool Group::try_at_once(CollectiveOperation& operation) {
 }
 
 Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
+    PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::shared_ptr<CollectiveOperation> operation;
     {
@@ -127,6 +129,7 @@ Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeou
 }
 
 Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout timeout) {
+    PCCL_TRY(check_process());
     const bool any =
         envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
     if (!any && (envelope.peer < 0 || envelope.peer >= size_))
@@ -136,7 +139,6 @@ Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout t
     message->begin(shared_from_this(), issue(envelope, timeout));
     {
         const std::lock_guard lock(mutex_);
-        if (runtime_.is_forked()) return forked();
         if (!broken_.is_ok()) return broken_;
         mailbox_.post(message);
     }
@@ -158,14 +160,14 @@ std::shared_ptr<CollectiveOperation> Group::take_spare() {
     return std::make_shared<CollectiveOperation>();
 }
 
-Status Group::forked() const {
+Status Group::check_process() const {
+    if (!made_in_.is_child()) return Status::ok();
     return Status::unavailable(concat("group ", name_,
                                       " belongs to the parent of this forked process; make a new "
                                       "group here, in a process started by spawn"));
 }
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
-    if (runtime_.is_forked()) return forked();
     if (!broken_.is_ok()) return broken_;
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
@@ -180,6 +182,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
 }
 
 Status Group::help(Operation& operation, Until until, Deadline deadline) {
+    PCCL_TRY(check_process());
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
     runtime_.note_thread();
@@ -304,12 +307,9 @@ void Group::break_with(const Status& cause) {
         explained(cause_, collectives_.empty() ? std::string()
                                                : concat(", ", collectives_.front()->describe()));
     is_over_.store(true);
-    // Before anything ends: then its caller uses its memory, which a peer may be reading. What a
-    // forked child gives up is its parent's.
-    if (!runtime_.is_forked()) {
-        if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
-        connections_.close(cause_);
-    }
+    // Before anything ends: then its caller uses its memory, which a peer may be reading.
+    if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
+    connections_.close(cause_);
     while (!collectives_.empty()) end_collective(broken_);
     mailbox_.fail_all(broken_, ended_);
 }
@@ -330,22 +330,24 @@ void Group::break_from_outside(const Status& cause) {
 Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
     const bool has_blocks = schedule::blocks(kind, schedule::Buffer::kInput, size_) > 1 ||
                             schedule::blocks(kind, schedule::Buffer::kOutput, size_) > 1;
+    PCCL_TRY(check_process());
     const std::lock_guard lock(mutex_);
     return selector_->explain(kind, has_blocks ? bytes / static_cast<std::size_t>(size_) : bytes);
 }
 
 void Group::abort(const Status& reason) {
+    if (made_in_.is_child()) return;
     aborted_.store(true);
     break_from_outside(reason);
 }
 
 Status Group::leave() {
+    if (made_in_.is_child()) return Status::ok();
     Status found;
     {
         // Who holds the lock is in the middle of something.
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        const bool is_idle =
-            lock.owns_lock() && broken_.is_ok() && collectives_.empty() && !runtime_.is_forked();
+        const bool is_idle = lock.owns_lock() && broken_.is_ok() && collectives_.empty();
         if (is_idle && last_.magic != 0) found = compare_latest();
     }
     abort(found.is_ok() ? Status::aborted(concat("group ", name_, " was shut down")) : found);
@@ -362,6 +364,7 @@ Status Group::compare_latest() {
 }
 
 Status Group::health() const {
+    PCCL_TRY(check_process());
     const std::lock_guard lock(mutex_);
     return broken_;
 }

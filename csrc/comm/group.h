@@ -48,7 +48,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     Status help(Operation& operation, Until until, Deadline deadline);
     /// ok, or that this thread was interrupted: the operation goes on.
     [[nodiscard]] Status check_interrupt() const {
-        return interrupted_ ? interrupted_() : Status::ok();
+        if (interrupted_) PCCL_TRY(interrupted_());
+        return check_process();  // a signal handler may have forked
     }
 
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
@@ -61,6 +62,8 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     /// the others are then told, too.
     Status leave();
     [[nodiscard]] Status health() const;
+    /// kUnavailable in a child of fork(), which must not even wait for the lock.
+    [[nodiscard]] Status check_process() const;
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
     [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const {
@@ -119,8 +122,6 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
 
-    [[nodiscard]] Status forked() const;
-
     // Under mutex_:
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
@@ -174,6 +175,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     /// Finds out who is to blame for the collective at the front, and ends it.
     void give_up_late();
 
+    const ForkMark made_in_;
     const Rank rank_;
     const int size_;
     const std::string name_;

@@ -26,6 +26,21 @@ Status watch_input(int epoll, int fd) {
     return Status::ok();
 }
 
+/// The one that all groups of this process share, while any of them lives.
+struct CurrentRuntime {
+    std::mutex mutex;
+    std::weak_ptr<Runtime> runtime;  // guarded by it
+};
+
+CurrentRuntime& current_runtime() {
+    static auto* const current = [] {
+        auto* const made = new CurrentRuntime;  // never destroyed
+        hold_while_forking(made->mutex);
+        return made;
+    }();
+    return *current;
+}
+
 Result<transport::TransportFlags> configured_transports() {
     const std::string& names = process_config().transports;
     if (names.empty()) return transport::TransportFlags::all();
@@ -43,11 +58,10 @@ Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allow
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::of_process() {
-    static std::mutex mutex;
-    static std::weak_ptr<Runtime> current;
+    auto& [mutex, current] = current_runtime();
     const std::lock_guard lock(mutex);
     if (auto runtime = current.lock()) {
-        if (!runtime->is_forked()) return runtime;
+        if (!runtime->made_in_.is_child()) return runtime;
         return Status::unavailable(
             "this process was forked from one that uses pccl; start workers with spawn or "
             "forkserver, "
@@ -61,7 +75,7 @@ Result<std::shared_ptr<Runtime>> Runtime::of_process() {
 
 Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter> waiter,
                                                Transports transports) {
-    std::shared_ptr<Runtime> runtime(new Runtime);
+    std::shared_ptr<Runtime> runtime(new Runtime, LeaveToParent());
     runtime->waiter_ = std::move(waiter);
     runtime->transports_ = std::move(transports);
     PCCL_TRY(runtime->start());

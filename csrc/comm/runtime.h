@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
-#include "csrc/base/fork_mark.h"
+#include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/endpoint.h"
 #include "csrc/comm/flight_dump.h"
@@ -112,9 +112,6 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] Result<Way> way_to(const Endpoint& peer, transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
     [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
-    /// Whether this process is a child of the one that made the runtime: its thread and links are
-    /// not here.
-    [[nodiscard]] bool is_forked() const { return made_in_.is_child(); }
 
     void enroll(const transport::GroupId& group, const transport::Secret& secret,
                 std::weak_ptr<Participant> participant);

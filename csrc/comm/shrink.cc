@@ -85,6 +85,7 @@ Status await_all(const Group& group, const Roster& roster, Deadline deadline) {
 
 Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded,
                                                            const ShrinkOptions& wanted) const {
+    PCCL_TRY(check_process());
     PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
     PCCL_ASSIGN_OR_RETURN(const Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
@@ -102,7 +103,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank>
             global.push_back(options.global_ranks[static_cast<std::size_t>(rank)]);
         options.global_ranks = std::move(global);
     }
-    const auto group = std::make_shared<Group>(*runtime_, identity, options);
+    const std::shared_ptr<Group> group(new Group(*runtime_, identity, options), LeaveToParent());
     runtime_->enroll(identity.group, identity.secret, group);
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
     const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestMeeting));

@@ -205,17 +205,20 @@ c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
 }
 
 auto PcclBackend::issued(WorkPtr work) -> WorkPtr {
+    check_process();
     const std::lock_guard lock(mutex_);
     if (window_) window_->works.push_back(work);
     return work;
 }
 
 void PcclBackend::startCoalescing() {
+    check_process();
     const std::lock_guard lock(mutex_);
     window_.emplace();
 }
 
 auto PcclBackend::endCoalescing() -> WorkPtr {
+    check_process();
     Window window;
     {
         const std::lock_guard lock(mutex_);
@@ -256,6 +259,7 @@ auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
                         const c10::intrusive_ptr<Options>& options) -> c10::intrusive_ptr<Backend> {
     const auto mine = std::ranges::find(ranks, rank_);
     if (mine == ranks.end()) return nullptr;
+    check_process();
     const std::lock_guard lock(split_mutex_);
     if (last_split_ && last_split_->ranks == ranks && last_split_->name == options->group_name) {
         if (auto child = last_split_->backend.lock()) return child;
@@ -270,6 +274,7 @@ auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
 auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*/,
                          const c10::intrusive_ptr<Options>& options)
     -> c10::intrusive_ptr<Backend> {
+    check_process();
     const auto released = without_gil();
     communicator_->abort(Status::aborted("this group is being shrunk"));
     gpu_.abort();
@@ -315,8 +320,9 @@ void PcclBackend::setTimeout(std::chrono::milliseconds timeout) {
 }
 
 c10d::ErrorType PcclBackend::getError() {
-    const Status gpus = gpu_.health();
-    const Status status = gpus.is_ok() ? communicator_->health() : gpus;
+    Status status = communicator_->check_process();
+    if (status.is_ok()) status = gpu_.health();
+    if (status.is_ok()) status = communicator_->health();
     switch (status.code()) {
         case StatusCode::kOk:
             return c10d::ErrorType::SUCCESS;
@@ -330,6 +336,7 @@ c10d::ErrorType PcclBackend::getError() {
 }
 
 void PcclBackend::abort() {
+    if (!communicator_->check_process().is_ok()) return;
     const auto released = without_gil();
     gpu_.abort();
     communicator_->abort(Status::aborted("abort was called on this process group"));
@@ -340,7 +347,10 @@ void PcclBackend::shutdown() {
     end();
 }
 
+void PcclBackend::check_process() const { throw_unless_ok("pccl", communicator_->check_process()); }
+
 void PcclBackend::end() {
+    if (!communicator_->check_process().is_ok()) return;
     gpu_.close();
     // An error here would keep torch from ending the other groups; what it says is in the log.
     static_cast<void>(communicator_->shutdown());

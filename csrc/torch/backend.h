@@ -17,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
+#include "csrc/base/fork.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/device/shareable_memory.h"
 #include "csrc/torch/call.h"
@@ -101,7 +102,10 @@ class PcclBackend final : public c10d::Backend {
     std::uint64_t getSequenceNumberForGroup() override;
 
     void registerOnCompletionHook(Observer::Hook&& hook) override;
-    void waitForPendingWorks() override { observer_->wait_for_works(); }
+    void waitForPendingWorks() override {
+        check_process();
+        observer_->wait_for_works();
+    }
     void enableCollectivesTiming() override { observer_->enable_timing(); }
 
     /// A backend for `ranks` of this one, or null where this rank is not among them. Asking again
@@ -142,6 +146,8 @@ class PcclBackend final : public c10d::Backend {
         std::vector<GpuMessage> messages;
     };
 
+    /// Throws in a child of fork(), where threads that hold the locks below may be missing.
+    void check_process() const;
     /// Ends what is in flight, and waits for the callbacks of that.
     void end();
 
@@ -186,7 +192,7 @@ class PcclBackend final : public c10d::Backend {
     void check_list(const Tensors& tensors, const char* what) const;
 
     const c10::intrusive_ptr<PcclOptions> options_;
-    const std::shared_ptr<Observer> observer_ = std::make_shared<Observer>();
+    const std::shared_ptr<Observer> observer_{new Observer, LeaveToParent()};
     std::shared_ptr<comm::Communicator> communicator_;
     GpuLane gpu_;
     std::atomic<std::uint64_t> sequence_{0};

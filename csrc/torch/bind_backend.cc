@@ -74,7 +74,9 @@ using Fares = std::tuple<std::string_view, std::string, std::optional<double>, s
 
 std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds timeout) {
     std::vector<Fares> all;
-    for (comm::PeerHealth& peer : self.communicator().survey(timeout)) {
+    auto peers = self.communicator().survey(timeout);
+    throw_unless_ok("pccl:health", peers.status());
+    for (comm::PeerHealth& peer : *peers) {
         std::optional<double> seconds;
         if (peer.last_sign) seconds = std::chrono::duration<double>(*peer.last_sign).count();
         all.emplace_back(to_string(peer.state), peer.detail, seconds, peer.situation.sequence,

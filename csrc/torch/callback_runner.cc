@@ -18,7 +18,6 @@ CallbackRunner::~CallbackRunner() {
 }
 
 bool CallbackRunner::drain(Deadline deadline) {
-    if (made_in_.is_child()) return true;
     std::vector<std::unique_ptr<BackgroundThread>> threads;
     std::unique_lock lock(queue_->mutex);
     queue_->is_closed = true;  // threads that start from now on end when the queue is empty

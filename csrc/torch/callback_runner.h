@@ -14,7 +14,6 @@
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/clock.h"
-#include "csrc/base/fork_mark.h"
 #include "csrc/base/tellers.h"
 
 namespace pccl::backend {
@@ -46,7 +45,6 @@ class CallbackRunner {
 
     static void serve(Queue& queue);
 
-    const ForkMark made_in_;
     const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
     std::vector<std::unique_ptr<BackgroundThread>> threads_;  // guarded by the queue's mutex
 };

@@ -102,7 +102,9 @@ class Interruption {
     [[nodiscard]] Status look_for_lost() const {
         const auto known = communicator_.lock();
         if (known == nullptr) return Status::ok();
-        for (const comm::PeerHealth& peer : known->survey(kPatience))
+        const auto peers = known->survey(kPatience);
+        PCCL_TRY(peers.status());
+        for (const comm::PeerHealth& peer : *peers)
             if (peer.state == comm::PeerHealth::State::kGone)
                 return Status::peer_lost(peer.rank, peer.detail);
         return Status::ok();
@@ -183,8 +185,7 @@ auto GpuLane::exchange(const GpuRequest& request, std::span<const GpuMessage> me
 void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer) {
     if (!lookout_) {
         const auto prepare = [group = group_.load()] { static_cast<void>(group->adopt_thread()); };
-        lookout_ = std::make_unique<Lookout>(
-            Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare});
+        lookout_.reset(new Lookout(Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare}));
     }
     options_.observer->work_started();
     const auto tell = [timer, observer = options_.observer, type = request.type,
@@ -192,7 +193,15 @@ void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& 
     lookout_->watch({.is_over = [timer] { return is_over(*timer); }, .tell = tell});
 }
 
+void GpuLane::check_process() const {
+    if (made_in_.is_child())
+        throw_status("pccl:connect",
+                     Status::unavailable("a process does not share its GPUs with one that it "
+                                         "forked; start processes with spawn"));
+}
+
 bool GpuLane::connect(const at::Device& device) {
+    check_process();
     if (route_ == Route::kUnknown) {
         const auto released = without_gil();
         const std::lock_guard lock(mutex_);
@@ -211,6 +220,7 @@ void GpuLane::announce(const at::Tensor& tensor) {
 }
 
 void GpuLane::synchronize() {
+    check_process();
     const std::lock_guard lock(mutex_);
     if (group_.load() == nullptr) return;
     const auto streams = streams_of(*device_);

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/lookout.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/device/device_group.h"
@@ -76,6 +77,9 @@ class GpuLane {
     void close();
 
    private:
+    /// Throws in a child of fork(), which must not even wait for the lock.
+    void check_process() const;
+
     enum class Channel { kCollectives, kSends, kReceives };
 
     /// Calls body(group, stream), with `stream` current, which is the work's.
@@ -89,6 +93,7 @@ class GpuLane {
     [[nodiscard]] comm::DeviceGroupOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
+    const ForkMark made_in_;
     const Options options_;
     std::atomic<std::chrono::milliseconds> timeout_{options_.timeout};
     // One launch at a time; guards what follows, but for reads of group_. Signal handlers run under
@@ -102,7 +107,7 @@ class GpuLane {
     std::optional<at::Device> device_;
     int meetings_ = 0;
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
-    std::unique_ptr<Lookout> lookout_;                   // once a work is watched
+    std::unique_ptr<Lookout, LeaveToParent> lookout_;    // once a work is watched
 };
 
 }  // namespace pccl::backend

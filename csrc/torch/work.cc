@@ -64,6 +64,9 @@ bool PcclWork::wait(std::chrono::milliseconds timeout) {
             const Status status = event.wait(deadline);
             if (!event.is_done()) throw_status(issue_.title, status);
         }
+        // In a child of fork() the thread is missing that completes it.
+        if (const auto communicator = issue_.communicator.lock())
+            throw_unless_ok(issue_.title, communicator->check_process());
     }
     // Another thread may have ended the operation and still be completing this work.
     return Work::wait(kNoTimeout);

@@ -9,6 +9,7 @@ namespace pccl::comm {
 
 Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
+    PCCL_TRY(check_process());
     if (collectives.empty()) return Status::ok();
     const auto lock = enter(wanted.timeout);
     log(collectives, stream, wanted);

@@ -189,7 +189,15 @@ Status DeviceGroup::allocate_control() {
     return Status::ok();
 }
 
+Status DeviceGroup::check_process() const {
+    if (!made_in_.is_child()) return Status::ok();
+    return Status::unavailable(concat("group ", options_.name,
+                                      " of GPUs belongs to the parent of this forked process; CUDA "
+                                      "works in processes started by spawn"));
+}
+
 Status DeviceGroup::health() const {
+    PCCL_TRY(check_process());
     Status why = why_over();
     if (why.is_ok()) return why;
     why = explained(why);
@@ -219,7 +227,9 @@ bool DeviceGroup::has_given_up() const {
     return std::atomic_ref(control_->fault.is_set).load(std::memory_order_acquire) != 0;
 }
 
-void DeviceGroup::abort() { end(Status::aborted("abort was called")); }
+void DeviceGroup::abort() {
+    if (check_process().is_ok()) end(Status::aborted("abort was called"));
+}
 
 void DeviceGroup::end(const Status& why) const {
     registrations_->leave(why);

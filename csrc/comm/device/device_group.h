@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "csrc/abi/device_team.h"
+#include "csrc/base/fork.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_meeting.h"
 #include "csrc/comm/device/device_programs.h"
@@ -117,6 +118,8 @@ class PCCL_API DeviceGroup {
 
    private:
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
+    /// kUnavailable in a child of fork(), which must not even wait for a lock.
+    [[nodiscard]] Status check_process() const;
     static Result<std::unique_ptr<DeviceGroup>> make(const DeviceGroupOptions& options,
                                                      DeviceMeeting& meeting);
     Status meet(const DeviceMeeting& meeting);
@@ -215,6 +218,7 @@ class PCCL_API DeviceGroup {
                       kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
+    const ForkMark made_in_;
     const DeviceGroupOptions options_;
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;

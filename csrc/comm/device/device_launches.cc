@@ -123,6 +123,7 @@ Status DeviceGroup::settle(Status outcome) {
 
 Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
                            const DeviceLaunch& wanted) {
+    PCCL_TRY(check_process());
     const auto lock = enter(wanted.timeout);
     log({&collective, 1}, stream, wanted);
     return settle(launch_alone(collective, stream, wanted));
@@ -236,6 +237,7 @@ Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream str
 }
 
 Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
+    PCCL_TRY(check_process());
     PCCL_TRY(check_messages(messages.sends, options_.size));
     PCCL_TRY(check_messages(messages.receives, options_.size));
     if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
@@ -282,6 +284,7 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
 }
 
 Status DeviceGroup::announce(const void* memory) {
+    PCCL_TRY(check_process());
     return registrations_->announce(address_of(memory), Deadline::after(timeout_.load()));
 }
 

@@ -4,6 +4,7 @@
 #include <future>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/fork.h"
 
 namespace pccl::comm {
 namespace {
@@ -12,7 +13,7 @@ constexpr std::chrono::milliseconds kBetweenQuestions{100};
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceGroup>> create_interruptibly(
+Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
     const DeviceGroupOptions& options, const std::function<Status()>& interrupted) {
     PCCL_TRY(interrupted());
     Cancellation cancellation;
@@ -26,8 +27,9 @@ Result<std::unique_ptr<DeviceGroup>> create_interruptibly(
     if (!reason.is_ok()) cancellation.set(reason);
     auto group = made.get();
     PCCL_TRY(reason);
-    if (group.is_ok()) PCCL_TRY((*group)->use_device());
-    return group;
+    PCCL_TRY(group.status());
+    PCCL_TRY((*group)->use_device());
+    return std::shared_ptr<DeviceGroup>(group->release(), LeaveToParent());
 }
 
 }  // namespace pccl::comm

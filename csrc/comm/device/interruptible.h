@@ -9,8 +9,9 @@
 namespace pccl::comm {
 
 /// DeviceGroup::create() on a thread of its own, while this one asks `interrupted` ten times a
-/// second. What that says, unless ok, is what this returns, and the other ranks need not wait.
-[[nodiscard]] PCCL_API Result<std::unique_ptr<DeviceGroup>> create_interruptibly(
+/// second. What that says, unless ok, is what this returns, and the other ranks need not wait. A
+/// child of fork() may drop the group, and leaves it as it is: CUDA does not work there.
+[[nodiscard]] PCCL_API Result<std::shared_ptr<DeviceGroup>> create_interruptibly(
     const DeviceGroupOptions& options, const std::function<Status()>& interrupted);
 
 }  // namespace pccl::comm

@@ -228,6 +228,10 @@ Status FileStore::apply(std::string_view record) {
 }
 
 Result<std::size_t> FileStore::size() const {
+    if (made_in_.is_child())
+        return Status::unavailable(concat("the store ", path_,
+                                          " is open in the parent of this forked process; open it "
+                                          "here, too"));
     struct stat facts {};
     if (::fstat(file_.get(), &facts) != 0) return fault(errno, "cannot look at");
     return static_cast<std::size_t>(facts.st_size);

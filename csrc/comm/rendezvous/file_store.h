@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/rendezvous/dictionary.h"
 #include "csrc/comm/store.h"
@@ -41,6 +42,7 @@ class PCCL_API FileStore final : public Store {
     [[nodiscard]] Result<std::size_t> size() const;
     [[nodiscard]] Status fault(int error, std::string_view what) const;
 
+    const ForkMark made_in_;
     std::string path_;
     UniqueFd file_;
     std::size_t replayed_ = 0;  // bytes

@@ -60,14 +60,14 @@ Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, 
             concat("rank 0 cannot serve the store ", location.to_string(),
                    "; rank 0 must run on that host, and the port must be free"));
     const sys::Address bound = server.value()->addresses().front();
-    std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}));
+    std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}), LeaveToParent());
     store->server_ = std::move(server).value();
     PCCL_TRY(store->greet(bound, deadline));
     return store;
 }
 
 Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, Deadline deadline) {
-    std::shared_ptr<TcpStore> store(new TcpStore(location));
+    std::shared_ptr<TcpStore> store(new TcpStore(location), LeaveToParent());
     PCCL_TRY(store->connect(deadline));
     return store;
 }
@@ -137,6 +137,9 @@ Status TcpStore::remove(const std::string& key) {
 }
 
 Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
+    if (made_in_.is_child())
+        return Status::unavailable(concat("the connection to the store ", location_.to_string(),
+                                          " belongs to the parent of this forked process"));
     PCCL_TRY(health_);
     request.id = ++last_id_;
     if (const Status sent =

@@ -1,13 +1,14 @@
 // A store that rank 0 serves to the others over TCP.
 //
 // Rank 0's store must outlive the others' use of theirs. Requests of one process go over one
-// connection, one at a time.
+// connection, one at a time; a child of fork() opens its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/rendezvous/store_server.h"
 #include "csrc/comm/store.h"
@@ -52,6 +53,7 @@ class PCCL_API TcpStore final : public Store {
     Status receive(Deadline deadline);
     Status broken(const Status& why);
 
+    const ForkMark made_in_;
     StoreLocation location_;
     std::unique_ptr<StoreServer> server_;  // on rank 0
     UniqueFd socket_;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/cuda/driver.h"
@@ -50,6 +51,9 @@ class LibcudaDriver final : public Driver {
     }
 
     Status use(int device) override {
+        if (made_in_.is_child())
+            return Status::unavailable(
+                "CUDA does not work in a child of fork(); start processes with spawn");
         CUdevice handle = 0;
         PCCL_CUDA(cuDeviceGet, &handle, device);
         CUcontext context = nullptr;
@@ -383,6 +387,7 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
+    const ForkMark made_in_;
     Libcuda lib_;
     std::mutex mutex_;
     std::map<CUdevice, CUcontext> contexts_;  // guarded by mutex_

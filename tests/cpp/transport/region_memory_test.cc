@@ -91,11 +91,13 @@ TEST(RegionMemoryTest, AFreedRangeIsZeroWhenClaimedAgain) {
 TEST(RegionMemoryTest, AKilledHolderFreesItsRange) {
     const auto kept = std::move(RegionMemory::in_new_file(kFile / 2).value());
     const auto rest = [&] { return std::move(RegionMemory::in_file_of(*kept, kFile / 2).value()); };
+    const RegionExtent extent = rest()->extent();
+    const int offered = ::dup(kept->file());
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-        const auto held = rest();
+        const auto held = std::move(RegionMemory::join(UniqueFd(offered), extent).value());
         std::ranges::fill(held->bytes(), std::byte{1});
         [[maybe_unused]] const auto written = ::write(ready[1], "x", 1);
         ::pause();
@@ -108,6 +110,7 @@ TEST(RegionMemoryTest, AKilledHolderFreesItsRange) {
     const auto claimed = rest();
     ASSERT_NE(claimed, nullptr);
     EXPECT_TRUE(is_zero(*claimed));
+    ::close(offered);
     ::close(ready[0]);
     ::close(ready[1]);
 }

@@ -1,0 +1,267 @@
+// What a child of fork() can do to the groups, stores and records of its parent: nothing.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "csrc/comm/communicator.h"
+#include "csrc/comm/flight_recorder.h"
+#include "csrc/comm/rendezvous/file_store.h"
+#include "csrc/comm/rendezvous/tcp_store.h"
+#include "csrc/comm/runtime.h"
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "tests/fakes/device_ranks.h"
+#include "tests/fakes/forked_child.h"
+#include "tests/fakes/memory_store.h"
+
+namespace pccl::comm {
+namespace {
+
+using fakes::ForkedChild;
+using transport::loopback::LoopbackFabric;
+
+constexpr int kForks = 100;
+
+Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
+
+bool is_refused(const Status& status) {
+    return status.code() == StatusCode::kUnavailable &&
+           status.message().find("fork") != std::string::npos;
+}
+
+/// Whoever sends waits at it, with all locks that senders hold.
+struct Gate {
+    std::atomic<bool> is_reached{false};
+    std::atomic<bool> is_open{false};
+
+    void pass() {
+        is_reached = true;
+        while (!is_open) std::this_thread::yield();
+    }
+};
+
+class GatedLink final : public transport::SendLink {
+   public:
+    GatedLink(std::unique_ptr<SendLink> link, Gate& gate) : link_(std::move(link)), gate_(gate) {}
+
+    [[nodiscard]] transport::TransportKind kind() const override { return link_->kind(); }
+    [[nodiscard]] std::size_t capacity(ChannelId channel) const override {
+        return link_->capacity(channel);
+    }
+    Result<std::size_t> send(ChannelId channel, transport::Bytes bytes,
+                             transport::Flush flush) override {
+        gate_.pass();
+        return link_->send(channel, bytes, flush);
+    }
+    Result<bool> flush(ChannelId channel) override { return link_->flush(channel); }
+    void abort(const Status& reason) override { link_->abort(reason); }
+
+   private:
+    std::unique_ptr<SendLink> link_;
+    Gate& gate_;
+};
+
+class GatedTransport final : public transport::Transport {
+   public:
+    GatedTransport(std::unique_ptr<Transport> transport, Gate& gate)
+        : transport_(std::move(transport)), gate_(gate) {}
+
+    [[nodiscard]] transport::TransportKind kind() const override { return transport_->kind(); }
+    [[nodiscard]] std::string address() const override { return transport_->address(); }
+    [[nodiscard]] Status reaches(const std::string& address) const override {
+        return transport_->reaches(address);
+    }
+    Result<std::unique_ptr<transport::SendLink>> connect(const std::string& address,
+                                                         const transport::LinkRequest& request,
+                                                         const transport::Secret& secret,
+                                                         Deadline deadline) override {
+        PCCL_ASSIGN_OR_RETURN(auto link, transport_->connect(address, request, secret, deadline));
+        return std::unique_ptr<transport::SendLink>(
+            std::make_unique<GatedLink>(std::move(link), gate_));
+    }
+    [[nodiscard]] int accept_fd() const override { return transport_->accept_fd(); }
+    void accept(transport::Acceptor& acceptor) override { transport_->accept(acceptor); }
+
+   private:
+    std::unique_ptr<Transport> transport_;
+    Gate& gate_;
+};
+
+/// Two ranks, threads of this process.
+class Pair {
+   public:
+    explicit Pair(Gate& gate) {
+        const auto fabric = LoopbackFabric::create();
+        const auto store = std::make_shared<fakes::MemoryStore>();
+        std::vector<std::thread> threads;
+        for (Rank rank = 0; rank < 2; ++rank)
+            threads.emplace_back([&, rank] { ranks_.at(rank) = join(*fabric, store, rank, gate); });
+        for (auto& thread : threads) thread.join();
+    }
+    Communicator& operator[](std::size_t rank) { return *ranks_.at(rank); }
+    void drop() { ranks_ = {}; }
+
+   private:
+    static std::shared_ptr<Communicator> join(LoopbackFabric& fabric,
+                                              const std::shared_ptr<Store>& store, Rank rank,
+                                              Gate& gate) {
+        std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
+        Runtime::Transports transports;
+        transports.push_back(std::make_unique<GatedTransport>(
+            std::move(fabric.make_transport(*waiter).value()), gate));
+        const auto runtime = Runtime::with(std::move(waiter), std::move(transports)).value();
+        return Communicator::create({.rank = rank, .size = 2, .store = store, .runtime = runtime})
+            .value();
+    }
+
+    std::array<std::shared_ptr<Communicator>, 2> ranks_;
+};
+
+/// Whether all that a child can ask of a group of its parent's ends at once.
+bool all_is_refused(Communicator& comm, const Event& waiting) {
+    std::byte token{};
+    const Block block{&token, 1};
+    const Collective collective{
+        .type = DataType::kUint8, .inputs = {&block, 1}, .outputs = {&block, 1}};
+    comm.abort(Status::aborted("the child's"));
+    return is_refused(comm.run(collective)) && is_refused(comm.submit(collective).status()) &&
+           is_refused(comm.send(1, 0, {&token, 1}).status()) &&
+           is_refused(comm.receive(1, 0, {&token, 1}).status()) && is_refused(comm.barrier()) &&
+           is_refused(comm.explain(CollectiveKind::kAllReduce, 1024).status()) &&
+           is_refused(comm.get_operator_space("space", 64).status()) &&
+           is_refused(comm.shrink({}, {}).status()) &&
+           is_refused(comm.survey(std::chrono::seconds(1)).status()) &&
+           is_refused(comm.ask(1, soon()).status()) && is_refused(comm.health()) &&
+           is_refused(waiting.wait()) && is_refused(waiting.flush()) && comm.shutdown().is_ok();
+}
+
+TEST(ForkTest, AChildIsRefusedAtOnceThoughAThreadOfItsParentHoldsTheGroup) {
+    Gate gate;
+    Pair ranks(gate);
+    std::array<std::byte, 8> sent{std::byte{7}};
+    std::array<std::byte, 8> received{};
+    Event waiting = ranks[1].receive(0, 0, received).value();
+    std::thread sender([&] { EXPECT_TRUE(ranks[0].send(1, 0, sent).value().wait().is_ok()); });
+    while (!gate.is_reached) std::this_thread::yield();
+    ForkedChild child([&] {
+        if (!all_is_refused(ranks[0], waiting) || !all_is_refused(ranks[1], waiting)) return 1;
+        waiting = Event();
+        ranks.drop();
+        return 0;
+    });
+    EXPECT_EQ(child.join(), 0);
+    gate.is_open = true;
+    EXPECT_TRUE(waiting.wait(soon()).is_ok());
+    EXPECT_EQ(received, sent);
+    sender.join();
+}
+
+/// Forks again and again while another thread does `busy`, and looks at what `body` returns.
+void fork_beside(const std::function<void()>& busy, const std::function<bool()>& body) {
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        while (!stop) busy();
+    });
+    for (int i = 0; i < kForks; ++i) {
+        ForkedChild child([&] { return body() ? 0 : 1; });
+        EXPECT_EQ(child.join(), 0);
+        if (testing::Test::HasFailure()) break;
+    }
+    stop = true;
+    other.join();
+}
+
+TEST(ForkTest, TheFlightRecordIsWholeInAChild) {
+    fork_beside([] { flight_recorder().add_group({.name = "busy"}); },
+                [] {
+                    flight_recorder().add_group({.name = "own"});
+                    return flight_recorder().groups().back().name == "own";
+                });
+}
+
+TEST(ForkTest, AChildNeverWaitsForARuntimeInTheMaking) {
+    fork_beside([] { EXPECT_TRUE(Runtime::of_process().is_ok()); },
+                [] {
+                    const auto runtime = Runtime::of_process();
+                    return runtime.is_ok() || is_refused(runtime.status());
+                });
+}
+
+TEST(ForkTest, AChildMakesGroupsOfItsOwnOnceItHasDroppedItsParents) {
+    auto comm = Communicator::create({}).value();
+    ForkedChild child([&] {
+        if (!is_refused(Communicator::create({}).status())) return 1;
+        comm.reset();
+        const auto own = Communicator::create({});
+        return own.is_ok() && (*own)->barrier().is_ok() ? 0 : 2;
+    });
+    EXPECT_EQ(child.join(), 0);
+    EXPECT_TRUE(comm->barrier().is_ok());
+}
+
+TEST(ForkTest, AStoreOverTcpIsItsParents) {
+    auto store = TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
+    const auto peer = TcpStore::join(store->location(), soon()).value();
+    ASSERT_TRUE(store->set("before", "1").is_ok());
+    ForkedChild child([&] {
+        if (!is_refused(store->set("during", "2")) ||
+            !is_refused(store->get("before", soon()).status()))
+            return 1;
+        store.reset();
+        return 0;
+    });
+    EXPECT_EQ(child.join(), 0);
+    EXPECT_EQ(peer->get("before", soon()).value(), "1");
+    EXPECT_TRUE(store->set("after", "3").is_ok());
+    EXPECT_EQ(peer->get("after", soon()).value(), "3");
+}
+
+TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
+    auto store = TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
+    const StoreLocation where = store->location();
+    ForkedChild child([] { return ::pause(); });
+    store.reset();
+    const auto again = TcpStore::host(where, soon());
+    EXPECT_TRUE(again.is_ok()) << again.status().to_string();
+}
+
+TEST(ForkTest, AStoreInAFileIsItsParents) {
+    const std::string path = testing::TempDir() + "pccl-fork-" + std::to_string(::getpid());
+    const auto store = FileStore::open(path, 0, soon()).value();
+    ForkedChild child([&] {
+        return is_refused(store->set("during", "1")) &&
+                       is_refused(store->get("during", soon()).status())
+                   ? 0
+                   : 1;
+    });
+    EXPECT_EQ(child.join(), 0);
+    EXPECT_TRUE(store->set("after", "2").is_ok());
+    ::unlink(path.c_str());
+}
+
+TEST(ForkTest, AGroupOfGpusIsItsParents) {
+    fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
+        member.together.arrive_and_wait();
+        if (member.group.rank() == 0) {
+            DeviceGroup& group = member.group;
+            ForkedChild child([&group] {
+                group.abort();
+                return is_refused(group.health()) && is_refused(group.launch({}, nullptr)) &&
+                               is_refused(group.launch_all({}, nullptr)) &&
+                               is_refused(group.exchange({}, nullptr)) &&
+                               is_refused(group.announce(&group))
+                           ? 0
+                           : 1;
+            });
+            EXPECT_EQ(child.join(), 0);
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(member.group.health().is_ok());
+    });
+}
+
+}  // namespace
+}  // namespace pccl::comm

@@ -1,0 +1,41 @@
+"""What a process does while its user does nothing, as the kernel tells it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _seconds_by_thread() -> dict[str, float]:
+    seconds = {}
+    for task in Path("/proc/self/task").iterdir():
+        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+        fields = rest.split()
+        seconds[f"{name} {task.name}"] = (int(fields[11]) + int(fields[12])) / TICKS
+    return seconds
+
+
+def busy_threads(seconds: float = 1.0, share: float = 0.1) -> dict[str, float]:
+    """Sleep, and return the threads that meanwhile took more of a core than ``share``."""
+    before = _seconds_by_thread()
+    time.sleep(seconds)
+    after = _seconds_by_thread()
+    taken = {thread: now - before.get(thread, 0.0) for thread, now in after.items()}
+    return {thread: each for thread, each in taken.items() if each > share * seconds}
+
+
+def watched() -> dict[str, list[str]]:
+    """Return what each epoll set watches, by its number, and the counts of eventfds."""
+    found = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            kind = str(entry.readlink())
+            lines = Path(f"/proc/self/fdinfo/{entry.name}").read_text().splitlines()
+        except OSError:
+            continue  # the folder's own
+        if kind == "anon_inode:[eventpoll]":
+            found[entry.name] = sorted(line.split()[1] for line in lines if line.startswith("tfd"))
+    return found
