@@ -64,19 +64,10 @@ struct Mailbox {
     std::uint32_t sent;      // this rank's: messages to the peer so far,
     std::uint32_t received;  // from the peer so far,
     std::uint32_t finished;  // and blocks that have finished with the message being sent
-    std::uint32_t reserved[20];
+    std::uint32_t coming;    // by the peer: the number of its message that it may be storing
+    std::uint32_t reserved[19];
 };
 static_assert(sizeof(Mailbox) == 128);
-
-struct Heap {
-    std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
-    std::uint32_t has_called;  // 1: claimed by the thread that writes `called`; 2: it is there
-    std::uint32_t reserved[22];
-    CollectiveHeader called;          // by this rank, for peers that have called something else
-    Mailbox mailboxes[kMostDevices];  // by peer
-    Channel channels[kMostBlocks];
-    LineBuffer buffers[kMostLinedBlocks];
-};
 
 enum class DevicePhase : std::uint32_t {
     kNone = 0,
@@ -92,20 +83,33 @@ enum class DevicePhase : std::uint32_t {
 };
 inline constexpr int kDevicePhases = 10;
 
-/// Why a kernel gave up waiting; in host memory, written once, `is_set` last.
+/// Why a kernel gave up waiting: the first reason that this rank had, or heard from a peer's
+/// kernels. Written once.
 struct DeviceFault {
-    std::uint32_t is_set;
     DevicePhase phase;
-    std::int32_t rank;  // that waited
+    std::int32_t rank;  // that waited: this one, or the peer
     std::int32_t peer;  // that it waited for
     std::uint32_t block;
     std::uint32_t is_abort;  // told to stop, not too late
     std::uint64_t expected;  // epoch
     std::uint64_t seen;
-    std::uint64_t ticket;  // of the launch
-    // kCall: what this rank has called, and the peer; without magic where that has not said it.
+    std::uint64_t ticket;  // of this rank's launch
+    // kCall: what the rank has called, and the one it waited for; without magic where that has not
+    // said it.
     CollectiveHeader ours;
     CollectiveHeader theirs;
+};
+
+struct Heap {
+    std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
+    std::uint32_t has_called;  // 1: claimed by the thread that writes `called`; 2: it is there
+    std::uint32_t has_quit[kMostDevices];  // by peer, which writes it: it has given up, and `fault`
+    std::uint32_t reserved[14];            // in its heap says why
+    CollectiveHeader called;          // by this rank, for peers that have called something else
+    Mailbox mailboxes[kMostDevices];  // by peer
+    Channel channels[kMostBlocks];
+    LineBuffer buffers[kMostLinedBlocks];
+    DeviceFault fault;  // as in DeviceControl, for the peers
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.
@@ -123,8 +127,10 @@ inline constexpr int kMostHints = 64;
 
 /// In host memory that kernels see.
 struct DeviceControl {
-    std::uint32_t abort;  // not 0: kernels stop waiting
-    std::uint32_t reserved[15];
+    std::uint32_t abort;         // not 0: kernels stop waiting
+    std::uint32_t has_given_up;  // not 0: a kernel has, and `fault` says why
+    std::uint32_t in_doubt;      // not 0: one has ended while rank in_doubt - 1 might still use
+    std::uint32_t reserved[13];  // this rank's tensors
     DeviceFault fault;
     LongWait waits[kDevicePhases][kMostDevices];  // by phase, peer
     Hint hints[kMostHints];

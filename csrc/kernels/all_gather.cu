@@ -47,17 +47,16 @@ __global__ void __launch_bounds__(512, 1)
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
     if (visit.greet(args.postings, addresses)) {
-        const Turns turns(team, visit);
-        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
+        const auto push = [&](int peer) {
             Targets to{};
-            to.at[0] = addresses.outputs[(team.rank + turn) % team.size];
+            to.at[0] = addresses.outputs[peer];
             to.at[1] = addresses.outputs[team.rank];
-            const bool keeps = turn == 1 && to.at[1] != args.blocks.inputs[0];
+            const bool is_first = peer == (team.rank + 1) % team.size;
+            const bool keeps = is_first && to.at[1] != args.blocks.inputs[0];
             to.count = keeps ? 2 : 1;
             copy_bytes(grid_crew(), args.blocks.inputs[0], to, args.blocks.bytes[0]);
-            turns.end(turn);
-        }
-        visit.depart(Visit::Stores::kRelease);
+        };
+        if (Turns(team, visit).take(push)) visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }

@@ -78,14 +78,11 @@ __global__ void __launch_bounds__(512, 1)
         combine_bytes<kMost>(block_crew(), all_of<kMost>(team, addresses.inputs, begin),
                              one_output(args.blocks.outputs[0] + begin), piece.bytes,
                              args.reduction);
-        const Turns turns(team, visit);
-        for (int turn = 1; turn < team.size && turns.begin(turn); ++turn) {
-            const int peer = (team.rank + turn) % team.size;
+        const auto push = [&](int peer) {
             copy_bytes(block_crew(), args.blocks.outputs[0] + begin,
                        addresses.outputs[peer] + begin, piece.bytes);
-            turns.end(turn);
-        }
-        visit.depart(Visit::Stores::kRelease);
+        };
+        if (Turns(team, visit).take(push)) visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }

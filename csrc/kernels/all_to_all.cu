@@ -31,8 +31,9 @@ __global__ void __launch_bounds__(abi::kLinesPerBlock, 1)
 }
 
 /// Whether all peers' blocks are as long as what this rank sends there: what they expect of it came
-/// as addresses of inputs, which none has here. By all threads.
-__device__ bool agree_on_lengths(const MoveArguments& args, const Visit::Addresses& addresses) {
+/// as addresses of inputs, which none has here. By all threads; false: it has retreated.
+__device__ bool agree_on_lengths(const MoveArguments& args, const Visit& visit,
+                                 const Visit::Addresses& addresses) {
     const int peer = static_cast<int>(threadIdx.x);
     bool is_agreed = true;
     if (peer < args.team.size) {
@@ -41,7 +42,9 @@ __device__ bool agree_on_lengths(const MoveArguments& args, const Visit::Address
         is_agreed = expected == sent;
         if (!is_agreed) report(args.team, {abi::DevicePhase::kLength, peer, sent, expected});
     }
-    return __syncthreads_and(is_agreed) != 0;
+    if (__syncthreads_and(is_agreed) != 0) return true;
+    visit.retreat();
+    return false;
 }
 
 __device__ __forceinline__ void push_block(const Crew& crew, const Blocks& blocks,
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(512, 1)
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, addresses)) {
+    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, visit, addresses)) {
         const Parting parting(args.blocks.bytes[team.rank] >= kLeastKept);
         const Crew crew = parting.crew();
         for (int step = 1; step < team.size && parting.pushes(); ++step)
@@ -94,16 +97,13 @@ __global__ void __launch_bounds__(512, 1)
     __shared__ Visit::Addresses addresses;
     const Visit visit(args.team);
     const abi::DeviceTeam& team = args.team;
-    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, addresses)) {
+    if (visit.greet(args.postings, addresses) && agree_on_lengths(args, visit, addresses)) {
         const Parting parting;
         const Crew crew = parting.crew();
-        const Turns turns(team, visit);
-        for (int turn = 1; turn < team.size && parting.pushes() && turns.begin(turn); ++turn) {
-            push_block(crew, args.blocks, addresses, (team.rank + turn) % team.size);
-            turns.end(turn);
-        }
-        if (parting.keeps()) push_block(crew, args.blocks, addresses, team.rank);
-        visit.depart(Visit::Stores::kRelease);
+        const auto push = [&](int peer) { push_block(crew, args.blocks, addresses, peer); };
+        const bool is_done = !parting.pushes() || Turns(team, visit).take(push);
+        if (is_done && parting.keeps()) push(team.rank);
+        if (is_done) visit.depart(Visit::Stores::kRelease);
     }
     visit.end();
 }

@@ -20,17 +20,32 @@ __device__ std::byte* await_posting(const abi::DeviceTeam& team, const Message& 
     return nullptr;
 }
 
-/// Ends the message in this block; the last block to do so tells the receiver.
-__device__ void finish(const Messages& all, const Message& message, std::uint32_t number) {
+/// Ends the message in this block, which has stored its share or given up. The last block to do so
+/// tells the receiver that the message is there; or, where one gave up, that nobody stores any
+/// more. Its number is not used again: what comes later is not taken for this message.
+__device__ void finish(const Messages& all, const Message& message, std::uint32_t number,
+                       bool is_stored) {
+    constexpr std::uint32_t kGaveUp = 1U << 16;  // above the number of blocks
     __syncthreads();
     if (threadIdx.x != 0) return;
     abi::Mailbox& own = all.team.heaps[all.team.rank]->mailboxes[message.peer];
+    abi::Mailbox& there = all.team.heaps[message.peer]->mailboxes[all.team.rank];
     __threadfence_system();
-    if (atomicAdd(&own.finished, 1) + 1 < static_cast<std::uint32_t>(all.blocks)) return;
+    const std::uint32_t before = atomicAdd(&own.finished, is_stored ? 1 : 1 + kGaveUp);
+    if (before % kGaveUp + 1 < static_cast<std::uint32_t>(all.blocks)) return;
     __threadfence_system();
     own.finished = 0;
     own.sent = number;
-    store_release(&all.team.heaps[message.peer]->mailboxes[all.team.rank].arrived, number);
+    if (is_stored && before < kGaveUp) {
+        store_release(&there.arrived, number);
+    } else {
+        store_release(&there.coming, 0);
+    }
+}
+
+/// What the receiver needs to know before this block looks where it may store.
+__device__ void say_that_it_comes(const abi::DeviceTeam& team, int peer, std::uint32_t number) {
+    store_relaxed(&team.heaps[peer]->mailboxes[team.rank].coming, number);
 }
 
 __device__ void send(const Messages& all, int index, int block) {
@@ -38,12 +53,26 @@ __device__ void send(const Messages& all, int index, int block) {
     const Message& message = all.sent[index];
     const std::uint32_t number =
         number_after(all.team.heaps[all.team.rank]->mailboxes[message.peer].sent);
-    if (threadIdx.x == 0) to = await_posting(all.team, message, number);
+    if (threadIdx.x == 0) {
+        say_that_it_comes(all.team, message.peer, number);
+        to = await_posting(all.team, message, number);
+    }
     __syncthreads();
-    if (to == nullptr) return;
-    const Range share = Shares(message.bytes, all.blocks).of(block);
-    copy_bytes(block_crew(), message.data + share.begin, to + share.begin, share.bytes);
-    finish(all, message, number);
+    if (to != nullptr) {
+        const Range share = Shares(message.bytes, all.blocks).of(block);
+        copy_bytes(block_crew(), message.data + share.begin, to + share.begin, share.bytes);
+    }
+    finish(all, message, number, to != nullptr);
+}
+
+/// Takes the posting back, and returns when no block of the sender stores there any more.
+__device__ __noinline__ void stop_receiving(const abi::DeviceTeam& team, int peer,
+                                            std::uint32_t number) {
+    const abi::Mailbox& own = team.heaps[team.rank]->mailboxes[peer];
+    take_back(team.heaps[peer]->mailboxes[team.rank].posted);
+    await_exit(team, peer, [&] {
+        return load_acquire(&own.coming) == number && load_acquire(&own.arrived) != number;
+    });
 }
 
 /// Says where the message shall go, and waits until it is there.
@@ -57,8 +86,9 @@ __device__ void receive(const Messages& all, int index) {
     abi::Greeting* there = &team.heaps[message.peer]->mailboxes[team.rank].posted;
     store_line(&there->input, lines.line_of(message.posting));
     store_line(&there->output, lines.line_of(message.bytes));
-    if (await_counter(team, abi::DevicePhase::kMessage, &own.arrived, message.peer, number))
-        own.received = number;
+    if (!await_counter(team, abi::DevicePhase::kMessage, &own.arrived, message.peer, number))
+        stop_receiving(team, message.peer, number);
+    own.received = number;
 }
 
 /// The blocks that receive come first: they must be there for the peers to send.

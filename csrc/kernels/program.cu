@@ -272,8 +272,10 @@ __global__ void __launch_bounds__(512, 1)
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
             forget_progress(run.program.desk);
         visit.see_all();
+        visit.end();
+    } else {
+        visit.end_apart();
     }
-    visit.end();
 }
 
 /// Tells all ranks where they find this rank's desk.

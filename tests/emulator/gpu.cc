@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/emulator/fiber.h"
@@ -116,13 +117,23 @@ class Block {
 
 thread_local Block* Block::current_ = nullptr;
 
+thread_local std::function<void()> hook_of_launcher;
+thread_local const std::function<void()>* hook_of_block = nullptr;
+
 }  // namespace
+
+void call_before_packets(std::function<void()> hook) { hook_of_launcher = std::move(hook); }
+
+void before_packet() {
+    if (hook_of_block != nullptr && *hook_of_block) (*hook_of_block)();
+}
 
 bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
     std::atomic<bool> have_awaited = true;
     std::vector<std::thread> running;
     for (unsigned index = 0; index < blocks; ++index)
-        running.emplace_back([&, index] {
+        running.emplace_back([&, index, hook = &hook_of_launcher] {
+            hook_of_block = hook;
             blockIdx = {index, 0, 0};
             blockDim = dim3(threads);
             gridDim = dim3(blocks);

@@ -16,8 +16,15 @@ namespace pccl::emulator {
 /// the launch ahead: on a GPU, who does not may come too early.
 [[nodiscard]] bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body);
 
+/// From now on `hook` is called, unless it is empty, before a kernel that this thread launches
+/// loads a packet of a tensor: so that tests can hold it up there, and its block with it.
+void call_before_packets(std::function<void()> hook);
+
 /// Returns at once: here a launch ends before the next one begins.
 void await_launch_ahead();
+
+/// Calls the hook of who has launched the kernel.
+void before_packet();
 
 /// Lets the other threads of the calling thread's block go on.
 void yield();

@@ -222,5 +222,6 @@ Status FakeCudaDriver::copy(DeviceAddress to, DeviceAddress from, std::size_t by
     std::memmove(std::bit_cast<void*>(to), std::bit_cast<const void*>(from), bytes);
     return Status::ok();
 }
+    if (before_copy_) before_copy_();
 
 }  // namespace pccl::fakes

@@ -50,6 +50,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
         const std::lock_guard lock(failures_mutex_);
         failures_[function] = std::move(status);
     }
+    /// From now on `hook` is called before a copy engine begins.
+    void call_before_copies(std::function<void()> hook) { before_copy_ = std::move(hook); }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
     [[nodiscard]] int opened_allocations() const { return opened_; }
 
@@ -166,6 +168,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::set<sys::cuda::DeviceAddress> unshareable_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     int streams_ = 0;
+    std::function<void()> before_copy_;
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;
     std::vector<Order> orders_;

@@ -200,7 +200,7 @@ Status DeviceGroup::health() const {
     PCCL_TRY(check_process());
     Status why = why_over();
     if (why.is_ok()) return why;
-    why = explained(why);
+    why = explained(with_doubt(why));
     record_end(why);
     return why;
 }
@@ -208,13 +208,32 @@ Status DeviceGroup::health() const {
 Status DeviceGroup::why_over() const {
     PCCL_TRY(registrations_->health());
     if (!has_given_up()) return Status::ok();
-    end(given_up());
+    const Status why = given_up();
+    if (control_->fault.rank == options_.rank) {
+        end(why);
+    } else {
+        registrations_->end(why);
+    }
     return registrations_->health();
 }
 
 Status DeviceGroup::given_up() const {
     const abi::DeviceFault& fault = control_->fault;
-    return status_of(fault, log_->operation(fault.ticket));
+    const std::string operation = log_->operation(fault.ticket);
+    if (fault.rank == options_.rank) return status_of(fault, operation);
+    const bool is_dispute = fault.phase == abi::DevicePhase::kCall;
+    return registrations_->as_told_by(
+        fault.rank, status_of(fault, is_dispute ? describe_call(fault.ours) : operation));
+}
+
+Status DeviceGroup::with_doubt(const Status& why) const {
+    const std::uint32_t doubt = std::atomic_ref(control_->in_doubt).load();
+    if (doubt == 0) return why;
+    return {why.code(),
+            concat(why.message(), "; rank ", doubt - 1,
+                   " had not let go of this rank's tensors when its kernel ended, and may still "
+                   "read and write them"),
+            why.peer()};
 }
 
 void DeviceGroup::record_end(const Status& why) const {
@@ -224,7 +243,7 @@ void DeviceGroup::record_end(const Status& why) const {
 }
 
 bool DeviceGroup::has_given_up() const {
-    return std::atomic_ref(control_->fault.is_set).load(std::memory_order_acquire) != 0;
+    return std::atomic_ref(control_->has_given_up).load(std::memory_order_acquire) != 0;
 }
 
 void DeviceGroup::abort() {

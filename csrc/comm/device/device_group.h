@@ -143,6 +143,8 @@ class PCCL_API DeviceGroup {
         Lane(sys::cuda::Driver& driver, int device)
             : order(driver), inputs(driver, device), outputs(driver, device) {}
         LaunchOrder order;
+    /// And whether a peer may still use this rank's tensors.
+    [[nodiscard]] Status with_doubt(const Status& why) const;
         DeviceStage inputs;
         DeviceStage outputs;
     };

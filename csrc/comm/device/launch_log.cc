@@ -118,9 +118,8 @@ FlightTicket LaunchLog::reached(const Waits& waits) const {
         first = first == 0 ? ticket : std::min(first, ticket);
     };
     for (const abi::LongWait& wait : waits) consider(wait.ticket);
-    abi::DeviceFault& fault = control_->fault;
-    const bool is_fault = std::atomic_ref(fault.is_set).load(std::memory_order_acquire) != 0;
-    if (is_fault) consider(fault.ticket);
+    const std::atomic_ref has_given_up(control_->has_given_up);
+    if (has_given_up.load(std::memory_order_acquire) != 0) consider(control_->fault.ticket);
     return first;
 }
 

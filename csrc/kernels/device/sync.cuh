@@ -4,63 +4,10 @@
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"
+#include "csrc/kernels/device/retreat.cuh"
 #include "csrc/kernels/device/waits.cuh"
 
 namespace pccl::kernels::device {
-
-/// Lines that carry one number: that of an epoch, or of a message.
-class Numbered {
-   public:
-    /// Of a message.
-    __device__ Numbered(const abi::DeviceTeam& team, std::uint32_t number)
-        : Numbered(team, number, 0) {}
-
-    [[nodiscard]] __device__ std::uint32_t number() const { return number_; }
-    [[nodiscard]] __device__ abi::Line line_of(std::uint64_t data) const {
-        return {static_cast<std::uint32_t>(data), number_, static_cast<std::uint32_t>(data >> 32),
-                number_ ^ fingerprint_};
-    }
-    [[nodiscard]] __device__ bool is_here(const abi::Line& line) const {
-        return line.low_epoch == number_ && (line.high_epoch ^ fingerprint_) == number_;
-    }
-    static __device__ std::uint64_t data_of(const abi::Line& line) {
-        return line.low | static_cast<std::uint64_t>(line.high) << 32;
-    }
-
-    /// What `peer` says in both lines of `greeting`. False when it gave up.
-    struct Said {
-        std::uint64_t input;
-        std::uint64_t output;
-    };
-    __device__ bool await(const abi::Greeting* greeting, abi::DevicePhase phase, int peer,
-                          Said& said) const {
-        return await(&greeting->input, phase, peer, said.input) &&
-               await(&greeting->output, phase, peer, said.output);
-    }
-    /// What `peer` says in one line.
-    __device__ bool await(const abi::Line* at, abi::DevicePhase phase, int peer,
-                          std::uint64_t& data) const {
-        Patience patience(team_);
-        abi::Line line = load_line(at);
-        for (; !is_here(line); line = load_line(at)) {
-            if (!patience.is_over(phase, peer)) continue;
-            patience.give_up({phase, peer, number_, line.low_epoch});
-            return false;
-        }
-        data = data_of(line);
-        return true;
-    }
-
-   protected:
-    __device__ Numbered(const abi::DeviceTeam& team, std::uint32_t number,
-                        std::uint32_t fingerprint)
-        : team_(team), number_(number), fingerprint_(fingerprint) {}
-
-   private:
-    const abi::DeviceTeam& team_;
-    std::uint32_t number_;
-    std::uint32_t fingerprint_;
-};
 
 /// One launch of one block, from its epoch's beginning to its end. All threads construct it.
 class Visit : public Numbered {
@@ -80,8 +27,8 @@ class Visit : public Numbered {
     };
     /// Says where this rank's tensors are, and learns where the peers' are. What the peers' streams
     /// held before this launch is visible afterwards to loads at system scope. False, on all
-    /// threads, when a peer did not come. Before the next launch greets there, depart(): greetings
-    /// have room for one epoch.
+    /// threads, when a peer did not come: then it has retreated. Else depart(), or retreat(),
+    /// before the next launch greets there: greetings have room for one epoch.
     [[nodiscard]] __device__ bool greet(const abi::Postings& postings, Addresses& shared) const {
         announce(postings);
         return meet(shared);
@@ -111,7 +58,8 @@ class Visit : public Numbered {
         }
     }
     /// Returns when all peers have finished with this rank's tensors. With kRelease, what this
-    /// block stored into theirs is visible to whatever follows in their streams.
+    /// block stored into theirs is visible to whatever follows in their streams. Until here, what
+    /// was loaded from theirs is a guess: they may have given up meanwhile, and do not depart then.
     enum class Stores { kNone, kRelease };
     __device__ void depart(Stores stores) const {
         __syncthreads();
@@ -125,8 +73,15 @@ class Visit : public Numbered {
         }
         // Not "at least": what a peer left there long ago may look so, once epochs have wrapped.
         const std::uint32_t now = epoch();
-        await_mark(team_, {abi::DevicePhase::kDeparture, &channel_->departed[peer], peer, now},
-                   [now](std::uint32_t seen) { return seen == now; });
+        const bool came =
+            await_mark(team_, {abi::DevicePhase::kDeparture, &channel_->departed[peer], peer, now},
+                       [now](std::uint32_t seen) { return seen == now; });
+        if (!came) retreat_from(team_, now, peer);
+    }
+    /// In place of depart() where this block has given up, and touches the peers' tensors no more.
+    __device__ void retreat() const {
+        const int peer = static_cast<int>(threadIdx.x);
+        if (peer < team_.size) retreat_from(team_, epoch(), peer);
     }
 
     /// Ends the epoch; to be called by all threads, after their last wait.
@@ -134,6 +89,14 @@ class Visit : public Numbered {
         __syncthreads();
         allow_next_launch();
         if (threadIdx.x == 0) channel_->epoch = epoch();
+    }
+    /// The same of a block that has given up what it may have begun to tell its peers: its later
+    /// epochs are none of theirs, so that they do not take what it tells them then for the rest.
+    __device__ void end_apart() const {
+        constexpr std::uint32_t kApart = 1U << 12;
+        __syncthreads();
+        allow_next_launch();
+        if (threadIdx.x == 0) channel_->epoch = epoch() + kApart * (team_.rank + 1);
     }
 
    private:
@@ -148,17 +111,10 @@ class Visit : public Numbered {
             shared.outputs[peer] = reinterpret_cast<std::byte*>(said.output);
         }
         if (__syncthreads_and(came) != 0) return true;
-        withdraw();
+        retreat();
         return false;
     }
 
-    /// Takes back what announce() said: who comes later must not touch this rank's tensors.
-    __device__ void withdraw() const {
-        const int peer = static_cast<int>(threadIdx.x);
-        if (peer >= team_.size) return;
-        store_line(&own_greeting_at(peer).input, abi::Line{});
-        store_line(&own_greeting_at(peer).output, abi::Line{});
-    }
     [[nodiscard]] __device__ abi::Greeting& own_greeting_at(int peer) const {
         return team_.heaps[peer]->channels[blockIdx.x].greetings[team_.rank];
     }

@@ -12,9 +12,23 @@ namespace pccl::kernels::device {
 class Turns {
    public:
     __device__ Turns(const abi::DeviceTeam& team, const Visit& visit)
-        : team_(team), first_(visit.epoch() * abi::kMostDevices) {}
+        : team_(team), visit_(visit), first_(visit.epoch() * abi::kMostDevices) {}
 
-    /// To be called by all threads; false when the next rank did not come that far.
+    /// Calls push(peer) in each turn. To be called by all threads; false when the next rank did not
+    /// come that far: then it has retreated.
+    template <typename Push>
+    [[nodiscard]] __device__ __forceinline__ bool take(Push push) const {
+        int turn = 1;
+        for (; turn < team_.size && begin(turn); ++turn) {
+            push((team_.rank + turn) % team_.size);
+            end(turn);
+        }
+        if (turn >= team_.size) return true;
+        visit_.retreat();
+        return false;
+    }
+
+   private:
     [[nodiscard]] __device__ bool begin(int turn) const {
         bool came = true;
         if (turn > 1 && threadIdx.x == 0)
@@ -28,13 +42,12 @@ class Turns {
         const int before = (team_.rank + team_.size - 1) % team_.size;
         if (threadIdx.x == 0) store_relaxed(&channel_of(before).turn, first_ + turn);
     }
-
-   private:
     [[nodiscard]] __device__ abi::Channel& channel_of(int rank) const {
         return team_.heaps[rank]->channels[blockIdx.x];
     }
 
     const abi::DeviceTeam& team_;
+    const Visit& visit_;
     const std::uint32_t first_;
 };
 

@@ -1,5 +1,5 @@
 // Waits of kernels, which end: when what is waited for has come, when it takes too long, when the
-// host says so, and when a peer has called something else.
+// host says so, and when a peer has called something else, or has given up itself.
 #pragma once
 
 #include "csrc/abi/device_team.h"
@@ -28,12 +28,27 @@ struct Failure {
     std::uint64_t seen;
 };
 
+/// True once for each rank: for the thread that says why it has given up.
+__device__ __forceinline__ bool claim_fault(const abi::DeviceTeam& team) {
+    return atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0;
+}
+
+/// Tells `fault` to this rank's host, and to the peers' kernels, which stop as well: the hosts may
+/// be waiting for the GPUs. But where a host has stopped the kernels, the others have heard why.
+__device__ inline void tell(const abi::DeviceTeam& team, const abi::DeviceFault& fault) {
+    team.control->fault = fault;
+    store_release(&team.control->has_given_up, 1);
+    if (fault.is_abort != 0) return;
+    team.heaps[team.rank]->fault = fault;
+    for (int peer = 0; peer < team.size; ++peer)
+        if (peer != team.rank) store_release(&team.heaps[peer]->has_quit[team.rank], 1);
+}
+
 /// Leaves the record of the first wait that failed, and makes the other waits of this rank end.
 __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Failure& failure) {
-    abi::DeviceControl* const control = team.control;
-    abi::DeviceFault& fault = control->fault;
-    const bool is_abort = load_system(&control->abort) != 0;
-    if (atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0) {
+    const bool is_abort = load_system(&team.control->abort) != 0;
+    if (claim_fault(team)) {
+        abi::DeviceFault fault{};
         fault.phase = failure.phase;
         fault.rank = team.rank;
         fault.peer = failure.peer;
@@ -46,9 +61,28 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Fa
             fault.ours = team.call;
             hear_what_was_called(team, failure.peer, fault.theirs);
         }
-        store_release(&fault.is_set, 1);
+        tell(team, fault);
     }
-    store_relaxed(&control->abort, 1);
+    store_relaxed(&team.control->abort, 1);
+}
+
+/// A peer that has given up; -1 where none has.
+__device__ __forceinline__ int find_quitter(const abi::DeviceTeam& team) {
+    const abi::Heap& own = *team.heaps[team.rank];
+    unsigned quitters = 0;
+    for (int peer = 0; peer < team.size; ++peer)
+        if (load_acquire(&own.has_quit[peer]) != 0) quitters |= 1U << peer;
+    return __ffs(quitters) - 1;
+}
+
+/// Makes the reason of a peer that has given up that of this rank.
+__device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int quitter) {
+    if (claim_fault(team)) {
+        abi::DeviceFault fault = team.heaps[quitter]->fault;
+        fault.ticket = team.ticket;
+        tell(team, fault);
+    }
+    store_relaxed(&team.control->abort, 1);
 }
 
 /// The same of a peer that has called something else.
@@ -62,7 +96,8 @@ __device__ __noinline__ inline void report_dissent(const abi::DeviceTeam& team, 
 /// all 256 warps of a launch asked sooner (after 256 polls, 0.2 ms) they came late to the next one,
 /// whose peers then asked while they waited, and so on: 180 us for each call that takes 5. One
 /// thread of a warp reads the flag, tells the host for whom it waits, and looks for a peer that has
-/// called something else; when it gives up, the others therefore end one after the other.
+/// called something else or given up; when it gives up, the others therefore end one after the
+/// other.
 class Patience {
    public:
     __device__ explicit Patience(const abi::DeviceTeam& team) : team_(team), asked_(cycles()) {}
@@ -80,6 +115,7 @@ class Patience {
     __device__ __noinline__ void give_up(Failure failure) const {
         const int dissenter = dissenter_ >= 0 ? dissenter_ : find_dissenter(team_, failure.phase);
         if (dissenter >= 0) return report_dissent(team_, dissenter);
+        if (const int quitter = find_quitter(team_); quitter >= 0) return report_as(team_, quitter);
         if (failure.phase == abi::DevicePhase::kStep) failure.peer = absent_or(team_, failure.peer);
         report(team_, failure);
     }
@@ -98,7 +134,7 @@ class Patience {
         store_relaxed(&wait.waited_ns, now - started_);
         if (load_system(&team_.control->abort) != 0) return true;
         dissenter_ = find_dissenter(team_, phase);
-        return dissenter_ >= 0;
+        return dissenter_ >= 0 || find_quitter(team_) >= 0;
     }
 
     const abi::DeviceTeam& team_;

@@ -246,18 +246,21 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     answered_.notify_all();
 }
 
-/// Why the group is over, as `peer` tells. Whom it blames does not blame itself.
+/// Why the group is over, as `peer` tells.
 Status RegistrationCache::reason_of(Rank peer, const Message& farewell) const {
-    std::string why(farewell.why.data(), ::strnlen(farewell.why.data(), farewell.why.size()));
-    why = concat("rank ", peer, " has left the group: ", why);
-    const bool is_about_another = farewell.blamed >= 0 &&
-                                  farewell.blamed < options_.sockets.size() &&
-                                  farewell.blamed != options_.sockets.rank();
-    const Rank blamed = is_about_another ? farewell.blamed : peer;
-    if (farewell.code == StatusCode::kMismatch) return Status::mismatch(blamed, std::move(why));
-    if (farewell.code == StatusCode::kTimeout && is_about_another)
-        return Status::timeout(std::move(why), blamed);
-    return Status::peer_lost(blamed, std::move(why));
+    const std::string why(farewell.why.data(), ::strnlen(farewell.why.data(), farewell.why.size()));
+    return as_told_by(peer, {farewell.code, why, farewell.blamed});
+}
+
+Status RegistrationCache::as_told_by(Rank peer, const Status& why) const {
+    std::string what = concat("rank ", peer, " has left the group: ", why.message());
+    const bool is_about_another = why.peer() >= 0 && why.peer() < options_.sockets.size() &&
+                                  why.peer() != options_.sockets.rank();
+    const Rank blamed = is_about_another ? why.peer() : peer;
+    if (why.code() == StatusCode::kMismatch) return Status::mismatch(blamed, std::move(what));
+    if (why.code() == StatusCode::kTimeout && is_about_another)
+        return Status::timeout(std::move(what), blamed);
+    return Status::peer_lost(blamed, std::move(what));
 }
 
 void RegistrationCache::lose(Rank peer, const Status& why) {

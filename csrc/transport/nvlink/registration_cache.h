@@ -61,9 +61,14 @@ class PCCL_API RegistrationCache {
     /// Ends the group for `why`, which find() and health() return from now on, and tells the peers;
     /// nothing, where it has ended already. From any thread.
     void leave(const Status& why);
+    /// The same for what a peer tells all others itself. False where the group has ended before.
+    bool end(const Status& why);
     /// Why the group has ended: kPeerLost, kTimeout or kMismatch, which name a rank, or what
     /// leave() was told.
     [[nodiscard]] Status health() const;
+    /// What `why`, for which `peer` has ended the group, means here. Whom it blames does not blame
+    /// itself.
+    [[nodiscard]] Status as_told_by(Rank peer, const Status& why) const;
     [[nodiscard]] std::size_t size() const;
 
    private:
@@ -93,8 +98,6 @@ class PCCL_API RegistrationCache {
     void note_answer(Rank peer, const Message& answer);
     [[nodiscard]] Status reason_of(Rank peer, const Message& farewell) const;
     void lose(Rank peer, const Status& why);
-    /// False where it has ended before.
-    bool end(const Status& why);
     Status send(Rank peer, const Message& message, Deadline deadline);
 
     const Options options_;

@@ -100,6 +100,7 @@ Buffer::Buffer(const fakes::DeviceRank& member, const Case& of, std::size_t bloc
     std::fill_n(base, bytes, kPoison);
     std::byte* at = base + offset * size;
     before_ = {base, at};
+    bytes_ = {at, blocks * of.count * size};
     for (std::size_t block = 0; block < blocks; ++block, at += of.count * size)
         blocks_.push_back({at, of.count});
     behind_ = {at, base + bytes};
@@ -157,7 +158,7 @@ Status CaseRun::launch() const {
     return member_.group.health();
 }
 
-void CaseRun::expect_results() const {
+std::size_t CaseRun::wrong_elements() const {
     const Rank rank = member_.group.rank();
     const std::size_t size = size_of(case_.type);
     std::array<std::byte, 8> want{};
@@ -167,8 +168,28 @@ void CaseRun::expect_results() const {
             write(case_.type, want.data(), expected(case_, rank, member_.group.size(), block, i));
             if (std::memcmp(want.data(), outputs_[block].data + i * size, size) != 0) ++wrong;
         }
-    EXPECT_EQ(wrong, 0U) << case_ << ", rank " << rank;
+    return wrong;
+}
+
+void CaseRun::expect_results() const {
+    const Rank rank = member_.group.rank();
+    EXPECT_EQ(wrong_elements(), 0U) << case_ << ", rank " << rank;
     EXPECT_EQ(input_.strays() + output_.strays(), 0U) << case_ << ", rank " << rank;
+}
+
+void CaseRun::overwrite_outputs(std::byte value) const {
+    std::ranges::fill(output_.bytes(), value);
+}
+
+void CaseRun::overwrite(std::byte value) const {
+    std::ranges::fill(input_.bytes(), value);
+    overwrite_outputs(value);
+}
+
+bool CaseRun::holds_only(std::byte value) const {
+    const auto is_it = [value](std::byte byte) { return byte == value; };
+    return std::ranges::all_of(input_.bytes(), is_it) &&
+           std::ranges::all_of(output_.bytes(), is_it);
 }
 
 RunTogether::RunTogether(const std::vector<Case>& cases, fakes::DeviceRank& member)
@@ -183,11 +204,29 @@ std::vector<Collective> RunTogether::collectives() const {
 }
 
 Status RunTogether::launch() const {
-    PCCL_TRY(member_.group.launch_all(collectives(), nullptr, wanted_by(runs_.front().of())));
+    PCCL_TRY(launch_and_look_away());
     return member_.group.health();
 }
 
+Status RunTogether::launch_and_look_away() const {
+    return member_.group.launch_all(collectives(), nullptr, wanted_by(runs_.front().of()));
+}
+
 void RunTogether::expect_results() const { std::ranges::for_each(runs_, &CaseRun::expect_results); }
+
+bool RunTogether::has_results() const { return std::ranges::all_of(runs_, &CaseRun::has_results); }
+
+void RunTogether::overwrite_outputs(std::byte value) const {
+    for (const CaseRun& run : runs_) run.overwrite_outputs(value);
+}
+
+void RunTogether::overwrite(std::byte value) const {
+    for (const CaseRun& run : runs_) run.overwrite(value);
+}
+
+bool RunTogether::holds_only(std::byte value) const {
+    return std::ranges::all_of(runs_, [=](const CaseRun& run) { return run.holds_only(value); });
+}
 
 void run_cases(int ranks, const std::vector<Case>& cases) {
     fakes::run_device_ranks({.size = ranks}, [&](fakes::DeviceRank& member) {

@@ -42,11 +42,13 @@ class Buffer {
     Buffer(const fakes::DeviceRank& member, const Case& of, std::size_t blocks);
 
     [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
+    [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
     /// Bytes outside of the blocks that are no longer what they were.
     [[nodiscard]] std::size_t strays() const;
 
    private:
     std::span<std::byte> before_;
+    std::span<std::byte> bytes_;  // of all blocks
     std::span<std::byte> behind_;
     std::vector<Block> blocks_;
 };
@@ -59,9 +61,15 @@ class CaseRun {
     [[nodiscard]] const Case& of() const { return case_; }
     [[nodiscard]] Collective collective() const;
     [[nodiscard]] Status launch() const;
+    [[nodiscard]] bool has_results() const { return wrong_elements() == 0; }
     void expect_results() const;
+    void overwrite_outputs(std::byte value) const;
+    void overwrite(std::byte value) const;
+    /// Whether nobody has changed anything since overwrite(value).
+    [[nodiscard]] bool holds_only(std::byte value) const;
 
    private:
+    [[nodiscard]] std::size_t wrong_elements() const;
     void share_memory();
     void fill_inputs();
 
@@ -79,8 +87,16 @@ class RunTogether {
     RunTogether(const std::vector<Case>& cases, fakes::DeviceRank& member);
 
     [[nodiscard]] std::vector<Collective> collectives() const;
+    /// Asks afterwards how the group is, as the host of a user does that looks at errors.
     [[nodiscard]] Status launch() const;
+    /// Does not ask: peers hear nothing from this rank's host.
+    [[nodiscard]] Status launch_and_look_away() const;
     void expect_results() const;
+    // As those of CaseRun, of all.
+    [[nodiscard]] bool has_results() const;
+    void overwrite_outputs(std::byte value) const;
+    void overwrite(std::byte value) const;
+    [[nodiscard]] bool holds_only(std::byte value) const;
 
    private:
     fakes::DeviceRank& member_;

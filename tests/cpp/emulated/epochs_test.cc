@@ -8,13 +8,12 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/launch.h"
+#include "tests/cpp/emulated/bare_ranks.h"
 
 namespace pccl::kernels {
 namespace {
@@ -24,35 +23,25 @@ constexpr Plan kDirect{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64
 
 using Tensor = std::vector<std::int32_t>;
 
-/// Two ranks whose GPUs see all memory at one address.
-class Pair {
+/// A pair, and how it is launched.
+class Pair : public BareRanks {
    public:
-    Pair() {
-        for (auto& heap : heaps_) heap = std::make_unique<abi::Heap>();
-    }
+    Pair() : BareRanks(kRanks) {}
 
     void set_epochs(std::uint32_t epoch) {
-        for (auto& heap : heaps_)
-            for (abi::Channel& channel : heap->channels) channel.epoch = epoch;
+        for (int rank = 0; rank < kRanks; ++rank)
+            for (abi::Channel& channel : heap(rank).channels) channel.epoch = epoch;
     }
     void set_departures(std::uint32_t epoch) {
-        for (auto& heap : heaps_)
-            for (abi::Channel& channel : heap->channels)
+        for (int rank = 0; rank < kRanks; ++rank)
+            for (abi::Channel& channel : heap(rank).channels)
                 for (std::uint32_t& departed : channel.departed) departed = epoch;
     }
-    [[nodiscard]] std::uint32_t epoch() const { return heaps_.front()->channels[0].epoch; }
-    [[nodiscard]] bool has_given_up(int rank) const {
-        return controls_.at(static_cast<std::size_t>(rank)).fault.is_set != 0;
-    }
+    [[nodiscard]] std::uint32_t epoch() { return heap(0).channels[0].epoch; }
 
     [[nodiscard]] Launch launch(int rank, const Tensor& input, Tensor& output, const Plan& plan) {
-        Launch launch{.type = DataType::kInt32, .plan = plan};
-        launch.team.rank = rank;
-        launch.team.size = kRanks;
-        launch.team.timeout_ns = std::uint64_t{20'000'000'000};
-        launch.team.control = &controls_.at(static_cast<std::size_t>(rank));
+        Launch launch{.team = team(rank), .type = DataType::kInt32, .plan = plan};
         for (std::size_t peer = 0; peer < kRanks; ++peer) {
-            launch.team.heaps[peer] = heaps_.at(peer).get();
             launch.postings.inputs[peer] = std::bit_cast<std::uint64_t>(input.data());
             launch.postings.outputs[peer] = std::bit_cast<std::uint64_t>(output.data());
         }
@@ -61,18 +50,7 @@ class Pair {
         launch.blocks.bytes[0] = input.size() * sizeof(std::int32_t);
         return launch;
     }
-
-   private:
-    std::array<std::unique_ptr<abi::Heap>, kRanks> heaps_;
-    std::array<abi::DeviceControl, kRanks> controls_{};
 };
-
-template <typename Body>
-void on_both_ranks(Body body) {
-    std::thread other([&body] { body(1); });
-    body(0);
-    other.join();
-}
 
 TEST(EmulatedEpochsTest, AlternateAlsoWhereTheyWrap) {
     Pair pair;

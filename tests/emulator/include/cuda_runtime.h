@@ -29,6 +29,8 @@ inline int __syncthreads_and(int said) { return pccl::emulator::meet(said != 0) 
 inline unsigned __activemask() { return 1U << (threadIdx.x % 32); }
 inline int __ffs(unsigned mask) { return __builtin_ffs(static_cast<int>(mask)); }
 
+inline void __nanosleep(unsigned) { pccl::emulator::yield(); }
+
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline std::uint32_t atomicAdd(std::uint32_t* at, std::uint32_t term) {

@@ -10,7 +10,11 @@
 
 namespace pccl::kernels::device {
 
-inline uint4 load_system(const uint4* from) { return *from; }
+/// What is as wide as this is a packet of a tensor.
+inline uint4 load_system(const uint4* from) {
+    emulator::before_packet();
+    return *from;
+}
 template <typename T>
 T load_system(const T* from) {
     return __atomic_load_n(from, __ATOMIC_RELAXED);

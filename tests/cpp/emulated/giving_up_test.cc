@@ -1,0 +1,341 @@
+// A rank that gives up uses its tensors for something else as soon as its kernel has ended. From
+// then on no peer may store there; and what a peer has loaded from there is nobody's result.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <ostream>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cpp/emulated/cases.h"
+#include "tests/cpp/emulated/gate.h"
+#include "tests/emulator/gpu.h"
+
+namespace pccl::comm {
+namespace {
+
+using enum CollectiveKind;
+using kernels::Plan;
+using kernels::Protocol;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr milliseconds kAMoment{300};
+constexpr milliseconds kForEver{20'000};
+
+constexpr std::byte kOld{0x33};    // in outputs, before the call
+constexpr std::byte kAfter{0x77};  // in all tensors of who has given up
+
+constexpr Plan kDirect{.protocol = Protocol::kDirect, .blocks = 2, .threads = 64};
+constexpr Plan kTurns{.protocol = Protocol::kTurns, .blocks = 2, .threads = 64};
+constexpr Plan kEngines{.protocol = Protocol::kEngines, .blocks = 2, .threads = 64};
+
+/// What is called together, and by how many ranks.
+struct Way {
+    std::string name;
+    std::vector<Case> cases;
+    int ranks = 2;
+};
+std::ostream& operator<<(std::ostream& out, const Way& of) { return out << of.name; }
+
+constexpr std::size_t kCount = 5000;  // whole packets, also of blocks
+Case directly(CollectiveKind kind) { return {.kind = kind, .count = kCount, .plan = kDirect}; }
+Case in_turns(CollectiveKind kind) { return {.kind = kind, .count = kCount, .plan = kTurns}; }
+Case long_one(CollectiveKind kind) {
+    return {.kind = kind, .type = DataType::kBfloat16, .count = 40'000};
+}
+
+const std::vector<Way> kWays = {
+    {"AllReduce", {directly(kAllReduce)}},
+    {"AllReduceOfThree", {directly(kAllReduce)}, 3},
+    {"AllReduceInTurns", {in_turns(kAllReduce)}, 3},
+    {"Reduce", {{.kind = kReduce, .count = kCount, .root = 0, .plan = kDirect}}, 3},
+    {"ReduceScatter", {directly(kReduceScatter)}},
+    {"AllGather", {directly(kAllGather)}},
+    {"AllGatherInTurns", {in_turns(kAllGather)}, 3},
+    {"AllToAll", {directly(kAllToAll)}},
+    {"AllToAllInTurns", {in_turns(kAllToAll)}, 3},
+    {"Broadcast", {directly(kBroadcast)}, 3},
+    {"Gather", {directly(kGather)}},
+    {"Scatter", {{.kind = kScatter, .count = kCount, .root = 1, .plan = kDirect}}},
+    {"Engines", {{.kind = kAllGather, .count = kCount, .plan = kEngines}}},
+    {"Words", {{.count = 100}}},
+    {"Schedule",
+     {{.count = kCount,
+       .plan = Plan{Protocol::kDirect, 4, 192},
+       .algorithm = schedule::Algorithm::kRing}}},
+    {"LargeBatch", {long_one(kAllReduce), long_one(kAllReduce)}},
+    {"LargeBatchOfMoves", {long_one(kAllGather), long_one(kAllGather)}},
+};
+
+/// The first call maps what peers need.
+void call_once(const RunTogether& run, fakes::DeviceRank& member) {
+    ASSERT_TRUE(run.launch().is_ok());
+    run.overwrite_outputs(kOld);
+    member.together.arrive_and_wait();
+}
+
+/// A kernel that did not give up has done what it was launched for.
+void expect_results_or_failure(const RunTogether& run, const fakes::DeviceRank& member) {
+    EXPECT_TRUE(member.group.has_given_up() || run.has_results())
+        << "rank " << member.group.rank() << " takes for a result what is none";
+}
+
+class EmulatedGivingUpTest : public ::testing::TestWithParam<Way> {
+   protected:
+    void SetUp() override {
+        if (GetParam().cases.size() > 1 && !kRunsLongOnes) GTEST_SKIP() << kWhyNoLongOnes;
+    }
+};
+
+/// Rank 0 is told to stop while rank 1 is in the middle of its tensors.
+TEST_P(EmulatedGivingUpTest, NoPeerIsInTheTensorsOfWhoHasReturned) {
+    Gate gate(kAMoment);
+    fakes::run_device_ranks({.size = GetParam().ranks}, [&](fakes::DeviceRank& member) {
+        const RunTogether run(GetParam().cases, member);
+        call_once(run, member);
+        if (member.group.rank() == 0) {
+            std::thread aborting([&] {
+                gate.await_visitor();
+                member.group.abort();
+            });
+            static_cast<void>(run.launch_and_look_away());
+            run.overwrite(kAfter);
+            gate.open();
+            aborting.join();
+        } else {
+            const bool is_slow = member.group.rank() == 1;
+            if (is_slow) emulator::call_before_packets([&] { gate.pass(); });
+            static_cast<void>(run.launch_and_look_away());
+            emulator::call_before_packets({});
+            if (is_slow) gate.pass();  // it loads nothing
+            expect_results_or_failure(run, member);
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(member.group.rank() != 0 || run.holds_only(kAfter));
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, EmulatedGivingUpTest, ::testing::ValuesIn(kWays),
+                         [](const auto& each) { return each.param.name; });
+
+/// Rank 0 gives up waiting for rank 2, which comes just then. Rank 1 knows of both.
+class EmulatedLateThirdTest : public ::testing::TestWithParam<Way> {};
+
+TEST_P(EmulatedLateThirdTest, FindsNoTensorsOfWhoHasReturned) {
+    Gate gate(kForEver);
+    const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(3000)};
+    fakes::run_device_ranks(options, [&](fakes::DeviceRank& member) {
+        const RunTogether run(GetParam().cases, member);
+        call_once(run, member);
+        const Rank rank = member.group.rank();
+        if (rank == 0) member.group.set_timeout(kAMoment);
+        if (rank == 2) gate.pass();
+        static_cast<void>(run.launch_and_look_away());
+        if (rank == 0) {
+            run.overwrite(kAfter);
+            gate.open();
+        } else {
+            expect_results_or_failure(run, member);
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(rank != 0 || run.holds_only(kAfter));
+    });
+}
+
+const std::vector<Way> kWaysOfThree = {
+    {"AllReduce", {directly(kAllReduce)}},
+    {"AllReduceInTurns", {in_turns(kAllReduce)}},
+    {"AllGather", {directly(kAllGather)}},
+    {"AllToAll", {directly(kAllToAll)}},
+    {"Engines", {{.kind = kAllGather, .count = kCount, .plan = kEngines}}},
+};
+INSTANTIATE_TEST_SUITE_P(Ways, EmulatedLateThirdTest, ::testing::ValuesIn(kWaysOfThree),
+                         [](const auto& each) { return each.param.name; });
+
+/// Rank 0 has pushed to rank 1, and gives up before it pushes to rank 2, for rank 1 is slow.
+TEST(EmulatedTurnsTest, WhoGivesUpInATurnHasNotDoneTheOthers) {
+    Gate gate(kForEver);
+    fakes::run_device_ranks({.size = 3}, [&](fakes::DeviceRank& member) {
+        const std::vector<Case> cases = {in_turns(kAllGather)};
+        const RunTogether run(cases, member);
+        call_once(run, member);
+        const Rank rank = member.group.rank();
+        if (rank == 0) member.group.set_timeout(kAMoment);
+        if (rank == 1) emulator::call_before_packets([&] { gate.pass(); });
+        static_cast<void>(run.launch_and_look_away());
+        if (rank == 0) gate.open();
+        expect_results_or_failure(run, member);
+    });
+}
+
+/// Rank 0 finds that rank 1 expects less than it sends; not so the other way.
+TEST(EmulatedLengthTest, WhoFindsThatLengthsDifferIsNoLongerWrittenTo) {
+    Gate gate(kAMoment);
+    fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
+        const std::vector<Case> cases = {
+            {.kind = kAllToAll, .count = kCount, .plan = kDirect, .has_split_sizes = true}};
+        const RunTogether run(cases, member);
+        call_once(run, member);
+        Collective uneven = run.collectives().front();
+        std::vector<Block> outputs(uneven.outputs.begin(), uneven.outputs.end());
+        const bool expects_less = member.group.rank() == 1;
+        if (expects_less) outputs.front().count -= 1;
+        uneven.outputs = outputs;
+        if (expects_less) emulator::call_before_packets([&] { gate.pass(); });
+        EXPECT_TRUE(
+            member.group.launch(uneven, nullptr, {.plan = kDirect, .is_uneven = true}).is_ok());
+        EXPECT_TRUE(member.group.has_given_up());
+        if (!expects_less) {
+            run.overwrite(kAfter);
+            gate.open();
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(expects_less || run.holds_only(kAfter));
+        EXPECT_EQ(member.group.health().code(), StatusCode::kMismatch);
+    });
+}
+
+/// A peer that takes too long is not awaited for ever: it has no result, and the error says so.
+class EmulatedDoubtTest : public ::testing::TestWithParam<Way> {};
+
+TEST_P(EmulatedDoubtTest, WhatWasLoadedFromWhoHasReturnedIsNoResult) {
+    Gate gate(kForEver);
+    fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
+        const RunTogether run(GetParam().cases, member);
+        call_once(run, member);
+        const Rank rank = member.group.rank();
+        if (rank == 0) member.group.set_timeout(kAMoment);
+        if (rank == 1) emulator::call_before_packets([&] { gate.pass(); });
+        static_cast<void>(run.launch_and_look_away());
+        if (rank == 0) {
+            run.overwrite(kAfter);
+            gate.open();
+        }
+        EXPECT_TRUE(member.group.has_given_up());
+        member.together.arrive_and_wait();
+        const std::string why = member.group.health().message();
+        const bool is_in_doubt = why.find("rank 1 had not let go of this rank") != why.npos;
+        EXPECT_EQ(is_in_doubt, rank == 0) << why;
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, EmulatedDoubtTest,
+                         ::testing::Values(Way{"ReduceScatter", {directly(kReduceScatter)}},
+                                           Way{"AllReduce", {directly(kAllReduce)}},
+                                           Way{"AllGatherInTurns", {in_turns(kAllGather)}}),
+                         [](const auto& each) { return each.param.name; });
+
+/// Copy engines know nothing of who gives up: the kernel behind them does.
+TEST(EmulatedEnginesTest, WhatWasPulledFromWhoHasReturnedIsNoResult) {
+    Gate gate(kForEver);
+    fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
+        const std::vector<Case> cases = {{.kind = kAllGather, .count = kCount, .plan = kEngines}};
+        const RunTogether run(cases, member);
+        call_once(run, member);
+        const Rank rank = member.group.rank();
+        if (rank == 0) member.group.set_timeout(kAMoment);
+        if (rank == 1) member.driver.call_before_copies([&] { gate.pass(); });
+        static_cast<void>(run.launch_and_look_away());
+        if (rank == 0) {
+            run.overwrite(kAfter);
+            gate.open();
+        } else {
+            expect_results_or_failure(run, member);
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(rank != 0 || run.holds_only(kAfter));
+    });
+}
+
+/// Kernels tell each other: no host has looked by then.
+TEST(EmulatedReasonTest, IsThatOfTheFirstToGiveUp) {
+    const fakes::DeviceRanksOptions options{.size = 3, .timeout = milliseconds(5000)};
+    fakes::run_device_ranks(options, [&](fakes::DeviceRank& member) {
+        const std::vector<Case> cases = {directly(kAllReduce)};
+        const RunTogether run(cases, member);
+        call_once(run, member);
+        const bool is_late = member.group.rank() == 2;
+        if (member.group.rank() == 0) member.group.set_timeout(kAMoment);
+        if (is_late) member.together.arrive_and_wait();
+        static_cast<void>(run.launch_and_look_away());
+        EXPECT_TRUE(member.group.has_given_up());
+        if (!is_late) member.together.arrive_and_wait();
+        member.together.arrive_and_wait();
+        const Status why = member.group.health();
+        EXPECT_EQ(why.code(), is_late ? StatusCode::kPeerLost : StatusCode::kTimeout);
+        EXPECT_EQ(why.peer(), is_late ? 0 : 2);
+        EXPECT_THAT(why.message(), HasSubstr("rank 0 waited for rank 2 in all_reduce #2"));
+        member.together.arrive_and_wait();
+    });
+}
+
+/// Messages of one length, from rank 0 to rank 1.
+class EmulatedMessageEndsTest : public ::testing::Test {
+   protected:
+    static constexpr std::size_t kBytes = 200'000;  // that several blocks send
+
+    static std::span<std::byte> memory(fakes::DeviceRank& member) {
+        auto* const base = std::bit_cast<std::byte*>(member.driver.allocate(kBytes));
+        return {base, kBytes};
+    }
+    static void pass(fakes::DeviceRank& member, std::span<std::byte> bytes) {
+        const DeviceMessage message{1 - member.group.rank(), bytes.data(), bytes.size()};
+        const bool is_sending = member.group.rank() == 0;
+        EXPECT_TRUE((is_sending ? member.group.exchange({.sends = {&message, 1}}, nullptr)
+                                : member.group.exchange({.receives = {&message, 1}}, nullptr))
+                        .is_ok());
+    }
+    static bool holds_only(std::span<const std::byte> bytes, std::byte value) {
+        return std::ranges::all_of(bytes, [=](std::byte byte) { return byte == value; });
+    }
+};
+
+TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
+    const fakes::DeviceRanksOptions options{.size = 2, .timeout = kAMoment};
+    fakes::run_device_ranks(options, [&](fakes::DeviceRank& member) {
+        const auto bytes = memory(member);
+        const bool is_sending = member.group.rank() == 0;
+        std::ranges::fill(bytes, is_sending ? kOld : kAfter);
+        if (is_sending) member.together.arrive_and_wait();
+        pass(member, bytes);
+        EXPECT_TRUE(member.group.has_given_up());
+        if (!is_sending) member.together.arrive_and_wait();
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(is_sending || holds_only(bytes, kAfter));
+    });
+}
+
+TEST_F(EmulatedMessageEndsTest, ASenderIsNotInTheMemoryOfAReceiverThatHasReturned) {
+    Gate gate(kAMoment);
+    fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
+        const auto bytes = memory(member);
+        const bool is_sending = member.group.rank() == 0;
+        std::ranges::fill(bytes, kOld);
+        if (is_sending) {
+            emulator::call_before_packets([&] { gate.pass(); });
+            pass(member, bytes);
+        } else {
+            std::thread aborting([&] {
+                gate.await_visitor();
+                member.group.abort();
+            });
+            pass(member, bytes);
+            std::ranges::fill(bytes, kAfter);
+            gate.open();
+            aborting.join();
+        }
+        member.together.arrive_and_wait();
+        EXPECT_TRUE(is_sending || holds_only(bytes, kAfter));
+    });
+}
+
+}  // namespace
+}  // namespace pccl::comm
