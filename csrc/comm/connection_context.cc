@@ -78,8 +78,10 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadl
 Status ConnectionContext::open_board(Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
     for (;;) {
+        const std::uint64_t waits = board_->waits();
         PCCL_ASSIGN_OR_RETURN(const bool open, board_->open());
         if (open) break;
+        if (board_->waits() != waits) backoff.reset();
         // Nobody is awaited on a board that rank 0 has not completed.
         const Rank late = board_->awaited() == kNoRank ? 0 : board_->awaited();
         reaching_.store(late);

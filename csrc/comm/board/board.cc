@@ -154,7 +154,7 @@ Status Board::look(Rank rank) const {
 }
 
 Status Board::failure() const {
-    const std::uint32_t failed = front().failed.load(std::memory_order_acquire);
+    const std::uint32_t failed = front().failed.load();
     if (failed == 0 || failed > static_cast<std::uint32_t>(ranks_)) return Status::ok();
     return farewell_of(static_cast<Rank>(failed) - 1);
 }
@@ -206,6 +206,7 @@ void Board::announce() {
 Result<bool> Board::blocked_by(Rank rank) {
     if (awaits_ != rank) {
         awaits_ = rank;
+        ++waits_;
         awaited_by(self_).store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_seq_cst);
     }
     if (has_left(rank)) return farewell_of(rank);

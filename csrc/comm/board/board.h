@@ -72,6 +72,9 @@ class Board {
     [[nodiscard]] std::uint64_t next_sequence() { return ++sequence_; }
     /// The rank that the latest call was waiting for, or kNoRank.
     [[nodiscard]] Rank awaited() const { return awaits_; }
+    /// How often this rank has said for whom it waits. Ranks ring those whom they see waiting for
+    /// them: who means to sleep must have looked once more since this grew.
+    [[nodiscard]] std::uint64_t waits() const { return waits_; }
 
     /// Meets the others, without blocking: false until all are there. kPeerLost names who left.
     Result<bool> open();
@@ -219,6 +222,7 @@ class Board {
     bool reads_directly_ = false;
     bool posts_with_barrier_ = true;
     Rank awaits_ = kNoRank;
+    std::uint64_t waits_ = 0;
     int idle_ = 0;
     TimePoint looked_{};
 };

@@ -67,9 +67,13 @@ bool BoardExecution::streams_results() const {
 }
 
 Result<bool> BoardExecution::advance(bool& moved) {
+    const std::uint64_t waits = board_->waits();
     while (stage_ != Stage::kDone) {
         const Result<bool> went_on = step(moved);
-        if (!went_on.is_ok() || !*went_on) return went_on;
+        if (went_on.is_ok() && *went_on) continue;
+        // Whom it now waits for may have rung nobody: that asks for another look.
+        moved |= board_->waits() != waits;
+        return went_on;
     }
     return true;
 }

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/comm/board/board_execution.h"
+
 namespace pccl::comm {
 namespace {
 
@@ -117,6 +119,62 @@ TEST_F(BoardTest, WhoHasLeftIsNoLongerRead) {
     EXPECT_EQ(read.code(), StatusCode::kPeerLost);
     EXPECT_EQ(read.peer(), 1);
     EXPECT_THAT(read.message(), HasSubstr("rank 1 has left the group: it timed out"));
+}
+
+class BoardOfThreeTest : public BoardTest {
+   protected:
+    void SetUp() override { meet(3); }
+};
+
+TEST_F(BoardOfThreeTest, WhoWaitsForOneRankTwiceSaysSoTwice) {
+    for (auto& board : boards_) ASSERT_FALSE(board->open().value());
+    ASSERT_EQ(boards_[0]->awaited(), 1) << "to come";
+    const std::uint64_t before = boards_[0]->waits();
+    ASSERT_FALSE(boards_[0]->open().value());
+    ASSERT_EQ(boards_[0]->awaited(), 1) << "to try whether it can read the others";
+    EXPECT_GT(boards_[0]->waits(), before);
+}
+
+/// A rank's part in a broadcast from rank 0 that takes four beats.
+class Broadcast {
+   public:
+    explicit Broadcast(Board& board) : data_(4 * kWindow) {
+        operands_ = {.inputs = {}, .outputs = {{data_.data(), data_.size()}}};
+        if (board.self() == 0) operands_.inputs = operands_.outputs;
+        operands_.element_bytes = 1;
+        abi::CollectiveHeader header{};
+        header.kind = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
+        execution_.start(board, {.plan = {.window = kWindow},
+                                 .operands = &operands_,
+                                 .header = header,
+                                 .reduction = {}});
+    }
+
+    /// Whether it has moved.
+    bool advance() {
+        bool moved = false;
+        EXPECT_TRUE(execution_.advance(moved).is_ok());
+        return moved;
+    }
+
+   private:
+    static constexpr std::size_t kWindow = 64;
+    std::vector<std::byte> data_;
+    Operands operands_;
+    BoardExecution execution_;
+};
+
+TEST_F(BoardOfThreeTest, WhoWaitsForAnotherThanBeforeLooksOnceMoreBeforeItSleeps) {
+    open_all();
+    std::vector<std::unique_ptr<Broadcast>> ranks;
+    for (auto& board : boards_) ranks.push_back(std::make_unique<Broadcast>(*board));
+    while (ranks[0]->advance()) continue;
+    ASSERT_EQ(boards_[0]->awaited(), 1);
+    while (ranks[1]->advance()) continue;
+    // Rank 2 may just have looked who waits for it, and rung nobody.
+    EXPECT_TRUE(ranks[0]->advance());
+    ASSERT_EQ(boards_[0]->awaited(), 2);
+    EXPECT_FALSE(ranks[0]->advance()) << "nothing has changed: time to sleep";
 }
 
 }  // namespace
