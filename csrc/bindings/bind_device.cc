@@ -55,7 +55,16 @@ std::string printed(const Plan& plan) {
 }
 
 struct PyDeviceGroup {
-    std::shared_ptr<comm::Store> store;
+    PyDeviceGroup() = default;
+    PyDeviceGroup(const PyDeviceGroup&) = delete;
+    PyDeviceGroup& operator=(const PyDeviceGroup&) = delete;
+    /// Kernels of the group may take a while to end.
+    ~PyDeviceGroup() {
+        const py::gil_scoped_release released;
+        group.reset();
+    }
+
+    std::shared_ptr<comm::Store> store;  // outlives the group: it may need the GIL to be destroyed
     std::shared_ptr<DeviceGroup> group;
 };
 

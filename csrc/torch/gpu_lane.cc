@@ -300,15 +300,12 @@ void GpuLane::abort() {
 void GpuLane::close() {
     const std::lock_guard lock(mutex_);
     is_aborted_ = is_meeting_;
-    if (group_.load() == nullptr) return;
+    const auto group = group_.load();
+    if (group == nullptr) return;
     const c10::OptionalDeviceGuard on_device(device_);
-    try {
-        streams_of(*device_).synchronizeDevice(device_->index());
-    } catch (const c10::Error& error) {
-        // A device that failed has nothing left to wait for.
-        TORCH_WARN("PCCL closes a group of GPUs: ", error.what_without_backtrace());
-    }
-    if (group_.load()->has_given_up())
+    // Not for the whole device: another group's kernel may wait there for what comes after this.
+    static_cast<void>(group->await_launches(Deadline::after(timeout_.load())));
+    if (group->has_given_up())
         log(LogLevel::kError, "a group of GPUs ends with results undone: ", health().message());
     lookout_.reset();
     group_.store(nullptr);

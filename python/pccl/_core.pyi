@@ -765,6 +765,10 @@ class DeviceGroup:
     one group must come in the same order on all ranks, with the same plan or algorithm: where they
     differ, all ranks raise MismatchError.
 
+    When the group is destroyed it waits up to a second for what it has launched; what still waits
+    for peers then is ended, and they raise PeerLostError. The streams it has used last must be
+    there until then.
+
     Parameters
     ----------
     rank

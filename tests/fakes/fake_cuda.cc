@@ -194,7 +194,10 @@ Status FakeCudaDriver::close_allocation(DeviceAddress) {
     return Status::ok();
 }
 
-Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) { return std::calloc(1, bytes); }
+Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) {
+    host_memory_ = std::calloc(1, bytes);
+    return host_memory_;
+}
 
 Status FakeCudaDriver::free_host(void* memory) {
     std::free(memory);
@@ -219,9 +222,9 @@ Status FakeCudaDriver::destroy_stream(sys::cuda::Stream) {
 
 Status FakeCudaDriver::copy(DeviceAddress to, DeviceAddress from, std::size_t bytes,
                             sys::cuda::Stream) {
+    if (before_copy_) before_copy_();
     std::memmove(std::bit_cast<void*>(to), std::bit_cast<const void*>(from), bytes);
     return Status::ok();
 }
-    if (before_copy_) before_copy_();
 
 }  // namespace pccl::fakes

@@ -54,6 +54,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     void call_before_copies(std::function<void()> hook) { before_copy_ = std::move(hook); }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
     [[nodiscard]] int opened_allocations() const { return opened_; }
+    /// What allocate_host() gave last.
+    [[nodiscard]] void* host_memory() const { return host_memory_; }
 
     Status use(int device) override;
     /// "0000:00:00.0" and so on.
@@ -113,14 +115,19 @@ class FakeCudaDriver final : public sys::cuda::Driver {
         return add(Order::What::kAwaitInGraph, then, event);
     }
     Result<bool> has_come(sys::cuda::Event event) override {
-        return std::bit_cast<std::uintptr_t>(event) <= come_;
+        PCCL_TRY(check("has_come"));
+        if (ask_gpu_) return ask_gpu_();
+        return !is_behind_ || std::bit_cast<std::uintptr_t>(event) <= come_;
     }
     Status destroy_event(sys::cuda::Event) override {
         ++destroyed_;
         return Status::ok();
     }
-    /// The GPU has done all that it has got.
+    /// From now on the GPU does nothing, but when it is told to catch_up().
+    void fall_behind() { is_behind_ = true; }
     void catch_up() { come_ = recorded_; }
+    /// From now on `has_come` knows how far the GPU is.
+    void ask_for_events(std::function<bool()> has_come) { ask_gpu_ = std::move(has_come); }
     [[nodiscard]] std::uintptr_t recorded() const { return recorded_; }
     [[nodiscard]] std::uintptr_t destroyed() const { return destroyed_; }
     /// The calls of await_event(), oldest first.
@@ -161,19 +168,22 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     const std::shared_ptr<FakeGpus> gpus_;
     mutable std::mutex failures_mutex_;  // of threads that serve peers meanwhile, too
     std::map<std::string, Status> failures_;
+    std::function<void()> before_copy_;
     std::mutex mutex_;  // guards what follows
     std::map<std::uint64_t, UniqueFd> memories_;
     std::map<sys::cuda::DeviceAddress, std::size_t> mappings_;
     std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
     std::set<sys::cuda::DeviceAddress> unshareable_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
+    void* host_memory_ = nullptr;
     int streams_ = 0;
-    std::function<void()> before_copy_;
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;
     std::vector<Order> orders_;
     std::uintptr_t recorded_ = 0;
     std::uintptr_t come_ = 0;
+    bool is_behind_ = false;
+    std::function<bool()> ask_gpu_;
     std::uintptr_t destroyed_ = 0;
     std::vector<std::pair<sys::cuda::Stream, std::uintptr_t>> awaited_;
 };

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/background_thread.h"
+#include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/fingerprint.h"
 #include "csrc/comm/flight_dump.h"
@@ -53,6 +55,17 @@ Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
                                fault.peer, " expects ", fault.seen, ", in ", operation));
     if (fault.is_abort != 0) return Status::aborted(what);
     return Status::timeout(what, fault.peer);
+}
+
+constexpr Duration kPatienceForPeers = std::chrono::seconds(1);
+constexpr Duration kPatienceForKernels = std::chrono::seconds(3);  // that are told to end
+
+/// Not even the end of the process gives it back before.
+void keep_for_good(std::shared_ptr<const void> memory) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::shared_ptr<const void>>;
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(memory));
 }
 
 /// The driver, with this rank's device current on this thread.
@@ -105,7 +118,40 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       sends_(driver, options.device),
       receives_(driver, options.device) {}
 
-DeviceGroup::~DeviceGroup() = default;
+DeviceGroup::~DeviceGroup() {
+    if (registrations_ == nullptr || made_in_.is_child()) return;
+    bool has_ended = false;
+    // The caller's thread may be on another GPU, or in the middle of a capture.
+    {
+        const BackgroundThread ending("pccl-gpu-end", [&] { has_ended = end_kernels(); });
+    }
+    if (!has_ended) keep_memory();
+}
+
+bool DeviceGroup::end_kernels() {
+    static_cast<void>(adopt_thread());
+    if (await_launches(Deadline::after(kPatienceForPeers))) return true;
+    end(Status::aborted("the group was destroyed while a kernel of it waited"));
+    if (await_launches(Deadline::after(kPatienceForKernels))) return true;
+    pccl::log(LogLevel::kWarning,
+              "a group of GPUs was destroyed whose kernels cannot run to their end: ",
+              "its memory stays mapped");
+    return false;
+}
+
+bool DeviceGroup::await_launches(Deadline deadline) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(lanes(),
+                               [&](Lane* lane) { return lane->order.await_all(deadline); });
+}
+
+void DeviceGroup::keep_memory() {
+    registrations_->keep_mappings();
+    programs_->keep_memory();
+    for (Lane* lane : lanes()) lane->keep_memory();
+    keep_for_good(std::move(heap_));
+    keep_for_good(control_);
+}
 
 Status DeviceGroup::meet(const DeviceMeeting& meeting) {
     PCCL_TRY(connect(meeting));

@@ -12,6 +12,7 @@
 // allocation's first use, so launches can be captured into CUDA graphs once a like one has run.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "csrc/abi/device_team.h"
+#include "csrc/base/clock.h"
 #include "csrc/base/fork.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/device/device_meeting.h"
@@ -73,6 +75,8 @@ class PCCL_API DeviceGroup {
     /// and kPeerLost name a rank, also one whose `cancellation` was set, which returns why.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
                                                        const Cancellation* cancellation = nullptr);
+    /// Waits a moment for what was launched, and ends what still waits for peers then. Memory of a
+    /// kernel that does not come to its end, behind others in its stream, is never given back.
     ~DeviceGroup();
     DeviceGroup(const DeviceGroup&) = delete;
     DeviceGroup& operator=(const DeviceGroup&) = delete;
@@ -109,6 +113,8 @@ class PCCL_API DeviceGroup {
     /// Makes kernels that wait end, here and at the peers, and every later launch fail with
     /// kAborted.
     void abort();
+    /// Returns when the GPU has done what was launched; false where it has not by `deadline`.
+    [[nodiscard]] bool await_launches(Deadline deadline);
     /// Whether a launch in `stream` would go into a CUDA graph, or that cannot be said.
     [[nodiscard]] bool is_captured(kernels::Stream stream) const;
     /// Makes the group's GPU current on this thread.
@@ -127,12 +133,17 @@ class PCCL_API DeviceGroup {
     Status connect(const DeviceMeeting& meeting);
     Status allocate_control();
     Status agree_on_preferences(const DeviceMeeting& meeting);
+    /// On a thread of its own: whether no kernel runs any more.
+    [[nodiscard]] bool end_kernels();
+    void keep_memory();
     /// Ends the group for `why`, on all ranks; nothing, where it has ended already.
     void end(const Status& why) const;
     void stop_kernels() const;
     /// health(), as the peers hear of it.
     [[nodiscard]] Status why_over() const;
     [[nodiscard]] Status given_up() const;
+    /// And whether a peer may still use this rank's tensors.
+    [[nodiscard]] Status with_doubt(const Status& why) const;
     /// In the flight record, which is written to its file once unless this rank aborted the group.
     void record_end(const Status& why) const;
     [[nodiscard]] Status explained(const Status& why) const {
@@ -142,12 +153,15 @@ class PCCL_API DeviceGroup {
     struct Lane {
         Lane(sys::cuda::Driver& driver, int device)
             : order(driver), inputs(driver, device), outputs(driver, device) {}
+        void keep_memory() {
+            inputs.keep_memory();
+            outputs.keep_memory();
+        }
         LaunchOrder order;
-    /// And whether a peer may still use this rank's tensors.
-    [[nodiscard]] Status with_doubt(const Status& why) const;
         DeviceStage inputs;
         DeviceStage outputs;
     };
+    std::array<Lane*, 3> lanes() { return {&collectives_, &sends_, &receives_}; }
     /// Blocks as the kernel gets them, and where the peers see them.
     struct Shared {
         std::vector<Block> staged{};  // in place of the blocks, where peers cannot map those
@@ -220,8 +234,8 @@ class PCCL_API DeviceGroup {
                       kernels::Stream stream);
     Status exchange_once(const Exchange& messages, kernels::Stream stream);
 
-    const ForkMark made_in_;
     const DeviceGroupOptions options_;
+    const ForkMark made_in_;
     sys::cuda::Driver& driver_;
     std::unique_ptr<transport::nvlink::PeerSockets> sockets_;
     std::unique_ptr<transport::nvlink::SymmetricHeap> heap_;

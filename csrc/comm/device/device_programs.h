@@ -41,6 +41,8 @@ class PCCL_API DevicePrograms {
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
+    /// The destructor does not give any back: a kernel may still use it.
+    void keep_memory() { memory_.clear(); }
 
    private:
     struct Key {

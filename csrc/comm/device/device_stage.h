@@ -27,6 +27,8 @@ class DeviceStage {
     Status copy(std::span<const Block> to, std::span<const Block> from, DataType type,
                 kernels::Stream stream);
     [[nodiscard]] std::size_t bytes() const { return held_; }
+    /// The destructor does not give it back: a kernel may still use it.
+    void keep_memory() { memory_.clear(); }
 
    private:
     sys::cuda::Driver& driver_;

@@ -1,6 +1,9 @@
 #include "csrc/comm/device/launch_order.h"
 
+#include <chrono>
 #include <utility>
+
+#include "csrc/base/scope_exit.h"
 
 namespace pccl::comm {
 
@@ -48,6 +51,28 @@ Status LaunchOrder::record(Stream stream) {
     if (!all_done_) return Status::ok();
     knows_last_ = true;
     return driver_.record_into(*all_done_, stream);
+}
+
+bool LaunchOrder::await_all(Deadline deadline) {
+    if (all_done_ && !await(*all_done_, deadline)) return false;
+    if (!last_ || knows_last_) return true;
+    const auto capture = driver_.capture_of(*last_);
+    if (capture.is_ok() && *capture != 0) return false;
+    const auto end = driver_.record(*last_);
+    if (!end.is_ok()) return true;
+    const ScopeExit destroy([&] { static_cast<void>(driver_.destroy_event(*end)); });
+    return await(*end, deadline);
+}
+
+/// A GPU that has failed runs nothing any more.
+bool LaunchOrder::await(sys::cuda::Event event, Deadline deadline) {
+    constexpr Duration kBetweenLooks = std::chrono::microseconds(100);
+    for (;;) {
+        const auto has_come = driver_.has_come(event);
+        if (!has_come.is_ok() || *has_come) return true;
+        if (deadline.passed()) return false;
+        system_clock().sleep_for(kBetweenLooks);
+    }
 }
 
 }  // namespace pccl::comm

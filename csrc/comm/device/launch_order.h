@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/export.h"
 #include "csrc/sys/cuda/driver.h"
 
@@ -26,6 +27,10 @@ class PCCL_API LaunchOrder {
 
     Status begin(sys::cuda::Stream stream);
     Status end(sys::cuda::Stream stream);
+    /// Returns when the GPU has done all launches, those of graphs as far as they are being
+    /// replayed now. False where it has not by `deadline`, or that cannot be said: the last stream,
+    /// which must still be there, is being captured.
+    [[nodiscard]] bool await_all(Deadline deadline);
 
    private:
     using Stream = sys::cuda::Stream;
@@ -33,6 +38,7 @@ class PCCL_API LaunchOrder {
     Status begin_captured(Stream stream);
     Status make_event();
     Status record(Stream stream);
+    [[nodiscard]] bool await(sys::cuda::Event event, Deadline deadline);
 
     sys::cuda::Driver& driver_;
     std::uint64_t capture_ = 0;            // that the launch goes into

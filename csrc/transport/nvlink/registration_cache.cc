@@ -77,6 +77,7 @@ RegistrationCache::~RegistrationCache() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
     server_.reset();
+    if (keeps_mappings_) return;
     for (const auto& [base, bytes] : opened_)
         static_cast<void>(options_.driver.close_allocation(base));
 }

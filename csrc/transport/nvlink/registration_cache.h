@@ -70,6 +70,8 @@ class PCCL_API RegistrationCache {
     /// itself.
     [[nodiscard]] Status as_told_by(Rank peer, const Status& why) const;
     [[nodiscard]] std::size_t size() const;
+    /// The destructor leaves peers' memory mapped: a kernel may still use it.
+    void keep_mappings() { keeps_mappings_ = true; }
 
    private:
     struct Message;
@@ -103,6 +105,7 @@ class PCCL_API RegistrationCache {
     const Options options_;
     UniqueFd stop_;  // eventfd
     std::atomic<bool> stopping_{false};
+    bool keeps_mappings_ = false;
     std::vector<Inbox> inboxes_;
     std::vector<std::mutex> send_mutexes_;
     mutable std::mutex mutex_;  // guards what follows

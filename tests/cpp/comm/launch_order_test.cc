@@ -246,6 +246,44 @@ TEST_F(LaunchOrderTest, WhatFailsBehindALaunchIsNoRefusal) {
     EXPECT_EQ(ended.message(), "no such event");
 }
 
+const Deadline kNow = Deadline::after(Duration::zero());
+
+TEST_F(LaunchOrderTest, KnowsWhenAllIsDone) {
+    EXPECT_TRUE(order_.await_all(kNow)) << "nothing was launched";
+    driver_.fall_behind();
+    EXPECT_TRUE(order_.await_all(kNow));
+    launch(0);
+    EXPECT_FALSE(order_.await_all(kNow));
+    driver_.ask_for_events([looks = 0]() mutable { return ++looks > 3; });
+    EXPECT_TRUE(order_.await_all(Deadline::never()));
+    EXPECT_EQ(driver_.destroyed(), driver_.recorded()) << "an event is left";
+}
+
+TEST_F(LaunchOrderTest, KnowsWhenReplaysAreDone) {
+    begin_graph(0);
+    launch(0);
+    end_graph();
+    driver_.fall_behind();
+    EXPECT_FALSE(order_.await_all(kNow));
+    driver_.catch_up();
+    EXPECT_TRUE(order_.await_all(kNow));
+}
+
+TEST_F(LaunchOrderTest, KnowsNothingOfAStreamThatIsBeingCaptured) {
+    launch(0);
+    begin_graph(0);
+    EXPECT_FALSE(order_.await_all(kNow));
+    end_graph();
+    EXPECT_TRUE(order_.await_all(kNow));
+}
+
+TEST_F(LaunchOrderTest, AGpuThatHasFailedRunsNothing) {
+    launch(0);
+    driver_.fall_behind();
+    driver_.fail("has_come", Status::internal("an illegal address"));
+    EXPECT_TRUE(order_.await_all(kNow));
+}
+
 TEST_F(LaunchOrderTest, EventsAreLeftToTheGraphs) {
     {
         LaunchOrder order(driver_);

@@ -27,6 +27,8 @@ constexpr int kMultiprocessors = 132;
 /// Some groups of one process on one GPU, and the streams they use: both are numbers.
 class LaunchWindowTest : public ::testing::Test {
    protected:
+    LaunchWindowTest() { driver_.fall_behind(); }
+
     void hold(int groups) {
         for (int i = 0; i < groups; ++i) {
             auto window = LaunchWindow::of(driver_, 0);

@@ -135,20 +135,22 @@ TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
 }
 
 TEST_F(FlightTest, WhatIsCapturedMayRunWheneverItsGraphDoes) {
-    fakes::run_device_ranks({.size = 2, .timeout = milliseconds(2000), .name = name},
-                            [&](fakes::DeviceRank& member) {
-                                const Case call{.count = 10, .plan = kFewThreads};
-                                const CaseRun run(call, member);
-                                ASSERT_TRUE(run.launch().is_ok());
-                                member.together.arrive_and_wait();
-                                member.driver.capture(true);
-                                ASSERT_TRUE(run.launch().is_ok());
-                                EXPECT_EQ(Recorded(name, member.group.rank()).state(1), "captured");
-                                member.together.arrive_and_wait();
-                                if (member.group.rank() == 1) return;
-                                EXPECT_THAT(run.launch().message(), HasSubstr("in all_reduce #3"));
-                                EXPECT_EQ(Recorded(name, 0).state(0), "launched");
-                            });
+    fakes::run_device_ranks(
+        {.size = 2, .timeout = milliseconds(2000), .name = name}, [&](fakes::DeviceRank& member) {
+            const Case call{.count = 10, .plan = kFewThreads};
+            const CaseRun run(call, member);
+            ASSERT_TRUE(run.launch().is_ok());
+            member.together.arrive_and_wait();
+            member.driver.capture(true);
+            ASSERT_TRUE(run.launch().is_ok());
+            EXPECT_EQ(Recorded(name, member.group.rank()).state(1), "captured");
+            member.together.arrive_and_wait();
+            if (member.group.rank() == 0) {
+                EXPECT_THAT(run.launch().message(), HasSubstr("in all_reduce #3"));
+                EXPECT_EQ(Recorded(name, 0).state(0), "launched");
+            }
+            member.driver.capture(false);
+        });
 }
 
 }  // namespace
