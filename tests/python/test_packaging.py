@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import venv
@@ -92,26 +91,6 @@ def test_libpccl_needs_no_torch() -> None:
     assert "libstdc++" in needed
     assert "torch" not in needed
     assert "libc10" not in needed
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, compiled with the flags of the dev preset so that ccache has its objects."""
-    folder = tmp_path_factory.mktemp("wheel")
-    flags = {
-        "cmake.build-type": "RelWithDebInfo",
-        "build-dir": str(REPOSITORY / "build" / "wheel-test"),
-        "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O2 -g1",
-        "cmake.define.PCCL_DEVELOPER": "ON",
-    }
-    options = [f"--config-settings={name}={value}" for name, value in flags.items()]
-    pip = (sys.executable, "-m", "pip", "wheel", REPOSITORY, "--no-build-isolation", "--no-deps")
-    # The tools of make dev: others give the same flags in another order, or g++ another name.
-    tools = {"CMAKE_EXECUTABLE": shutil.which("cmake") or "", "CXX": "c++"}
-    done = run(*pip, *options, "-w", folder, **tools, CMAKE_BUILD_PARALLEL_LEVEL="2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("pccl-*.whl")
-    return path
 
 
 @pytest.mark.slow
