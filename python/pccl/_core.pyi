@@ -7,14 +7,17 @@ type.
 """
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias, TypedDict, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, overload
 
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from pccl.peer_health import PeerHealth
 
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
-_Blocks: TypeAlias = Buffer | Sequence[Buffer]
+# The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
+_Buffer: TypeAlias = Buffer | NDArray[Any]
+_Blocks: TypeAlias = _Buffer | Sequence[_Buffer]
 _Collective: TypeAlias = Literal[
     "all_reduce",
     "all_gather",
@@ -177,7 +180,7 @@ class Communicator:
     @overload
     def all_reduce(
         self,
-        x: Buffer,
+        x: _Buffer,
         op: _ReduceOp = "sum",
         *,
         async_op: Literal[False] = False,
@@ -187,16 +190,25 @@ class Communicator:
     @overload
     def all_reduce(
         self,
-        x: Buffer,
+        x: _Buffer,
         op: _ReduceOp = "sum",
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def all_reduce(
+        self,
+        x: _Buffer,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def broadcast(
         self,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         *,
         async_op: Literal[False] = False,
@@ -206,16 +218,25 @@ class Communicator:
     @overload
     def broadcast(
         self,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def broadcast(
+        self,
+        x: _Buffer,
+        root: int = 0,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def reduce(
         self,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         op: _ReduceOp = "sum",
         *,
@@ -226,7 +247,7 @@ class Communicator:
     @overload
     def reduce(
         self,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         op: _ReduceOp = "sum",
         *,
@@ -234,10 +255,20 @@ class Communicator:
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def reduce(
+        self,
+        x: _Buffer,
+        root: int = 0,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def all_gather(
         self,
         out: _Blocks,
-        x: Buffer,
+        x: _Buffer,
         *,
         async_op: Literal[False] = False,
         timeout: float | None = None,
@@ -247,15 +278,24 @@ class Communicator:
     def all_gather(
         self,
         out: _Blocks,
-        x: Buffer,
+        x: _Buffer,
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def all_gather(
+        self,
+        out: _Blocks,
+        x: _Buffer,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def reduce_scatter(
         self,
-        out: Buffer,
+        out: _Buffer,
         x: _Blocks,
         op: _ReduceOp = "sum",
         *,
@@ -266,7 +306,7 @@ class Communicator:
     @overload
     def reduce_scatter(
         self,
-        out: Buffer,
+        out: _Buffer,
         x: _Blocks,
         op: _ReduceOp = "sum",
         *,
@@ -274,10 +314,20 @@ class Communicator:
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def reduce_scatter(
+        self,
+        out: _Buffer,
+        x: _Blocks,
+        op: _ReduceOp = "sum",
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def gather(
         self,
         out: _Blocks | None,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         *,
         async_op: Literal[False] = False,
@@ -288,16 +338,26 @@ class Communicator:
     def gather(
         self,
         out: _Blocks | None,
-        x: Buffer,
+        x: _Buffer,
         root: int = 0,
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def gather(
+        self,
+        out: _Blocks | None,
+        x: _Buffer,
+        root: int = 0,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def scatter(
         self,
-        out: Buffer,
+        out: _Buffer,
         x: _Blocks | None,
         root: int = 0,
         *,
@@ -308,13 +368,23 @@ class Communicator:
     @overload
     def scatter(
         self,
-        out: Buffer,
+        out: _Buffer,
         x: _Blocks | None,
         root: int = 0,
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
+    @overload
+    def scatter(
+        self,
+        out: _Buffer,
+        x: _Blocks | None,
+        root: int = 0,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
     @overload
     def all_to_all(
         self,
@@ -335,9 +405,18 @@ class Communicator:
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def all_to_all(
+        self,
+        out: _Blocks,
+        x: _Blocks,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def send(
         self,
-        x: Buffer,
+        x: _Buffer,
         peer: int,
         tag: int = 0,
         *,
@@ -348,7 +427,7 @@ class Communicator:
     @overload
     def send(
         self,
-        x: Buffer,
+        x: _Buffer,
         peer: int,
         tag: int = 0,
         *,
@@ -356,9 +435,19 @@ class Communicator:
         timeout: float | None = None,
     ) -> Event: ...
     @overload
+    def send(
+        self,
+        x: _Buffer,
+        peer: int,
+        tag: int = 0,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
+    @overload
     def recv(
         self,
-        x: Buffer,
+        x: _Buffer,
         peer: int | None = None,
         tag: int = 0,
         *,
@@ -369,13 +458,23 @@ class Communicator:
     @overload
     def recv(
         self,
-        x: Buffer,
+        x: _Buffer,
         peer: int | None = None,
         tag: int = 0,
         *,
         async_op: Literal[True],
         timeout: float | None = None,
     ) -> Event: ...
+    @overload
+    def recv(
+        self,
+        x: _Buffer,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        async_op: bool,
+        timeout: float | None = None,
+    ) -> Event | None: ...
     def barrier(self, timeout: float | None = None) -> None:
         """Return when all ranks have called it."""
     def monitored_barrier(self, timeout: float, *, wait_all_ranks: bool = False) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLLECTIVES",
     "REDUCE_OPS",
+    "REDUCTIONS",
     "Array",
     "Call",
     "Case",
@@ -34,6 +35,7 @@ Call: TypeAlias = "Callable[[], object]"
 ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all")
+REDUCTIONS = ("all_reduce", "reduce_scatter")
 REDUCE_OPS: dict[str, np.ufunc] = {
     "sum": np.add,
     "avg": np.add,
@@ -83,7 +85,7 @@ class Case:
     @property
     def is_reduction(self) -> bool:
         """Whether ``op`` matters."""
-        return self.collective in ("all_reduce", "reduce_scatter")
+        return self.collective in REDUCTIONS
 
     @property
     def elements(self) -> int:
@@ -142,8 +144,7 @@ class Case:
         return (total / self.ranks).astype(self.dtype) if self.op == "avg" else total
 
 
-# Any: the stubs of numpy say only from Python 3.12 on that an array is a Buffer.
-def make_call(comm: Communicator, case: Case, x: Any, out: Any) -> Call:
+def make_call(comm: Communicator, case: Case, x: Array, out: Array) -> Call:
     """Return a function that runs ``case`` once, synchronously, on the buffers of this rank."""
     calls: dict[str, Call] = {
         "all_reduce": lambda: comm.all_reduce(out, case.op),

@@ -18,6 +18,7 @@ from pccl.topology_job import Host, job
 
 if typing.TYPE_CHECKING:
     import pccl
+    from pccl.bench_cases import Array
 
 __all__ = ["between_hosts", "of_host"]
 
@@ -64,7 +65,7 @@ def of_host(
 def _slowest(comm: pccl.Communicator, pairs: list[tuple[int, int]], size: int) -> float:
     """Return the seconds of one exchange, on the rank where it takes longest."""
     peers = dict(pairs) | {b: a for a, b in pairs}
-    slowest: typing.Any = np.zeros(1)
+    slowest = np.zeros(1)
     if comm.rank in peers:
         exchange = functools.partial(_exchange, comm, peers[comm.rank])
         call = functools.partial(exchange, *np.zeros((2, size), np.uint8))
@@ -74,7 +75,7 @@ def _slowest(comm: pccl.Communicator, pairs: list[tuple[int, int]], size: int) -
     return float(slowest[0])
 
 
-def _exchange(comm: pccl.Communicator, peer: int, out: typing.Any, into: typing.Any) -> None:
+def _exchange(comm: pccl.Communicator, peer: int, out: Array, into: Array) -> None:
     sent = comm.send(out, peer, async_op=True)
     comm.recv(into, peer)
     sent.wait()
