@@ -1,11 +1,11 @@
 """Machines: what they look like, what is wrong with them, and the best channels on them.
 
 >>> import pccl
->>> t = pccl.topology.load("ndv5-topo.xml", assume={"sm": 90, "nvlinks": 18, "net_speed": 400000})
->>> t.path("gpu0", "net3")
-PXN, 48 GB/s, 5 hops
+>>> t = pccl.topology.example("dgx1v")
+>>> t.path("gpu0", "net0")
+PIX, 12 GB/s, 3 hops
 >>> t.search("ring", nodes=2)
-ring for 2 nodes: 16 channels, 384 GB/s, NVL / PIX, optimal
+ring for 2 nodes: 4 channels, 48 GB/s, NVL / PIX, optimal
 
 docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 bytes a second) in
 one direction.
@@ -25,6 +25,7 @@ from pccl._core import TopologyFact as Fact
 from pccl._core import TopologyNode as Node
 from pccl._core import TopologyPath as Path
 from pccl._core import TopologyWarning as Warning
+from pccl.errors import InvalidArgumentError
 from pccl.topology_job import Host, HostLink, Job, Rail, job
 
 if typing.TYPE_CHECKING:
@@ -47,6 +48,8 @@ __all__ = [
     "Topology",
     "Warning",
     "detect",
+    "example",
+    "examples",
     "job",
     "load",
     "parse",
@@ -54,6 +57,8 @@ __all__ = [
 
 _Pattern: TypeAlias = Literal["ring", "tree", "heads"]
 _FileName: TypeAlias = str | FilePath
+
+_MACHINES = FilePath(__file__).with_name("machines")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,6 +338,36 @@ def load(
     """
     core = _core.Topology.load(str(path), assume=dict(assume or {}), strict=strict)
     return Topology(core)
+
+
+def examples() -> list[str]:
+    """Return the names of the machines that come with PCCL, for ``example``."""
+    return sorted(file.name.removesuffix(".xml") for file in _MACHINES.glob("*.xml"))
+
+
+def example(
+    name: str, *, assume: Mapping[str, int] | None = None, strict: bool = False
+) -> Topology:
+    """Load a machine that comes with PCCL: to try things out where there are no GPUs.
+
+    Parameters
+    ----------
+    name
+        ``"dgx1v"`` (8 V100, a mesh of NVLinks), ``"dgx2"`` (16 V100, NVSwitches), ``"gb200"`` (two
+        trays of an NVL72), ``"h200_vm"`` (8 H200 in a virtual machine), ``"l40s"`` (8 L40S, PCIe
+        alone) or ``"p4d"`` (AWS's 8 A100; its file names PCI devices only, the rest is assumed).
+    assume, strict
+        As for ``load``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such machine.
+    """
+    if name not in examples():
+        there_are = ", ".join(examples())
+        raise InvalidArgumentError(f"no example is called {name!r}; there are {there_are}")
+    return load(_MACHINES / f"{name}.xml", assume=assume, strict=strict)
 
 
 def parse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import subprocess
@@ -30,7 +31,24 @@ def topo(*arguments: object, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_the_example_of_the_readme() -> None:
+def test_the_examples_of_the_docstring_are_true() -> None:
+    failed, tried = doctest.testmod(topology)
+    assert tried >= 4
+    assert failed == 0
+
+
+def test_machines_that_come_with_the_package() -> None:
+    assert topology.examples() == ["dgx1v", "dgx2", "gb200", "h200_vm", "l40s", "p4d"]
+    gpus = {name: len(topology.example(name).gpus) for name in topology.examples()}
+    assert gpus == {"dgx1v": 8, "dgx2": 16, "gb200": 8, "h200_vm": 8, "l40s": 8, "p4d": 8}
+    assert topology.example("l40s").warnings == []
+    with pytest.raises(pccl.InvalidArgumentError, match="'p5'; there are dgx1v, dgx2, gb200"):
+        topology.example("p5")
+    with pytest.raises(pccl.InvalidArgumentError, match="strict: unknown_numa"):
+        topology.example("h200_vm", strict=True)
+
+
+def test_a_partial_file_with_assumptions() -> None:
     t = pccl.topology.load(DATA / "ndv5-topo.xml", assume=NDV5)
     assert [warning.name for warning in t.warnings] == ["undescribed_gpu", "undescribed_nic"]
     path = t.path("gpu0", "net3")
