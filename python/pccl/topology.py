@@ -27,6 +27,7 @@ from pccl._core import TopologyPath as Path
 from pccl._core import TopologyWarning as Warning
 from pccl.errors import InvalidArgumentError
 from pccl.topology_job import Host, HostLink, Job, Rail, job
+from pccl.words import counted
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,7 +179,7 @@ class Topology:
         return topology_plot.network(self)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the machine. Needs matplotlib and networkx (``pip install pccl[plot]``)."""
+        """Draw the machine. Needs matplotlib and networkx (``pip install matplotlib networkx``)."""
         from pccl import topology_plot
 
         return topology_plot.draw_machine(self)
@@ -190,15 +191,19 @@ class Topology:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return (
-            f"{len(self.gpus)} GPUs, {len(self.nets)} NIC ports, {len(self._of_type('cpu'))} CPUs, "
-            f"{len(self.warnings)} warnings"
+        return ", ".join(
+            (
+                counted(len(self.gpus), "GPU"),
+                counted(len(self.nets), "NIC port"),
+                counted(len(self._of_type("cpu")), "CPU"),
+                counted(len(self.warnings), "warning"),
+            )
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_plot
+        from pccl import topology_figure
 
-        return topology_plot.svg(self)
+        return topology_figure.svg(self.plot)
 
 
 class Plan:
@@ -261,10 +266,10 @@ class Plan:
         return _written(self._core.xml(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the channels. Needs matplotlib and networkx (``pip install pccl[plot]``)."""
-        from pccl import topology_plot
+        """Draw the channels. Needs matplotlib (``pip install matplotlib``)."""
+        from pccl import topology_plan_plot
 
-        return topology_plot.draw_plan(self)
+        return topology_plan_plot.draw_plan(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self._core == other._core
@@ -279,14 +284,14 @@ class Plan:
         if math.isinf(self.bound):
             proof = "from a file"
         return (
-            f"{self.pattern} for {place}: {len(self.channels)} channels, {self.bandwidth:g} GB/s, "
-            f"{types}, {proof}"
+            f"{self.pattern} for {place}: {counted(len(self.channels), 'channel')}, "
+            f"{self.bandwidth:g} GB/s, {types}, {proof}"
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_plot
+        from pccl import topology_figure
 
-        return topology_plot.svg(self)
+        return topology_figure.svg(self.plot)
 
 
 def _written(text: str, path: _FileName | None) -> str:

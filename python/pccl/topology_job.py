@@ -8,6 +8,7 @@ import typing
 from pccl import _core
 from pccl._core import JobLink as HostLink
 from pccl._core import JobRail as Rail
+from pccl.words import counted
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,22 +145,22 @@ class Job:
         return [host.topology.search(pattern, nodes=len(hosts)) for host in hosts]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw hosts, ranks and networks. Needs matplotlib (``pip install pccl[plot]``)."""
+        """Draw hosts, ranks and networks. Needs matplotlib (``pip install matplotlib``)."""
         from pccl import topology_job_plot
 
-        return topology_job_plot.draw(self)
+        return topology_job_plot.draw_job(self)
 
     def __repr__(self) -> str:
         ranks = sum(len(host.ranks) for host in self.hosts)
         slowest = min((link.bandwidth for link in self.links), default=None)
         between = "" if slowest is None else f", {slowest:g} GB/s between hosts"
-        rails = f", {len(self.rails)} rails" if slowest is not None else ""
-        return f"{len(self.hosts)} hosts, {ranks} ranks{between}{rails}"
+        rails = f", {counted(len(self.rails), 'rail')}" if slowest is not None else ""
+        return f"{counted(len(self.hosts), 'host')}, {counted(ranks, 'rank')}{between}{rails}"
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_job_plot
+        from pccl import topology_figure
 
-        return topology_job_plot.svg(self)
+        return topology_figure.svg(self.plot)
 
 
 def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:

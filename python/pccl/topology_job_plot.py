@@ -2,94 +2,104 @@
 
 from __future__ import annotations
 
-import io
+import textwrap
 import typing
 
+from pccl.topology_figure import new_figure
+from pccl.words import counted
+
 if typing.TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import matplotlib.axes
     import matplotlib.figure
 
     from pccl.topology_job import Host, Job
 
 _BOX = 2.6  # inches that a host takes
+_LEAST_BOXES = 2  # so that the heading has room
+_BOTTOM, _TOP = 1.3, 2.2
 _MOST_HOSTS = 8
+_MOST_RANKS = 8
+_MOST_POSITIONS = 32
+_LONGEST_NAME = 20
+_LETTERS_A_BOX = 34
 _COLOURS = ("#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee", "#bbbbbb")
-_ADVICE = "pictures need matplotlib: pip install pccl[plot]"
 
 
-def svg(job: Job) -> str | None:
-    """Draw as SVG; None where matplotlib is missing."""
-    try:
-        figure = draw(job)
-    except ImportError:
-        return None
-    text = io.StringIO()
-    figure.savefig(text, format="svg", bbox_inches="tight")
-    return text.getvalue()
-
-
-def draw(job: Job) -> matplotlib.figure.Figure:
+def draw_job(job: Job) -> matplotlib.figure.Figure:
     """Draw a box for each host, of one subnet side by side, above the networks that join them."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(_ADVICE) from error
     shown = job.hosts[:_MOST_HOSTS]
-    figure = Figure(figsize=(_BOX * max(len(shown), 2), 3.2))
-    axes = figure.add_subplot()
+    boxes = max(len(shown), _LEAST_BOXES)
+    is_joined = len(job.hosts) > 1
+    figure = new_figure(_BOX * boxes, 3.2 if is_joined else 2.0)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 0.82 if is_joined else 0.72))
     axes.set_axis_off()
-    axes.set_xlim(0, max(len(shown), 2))
-    axes.set_ylim(0, 2.4)
+    left = (boxes - len(shown)) / 2
+    axes.set_xlim(-left, boxes - left)
+    axes.set_ylim(0.15 if is_joined else _BOTTOM - 0.1, _TOP + 0.1)
     subnets = list(dict.fromkeys(host.subnet for host in shown))
     for index, host in enumerate(shown):
-        colour = _COLOURS[subnets.index(host.subnet) % len(_COLOURS)]
         _draw_host(axes, index, host)
-        if len(job.hosts) > 1:
-            _draw_network(axes, index, host, colour)
-    for number, subnet in enumerate(subnets if len(job.hosts) > 1 else []):
+        if is_joined:
+            _draw_network(axes, index, host, _COLOURS[subnets.index(host.subnet) % len(_COLOURS)])
+    for number, subnet in enumerate(subnets if is_joined else []):
         _draw_subnet(axes, number, subnet, [host.subnet == subnet for host in shown])
-    more = len(job.hosts) - len(shown)
-    order = job.order
-    cut = " ..." if len(order) > 32 else ""
-    title = f"{job!r}" + (f" ({more} hosts not shown)" if more else "")
-    axes.set_title(f"{title}\nring: {' '.join(map(str, order[:32]))}{cut}", fontsize=9)
+    axes.set_title(_heading(job, _LETTERS_A_BOX * boxes), fontsize=9)
     return figure
+
+
+def _heading(job: Job, letters: int) -> str:
+    more = len(job.hosts) - _MOST_HOSTS
+    first = f"{job!r}" + (f" ({more} hosts not shown)" if more > 0 else "")
+    order = list(map(str, job.order))
+    if len(order) > _MOST_POSITIONS:
+        order[_MOST_POSITIONS:] = ["..."]
+    return "\n".join([first, *textwrap.wrap(f"ring: {' '.join(order)}", letters)])
+
+
+def _in_words(ranks: Sequence[int]) -> str:
+    if len(ranks) > 2 and list(ranks) == list(range(ranks[0], ranks[-1] + 1)):
+        return f"ranks {ranks[0]} to {ranks[-1]}"
+    if len(ranks) > _MOST_RANKS:
+        return f"ranks {' '.join(map(str, ranks[: _MOST_RANKS - 2]))} ... {ranks[-1]}"
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {' '.join(map(str, ranks))}"
 
 
 def _draw_host(axes: matplotlib.axes.Axes, index: int, host: Host) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     box = FancyBboxPatch(
-        (index + 0.1, 1.1),
+        (index + 0.1, _BOTTOM),
         0.8,
-        1.1,
+        _TOP - _BOTTOM,
         boxstyle="round,pad=0.02",
         facecolor="#f4f4f4",
         edgecolor="#555555",
     )
     axes.add_patch(box)
-    axes.text(index + 0.5, 2.05, host.name, ha="center", fontsize=9, weight="bold")
-    ranks = [str(rank) for rank in host.ranks[:12]]
-    if len(host.ranks) > 12:
-        ranks.append("...")
+    name = host.name
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 3]}..."
+    axes.text(index + 0.5, 2.02, name, ha="center", fontsize=9, weight="bold")
     machine = host.topology
     lines = [
-        f"ranks {' '.join(ranks)}",
-        f"{len(machine.gpus)} GPUs, {len(machine.nets)} NIC ports",
-        f"{len([node for node in machine.nodes if node.type == 'cpu'])} NUMA nodes",
+        _in_words(host.ranks),
+        f"{counted(len(machine.gpus), 'GPU')}, {counted(len(machine.nets), 'NIC port')}",
+        counted(len([node for node in machine.nodes if node.type == "cpu"]), "NUMA node"),
         "links measured" if host.is_measured else "links not measured",
     ]
-    axes.text(index + 0.5, 1.95, "\n".join(lines), ha="center", va="top", fontsize=7)
+    axes.text(index + 0.5, 1.92, "\n".join(lines), ha="center", va="top", fontsize=8)
 
 
 def _draw_network(axes: matplotlib.axes.Axes, index: int, host: Host, colour: str) -> None:
-    axes.plot([index + 0.5, index + 0.5], [0.45, 1.08], color=colour, linewidth=2)
+    axes.plot([index + 0.5, index + 0.5], [0.45, _BOTTOM - 0.02], color=colour, linewidth=2)
     text = f"{host.interface or 'network'}\n{host.bandwidth:.4g} GB/s\n{host.provenance}"
-    axes.text(index + 0.53, 0.77, text, fontsize=6.5, va="center")
+    axes.text(index + 0.53, 0.87, text, fontsize=7, va="center")
 
 
 def _draw_subnet(axes: matplotlib.axes.Axes, number: int, subnet: str, members: list[bool]) -> None:
     places = [index + 0.5 for index, is_member in enumerate(members) if is_member]
     colour = _COLOURS[number % len(_COLOURS)]
     axes.plot([places[0] - 0.2, places[-1] + 0.2], [0.45, 0.45], color=colour, linewidth=5)
-    axes.text(places[0] - 0.2, 0.22, subnet or "subnet unknown", fontsize=7, color=colour)
+    axes.text(places[0] - 0.2, 0.25, subnet or "subnet unknown", fontsize=7, color=colour)

@@ -1,0 +1,8 @@
+"""Numbers in words."""
+
+__all__ = ["counted"]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``"1 rank"`` or ``"2 ranks"``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
