@@ -7,9 +7,10 @@ over calls. Results are checked once before the calls that are timed.
 from __future__ import annotations
 
 import functools
+import os
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
@@ -24,6 +25,7 @@ __all__ = [
     "Job",
     "Row",
     "bus_factor",
+    "expected_call_seconds",
     "parse_size",
     "run",
     "sizes_between",
@@ -36,6 +38,11 @@ WARM_UP_CALLS = 3
 MOST_CALLS = 200
 LEAST_CALLS = 5
 SECONDS_PER_ROW = 0.5
+# What a user is told beforehand counts on these; measured with 2 to 4 ranks on 2 cores.
+SECONDS_PER_START = 0.5  # of a process
+SECONDS_PER_CALL = 2e-6
+SECONDS_PER_BYTE = 1e-10  # of one rank
+SECONDS_PER_CHECKED_BYTE = 1e-9
 
 
 def parse_size(text: str) -> int:
@@ -115,6 +122,10 @@ class Job:
             for size in self.sizes:
                 yield Case.of_bytes(collective, self.ranks, size, dtype, op)
 
+    def expected_seconds(self) -> float:
+        """Return about how long `run` takes on a quiet machine."""
+        return SECONDS_PER_START * self.ranks + sum(map(_expected_seconds, self.cases()))
+
 
 @dataclass(frozen=True)
 class Row:
@@ -167,18 +178,18 @@ class Row:
     def line(self) -> str:
         """Return it under the columns of `table_header`."""
         return (
-            f"{self.size:>12} {self.count:>13} {self.type:>10} {self.redop:>7} {self.root:>6}"
-            f" {self.time_us:>10.2f} {self.algbw:>7.2f} {self.busbw:>7.2f} {self.wrong:>7}"
+            f"{self.size:>11} {self.count:>11} {self.type:>10} {self.redop:>7} {self.root:>4}"
+            f" {self.time_us:>9.2f} {self.algbw:>6.2f} {self.busbw:>6.2f} {self.wrong:>6}"
         )
 
 
 def table_header() -> str:
     """Return the two lines above the rows."""
     return (
-        f"#{'size':>11} {'count':>13} {'type':>10} {'redop':>7} {'root':>6}"
-        f" {'time':>10} {'algbw':>7} {'busbw':>7} {'#wrong':>7}\n"
-        f"#{'(B)':>11} {'(elements)':>13} {'':>10} {'':>7} {'':>6}"
-        f" {'(us)':>10} {'(GB/s)':>7} {'(GB/s)':>7}"
+        f"#{'size':>10} {'count':>11} {'type':>10} {'redop':>7} {'root':>4}"
+        f" {'time':>9} {'algbw':>6} {'busbw':>6} {'#wrong':>6}\n"
+        f"#{'(B)':>10} {'(elements)':>11} {'':>10} {'':>7} {'':>4}"
+        f" {'(us)':>9} {'(GB/s)':>6} {'(GB/s)':>6}"
     )
 
 
@@ -214,7 +225,7 @@ def measure(comm: pccl.Communicator, case: Case) -> Row:
     call = make_call(comm, case, x, out)
     x[:] = case.contribution(comm.rank)
     call()
-    wrong: Any = np.array([case.wrong(comm.rank, out)])
+    wrong = np.array([case.wrong(comm.rank, out)])
     comm.all_reduce(wrong)
     # Else every in-place sum would double the values, and soon add infinities.
     x[:] = 0
@@ -226,9 +237,22 @@ def measure(comm: pccl.Communicator, case: Case) -> Row:
 
 def slowest(comm: pccl.Communicator, times: list[float]) -> list[float]:
     """Return the greatest time of all ranks for each call, in seconds."""
-    slowest: Any = np.array(times)
+    slowest = np.array(times)
     comm.all_reduce(slowest, "max")
     return cast("list[float]", slowest.tolist())
+
+
+def expected_call_seconds(case: Case) -> float:
+    """Return about how long a call takes on a quiet machine."""
+    turns = max(1.0, case.ranks / (os.cpu_count() or 1))
+    return turns * case.ranks * (SECONDS_PER_CALL + case.size * SECONDS_PER_BYTE)
+
+
+def _expected_seconds(case: Case) -> float:
+    once = expected_call_seconds(case)
+    timed = min(max(SECONDS_PER_ROW, LEAST_CALLS * once), MOST_CALLS * once)
+    checked = case.size * (case.ranks + 3) * SECONDS_PER_CHECKED_BYTE
+    return (1 + WARM_UP_CALLS) * once + timed + checked
 
 
 def _require_known(what: str, names: Sequence[str], known: Sequence[str]) -> None:

@@ -8,11 +8,8 @@ import typing
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
-__all__ = ["Record", "explain", "flight_record", "load"]
-
-_LONGEST_FILE = 64 << 20
+__all__ = ["Operation", "Record", "Wait", "explain", "flight_record"]
 
 
 def flight_record() -> dict[str, typing.Any]:
@@ -69,63 +66,6 @@ class Record:
         """Return one of its collectives, if the record reaches back so far."""
         found = [operation for operation in self.operations if operation.sequence == sequence]
         return found[-1] if found else None
-
-
-def load(path: Path) -> list[Record]:
-    """Read a file that the library wrote; one record for each group.
-
-    Raises
-    ------
-    ValueError
-        The file is not a flight record.
-    """
-    if path.stat().st_size > _LONGEST_FILE:
-        raise ValueError(f"{path}: no flight record is longer than {_LONGEST_FILE >> 20} MiB")
-    try:
-        raw = json.loads(path.read_text())
-        if raw["version"] != 1:
-            raise ValueError(f"{path}: version {raw['version']} of the format is not known")
-        to_wall_s = raw["wall_ms"] / 1e3 - raw["steady_ns"] / 1e9
-        sequences = {entry["ticket"]: entry.get("sequence") for entry in raw["entries"]}
-        records = [
-            Record(
-                source=path.name,
-                group=str(group["name"]),
-                rank=int(group["rank"]),
-                size=int(group["size"]),
-                written_s=raw["wall_ms"] / 1e3,
-                operations=tuple(
-                    _operation(entry, to_wall_s)
-                    for entry in raw["entries"]
-                    if entry["group"] == group["id"] and "sequence" in entry
-                ),
-                device=str(group.get("device", "cpu")),
-                waits=tuple(_wait(wait, sequences) for wait in group.get("waits", ())),
-            )
-            for group in raw["groups"]
-        ]
-    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: not a flight record ({error!r})") from None
-    return records
-
-
-def _operation(entry: dict[str, typing.Any], to_wall_s: float) -> Operation:
-    return Operation(
-        sequence=int(entry["sequence"]),
-        text=str(entry["operation"]),
-        state=str(entry["state"]),
-        issued_s=entry["issued_ns"] / 1e9 + to_wall_s,
-        blamed=entry.get("blamed"),
-    )
-
-
-def _wait(wait: dict[str, typing.Any], sequences: dict[int, int | None]) -> Wait:
-    return Wait(
-        operation=str(wait["operation"]),
-        sequence=sequences.get(wait["ticket"]),
-        peer=int(wait["peer"]),
-        seconds=float(wait["seconds"]),
-    )
 
 
 def explain(records: Iterable[Record]) -> list[str]:

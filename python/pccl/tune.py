@@ -20,7 +20,7 @@ import numpy as np
 
 import pccl
 from pccl._core import tuning_path
-from pccl.bench import sizes_between, slowest
+from pccl.bench import SECONDS_PER_START, expected_call_seconds, sizes_between, slowest
 from pccl.bench_cases import COLLECTIVES, Case, make_call, time_calls
 from pccl.local_ranks import run_ranks
 
@@ -36,6 +36,7 @@ HEADING = (
 MARGIN = 0.03
 # The lengths of its blocks may be known to two ranks alone, so all sizes go the same way.
 ONE_CHOICE = ("all_to_all",)
+USUAL_WAYS = 3
 WARM_UP_CALLS = 2
 LEAST_CALLS = 3
 MOST_CALLS = 200
@@ -68,10 +69,26 @@ class Job:
         """Raise ValueError for what cannot be measured."""
         if self.ranks < 2:
             raise ValueError(f"{self.ranks} ranks; there is a choice from 2 on")
+        if self.rounds < 1:
+            raise ValueError(f"{self.rounds} rounds; there must be 1 or more")
         if unknown := set(self.collectives) - set(COLLECTIVES):
             raise ValueError(
                 f"no collective: {unknown.pop()!r}; choose from {', '.join(COLLECTIVES)}"
             )
+
+    def cases(self) -> Iterator[Case]:
+        """Give what is measured, in the order in which it is."""
+        for collective in self.collectives:
+            for size in self.sizes:
+                yield Case.of_bytes(collective, self.ranks, size)
+
+    def expected_seconds(self) -> float:
+        """Return about how long `run` takes on a quiet machine."""
+        turns = USUAL_WAYS * self.rounds
+        return SECONDS_PER_START * self.ranks + sum(
+            turns * max(self.seconds, (WARM_UP_CALLS + LEAST_CALLS) * expected_call_seconds(case))
+            for case in self.cases()
+        )
 
 
 @dataclass(frozen=True)
@@ -142,11 +159,10 @@ def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]
         if way.over == "board"
     }
     comms = {algorithm: join(algorithm, algorithm) for algorithm in sorted(on_boards)}
-    for collective in job.collectives:
-        for size in job.sizes:
-            cell = _measure(job, chooser, comms, Case.of_bytes(collective, job.ranks, size))
-            if rank == 0:
-                send(cell)
+    for case in job.cases():
+        cell = _measure(job, chooser, comms, case)
+        if rank == 0:
+            send(cell)
     chooser.barrier()
 
 

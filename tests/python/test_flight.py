@@ -7,7 +7,8 @@ import typing
 
 import pytest
 
-from pccl.flight import explain, load
+from pccl.flight import explain
+from pccl.flight_files import load
 
 if typing.TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ NDV5 = {"sm": 90, "nvlinks": 18, "net_speed": 400000}
 
 def topo(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pccl.cli", "topo", *map(str, arguments)],
+        [sys.executable, "-m", "pccl", "topo", *map(str, arguments)],
         env={**os.environ, "COLUMNS": "80", **environment},
         capture_output=True,
         text=True,

@@ -86,7 +86,7 @@ def test_a_broken_file_is_named_and_ignored(
 @pytest.mark.multiproc
 def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
     file = tmp_path / "cache" / "tuning.txt"
-    command = [sys.executable, "-m", "pccl.cli", "tune", "--ranks", "2"]
+    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2"]
     done = subprocess.run(
         [*command, "--max", "4K", "--rounds", "1"],
         env=os.environ | {"PCCL_TUNING_FILE": str(file)},
@@ -102,7 +102,8 @@ def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "word"), [({"ranks": 1}, "1 ranks"), ({"collectives": ("x",)}, "'x'")]
+    ("wrong", "word"),
+    [({"ranks": 1}, "1 ranks"), ({"rounds": 0}, "0 rounds"), ({"collectives": ("x",)}, "'x'")],
 )
 def test_a_job_that_makes_no_sense_is_refused(wrong: dict[str, object], word: str) -> None:
     with pytest.raises(ValueError, match=word):

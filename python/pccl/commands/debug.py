@@ -1,0 +1,41 @@
+"""``pccl debug``."""
+
+import textwrap
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pccl import flight, flight_files
+from pccl.commands import terminal
+
+EXAMPLES = terminal.examples(
+    "pccl debug flight                 # the folder that PCCL_FLIGHT_DIR named",
+    "pccl debug flight/*.json --json",
+)
+
+
+def debug(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Flight records, one of each process; or their folder."
+        ),
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
+    ] = False,
+) -> None:
+    """Say which rank is behind in what, when a job hangs or failed.
+
+    Processes write flight records to the folder PCCL_FLIGHT_DIR when an operation fails, and on
+    SIGUSR1.
+    """
+    files = [file for path in paths for file in flight_files.find(path)]
+    records = [record for file in files for record in flight_files.load(file)]
+    paragraphs = flight.explain(records)
+    if as_json:
+        terminal.print_json({"files": [*map(str, files)], "groups": paragraphs})
+        return
+    for paragraph in paragraphs:
+        print(textwrap.fill(paragraph, width=terminal.width(), subsequent_indent="  "))

@@ -1,0 +1,172 @@
+"""What ``pccl topo`` does."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import typing
+
+from rich.console import Console
+
+import pccl
+from pccl import topology, topology_measure, topology_measure_hosts, topology_report
+from pccl.commands import terminal
+
+if typing.TYPE_CHECKING:
+    from pathlib import Path
+
+_PATTERNS = ("ring", "tree", "heads")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What the command line asks for; what it leaves out is None.
+
+    Raises
+    ------
+    ValueError
+        An option would have no effect, or the options contradict each other.
+    """
+
+    load: Path | None
+    example: str | None
+    assume: str
+    search: str | None
+    nodes: int | None
+    measure: bool
+    meet: str | None
+    rank: int | None
+    ranks: int | None
+    strict: bool
+    as_json: bool
+    xml: Path | None
+    graph: Path | None
+    svg: Path | None
+
+    def __post_init__(self) -> None:
+        for option, needed in (
+            ("nodes", "search"),
+            ("graph", "search"),
+            ("meet", "measure"),
+            ("rank", "meet"),
+            ("ranks", "meet"),
+        ):
+            if getattr(self, option) is not None and not getattr(self, needed):
+                raise ValueError(f"--{option} needs --{needed}")
+        if self.load and self.example:
+            raise ValueError("--load and --example name two machines: leave one out")
+        if self.measure and (self.load or self.example):
+            given = "--load" if self.load else "--example"
+            raise ValueError(f"--measure is of this machine: leave {given} out")
+        if self.search is not None and self.search not in _PATTERNS:
+            raise ValueError(f"--search {self.search!r}: must be one of {', '.join(_PATTERNS)}")
+        if self.svg and self.svg.suffix != ".svg":
+            raise ValueError(f"--svg {self.svg}: pictures are SVG, so the name must end in .svg")
+
+
+def run(request: Request) -> None:
+    """Load or detect, search, write files and print.
+
+    Raises
+    ------
+    ValueError, OSError, ImportError, pccl.Error
+        One line says what is wrong.
+    """
+    machine = _machine(request)
+    measured = _measured(machine, request)
+    plan = None
+    if request.search is not None:
+        plan = machine.search(request.search, nodes=request.nodes or 1)  # type: ignore[arg-type]
+    _write_files(request, machine, plan)
+    if request.as_json:
+        terminal.print_json(topology_report.as_json(machine, plan, measured))
+        return
+    console = Console(highlight=False)
+    console.print(topology_report.machine(machine))
+    if plan is not None:
+        console.print()
+        console.print(topology_report.plan(plan))
+    if measured:
+        console.print()
+        console.print(topology_report.measured(measured))
+    if request.measure:
+        for line in topology_measure.not_measured(machine, measured):
+            console.print(f"not measured: {line}")
+        console.print(f"kept in {topology_measure.path(machine)}", soft_wrap=True)
+
+
+def _assumptions(text: str) -> dict[str, int]:
+    """Parse "sm=90,nvlinks=18"."""
+    assumed: dict[str, int] = {}
+    for item in filter(None, text.split(",")):
+        name, equals, value = item.partition("=")
+        if not equals or not value.strip().isdigit():
+            raise ValueError(f"--assume {item!r}: write name=number, as in sm=90")
+        assumed[name.strip()] = int(value)
+    return assumed
+
+
+def _machine(request: Request) -> topology.Topology:
+    assumed = _assumptions(request.assume)
+    if request.example:
+        return topology.example(request.example, assume=assumed, strict=request.strict)
+    if request.load:
+        return topology.load(request.load, assume=assumed, strict=request.strict)
+    return topology.detect(assume=assumed, strict=request.strict)
+
+
+def _measured(machine: topology.Topology, request: Request) -> list[topology_measure.Figure]:
+    """Return what was measured on this machine: now, if that is wanted, or before."""
+    if request.load or request.example:
+        return []
+    known = topology_measure.read(machine)
+    if not request.measure:
+        return known
+    found = _networks(request, request.meet) if request.meet else _links(machine)
+    all_figures = topology_measure.updated(known, found)
+    topology_measure.save(all_figures, topology_measure.path(machine))
+    return all_figures
+
+
+def _links(machine: topology.Topology) -> list[topology_measure.Figure]:
+    pairs = topology_measure.pairs(machine, os.sched_getaffinity(0))
+    steps = len(pairs) * len(topology_measure.KINDS)
+    seconds = steps * topology_measure.SECONDS_PER_KIND
+    found = []
+    with terminal.progress("pccl topo --measure", steps, seconds) as step:
+        for figure in topology_measure.figures(pairs):
+            found.append(figure)
+            if figure.kind in topology_measure.KINDS:
+                step()
+    return [*found, *topology_measure.gpus()]
+
+
+def _networks(request: Request, meet: str) -> list[topology_measure.Figure]:
+    rank, ranks = request.rank or 0, 2 if request.ranks is None else request.ranks
+    comm = pccl.Communicator(
+        rank=rank,
+        world_size=ranks,
+        rendezvous=meet,
+        timeout=topology_measure.TIMEOUT_S,
+        name="measure-networks",
+    )
+    found = topology_measure_hosts.between_hosts(comm)
+    hosts = topology.job(comm).hosts
+    comm.barrier()
+    if len(hosts) < 2:
+        raise ValueError("all ranks that met are on one host: there is no network to measure")
+    return topology_measure_hosts.of_host(found, hosts, rank)
+
+
+def _write_files(request: Request, machine: topology.Topology, plan: topology.Plan | None) -> None:
+    """Write what was asked for, and say so on stderr: stdout may be JSON."""
+    if request.xml:
+        machine.to_xml(request.xml)
+    if request.graph and plan is not None:
+        plan.to_xml(request.graph)
+    if request.svg:
+        figure = machine.plot() if plan is None else plan.plot()
+        figure.savefig(request.svg, format="svg", bbox_inches="tight")
+    for file in filter(None, (request.xml, request.graph, request.svg)):
+        print(f"wrote {file}", file=sys.stderr)

@@ -1,0 +1,94 @@
+"""``pccl tune``."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pccl import bench as benchmark
+from pccl._version import __version__
+from pccl.commands import terminal
+
+if TYPE_CHECKING:
+    from pccl import tune as tuning
+
+EXAMPLES = terminal.examples(
+    "pccl tune                                    # measure, and keep the result",
+    "pccl tune --ranks 2,4 --max 64K --dry-run    # only look",
+)
+
+
+def tune(
+    ranks: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N,N",
+            help="Processes to start, as in 2,4; else powers of 2, up to the cores.",
+        ),
+    ] = None,
+    largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
+    rounds: Annotated[int, typer.Option(help="Turns of each algorithm at a size.")] = 3,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """Measure which algorithm is fastest on this machine.
+
+    It measures those that ranks of one host use for CPU tensors and arrays: over shared memory
+    (shm_one_shot, shm_two_shot, shm_direct), not over links. All later groups choose by what was
+    found. The table shows the time of each, a star at the one that groups choose now, and how much
+    longer that takes than the fastest.
+    """
+    from pccl import tune as tuning  # not above: it needs the extension module
+
+    file = tuning.path()
+    sizes = benchmark.sizes_between(1 << 10, benchmark.parse_size(largest), 4)
+    jobs = [
+        tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
+        for count in _numbers(ranks or []) or tuning.ranks_to_measure()
+    ]
+    steps = sum(len(list(job.cases())) for job in jobs)
+    seconds = sum(job.expected_seconds() for job in jobs)
+    with terminal.progress("pccl tune", steps, seconds) as step:
+        cells = [cell for job in jobs for cell in _measure(job, step, is_shown=not as_json)]
+    if not dry_run:
+        tuning.save(tuning.table_of(cells), file)
+    kept_in = None if dry_run else str(file)
+    if as_json:
+        rows = [*map(dataclasses.asdict, cells)]
+        terminal.print_json({"pccl": __version__, "kept_in": kept_in, "cells": rows})
+    elif kept_in:
+        print(f"kept in {kept_in}")
+
+
+def _numbers(lists: list[str]) -> list[int]:
+    """Return the numbers of lists such as "2,4"."""
+    words = [word.strip() for each in lists for word in each.split(",")]
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise ValueError(f"--ranks {','.join(lists)}: write numbers, as in 2,4")
+    return [int(word) for word in words]
+
+
+def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> "list[tuning.Cell]":
+    """Measure; print cell by cell, if so wanted, with a heading for each collective."""
+    from pccl import tune as tuning
+
+    cells: list[tuning.Cell] = []
+    for cell in tuning.run(job):
+        if is_shown and (not cells or cells[-1].collective != cell.collective):
+            names = "".join(f" {name:>15}" for name in sorted(cell.us))
+            print(f"# {cell.collective}, ranks: {job.ranks}, us\n#{'size':>11}{names} {'loss':>6}")
+        if is_shown:
+            print(_line(cell), flush=True)
+        cells.append(cell)
+        step()
+    return cells
+
+
+def _line(cell: "tuning.Cell") -> str:
+    times = "".join(
+        f" {us:>14.1f}{'*' if name == cell.chosen else ' '}" for name, us in sorted(cell.us.items())
+    )
+    return f"{cell.size:>12}{times} {cell.loss - 1:>6.0%}"

@@ -1,0 +1,113 @@
+"""Files of flight records: found, read, and refused in one line that says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import typing
+
+from pccl.flight import Operation, Record, Wait
+
+if typing.TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["find", "load"]
+
+_VERSION = 1
+_LONGEST_FILE = 64 << 20
+_NAMES = "flight-*.json"  # as the library writes them to PCCL_FLIGHT_DIR
+
+_Json: typing.TypeAlias = dict[str, typing.Any]
+
+
+def find(path: Path) -> list[Path]:
+    """Return the records in the folder ``path``; else ``path`` itself.
+
+    Raises
+    ------
+    ValueError
+        The folder has none.
+    """
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob(_NAMES))
+    if not found:
+        raise ValueError(f"{path} has no flight records ({_NAMES})")
+    return found
+
+
+def load(path: Path) -> list[Record]:
+    """Read a file that the library wrote; one record for each group.
+
+    Raises
+    ------
+    ValueError
+        The file is not a flight record; the message says why.
+    OSError
+        It cannot be read.
+    """
+    try:
+        return _records(path.name, _parsed(path))
+    except KeyError as error:
+        reason = f"it has no {error}"
+    except (AttributeError, OverflowError, TypeError) as error:
+        reason = f"a field is of another type than docs/failure.md says ({error})"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        reason = str(error)
+    raise ValueError(f"{path} is no flight record: {reason}")
+
+
+def _parsed(path: Path) -> _Json:
+    if path.stat().st_size > _LONGEST_FILE:
+        raise ValueError(f"it is longer than {_LONGEST_FILE >> 20} MiB")
+    try:
+        raw = json.loads(path.read_bytes())
+    except ValueError as error:  # of the JSON, or of its encoding
+        raise ValueError(f"it is not JSON ({error})") from None
+    if not isinstance(raw, dict):
+        raise ValueError(f"it holds a {type(raw).__name__}, not an object")  # noqa: TRY004
+    if raw["version"] != _VERSION:
+        raise ValueError(f"its version is {raw['version']!r}, and {_VERSION} is what this reads")
+    return raw
+
+
+def _records(source: str, raw: _Json) -> list[Record]:
+    to_wall_s = raw["wall_ms"] / 1e3 - raw["steady_ns"] / 1e9
+    sequences = {entry["ticket"]: entry.get("sequence") for entry in raw["entries"]}
+    return [
+        Record(
+            source=source,
+            group=str(group["name"]),
+            rank=int(group["rank"]),
+            size=int(group["size"]),
+            written_s=raw["wall_ms"] / 1e3,
+            operations=tuple(
+                _operation(entry, to_wall_s)
+                for entry in raw["entries"]
+                if entry["group"] == group["id"] and "sequence" in entry
+            ),
+            device=str(group.get("device", "cpu")),
+            waits=tuple(_wait(wait, sequences) for wait in group.get("waits", ())),
+        )
+        for group in raw["groups"]
+    ]
+
+
+def _operation(entry: _Json, to_wall_s: float) -> Operation:
+    return Operation(
+        sequence=int(entry["sequence"]),
+        text=str(entry["operation"]),
+        state=str(entry["state"]),
+        issued_s=entry["issued_ns"] / 1e9 + to_wall_s,
+        blamed=None if entry.get("blamed") is None else int(entry["blamed"]),
+    )
+
+
+def _wait(wait: _Json, sequences: dict[int, int | None]) -> Wait:
+    return Wait(
+        operation=str(wait["operation"]),
+        sequence=sequences.get(wait["ticket"]),
+        peer=int(wait["peer"]),
+        seconds=float(wait["seconds"]),
+    )

@@ -1,0 +1,107 @@
+"""Files that `pccl debug` is given: a folder of records, and what is no record."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORD: dict[str, Any] = {
+    "version": 1,
+    "wall_ms": 20_000,
+    "steady_ns": 20 * 10**9,
+    "groups": [{"id": 7, "name": "tp", "rank": 0, "size": 2, "waits": []}],
+    "entries": [
+        {
+            "ticket": 1,
+            "group": 7,
+            "sequence": 1,
+            "operation": "all_reduce #1 (sum of 4 float32)",
+            "state": "started",
+            "issued_ns": 19 * 10**9,
+        }
+    ],
+}
+
+
+def debug(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pccl", "debug", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_folder_stands_for_the_records_in_it(tmp_path: Path) -> None:
+    for rank in range(2):
+        record = json.loads(json.dumps(RECORD))
+        record["groups"][0]["rank"] = rank
+        (tmp_path / f"flight-here-{rank}.json").write_text(json.dumps(record))
+    (tmp_path / "notes.json").write_text("[]")
+    done = debug(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Group tp of 2 ranks: all have called all_reduce #1")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    found = json.loads(debug(tmp_path, "--json").stdout)
+    assert len(found["files"]) == 2
+    assert found["groups"] == [" ".join(done.stdout.split())]
+
+
+def test_a_folder_without_records_says_so(tmp_path: Path) -> None:
+    done = debug(tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"pccl: {tmp_path} has no flight records (flight-*.json)\n"
+
+
+def changed(*path: str | int, value: object) -> str:
+    """The record with another value at ``path``; without it, where that is None."""
+    record = json.loads(json.dumps(RECORD))
+    part = record
+    for step in path[:-1]:
+        part = part[step]
+    if value is None:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = value
+    return json.dumps(record)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "it is not JSON (Expecting value: line 1 column 1"),
+        ('{"version": 1,', "it is not JSON"),
+        ("[1, 2]", "it holds a list, not an object"),
+        ("{}", "it has no 'version'"),
+        (changed("version", value=2), "its version is 2, and 1 is what this reads"),
+        (changed("groups", value=None), "it has no 'groups'"),
+        (changed("groups", 0, "size", value=None), "it has no 'size'"),
+        (changed("groups", 0, "size", value="two"), "'two'"),
+        (changed("groups", 0, "size", value=[2]), "a field is of another type"),
+        (changed("entries", value=7), "a field is of another type"),
+        (changed("entries", 0, value="x"), "a field is of another type"),
+        (changed("entries", 0, "issued_ns", value=None), "it has no 'issued_ns'"),
+        (changed("entries", 0, "blamed", value="nobody"), "'nobody'"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_record_is_refused_in_one_line(
+    content: str, reason: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "flight-here-1.json"
+    file.write_text(content)
+    done = debug(file)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"pccl: {file} is no flight record: ")
+    assert reason in line
+
+
+def test_bytes_and_files_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00\x80")
+    assert "is no flight record: it is not JSON" in debug(tmp_path / "a.json").stderr
+    missing = tmp_path / "missing.json"
+    assert debug(missing).stderr == f"pccl: {missing}: No such file or directory\n"
