@@ -51,7 +51,7 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def run(
-        self, *command: object, cwd: Path, timeout_s: float = 120, **variables: str
+        self, *command: object, cwd: Path, timeout_s: float = 300, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a command that finds the environment's programs first, and nothing of the clone."""
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

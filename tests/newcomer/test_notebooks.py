@@ -1,0 +1,71 @@
+"""Notebooks of examples/: kept with what they show, which an installed wheel shows, too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import notebook as driver
+
+if TYPE_CHECKING:
+    from support.wheel import Environment
+
+pytestmark = pytest.mark.slow
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.ipynb"))
+SIZE = re.compile(r'<svg [^>]*width="([0-9.]+)pt" height="([0-9.]+)pt"')
+
+
+def kept(path: Path) -> list[dict[str, Any]]:
+    """What each cell of code shows in the file, in the form of ``support.notebook``."""
+    shown = []
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            outputs = {output["output_type"]: output for output in cell["outputs"]}
+            assert set(outputs) <= {"stream", "execute_result"}, outputs
+            data = outputs.get("execute_result", {}).get("data", {})
+            shown.append(
+                {
+                    "printed": "".join(outputs.get("stream", {}).get("text", "")),
+                    "text": "".join(data["text/plain"]) if data else None,
+                    "picture": "".join(data.get("image/svg+xml", "")) or None,
+                }
+            )
+    return shown
+
+
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def shown(request: pytest.FixtureRequest, fresh: Environment, tmp_path_factory: Any) -> Any:
+    """What the file keeps, and what its code shows with an installed wheel, cell by cell."""
+    folder = tmp_path_factory.mktemp("notebook")
+    command = [fresh.python, "-P", driver.__file__, request.param]
+    done = fresh.run(*command, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return list(zip(kept(request.param), json.loads(done.stdout), strict=True))
+
+
+def test_the_outputs_are_those_of_an_installed_wheel(shown: Any) -> None:
+    for before, now in shown:
+        assert before["printed"] == now["printed"]
+        assert (before["text"] or "").split() == (now["text"] or "").split()
+
+
+def test_pictures_are_kept_as_they_are_drawn(shown: Any) -> None:
+    pictures = [(before["picture"], now["picture"]) for before, now in shown]
+    assert len([before for before, _ in pictures if before]) >= 7
+    for before, now in pictures:
+        assert bool(before) == bool(now)
+        if before:
+            (kept_size,), (drawn_size,) = SIZE.findall(before), SIZE.findall(now)
+            for was, is_now in zip(kept_size, drawn_size, strict=True):
+                assert float(was) == pytest.approx(float(is_now), rel=0.05)
+
+
+def test_it_shows_a_broken_link_and_its_price(shown: Any) -> None:
+    texts = [now["text"] or "" for _, now in shown]
+    assert any(text.startswith("[missing_nvlinks: gpu 0") for text in texts)
+    assert any(float(text) > 7 for text in texts if re.fullmatch(r"\d+\.\d+", text))

@@ -1,0 +1,44 @@
+"""Run the code of a notebook as one does, without Jupyter, and print what it shows as JSON.
+
+notebook.py <notebook.ipynb>
+
+For each cell of code: what it prints, and the text and the picture of a last expression.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+
+
+def run_cell(source: str, scope: dict[str, object]) -> dict[str, str | None]:
+    """Run one cell; like a notebook, show the value of its last expression."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, "cell", "exec"), scope)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), scope)
+    picture = value._repr_svg_() if hasattr(value, "_repr_svg_") else None
+    return {
+        "printed": printed.getvalue(),
+        "text": None if value is None else repr(value),
+        "picture": picture,
+    }
+
+
+def main() -> None:
+    notebook = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    scope: dict[str, object] = {}
+    sources = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    print(json.dumps([run_cell(source, scope) for source in sources]))
+
+
+if __name__ == "__main__":
+    main()
