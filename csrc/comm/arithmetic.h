@@ -19,8 +19,9 @@ using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b,
 /// The kernel for a type and operator. Half types compute in float32 and round once. kAvg combines
 /// as kSum (see divide). Bool: sum, max and bor are "or"; product, min and band are "and"; bxor is
 /// "!=" ; avg is refused. Complex: sum, avg, product. Floats: no bitwise operators; min and max of
-/// a NaN and anything are NaN, as for torch.amin. Integers wrap. Every machine gets the same bits
-/// (but for the payload of a NaN). kUnsupported names the pair.
+/// a NaN and anything are NaN, as for torch.amin, and -0 is less than +0. Integers wrap. Every
+/// machine gets the same bits, and so does every order of a and b: a result that is a NaN is the
+/// positive quiet one without a payload. kUnsupported names the pair.
 [[nodiscard]] PCCL_API Result<Combine> combine_for(DataType type, ReduceOp op);
 
 /// Half to float32 and back (round to nearest even); only for is_half(type).

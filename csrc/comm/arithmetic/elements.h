@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace pccl::comm::arithmetic {
 namespace {
@@ -19,6 +20,19 @@ struct [[gnu::packed, gnu::may_alias]] Loose {
 
 inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+inline std::uint64_t bits_of(double value) { return __builtin_bit_cast(std::uint64_t, value); }
+
+/// The one NaN that results have. A processor passes on the payload of one operand or the other, so
+/// that ranks which swap the two would have different results.
+template <typename V>
+V one_nan() {
+    return V{} + __builtin_nanf("");
+}
+/// Of a scalar, or a GCC vector of floats.
+template <typename V>
+V with_one_nan(V value) {
+    return value == value ? value : one_nan<V>();
+}
 
 /// Types that compute as they are stored.
 template <typename T>
@@ -29,19 +43,28 @@ struct Plain {
     static T store(T value) { return value; }
 };
 
+/// The same of results that may be a NaN.
+template <typename T>
+struct OneNan : Plain<T> {
+    static T store(T value) { return with_one_nan(value); }
+};
+
 struct Bfloat16 {
     using Stored = std::uint16_t;
     using Value = float;
+    static constexpr std::int16_t kInfinity = 0x7F80;
+    static constexpr std::int16_t kNan = 0x7FC0;  // the one NaN
+
     static float load(std::uint16_t stored) {
         return float_of(static_cast<std::uint32_t>(stored) << 16);
     }
-    /// Round to nearest even; a NaN stays one, and becomes quiet.
-    static std::uint16_t store(float value) {
+    /// The upper half is the nearest, or of two the even one; the lower half is of no account.
+    static std::uint32_t rounded(float value) {
         const std::uint32_t bits = bits_of(value);
-        const std::uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
-        const std::uint32_t quiet = bits | 0x0040'0000;
-        const bool is_nan = (bits & 0x7FFF'FFFF) > 0x7F80'0000;
-        return static_cast<std::uint16_t>((is_nan ? quiet : rounded) >> 16);
+        return value == value ? bits + 0x7FFF + ((bits >> 16) & 1) : kNan << 16;
+    }
+    static std::uint16_t store(float value) {
+        return static_cast<std::uint16_t>(rounded(value) >> 16);
     }
 };
 
@@ -50,6 +73,8 @@ struct Bfloat16 {
 struct Float16 {
     using Stored = std::uint16_t;
     using Value = float;
+    static constexpr std::int16_t kInfinity = 0x7C00;
+    static constexpr std::int16_t kNan = 0x7E00;
     static constexpr std::uint32_t kRebias = 112U << 23;  // float32's bias is 127, float16's is 15
 
     static float load(std::uint16_t stored) {
@@ -70,11 +95,10 @@ struct Float16 {
         const std::uint32_t magnitude = bits & 0x7FFF'FFFF;
         const std::uint32_t tiny = bits_of(float_of(magnitude) + 0.5F) - 0x3F00'0000;
         const std::uint32_t normal = (magnitude - kRebias + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
-        const std::uint32_t nan = 0x7E00 | ((magnitude >> 13) & 0x3FF);
         const std::uint32_t finite = magnitude < 0x3880'0000 ? tiny : normal;       // below 2^-14
         const std::uint32_t bounded = magnitude >= 0x4780'0000 ? 0x7C00U : finite;  // from 2^16
-        const std::uint32_t half = magnitude > 0x7F80'0000 ? nan : bounded;
-        return static_cast<std::uint16_t>(half | ((bits >> 16) & 0x8000));
+        const std::uint32_t half = bounded | ((bits >> 16) & 0x8000);
+        return static_cast<std::uint16_t>(magnitude > 0x7F80'0000 ? kNan : half);
     }
 };
 
@@ -95,35 +119,46 @@ struct Truth {
     static std::uint8_t store(std::uint8_t value) { return value; }
 };
 
-// The operators take scalars, or GCC vectors of floats. kRounds: the result may not fit the
-// operands' format.
+// The operators give the same bits when their operands are swapped, but for NaNs of Sum and Product
+// before these are stored. Those two take scalars, or GCC vectors of floats.
 struct Sum {
-    static constexpr bool kRounds = true;
     template <typename V>
     static V apply(V a, V b) {
         return static_cast<V>(a + b);
     }
 };
 struct Product {
-    static constexpr bool kRounds = true;
     template <typename V>
     static V apply(V a, V b) {
         return static_cast<V>(a * b);
     }
 };
-/// A NaN on either side gives NaN, as torch.amin and torch.amax do.
+/// minimum and maximum of IEEE 754-2019: a NaN on either side gives NaN, as torch.amin and
+/// torch.amax do, and -0 is less than +0.
 struct Min {
-    static constexpr bool kRounds = false;
     template <typename V>
     static V apply(V a, V b) {
-        return ((a < b) | (a != a)) ? a : b;
+        const V first = a < b ? a : b;
+        if constexpr (std::is_integral_v<V>) {
+            return first;
+        } else {
+            // Both or neither are less: these are one operand each, two zeros or a NaN among them.
+            const V second = b < a ? b : a;
+            return with_one_nan(__builtin_bit_cast(V, bits_of(first) | bits_of(second)));
+        }
     }
 };
 struct Max {
-    static constexpr bool kRounds = false;
     template <typename V>
     static V apply(V a, V b) {
-        return ((a > b) | (a != a)) ? a : b;
+        const V first = a > b ? a : b;
+        if constexpr (std::is_integral_v<V>) {
+            return first;
+        } else {
+            const V second = b > a ? b : a;
+            const V greatest = __builtin_bit_cast(V, bits_of(first) & bits_of(second));
+            return ((a <= b) | (a > b)) ? greatest : one_nan<V>();
+        }
     }
 };
 struct And {

@@ -17,13 +17,17 @@ class TableBuilder {
         kernels_.combine[index(type)][static_cast<std::size_t>(op)] = combine;
     }
 
+    constexpr void set_sums(DataType type, Combine sum, Combine product) {
+        set(type, ReduceOp::kSum, sum);
+        set(type, ReduceOp::kAvg, sum);
+        set(type, ReduceOp::kProduct, product);
+    }
+
     /// `Unsigned` has the width of `Integer`: what does not look at the sign is compiled once.
     template <typename Integer, typename Unsigned>
     constexpr void add_integer(DataType type) {
         using Bits = Modular<Unsigned>;
-        set(type, ReduceOp::kSum, combine<Bits, Sum>);
-        set(type, ReduceOp::kAvg, combine<Bits, Sum>);
-        set(type, ReduceOp::kProduct, combine<Bits, Product>);
+        set_sums(type, combine<Bits, Sum>, combine<Bits, Product>);
         set(type, ReduceOp::kBand, combine<Bits, And>);
         set(type, ReduceOp::kBor, combine<Bits, Or>);
         set(type, ReduceOp::kBxor, combine<Bits, Xor>);
@@ -38,49 +42,44 @@ class TableBuilder {
         kernels_.scale[index(type)] = scale<Element>;
     }
 
-    template <typename Element>
+    template <typename Real>
     constexpr void add_real(DataType type) {
-        set(type, ReduceOp::kSum, combine<Element, Sum>);
-        set(type, ReduceOp::kAvg, combine<Element, Sum>);
-        set(type, ReduceOp::kProduct, combine<Element, Product>);
-        set(type, ReduceOp::kMin, combine<Element, Min>);
-        set(type, ReduceOp::kMax, combine<Element, Max>);
-        add_scaling<Element>(type);
+        set_sums(type, combine<OneNan<Real>, Sum>, combine<OneNan<Real>, Product>);
+        set(type, ReduceOp::kMin, combine<Plain<Real>, Min>);
+        set(type, ReduceOp::kMax, combine<Plain<Real>, Max>);
+        add_scaling<Plain<Real>>(type);
+    }
+
+    template <typename Half>
+    constexpr void add_half(DataType type) {
+        set(type, ReduceOp::kMin, combine_in_order<Half, Min>);
+        set(type, ReduceOp::kMax, combine_in_order<Half, Max>);
+        kernels_.widen[index(type)] = widen<Half>;
+        kernels_.narrow[index(type)] = narrow<Half>;
+        add_scaling<Half>(type);
     }
 
     constexpr void add_float16() {
         constexpr auto kType = DataType::kFloat16;
-        add_real<Float16>(kType);
-        kernels_.widen[index(kType)] = widen<Float16>;
-        kernels_.narrow[index(kType)] = narrow<Float16>;
+        add_half<Float16>(kType);
 #if defined(__F16C__)
-        set(kType, ReduceOp::kSum, combine_float16<Sum>);
-        set(kType, ReduceOp::kAvg, combine_float16<Sum>);
-        set(kType, ReduceOp::kProduct, combine_float16<Product>);
-        set(kType, ReduceOp::kMin, combine_float16<Min>);
-        set(kType, ReduceOp::kMax, combine_float16<Max>);
+        set_sums(kType, combine_float16<Sum>, combine_float16<Product>);
         kernels_.widen[index(kType)] = widen_float16;
         kernels_.narrow[index(kType)] = narrow_float16;
+#else
+        set_sums(kType, combine<Float16, Sum>, combine<Float16, Product>);
 #endif
     }
 
     constexpr void add_bfloat16() {
         constexpr auto kType = DataType::kBfloat16;
-        set(kType, ReduceOp::kSum, combine_bfloat16<Sum>);
-        set(kType, ReduceOp::kAvg, combine_bfloat16<Sum>);
-        set(kType, ReduceOp::kProduct, combine_bfloat16<Product>);
-        set(kType, ReduceOp::kMin, combine_bfloat16<Min>);
-        set(kType, ReduceOp::kMax, combine_bfloat16<Max>);
-        kernels_.widen[index(kType)] = widen<Bfloat16>;
-        kernels_.narrow[index(kType)] = narrow<Bfloat16>;
-        add_scaling<Bfloat16>(kType);
+        add_half<Bfloat16>(kType);
+        set_sums(kType, combine_bfloat16<Sum>, combine_bfloat16<Product>);
     }
 
     template <typename Real>
     constexpr void add_complex(DataType type) {
-        set(type, ReduceOp::kSum, combine_pairs<Real>);
-        set(type, ReduceOp::kAvg, combine_pairs<Real>);
-        set(type, ReduceOp::kProduct, multiply_complex<Real>);
+        set_sums(type, combine_pairs<Real>, multiply_complex<Real>);
         kernels_.divide[index(type)] = divide_pairs<Real>;
         kernels_.scale[index(type)] = scale_pairs<Real>;
     }
@@ -112,8 +111,8 @@ constexpr Kernels make_kernels() {
     table.add_integer<std::int64_t, std::uint64_t>(DataType::kInt64);
     table.add_float16();
     table.add_bfloat16();
-    table.add_real<Plain<float>>(DataType::kFloat32);
-    table.add_real<Plain<double>>(DataType::kFloat64);
+    table.add_real<float>(DataType::kFloat32);
+    table.add_real<double>(DataType::kFloat64);
     table.add_complex<float>(DataType::kComplex64);
     table.add_complex<double>(DataType::kComplex128);
     table.add_bool();

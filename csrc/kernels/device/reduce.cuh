@@ -9,8 +9,10 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "csrc/abi/datatype.h"
@@ -59,6 +61,17 @@ struct Numeric<Truth> {
     static __device__ Truth store(bool value) { return {static_cast<std::uint8_t>(value)}; }
 };
 
+/// The NaN that results have, whichever operand had one: float32 arithmetic gives one alone by
+/// itself, float64 passes on the payload of its second operand, so that ranks which swap the two
+/// would have different results.
+template <typename T>
+inline constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+template <typename T>
+__device__ __forceinline__ T with_one_nan(T value) {
+    if constexpr (std::is_same_v<T, double>) return value == value ? value : kNan<double>;
+    return value;
+}
+
 /// a + b and a * b, wrapping in integers.
 template <typename T>
 __device__ __forceinline__ T plus(T a, T b) {
@@ -67,7 +80,7 @@ __device__ __forceinline__ T plus(T a, T b) {
     } else if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     } else {
-        return a + b;
+        return with_one_nan(a + b);
     }
 }
 template <typename T>
@@ -77,8 +90,28 @@ __device__ __forceinline__ T times(T a, T b) {
     } else if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     } else {
-        return a * b;
+        return with_one_nan(a * b);
     }
+}
+
+/// What minimum and maximum of IEEE 754-2019 give where neither operand is less: a NaN for a NaN on
+/// either side, and of two zeros the wanted one. As on the CPU, swapped operands give the same
+/// bits.
+template <typename T>
+__device__ __forceinline__ T of_equals(T a, T b, bool wants_negative) {
+    return a == b ? (std::signbit(a) == wants_negative ? a : b) : kNan<T>;
+}
+template <typename T>
+__device__ __forceinline__ T lesser(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+        if (!(a < b || a > b)) return of_equals(a, b, true);
+    return a < b ? a : b;
+}
+template <typename T>
+__device__ __forceinline__ T greater(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+        if (!(a < b || a > b)) return of_equals(a, b, false);
+    return a > b ? a : b;
 }
 
 template <typename T>
@@ -109,11 +142,10 @@ struct AnyOperator {
         switch (op) {
             case ReduceOp::kProduct:
                 return times(a, b);
-            // A NaN on either side gives NaN, as on the CPU.
             case ReduceOp::kMin:
-                return a < b || a != a ? a : b;
+                return lesser(a, b);
             case ReduceOp::kMax:
-                return a > b || a != a ? a : b;
+                return greater(a, b);
             case ReduceOp::kBand:
             case ReduceOp::kBor:
             case ReduceOp::kBxor:

@@ -45,6 +45,29 @@ inline const Half& half_of(DataType type) {
     return type == DataType::kFloat16 ? kFloat16 : kBfloat16;
 }
 
+/// Of a floating-point type: zeros, the smallest number, 1, infinity and NaNs with several
+/// payloads, two of them signalling; each with both signs, the positive one first.
+inline std::vector<Element> special_values(DataType type) {
+    const auto bits = static_cast<int>(8 * size_of(type));
+    const int mantissa = type == DataType::kFloat16    ? 10
+                         : type == DataType::kBfloat16 ? 7
+                         : type == DataType::kFloat32  ? 23
+                                                       : 52;
+    const std::uint64_t hidden = std::uint64_t{1} << mantissa;
+    const std::uint64_t infinity = (std::uint64_t{1} << (bits - 1)) - hidden;
+    const std::uint64_t one = (infinity >> 1) / hidden * hidden;
+    std::vector<Element> values;
+    for (const std::uint64_t magnitude :
+         {std::uint64_t{0}, std::uint64_t{1}, one, infinity, infinity + 1, infinity + 2,
+          infinity + hidden / 2, infinity + hidden / 2 + 1, infinity + hidden - 1})
+        for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{1}}) {
+            const std::uint64_t value = magnitude | (sign << (bits - 1));
+            Element& element = values.emplace_back(size_of(type));
+            std::memcpy(element.data(), &value, element.size());
+        }
+    return values;
+}
+
 inline double decode(const Half& half, std::uint16_t bits) {
     const int mantissa = bits & ((1 << half.mantissa_bits) - 1);
     const int exponent = (bits >> half.mantissa_bits) & ((1 << half.exponent_bits) - 1);
@@ -75,20 +98,32 @@ inline std::uint16_t encode(const Half& half, double value) {
     return static_cast<std::uint16_t>(sign | std::min<long>(code, infinity));
 }
 
+/// A result: every NaN is the same one.
+template <typename T>
+T settled(T value) {
+    return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+}
+
+/// minimum of IEEE 754-2019.
+template <typename T>
+T minimum(T a, T b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+    if (a == b) return std::signbit(a) ? a : b;
+    return std::min(a, b);
+}
+
 template <typename T>
 std::optional<T> combine_floats(ReduceOp op, T a, T b) {
     switch (op) {
         case ReduceOp::kSum:
         case ReduceOp::kAvg:
-            return a + b;
+            return settled(a + b);
         case ReduceOp::kProduct:
-            return a * b;
+            return settled(a * b);
         case ReduceOp::kMin:
-            return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
-                                                  : std::min(b, a);
+            return minimum(a, b);
         case ReduceOp::kMax:
-            return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN()
-                                                  : std::max(b, a);
+            return settled(-minimum(-a, -b));
         default:
             return std::nullopt;
     }
@@ -139,14 +174,15 @@ inline std::optional<std::uint8_t> combine_bools(ReduceOp op, bool a, bool b) {
 
 template <typename T>
 std::optional<std::complex<T>> combine_complex(ReduceOp op, std::complex<T> a, std::complex<T> b) {
-    if (op == ReduceOp::kSum || op == ReduceOp::kAvg) return a + b;
+    if (op == ReduceOp::kSum || op == ReduceOp::kAvg)
+        return std::complex<T>(settled(a.real() + b.real()), settled(a.imag() + b.imag()));
     if (op != ReduceOp::kProduct) return std::nullopt;
     // By the definition, each product rounded: std::complex treats infinities in its own way.
     const volatile T rr = a.real() * b.real();
     const volatile T ii = a.imag() * b.imag();
     const volatile T ri = a.real() * b.imag();
     const volatile T ir = a.imag() * b.real();
-    return std::complex<T>(rr - ii, ri + ir);
+    return std::complex<T>(settled(rr - ii), settled(ri + ir));
 }
 
 template <typename T>

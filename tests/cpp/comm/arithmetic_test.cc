@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "csrc/comm/arithmetic/kernels.h"
@@ -30,6 +31,8 @@ Float random_float(std::mt19937_64& random) {
                                          std::numeric_limits<Float>::infinity(),
                                          -std::numeric_limits<Float>::infinity(),
                                          std::numeric_limits<Float>::quiet_NaN(),
+                                         -std::numeric_limits<Float>::quiet_NaN(),
+                                         std::numeric_limits<Float>::signaling_NaN(),
                                          std::numeric_limits<Float>::denorm_min(),
                                          std::numeric_limits<Float>::max()};
     if (random() % 8 == 0) return kSpecial[random() % std::size(kSpecial)];
@@ -98,9 +101,19 @@ class KernelTest : public testing::TestWithParam<Level> {
         for (std::size_t i = 0; i < count; ++i) {
             const auto expected = reference::combine(type, op, element(left.data(), i, type),
                                                      element(right.data(), i, type));
-            ASSERT_TRUE(reference::same(type, element(dst.data(), i, type), *expected))
+            ASSERT_EQ(element(dst.data(), i, type), *expected)
                 << to_string(type) << " " << to_string(op) << " element " << i << " of " << count;
         }
+    }
+
+    /// dst[i] = a[i] (op) b[i], as bytes.
+    static std::vector<std::byte> combined(DataType type, ReduceOp op,
+                                           const std::vector<std::byte>& a,
+                                           const std::vector<std::byte>& b) {
+        std::vector<std::byte> dst(a.size());
+        kernels().combine[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)](
+            dst.data(), a.data(), b.data(), a.size() / size_of(type));
+        return dst;
     }
 };
 
@@ -122,6 +135,45 @@ TEST_P(KernelTest, EveryTypeAndOperatorAgreesWithTheReference) {
         }
     }
     EXPECT_EQ(pairs, 8 * 8 + 4 * 5 + 2 * 3 + 7);
+}
+
+/// All triples of special values, as three arrays.
+std::array<std::vector<std::byte>, 3> special_triples(DataType type) {
+    const auto values = reference::special_values(type);
+    std::array<std::vector<std::byte>, 3> all;
+    const auto append = [](std::vector<std::byte>& to, const reference::Element& value) {
+        to.insert(to.end(), value.begin(), value.end());
+    };
+    for (const auto& a : values)
+        for (const auto& b : values)
+            for (const auto& c : values) {
+                append(all[0], a);
+                append(all[1], b);
+                append(all[2], c);
+            }
+    return all;
+}
+
+TEST_P(KernelTest, SwappedOperandsGiveTheSameBits) {
+    for (const auto& [type, part] : {std::pair{DataType::kFloat16, DataType::kFloat16},
+                                     std::pair{DataType::kBfloat16, DataType::kBfloat16},
+                                     std::pair{DataType::kFloat32, DataType::kFloat32},
+                                     std::pair{DataType::kFloat64, DataType::kFloat64},
+                                     std::pair{DataType::kComplex64, DataType::kFloat32},
+                                     std::pair{DataType::kComplex128, DataType::kFloat64}}) {
+        const auto [a, b, c] = special_triples(part);
+        for (const ReduceOp op :
+             {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax}) {
+            const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
+            if (type != part && is_extreme) continue;
+            EXPECT_EQ(combined(type, op, a, b), combined(type, op, b, a))
+                << to_string(type) << " " << to_string(op);
+            if (!is_extreme) continue;
+            EXPECT_EQ(combined(type, op, combined(type, op, a, b), c),
+                      combined(type, op, a, combined(type, op, b, c)))
+                << to_string(type) << " " << to_string(op);
+        }
+    }
 }
 
 TEST_P(KernelTest, WidenIsExactForAllHalves) {
