@@ -20,7 +20,6 @@ constexpr LinkCost kShmCost{
 constexpr LinkCost kTcpCost{
     .round_seconds = 25e-6, .message_seconds = 4e-6, .seconds_per_byte = 0.5e-9};
 constexpr double kReduceSecondsPerByte = 0.08e-9;
-constexpr std::size_t kTcpCapacity = 256 * kKiB;
 // Programs of further hosts are looked at up to so many steps.
 constexpr std::size_t kManySteps = 1U << 16U;
 

@@ -17,6 +17,10 @@ struct LinkCost {
     double seconds_per_byte = 0;  // of a rank's time, for sending or receiving
 };
 
+/// Bytes that a channel of a TCP link holds at least, also with the buffers that Linux grants to
+/// processes without privileges.
+inline constexpr std::size_t kTcpCapacity = 256 * kKiB;
+
 struct LinkModel {
     LinkCost near;  // between ranks of a host
     LinkCost far;   // between hosts

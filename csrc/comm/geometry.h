@@ -1,8 +1,9 @@
 // How a block is cut: into windows that a program runs over one after the other, and each window
 // into the chunks that the program's slices name.
 //
-// Every rank computes the same cut from the same numbers. Chunk boundaries fall on cache lines; the
-// last chunks of a window may be shorter, or empty, and messages of no bytes are not sent.
+// Every rank computes the same cut from the same numbers. Chunk boundaries fall on cache lines,
+// unless there are too many chunks in a message; the last chunks of a window may be shorter, or
+// empty, and messages of no bytes are not sent.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Extent {
 struct Cut {
     std::size_t window = 1;  // elements of a block in one round
     int chunks = 1;          // of a window
-    std::size_t grain = 1;   // elements in a cache line
+    std::size_t grain = 1;   // chunks have a multiple of so many elements
 
     [[nodiscard]] std::size_t rounds(std::size_t block_count) const {
         return (block_count + window - 1) / window;

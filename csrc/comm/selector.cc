@@ -96,24 +96,37 @@ Selector::Candidate Selector::candidate(Algorithm algorithm, CollectiveKind kind
     return {algorithm, predict(links_, cost, known->second, length), known->second.busiest_name};
 }
 
-std::vector<Selector::Candidate> Selector::candidates(CollectiveKind kind, std::size_t bytes,
-                                                      bool uneven) {
+std::size_t Selector::most_in_chunk(Algorithm algorithm, const LinkCall& call) const {
+    const schedule::Shape shape = shape_for(algorithm, call.kind, 0);
+    const std::size_t message =
+        links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof(abi::CollectiveHeader);
+    return message / static_cast<std::size_t>(longest_message(algorithm, shape)) /
+           call.element_bytes;
+}
+
+std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
     std::vector<Candidate> found;
-    for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
-        if (is_per_pair(kind) && algorithm != Algorithm::kOneShot) continue;
-        if (uneven && !takes_uneven(algorithm, kind)) continue;
-        found.push_back(candidate(algorithm, kind, bytes));
+    for (const Algorithm algorithm : schedule::algorithms_for(call.kind)) {
+        if (is_per_pair(call.kind) && algorithm != Algorithm::kOneShot) continue;
+        if (call.is_uneven && !takes_uneven(algorithm, call.kind)) continue;
+        if (most_in_chunk(algorithm, call) == 0) continue;
+        found.push_back(candidate(algorithm, call.kind, call.count * call.element_bytes));
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     return found;
 }
 
-Result<Algorithm> Selector::algorithm_for(const Signature& signature, std::size_t bytes) {
-    const std::vector<Candidate> usable = candidates(signature.kind, bytes, signature.digest != 0);
-    const std::string_view wanted = wanted_for(signature.kind);
+Result<Algorithm> Selector::algorithm_for(const LinkCall& call) {
+    const std::vector<Candidate> usable = candidates(call);
+    const std::string_view wanted = wanted_for(call.kind);
     if (wanted.empty()) return usable.front().algorithm;
     std::string names;
+    std::string why;
+    for (const Algorithm algorithm : schedule::algorithms_for(call.kind))
+        if (schedule::to_string(algorithm) == wanted && most_in_chunk(algorithm, call) == 0)
+            why = concat(" of ", ranks_, " ranks: its longest message is more than the ",
+                         links_.capacity, " bytes that a link holds");
     for (const Candidate& candidate : usable) {
         if (schedule::to_string(candidate.algorithm) == wanted) return candidate.algorithm;
         names += concat(names.empty() ? "" : ", ", schedule::to_string(candidate.algorithm));
@@ -121,9 +134,9 @@ Result<Algorithm> Selector::algorithm_for(const Signature& signature, std::size_
     if (board_)
         for (const BoardAlgorithm algorithm : kBoardAlgorithms)
             names += concat(", ", to_string(algorithm));
-    return Status::invalid_argument(
-        concat("the algorithm that was asked for, ", wanted, ", cannot make this ",
-               schedule::to_string(signature.kind), "; these can: ", names));
+    return Status::invalid_argument(concat("the algorithm that was asked for, ", wanted,
+                                           ", cannot make this ", schedule::to_string(call.kind),
+                                           why, "; these can: ", names));
 }
 
 Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind,
@@ -145,7 +158,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
                              .over = "board",
                              .seconds = candidate.seconds});
     }
-    for (const Candidate& candidate : candidates(kind, block_bytes, false))
+    for (const Candidate& candidate : candidates({.kind = kind, .count = block_bytes}))
         found.push_back({.algorithm = schedule::to_string(candidate.algorithm),
                          .over = "links",
                          .seconds = candidate.seconds,
@@ -194,22 +207,21 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature) cons
 Result<Choice> Selector::decide_on_links(const Signature& signature) {
     const bool widened = runs_widened(signature.kind, signature.type, signature.op, ranks_);
     const std::size_t element = size_of(widened ? DataType::kFloat32 : signature.type);
-    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm,
-                          algorithm_for(signature, signature.count * element));
+    const LinkCall call{.kind = signature.kind,
+                        .element_bytes = element,
+                        .count = signature.count,
+                        .is_uneven = signature.digest != 0};
+    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm, algorithm_for(call));
     Choice choice;
     PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, signature.kind, signature.root));
     const schedule::Shape& shape = choice.plan->shape;
-    // A FIFO of the schedule holds `slots` messages, so that many must fit into a channel.
-    const std::size_t message =
-        links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof choice.header;
-    const int longest = longest_message(algorithm, shape);
-    PCCL_ASSERT(choice.plan->longest_message <= longest);
-    const std::size_t chunk = message / static_cast<std::size_t>(longest);
-    choice.cut.grain = std::max<std::size_t>(kCacheLine / element, 1);
+    PCCL_ASSERT(choice.plan->longest_message <= longest_message(algorithm, shape));
+    // Cache lines, where so much fits.
+    const std::size_t most = most_in_chunk(algorithm, call);
+    choice.cut.grain = std::min(std::max<std::size_t>(kCacheLine / element, 1), most);
     choice.cut.chunks = shape.chunks;
-    const std::size_t elements =
-        std::max(chunk / element / choice.cut.grain, std::size_t{1}) * choice.cut.grain;
-    choice.cut.window = elements * static_cast<std::size_t>(shape.chunks);
+    choice.cut.window =
+        most / choice.cut.grain * choice.cut.grain * static_cast<std::size_t>(shape.chunks);
     choice.header = header_for(signature, static_cast<std::uint8_t>(algorithm), choice.cut.window);
     return choice;
 }

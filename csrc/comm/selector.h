@@ -57,14 +57,19 @@ class Selector {
     /// fit.
     Result<const Choice*> choose(const Collective& collective);
 
-    /// Predicted seconds of every algorithm for `bytes` a block, best first.
+    struct LinkCall {
+        CollectiveKind kind = CollectiveKind::kAllReduce;
+        std::size_t element_bytes = 1;
+        std::size_t count = 0;   // of the longest block, as far as all ranks know it
+        bool is_uneven = false;  // blocks differ in length
+    };
     struct Candidate {
         schedule::Algorithm algorithm;
-        double seconds = 0;
+        double seconds = 0;   // predicted
         std::string busiest;  // link, where one is shared
     };
-    [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, std::size_t bytes,
-                                                    bool uneven);
+    /// Every algorithm that can make the call over links, best first.
+    [[nodiscard]] std::vector<Candidate> candidates(const LinkCall& call);
     [[nodiscard]] const Layout& layout() const { return *layout_; }
 
     /// Every way to make a collective of uint8 blocks of equal length, as choose() orders them: the
@@ -88,8 +93,11 @@ class Selector {
     Result<Choice> decide_on_links(const Signature& signature);
     Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
                                              Rank root);
-    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const Signature& signature,
-                                                            std::size_t bytes);
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const LinkCall& call);
+    /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
+    /// longest has more chunks than would fit with one element each.
+    [[nodiscard]] std::size_t most_in_chunk(schedule::Algorithm algorithm,
+                                            const LinkCall& call) const;
     [[nodiscard]] schedule::Shape shape_for(schedule::Algorithm algorithm, CollectiveKind kind,
                                             Rank root) const;
     [[nodiscard]] Candidate candidate(schedule::Algorithm algorithm, CollectiveKind kind,

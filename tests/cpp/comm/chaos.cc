@@ -11,6 +11,7 @@
 #include "csrc/comm/fingerprint.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
+#include "tests/cpp/comm/direct_results.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::comm::testing {
@@ -26,8 +27,6 @@ constexpr Secret kSecret{2};
 constexpr int kMostTurns = 200'000;
 constexpr int kPatientTurns = 500;  // so many idle ones are long
 constexpr int kIdleTurns = 2'000;   // in a row, with the clock moved on between them
-
-using Values = std::vector<std::int64_t>;
 
 /// What a seed means.
 struct Scenario {
@@ -161,48 +160,6 @@ class World {
     std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-std::int64_t value_of(Rank rank, std::size_t block, std::size_t index) {
-    return static_cast<std::int64_t>(1'000'000 * (rank + 1)) +
-           static_cast<std::int64_t>(1000 * block + index);
-}
-
-std::vector<Block> blocks_over(Values& values, std::size_t blocks, std::size_t count) {
-    values.resize(blocks * count);
-    std::vector<Block> all;
-    for (std::size_t i = 0; i < blocks; ++i)
-        all.push_back({reinterpret_cast<std::byte*>(values.data() + i * count), count});
-    return all;
-}
-
-/// Element `index` of block `block` of what `rank` should end with.
-std::int64_t expected(const schedule::Shape& shape, Rank rank, std::size_t block,
-                      std::size_t index) {
-    const auto own = static_cast<std::size_t>(rank);
-    switch (shape.kind) {
-        case CollectiveKind::kBroadcast:
-            return value_of(shape.root, 0, index);
-        case CollectiveKind::kAllGather:
-        case CollectiveKind::kGather:
-            return value_of(static_cast<Rank>(block), 0, index);
-        case CollectiveKind::kScatter:
-            return value_of(shape.root, own, index);
-        case CollectiveKind::kAllToAll:
-            return value_of(static_cast<Rank>(block), own, index);
-        default:
-            break;
-    }
-    std::int64_t sum = 0;
-    const std::size_t from = shape.kind == CollectiveKind::kReduceScatter ? own : 0;
-    for (Rank peer = 0; peer < shape.ranks; ++peer) sum += value_of(peer, from, index);
-    return sum;
-}
-
-bool has_output(const schedule::Shape& shape, Rank rank) {
-    const bool at_root =
-        shape.kind == CollectiveKind::kReduce || shape.kind == CollectiveKind::kGather;
-    return !at_root || rank == shape.root;
-}
-
 Result<SendLink*> Host::send_link(Rank peer, ChannelId channel, Deadline deadline) {
     auto found = senders_.find({peer, channel});
     if (found == senders_.end()) {
@@ -219,15 +176,9 @@ void Host::start(const Scenario& scenario) {
     const auto& shape = scenario.shape;
     operands_.element_bytes = sizeof(std::int64_t);
     operands_.combine = combine_for(DataType::kInt64, ReduceOp::kSum).value();
-    operands_.inputs = blocks_over(
-        input_, static_cast<std::size_t>(schedule::blocks(shape.kind, Buffer::kInput, shape.ranks)),
-        scenario.count);
-    operands_.outputs = blocks_over(
-        output_,
-        static_cast<std::size_t>(schedule::blocks(shape.kind, Buffer::kOutput, shape.ranks)),
-        scenario.count);
-    for (std::size_t i = 0; i < input_.size(); ++i)
-        input_[i] = value_of(rank_, i / scenario.count, i % scenario.count);
+    operands_.inputs = blocks_over(input_, shape, Buffer::kInput, scenario.count);
+    operands_.outputs = blocks_over(output_, shape, Buffer::kOutput, scenario.count);
+    fill(input_, rank_, scenario.count);
     abi::CollectiveHeader header{};
     header.magic = abi::kCollectiveMagic;
     header.kind = static_cast<std::uint8_t>(shape.kind);
@@ -264,14 +215,7 @@ void Host::look_around() {
 }
 
 std::string Host::wrong_output(const Scenario& scenario) const {
-    if (!has_output(scenario.shape, rank_)) return {};
-    for (std::size_t i = 0; i < output_.size(); ++i) {
-        const std::int64_t wanted =
-            expected(scenario.shape, rank_, i / scenario.count, i % scenario.count);
-        if (output_[i] != wanted)
-            return concat("rank ", rank_, " has ", output_[i], " at element ", i, ", not ", wanted);
-    }
-    return {};
+    return wrong_value(output_, scenario.shape, rank_, scenario.count);
 }
 
 ChaosRun World::run() {

@@ -154,7 +154,7 @@ TEST(LayoutTest, PatIsNotChosenWhereAllRanksAreEquallyFar) {
         for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                           CollectiveKind::kReduceScatter})
             for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, kMiB, 64 * kMiB})
-                EXPECT_NE(selector.candidates(kind, bytes, false).front().algorithm,
+                EXPECT_NE(selector.candidates({.kind = kind, .count = bytes}).front().algorithm,
                           schedule::Algorithm::kPat)
                     << ranks << " ranks, " << schedule::to_string(kind) << " of " << bytes;
     }

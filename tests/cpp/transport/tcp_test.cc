@@ -226,6 +226,26 @@ TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
     EXPECT_GE(capacity_with(4), 2 * capacity_with(1));
 }
 
+TEST(TcpTransportTest, HoldsWhatSchedulesCountOnAlsoWithoutPrivileges) {
+    constexpr std::size_t kCountedOn = 256 * kKiB;  // comm::kTcpCapacity
+    constexpr std::size_t kGranted = 212'992;       // net.core.wmem_max, unless somebody raises it
+    for (const int sockets : {1, 2, 4}) {
+        Host host({.interface = {},
+                   .data_sockets = sockets,
+                   .stream = {.buffer_bytes = kGranted, .give_up = {}}});
+        const auto link = loop(host);
+        const std::vector<std::byte> bytes(kCountedOn);
+        std::size_t taken = 0;
+        for (const Deadline deadline = patience(); taken < kCountedOn && !deadline.passed();) {
+            const auto more =
+                link->send(kCollectiveChannel, Bytes(bytes).subspan(taken), Flush::kNow);
+            ASSERT_TRUE(more.is_ok()) << more.status().to_string();
+            taken += *more;
+        }
+        EXPECT_EQ(taken, kCountedOn) << sockets << " sockets, and nobody reads";
+    }
+}
+
 /// Connections to `port` here that the kernel keeps because the peer has not taken all that was
 /// sent.
 int unfinished_connections_to(std::uint16_t port) {

@@ -1,0 +1,277 @@
+// What the selector lets a schedule send fits into the channels of its links, so that no rank waits
+// for room that only a waiting rank could make.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/cost_model.h"
+#include "csrc/comm/execution.h"
+#include "csrc/comm/selector.h"
+#include "csrc/transport/loopback/links.h"
+#include "csrc/transport/shm/ring.h"
+#include "tests/cpp/comm/direct_results.h"
+#include "tests/cpp/schedule/catalogue.h"
+
+namespace pccl::comm {
+namespace {
+
+using schedule::Algorithm;
+using schedule::Buffer;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Values;
+using transport::TransportKind;
+
+enum class Reach { kSharedMemory, kSockets };
+
+/// A group that has links alone: all ranks on one host, or each on its own.
+Roster roster_of(int ranks, Reach reach) {
+    Roster roster;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+        Endpoint endpoint;
+        endpoint.rank = rank;
+        endpoint.addresses[TransportKind::kTcp] = "10.0.0.1:1";
+        if (reach == Reach::kSharedMemory) endpoint.addresses[TransportKind::kShm] = "1;node;@x";
+        roster.endpoints.push_back(endpoint);
+    }
+    return roster;
+}
+
+/// One side's blocks of a call that nobody runs.
+std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::size_t count) {
+    const auto number = static_cast<std::size_t>(schedule::blocks(kind, side, ranks));
+    return std::vector<Block>(number, Block{nullptr, count});
+}
+
+/// A rank's choice where the user wants `algorithm`.
+Result<Choice> choice_of(const Roster& roster, Rank rank, const schedule::testing::Maker& maker,
+                         DataType type, std::size_t count) {
+    const int ranks = static_cast<int>(roster.endpoints.size());
+    const std::string wanted =
+        concat(schedule::to_string(maker.kind), "=", schedule::to_string(maker.algorithm));
+    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
+    Selector selector(roster, {.rank = rank, .layout = std::move(layout)},
+                      {.wanted = wanted, .tuning = {}});
+    const auto inputs = blocks_of(maker.kind, Buffer::kInput, ranks, count);
+    const auto outputs = blocks_of(maker.kind, Buffer::kOutput, ranks, count);
+    PCCL_ASSIGN_OR_RETURN(
+        const Choice* choice,
+        selector.choose({.kind = maker.kind, .type = type, .inputs = inputs, .outputs = outputs}));
+    return *choice;
+}
+
+/// Every collective whose choice may depend on the lengths of blocks.
+std::vector<schedule::testing::Maker> makers() {
+    std::vector<schedule::testing::Maker> makers = schedule::testing::all_makers();
+    std::erase_if(makers, [](const auto& maker) { return is_per_pair(maker.kind); });
+    return makers;
+}
+
+/// Of a FIFO of the schedule, full of the longest messages of this rank.
+std::size_t most_bytes(const Choice& choice, std::size_t element) {
+    const auto longest = static_cast<std::size_t>(choice.plan->longest_message);
+    const auto slots = static_cast<std::size_t>(choice.plan->shape.slots);
+    return slots * longest * choice.cut.chunk_length(choice.cut.window) * element +
+           sizeof choice.header;
+}
+
+bool gathers_chunks(Algorithm algorithm) {
+    return algorithm == Algorithm::kRecursiveDoubling ||
+           algorithm == Algorithm::kRecursiveHalving || algorithm == Algorithm::kBruck;
+}
+
+class LinkCapacityTest : public ::testing::TestWithParam<int> {
+   protected:
+    static int ranks() { return GetParam(); }
+
+    /// What four ranks choose fits, or all four refuse it, before anything is sent.
+    static void check(const schedule::testing::Maker& maker, DataType type, Reach reach) {
+        const Roster roster = roster_of(ranks(), reach);
+        const std::size_t ring = transport::shm::ring_bytes(ranks());
+        const std::size_t capacity =
+            reach == Reach::kSharedMemory ? ring : std::min(ring, kTcpCapacity);
+        const bool widens = runs_widened(maker.kind, type, ReduceOp::kSum, ranks());
+        const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
+        int refusals = 0;
+        for (const Rank rank : {0, 1, ranks() / 2, ranks() - 1}) {
+            const auto choice = choice_of(roster, rank, maker, type, 1 << 20);
+            if (choice.is_ok()) {
+                EXPECT_LE(most_bytes(*choice, element), capacity) << "rank " << rank;
+                EXPECT_GE(choice->cut.chunk_length(choice->cut.window), 1U) << "rank " << rank;
+                continue;
+            }
+            ++refusals;
+            EXPECT_THAT(choice.status().message(),
+                        AllOf(HasSubstr("its longest message is more than the"),
+                              HasSubstr("; these can: "), Not(HasSubstr("\n"))));
+        }
+        EXPECT_TRUE(refusals == 0 || refusals == 4);
+        EXPECT_TRUE(refusals == 0 || gathers_chunks(maker.algorithm));
+    }
+};
+
+TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
+    for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets})
+        for (const auto& maker : makers()) {
+            // Elsewhere a message is one chunk, however many ranks there are.
+            if (ranks() > 1100 && !gathers_chunks(maker.algorithm)) continue;
+            for (const DataType type : {DataType::kUint8, DataType::kFloat16, DataType::kFloat32,
+                                        DataType::kComplex128}) {
+                SCOPED_TRACE(concat(schedule::testing::name_of(maker), " of ", to_string(type)));
+                check(maker, type, reach);
+            }
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, LinkCapacityTest,
+                         ::testing::Values(2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 63, 64, 65, 255, 256,
+                                           257, 511, 512, 513, 1000, 1023, 1024, 1025, 4095, 4096,
+                                           65'535, 65'536));
+
+/// All ranks of a group in one thread, on links that hold what those of the group would.
+class World {
+   public:
+    World(int ranks, const schedule::testing::Maker& maker, std::size_t count);
+
+    /// "" when every rank had the right result; else what is wrong.
+    std::string run();
+
+   private:
+    class Host;
+    using Key = std::tuple<Rank, Rank, ChannelId>;
+
+    std::shared_ptr<transport::loopback::Pipe> pipe(const Key& key) {
+        auto& pipe = pipes_[key];
+        if (pipe == nullptr)
+            pipe = std::make_shared<transport::loopback::Pipe>(transport::loopback::PipeArgs{
+                .request = {.source = std::get<0>(key), .destination = std::get<1>(key)},
+                .capacity = transport::shm::ring_bytes(static_cast<int>(hosts_.size())),
+                .faults = {}});
+        return pipe;
+    }
+
+    std::unique_ptr<transport::Waiter> waiter_ = std::move(transport::Waiter::create().value());
+    std::shared_ptr<transport::loopback::Process> process_ =
+        *transport::loopback::Process::create(0, *waiter_, {});
+    std::map<Key, std::shared_ptr<transport::loopback::Pipe>> pipes_;
+    std::size_t count_;
+    std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+class World::Host final : public LinkTable {
+   public:
+    Host(World& world, Rank rank) : world_(world), rank_(rank) {}
+
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline) override {
+        auto& link = senders_[{peer, channel}];
+        if (link == nullptr)
+            link = std::make_unique<transport::loopback::LoopbackSendLink>(
+                world_.pipe({rank_, peer, channel}), world_.process_);
+        return link.get();
+    }
+    transport::RecvLink* receive_link(Rank peer, ChannelId channel) override {
+        auto& link = receivers_[{peer, channel}];
+        if (link == nullptr)
+            link = std::make_unique<transport::loopback::LoopbackRecvLink>(
+                world_.pipe({peer, rank_, channel}), world_.process_);
+        return link.get();
+    }
+
+    void start(const Choice& choice) {
+        plan_ = choice.plan;
+        const schedule::Shape& shape = plan_->shape;
+        operands_ = {
+            .inputs = testing::blocks_over(input_, shape, Buffer::kInput, world_.count_),
+            .outputs = testing::blocks_over(output_, shape, Buffer::kOutput, world_.count_),
+            .element_bytes = sizeof(std::int64_t),
+            .combine = combine_for(DataType::kInt64, ReduceOp::kSum).value()};
+        testing::fill(input_, rank_, world_.count_);
+        execution_.start(plan_, choice.cut, operands_, choice.header, rank_);
+    }
+    /// Whether it moved.
+    Result<bool> step() {
+        bool moved = false;
+        PCCL_ASSIGN_OR_RETURN(done_, execution_.advance(*this, Deadline::never(), moved));
+        return moved || done_;
+    }
+    [[nodiscard]] bool is_done() const { return done_; }
+    [[nodiscard]] AwaitedRanks awaited() const { return execution_.awaited(); }
+    [[nodiscard]] std::string wrong_output() const {
+        return testing::wrong_value(output_, plan_->shape, rank_, world_.count_);
+    }
+
+   private:
+    using Key = std::pair<Rank, ChannelId>;
+
+    World& world_;
+    const Rank rank_;
+    std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
+    std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::shared_ptr<const Plan> plan_;
+    Values input_;
+    Values output_;
+    Operands operands_;
+    Execution execution_;
+    bool done_ = false;
+};
+
+World::World(int ranks, const schedule::testing::Maker& maker, std::size_t count) : count_(count) {
+    const Roster roster = roster_of(ranks, Reach::kSharedMemory);
+    for (Rank rank = 0; rank < ranks; ++rank) {
+        const auto choice = choice_of(roster, rank, maker, DataType::kInt64, count);
+        EXPECT_TRUE(choice.is_ok()) << choice.status().to_string();
+        hosts_.push_back(std::make_unique<Host>(*this, rank));
+        hosts_.back()->start(*choice);
+    }
+}
+
+std::string World::run() {
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (const auto& host : hosts_) {
+            if (host->is_done()) continue;
+            const auto stepped = host->step();
+            if (!stepped.is_ok()) return stepped.status().to_string();
+            moved |= *stepped;
+        }
+    }
+    for (const auto& host : hosts_)
+        if (!host->is_done()) return concat("stuck, waiting for ", to_string(host->awaited()));
+    // The expected values of all would take longer than all the rest.
+    for (std::size_t rank = 0; rank < hosts_.size(); rank += std::max(hosts_.size() / 8, 1UL))
+        if (std::string wrong = hosts_[rank]->wrong_output(); !wrong.empty()) return wrong;
+    return {};
+}
+
+TEST(LinkCapacityWorld, NobodyIsStuckByAnyAlgorithm) {
+    for (const auto& maker : schedule::testing::all_makers()) {
+        if (is_per_pair(maker.kind) && maker.algorithm != Algorithm::kOneShot) continue;
+        EXPECT_EQ(World(48, maker, 3'000).run(), "") << schedule::testing::name_of(maker);
+    }
+}
+
+TEST(LinkCapacityWorld, NobodyIsStuckWhereMessagesHaveManyChunks) {
+    constexpr int kRanks = 512;
+    constexpr std::size_t kInLine = kCacheLine / sizeof(std::int64_t);
+    for (const auto& maker : makers()) {
+        if (!gathers_chunks(maker.algorithm)) continue;
+        // A cache line for each chunk.
+        const auto chunks = static_cast<std::size_t>(
+            schedule::chunk_granularity(maker.algorithm, maker.kind, kRanks));
+        EXPECT_EQ(World(kRanks, maker, chunks * kInLine).run(), "")
+            << schedule::testing::name_of(maker);
+    }
+}
+
+}  // namespace
+}  // namespace pccl::comm
