@@ -8,7 +8,12 @@ import itertools
 import random
 from dataclasses import dataclass
 
-FAULTS = ("kill", "stop", "close", "link_down", "garbage", "half_frame")
+from faults import forced
+from faults.forced import Forced
+
+BREAKING = ("kill", "stop", "close", "link_down", "garbage", "half_frame")
+GIVES_UP = "gives_up"  # a call, and has another use for its buffers at once
+FAULTS = (*BREAKING, GIVES_UP)
 SETTINGS = ("shm", "tcp", "mixed")
 OPERATIONS = (
     "all_reduce",
@@ -21,6 +26,7 @@ OPERATIONS = (
     "init",
 )
 SIZES = (3, 4)
+SIZES_OF_FORCED = (2, 3, 4)
 
 # How far a rank has come that fails while it joins: not to the library at all; known to be on its
 # way; known with all that others need to connect to it.
@@ -33,7 +39,10 @@ LONGEST_LOOP = 100_000  # operations until a survivor gives up waiting for its e
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: everything that is random in it follows from the seed."""
+    """One run: everything that is random in it follows from the seed.
+
+    Where a rank gives up, the operation is a collective by one algorithm; see ``forced``.
+    """
 
     fault: str
     setting: str
@@ -53,13 +62,29 @@ class Cell:
         return random.Random(str(self))
 
     @property
+    def forced(self) -> Forced:
+        return Forced.parse(self.operation)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its ranks do not just wait, but compute."""
+        return self.fault == GIVES_UP and self.forced.count > 1 << 20
+
+    @property
+    def traits(self) -> set[str]:
+        """What can be asked for by name."""
+        return {self.fault, self.setting, *self.operation.split(":")}
+
+    @property
     def victim(self) -> int:
         """Rank 0 serves the torch store of no test, so any rank may fail."""
         return self._random().randrange(self.ranks)
 
     @property
     def timeout_s(self) -> float:
-        """Of every operation; a link that is cut must show before."""
+        """Of every operation; a link that is cut must show before, and whoever gives up."""
+        if self.fault == GIVES_UP:
+            return 30.0 if self.is_heavy else 8.0
         return 4.0 if self.fault == "link_down" else 2.0
 
     @property
@@ -69,6 +94,8 @@ class Cell:
             return 0
         draw = self._random()
         draw.random()
+        if self.fault == GIVES_UP:
+            return draw.randrange(3)
         return draw.choice([1, 2, 3, 5] if self.is_damage else [0, 1, 2, 5])
 
     @property
@@ -111,6 +138,8 @@ class Cell:
     @property
     def expected(self) -> tuple[str, ...]:
         """The classes of pccl.errors that a survivor may raise."""
+        if self.fault == GIVES_UP:
+            return ("PeerLostError", "CollectiveTimeoutError")  # as the victim has timed out
         if self.is_stall:
             return ("CollectiveTimeoutError",)
         if self.step == "absent":
@@ -124,6 +153,8 @@ class Cell:
 
     def limit_s(self, error: str) -> float:
         """From the fault to the error."""
+        if self.fault == GIVES_UP:
+            return GRACE_S
         if error == "CollectiveTimeoutError" or self.is_cut_off_early:
             return self.timeout_s + GRACE_S
         return GRACE_S + (PEER_TIMEOUT_S if self.fault == "link_down" else 0)
@@ -131,25 +162,33 @@ class Cell:
 
 def cells(seed: int, can_pull_links: bool) -> list[Cell]:
     """All cells of one round. A link can be pulled only where there is one."""
-    every = itertools.product(FAULTS, SETTINGS, OPERATIONS, SIZES)
+    every = itertools.product(BREAKING, SETTINGS, OPERATIONS, SIZES)
     return [
         Cell(fault, setting, operation, ranks, seed)
         for fault, setting, operation, ranks in every
         if fault != "link_down" or (can_pull_links and setting != "shm")
+    ] + [
+        Cell(GIVES_UP, _setting_of(operation, ranks, seed), str(operation), ranks, seed)
+        for operation, ranks in itertools.product(forced.every(), SIZES_OF_FORCED)
     ]
 
 
-def subset(seed: int, can_pull_links: bool, count: int) -> list[Cell]:
-    """So many cells of a round, every fault, setting and operation among them."""
-    everything = cells(seed, can_pull_links)
-    random.Random(seed).shuffle(everything)
+def _setting_of(operation: Forced, ranks: int, seed: int) -> str:
+    """Links are of one kind in one round, and of the other in another."""
+    if operation.is_on_board:
+        return "shm"
+    return random.Random(f"{operation}/{ranks}/{seed}").choice(["shm", "tcp"])
+
+
+def subset(everything: list[Cell], seed: int, count: int) -> list[Cell]:
+    """So many of these cells, every trait among them, and few that are heavy."""
+    shuffled = random.Random(seed).sample(everything, len(everything))
+    shuffled.sort(key=lambda cell: cell.is_heavy)
+    missing = set[str]().union(*(cell.traits for cell in everything))
     chosen: list[Cell] = []
-    missing = {*FAULTS, *SETTINGS, *OPERATIONS}
-    missing -= set() if can_pull_links else {"link_down"}
-    for cell in everything:
-        new = missing & {cell.fault, cell.setting, cell.operation}
-        if new:
+    for cell in shuffled:
+        if missing & cell.traits:
             chosen.append(cell)
-            missing -= new
-    rest = [cell for cell in everything if cell not in chosen]
+            missing -= cell.traits
+    rest = [cell for cell in shuffled if cell not in chosen]
     return chosen + rest[: max(0, count - len(chosen))]

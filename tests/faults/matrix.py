@@ -4,6 +4,7 @@
     make faults FAULTS="--rounds 20 --seed 7"          twenty rounds, each with a seed of its own
     make faults FAULTS="--rounds 20 --record F --seconds 150"   so long of it; again: the next part
     make faults FAULTS="--cell kill/tcp/barrier/3/1"   one cell again, as it was printed
+    make faults FAULTS="--fault gives_up --algorithm shm_direct"
 
 Every survivor must raise the right class, which names the right rank, in time,
 and leave nothing behind; nothing may hang or crash.
@@ -16,162 +17,28 @@ import contextlib
 import dataclasses
 import json
 import math
-import multiprocessing
-import multiprocessing.connection
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import torch.distributed as dist
+from typing import TYPE_CHECKING
 
 from faults import network
-from faults.cells import FAULTS, OPERATIONS, PEER_TIMEOUT_S, SETTINGS, Cell, cells
-from faults.rank import Outcome, Seat, run
-from support.launch import PRELOADED
+from faults.cells import FAULTS, GIVES_UP, OPERATIONS, SETTINGS, Cell, cells
+from faults.forced import COLLECTIVES, MESSAGES, algorithms_of
+from faults.trial import Report, run_cell, stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from types import FrameType
 
-HANG_S = 16
-GLANCE_S = 0.25  # how soon cells end when the runner is told to
-# A rank of a cell computes for 0.1 s and waits for seconds.
-AT_ONCE = 6 * len(os.sched_getaffinity(0))
+# A rank of most cells computes for 0.1 s and waits for seconds.
+CORES = len(os.sched_getaffinity(0))
+AT_ONCE = 6 * CORES
 UNFINISHED = 75  # exit status, as of sysexits.h: go on later
-_stopping = threading.Event()
-
-
-@dataclass
-class Report:
-    """What came of a cell; it passed when there are no complaints."""
-
-    cell: Cell
-    complaints: list[str] = field(default_factory=list)
-    slowest_s: float = 0.0
-
-
-def run_cell(cell: Cell) -> Report:
-    """Run one cell in processes of its own."""
-    with contextlib.ExitStack() as stack:
-        names = None
-        if cell.fault == "link_down":
-            names = stack.enter_context(network.joined_namespaces())
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-        ranks = [
-            _start(_seat(cell, rank, store.port, names, scratch)) for rank in range(cell.ranks)
-        ]
-        stack.callback(_end, [process for process, _ in ranks])
-        return _judge(cell, _await(cell, ranks, names), scratch)
-
-
-def _seat(cell: Cell, rank: int, port: int, names: tuple[str, str] | None, scratch: Path) -> Seat:
-    environment = {"PCCL_PEER_TIMEOUT_MS": str(round(PEER_TIMEOUT_S * 1000))}
-    namespace = None
-    if names:
-        namespace = names[rank == cell.victim]
-        environment["PCCL_SOCKET_IFNAME"] = network.INTERFACE
-    elif cell.setting == "mixed" and rank == cell.ranks - 1:
-        environment["PCCL_TRANSPORTS"] = "tcp"
-    if cell.setting == "tcp":
-        environment["PCCL_TRANSPORTS"] = "tcp"
-    return Seat(str(cell), rank, port, environment, namespace, str(scratch / str(rank)))
-
-
-def _start(seat: Seat) -> tuple[Any, multiprocessing.connection.Connection]:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOADED, "faults.rank"])
-    ours, theirs = context.Pipe()
-    process = context.Process(target=run, args=(seat, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    return process, ours
-
-
-@dataclass
-class _Seen:
-    fault_s: float | None = None
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
-    ended: dict[int, int | None] = field(default_factory=dict)  # exit codes without a word
-    hung: list[int] = field(default_factory=list)
-
-
-def _await(cell: Cell, ranks: list[Any], names: tuple[str, str] | None) -> _Seen:
-    seen = _Seen()
-    open_pipes = {pipe: rank for rank, (_, pipe) in enumerate(ranks)}
-    survivors = set(range(cell.ranks)) - {cell.victim}
-    deadline = time.monotonic() + HANG_S
-    while survivors - set(seen.outcomes) - set(seen.ended) and time.monotonic() < deadline:
-        if _stopping.is_set():
-            return seen
-        for pipe in multiprocessing.connection.wait(list(open_pipes), GLANCE_S):
-            rank = open_pipes[pipe]
-            try:
-                word = pipe.recv()
-            except (EOFError, ConnectionError):
-                del open_pipes[pipe]
-                ranks[rank][0].join(1)
-                seen.ended[rank] = ranks[rank][0].exitcode
-                continue
-            if isinstance(word, Outcome):
-                seen.outcomes[rank] = word
-            else:
-                seen.fault_s = word
-                if cell.fault == "link_down" and names:
-                    network.pull_link(names[1])
-                    pipe.send("pulled")
-    seen.hung = sorted(survivors - set(seen.outcomes) - set(seen.ended))
-    for rank in seen.hung:
-        os.kill(ranks[rank][0].pid, signal.SIGUSR1)
-        time.sleep(0.3)
-    return seen
-
-
-def _end(processes: list[Any]) -> None:
-    for process in processes:
-        process.join(0.5 if process.exitcode is None else 0)
-        process.kill()
-        process.join()
-
-
-def _judge(cell: Cell, seen: _Seen, scratch: Path) -> Report:
-    report = Report(cell)
-    for rank in seen.hung:
-        stacks = (scratch / str(rank)).read_text()
-        report.complaints.append(f"rank {rank} hung:\n{stacks}")
-    for rank, code in seen.ended.items():
-        if rank != cell.victim and rank not in seen.outcomes:
-            stacks = (scratch / str(rank)).read_text()
-            report.complaints.append(f"rank {rank} ended with {code} and no word:\n{stacks}")
-    if seen.fault_s is None and not report.complaints:
-        report.complaints.append("the fault never happened")
-    for rank, outcome in sorted(seen.outcomes.items()):
-        passed = outcome.at_s - (seen.fault_s or 0)
-        report.slowest_s = max(report.slowest_s, passed)
-        report.complaints += [f"rank {rank} {text}" for text in _faults_of(cell, outcome, passed)]
-    return report
-
-
-def _faults_of(cell: Cell, outcome: Outcome, passed: float) -> Iterable[str]:
-    said = f"{outcome.error}: {outcome.message}"
-    if outcome.error not in cell.expected:
-        yield f"raised {said!r}; expected {' or '.join(cell.expected)}"
-        return
-    if outcome.rank != cell.victim or f"rank {cell.victim}" not in outcome.message:
-        yield f"blames {outcome.rank}, not {cell.victim}: {said!r}"
-    if not outcome.is_torch_error:
-        yield f"raised what is no DistBackendError: {said!r}"
-    if passed > cell.limit_s(outcome.error):
-        yield f"knew after {passed:.2f} s: {said!r}"
-    if outcome.left_behind:
-        yield f"left behind {', '.join(outcome.left_behind)}"
 
 
 def run_cells(
@@ -184,6 +51,7 @@ def run_cells(
     reports: list[Report] = []
     waiting = iter(chosen)
     lock = threading.Lock()
+    heavy = threading.Semaphore(CORES)
 
     def work() -> None:
         while time.monotonic() < until:
@@ -191,8 +59,9 @@ def run_cells(
                 cell = next(waiting, None)
             if cell is None:
                 return
-            report = run_cell(cell)
-            if _stopping.is_set():
+            with heavy if cell.is_heavy else contextlib.nullcontext():
+                report = run_cell(cell)
+            if stopping.is_set():
                 return
             with lock:
                 reports.append(report)
@@ -203,7 +72,7 @@ def run_cells(
             for worker in [pool.submit(work) for _ in range(AT_ONCE)]:
                 worker.result()
         except BaseException:  # a signal: what the cells under way hold is released
-            _stopping.set()
+            stopping.set()
             raise
     return reports
 
@@ -229,17 +98,27 @@ def _read(record: Path | None) -> list[Report]:
     return [Report(Cell.parse(v["cell"]), v["complaints"], v["slowest_s"]) for v in lines]
 
 
-def _table(reports: list[Report]) -> str:
-    lines = [f"{'':12}" + "".join(f"{name:>18}" for name in SETTINGS)]
-    for fault in FAULTS:
-        row = f"{fault:12}"
-        for setting in SETTINGS:
-            mine = [r for r in reports if (r.cell.fault, r.cell.setting) == (fault, setting)]
+def _table(reports: list[Report], rows: Sequence[str], columns: Sequence[str]) -> str:
+    lines = [f"{'':20}" + "".join(f"{name:>16}" for name in columns)]
+    for row in rows:
+        line = f"{row:20}"
+        for column in columns:
+            mine = [report for report in reports if {row, column} <= report.cell.traits]
             good = sum(not report.complaints for report in mine)
             slowest = max((report.slowest_s for report in mine), default=0)
-            row += f"{f'{good}/{len(mine)}, {slowest:.2f} s' if mine else '-':>18}"
-        lines.append(row)
+            line += f"{f'{good}/{len(mine)}, {slowest:.2f} s' if mine else '-':>16}"
+        lines.append(line)
     return "\n".join(lines)
+
+
+def _tables(reports: list[Report]) -> str:
+    """By fault and setting; and where ranks gave up, by algorithm and collective."""
+    gave_up = [report for report in reports if report.cell.fault == GIVES_UP]
+    algorithms = list(dict.fromkeys(way for name in COLLECTIVES for way in algorithms_of(name)))
+    tables = [_table(reports, FAULTS, SETTINGS)]
+    if gave_up:
+        tables.append(_table(gave_up, [*algorithms, "link"], [*COLLECTIVES, MESSAGES]))
+    return "\n\n".join(tables)
 
 
 def _chosen(options: argparse.Namespace, can_pull_links: bool) -> list[Cell]:
@@ -249,9 +128,10 @@ def _chosen(options: argparse.Namespace, can_pull_links: bool) -> list[Cell]:
         cell
         for seed in range(options.seed, options.seed + options.rounds)
         for cell in cells(seed, can_pull_links)
-        if cell.fault in (options.fault or FAULTS)
-        and cell.setting in (options.setting or SETTINGS)
-        and cell.operation in (options.operation or OPERATIONS)
+        if all(
+            not wanted or cell.traits & set(wanted)
+            for wanted in (options.fault, options.setting, options.operation, options.algorithm)
+        )
     ]
 
 
@@ -262,8 +142,10 @@ def main() -> None:
     parser.add_argument("--cell", action="append", help="only this one; may be repeated")
     parser.add_argument("--record", type=Path, help="results; the cells in it are not run again")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start none after that")
-    for name, choices in (("fault", FAULTS), ("setting", SETTINGS), ("operation", OPERATIONS)):
+    operations = dict.fromkeys((*OPERATIONS, *COLLECTIVES, MESSAGES))
+    for name, choices in (("fault", FAULTS), ("setting", SETTINGS), ("operation", operations)):
         parser.add_argument(f"--{name}", action="append", choices=choices)
+    parser.add_argument("--algorithm", action="append", help="where ranks give up")
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _stop)
@@ -275,7 +157,7 @@ def main() -> None:
     done = {report.cell for report in reports}
     missing = [cell for cell in chosen if cell not in done]
     reports += run_cells(missing, time.monotonic() + options.seconds, options.record)
-    print(_table(reports))
+    print(_tables(reports))
     failed = sum(bool(report.complaints) for report in reports)
     print(f"{len(reports) - failed} of {len(reports)} cells passed; {len(chosen)} in all")
     sys.exit(1 if failed else UNFINISHED if len(reports) < len(chosen) else 0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+
+from faults.giving_up import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,3 +69,10 @@ OPERATIONS: dict[str, Callable[..., None]] = {
     "new_group": _new_group,
     "init": _barrier,
 }
+
+
+def operation_of(cell: Cell, rank: int, store: dist.Store) -> Callable[[], object]:
+    """Return what a rank does again and again."""
+    if cell.fault == "gives_up":
+        return Caller(cell, rank, store).operate
+    return functools.partial(OPERATIONS[cell.operation], cell)

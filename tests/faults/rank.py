@@ -17,8 +17,9 @@ import torch
 import torch.distributed as dist
 
 from faults import damage, network
-from faults.cells import LONGEST_LOOP, Cell
-from faults.operations import OPERATIONS
+from faults.cells import GIVES_UP, LONGEST_LOOP, Cell
+from faults.giving_up import Caller, check_algorithm, give_up
+from faults.operations import operation_of
 from support.launch import die_with_parent
 
 if TYPE_CHECKING:
@@ -39,8 +40,16 @@ class Seat:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What a victim says of itself."""
+
+    at_s: float  # time.monotonic()
+    blamed: int | None = None  # where its own call ended in an error that names a rank
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What a survivor saw."""
+    """What a survivor saw; or a victim, where that should not be."""
 
     error: str  # class in pccl.errors; "" when all went well
     rank: int | None
@@ -63,10 +72,12 @@ def run(seat: Seat, pipe: Connection) -> None:
         network.enter(seat.namespace)
     damage.spare_open_sockets()
     _meet(store, cell.ranks, seat.rank)
-    if seat.rank == cell.victim:
-        _fail(cell, store, pipe)
-    else:
+    if seat.rank != cell.victim:
         pipe.send(_survive(cell, seat.rank, store))
+    elif cell.fault == GIVES_UP:
+        _give_up(cell, store, pipe)
+    else:
+        _fail(cell, store, pipe)
 
 
 def _meet(store: dist.Store, ranks: int, rank: int) -> None:
@@ -101,17 +112,24 @@ def _survive(cell: Cell, rank: int, store: dist.Store) -> Outcome:
 def _observe(cell: Cell, rank: int, store: dist.Store) -> Outcome:
     try:
         _init(cell, store, rank)
+        if cell.fault == GIVES_UP:
+            check_algorithm(cell)
+        operate = operation_of(cell, rank, store)
         for _ in range(LONGEST_LOOP):
-            OPERATIONS[cell.operation](cell)
+            operate()
     except Exception as error:
-        at = time.monotonic()
-        import pccl
-
-        name = type(error).__name__ if isinstance(error, pccl.Error) else repr(type(error))
-        is_torch_error = isinstance(error, dist.DistBackendError)
-        blamed = getattr(error, "rank", None)
-        return Outcome(name, blamed, str(error), is_torch_error, at, ())
+        return _outcome_of(error)
     return Outcome("", None, "no error", False, time.monotonic(), ())
+
+
+def _outcome_of(error: Exception) -> Outcome:
+    at = time.monotonic()
+    import pccl
+
+    name = type(error).__name__ if isinstance(error, pccl.Error) else repr(type(error))
+    is_torch_error = isinstance(error, dist.DistBackendError)
+    blamed = getattr(error, "rank", None)
+    return Outcome(name, blamed, str(error), is_torch_error, at, ())
 
 
 def _belongings() -> set[str]:
@@ -133,11 +151,25 @@ def _belongings() -> set[str]:
     return found
 
 
+def _give_up(cell: Cell, store: dist.Store, pipe: Connection) -> None:
+    """Take part, and give up a call when it is time. Alone the group is lost."""
+    try:
+        _init(cell, store, cell.victim)
+        caller = Caller(cell, cell.victim, store)
+        for _ in range(cell.iteration):
+            caller.operate()
+        blamed = give_up(caller, store)
+        pipe.send(Fault(time.monotonic(), blamed))
+    except Exception as error:
+        pipe.send(_outcome_of(error))
+    time.sleep(3600)
+
+
 def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
     """Take part, and fail when it is time."""
 
     def fault() -> None:
-        pipe.send(time.monotonic())
+        pipe.send(Fault(time.monotonic()))
         if cell.fault == "link_down":
             pipe.recv()  # the parent pulls it
         elif cell.damages_the_store:
@@ -157,12 +189,13 @@ def _fail(cell: Cell, store: dist.Store, pipe: Connection) -> None:
         if fails_while_joining and cell.step in (None, "absent"):
             fault()
         _init(cell, own_store if cell.damages_the_store or cell.step else store, cell.victim)
+        operate = operation_of(cell, cell.victim, store)
         for _ in range(cell.iteration):
-            OPERATIONS[cell.operation](cell)
+            operate()
         if not fails_while_joining:
             fault_now_or_soon()
         for _ in range(LONGEST_LOOP):
-            OPERATIONS[cell.operation](cell)
+            operate()
     except Exception as error:  # what its own fault does to it is its own affair
         if os.environ.get("PCCL_TEST_VERBOSE"):
             print(f"victim of {cell}: {error}", file=sys.stderr)
