@@ -69,6 +69,13 @@ def _on_circle(gpu: float, count: int, radius: float = 1.0) -> _Point:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
+def _letters(count: int) -> int:
+    """Return the size of GPUs' numbers, in points; that of the discs goes with it."""
+    if count <= 8:
+        return 10
+    return 8 if count <= _FEW_GPUS else 5
+
+
 def _hops(plan: Plan, order: tuple[int, ...]) -> list[tuple[int, int]]:
     if plan.pattern == "heads":
         return [(gpu, order[0]) for gpu in order[1:]]
@@ -92,8 +99,8 @@ def _draw_hops(
                 "color": colour,
                 "linewidth": 1.3,
                 "alpha": 0.85,
-                "shrinkA": 9 if count <= _FEW_GPUS else 5,
-                "shrinkB": 9 if count <= _FEW_GPUS else 5,
+                "shrinkA": _letters(count) + 1,
+                "shrinkB": _letters(count) + 1,
                 "connectionstyle": f"arc3,rad={bend}",
             },
             zorder=1,
@@ -125,7 +132,7 @@ def _draw_gpus(axes: matplotlib.axes.Axes, count: int) -> None:
             str(gpu),
             ha="center",
             va="center",
-            fontsize=8 if count <= _FEW_GPUS else 5,
+            fontsize=_letters(count),
             bbox={"boxstyle": "circle", "facecolor": GPU_COLOUR, "edgecolor": "white"},
             color="white",
             zorder=3,
