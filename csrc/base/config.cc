@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -145,10 +144,9 @@ Config read_environment() {
     Config config = parse_config([](const char* key) { return std::getenv(key); }, warnings);
     for (std::string& unknown : warn_of_unknown(names_in_environment()))
         warnings.push_back(std::move(unknown));
-    // Not through the logger: it is made while this runs, since it takes its level from here.
+    // Not through log(), which takes its level from here.
     if (config.log_level <= LogLevel::kWarning)
-        for (const std::string& warning : warnings)
-            std::fprintf(stderr, "[pccl warning] %s\n", warning.c_str());
+        for (const std::string& warning : warnings) log_about_settings(warning);
     return config;
 }
 

@@ -1,14 +1,16 @@
 #include "csrc/base/log.h"
 
-#include <spdlog/sinks/ostream_sink.h>
+#include <pthread.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <atomic>
-#include <iostream>
+#include <cstdlib>
 #include <memory>
+#include <mutex>
 
 #include "csrc/base/config.h"
-#include "csrc/base/fork.h"
+#include "csrc/base/line_writer.h"
 
 namespace pccl {
 namespace {
@@ -31,28 +33,57 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
     return spdlog::level::warn;
 }
 
-/// A logger with a lock of its own, and the process that it serves.
-struct ProcessLogger {
-    explicit ProcessLogger(spdlog::level::level_enum level) {
-        logger.set_pattern("[%n %H:%M:%S.%e %l %P] %v");
-        logger.set_level(level);
-        logger.flush_on(spdlog::level::warn);
+constexpr const char* kName = "pccl";
+constexpr Duration kFarewell = std::chrono::seconds(1);  // to what is not written when all ends
+
+/// stderr, whose reader no thread of the library may wait for.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+   public:
+    StderrSink() { set_pattern("[%n %H:%M:%S.%e %l %P] %v"); }
+
+    void say_farewell() {
+        const std::lock_guard lock(mutex_);
+        lines_.flush(kFarewell);
     }
 
-    ForkMark made_in;
-    spdlog::logger logger{"pccl", std::make_shared<spdlog::sinks::ostream_sink_mt>(std::cerr)};
+    // A child of fork() has the lock as it was then, and lines that its parent will write.
+    void before_fork() { mutex_.lock(); }
+    void after_fork() { mutex_.unlock(); }
+    void begin_as_child() {
+        lines_.forget();
+        mutex_.unlock();
+    }
+
+   private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        lines_.write({line.data(), line.size()});
+    }
+    void flush_() override {}  // what could be written is
+
+    LineWriter lines_{STDERR_FILENO};
 };
 
-/// A child of fork() makes another: a thread that it lacks may have been logging. Leaked on
-/// purpose: threads may log while static objects are being destroyed.
+/// Leaked on purpose, as the logger is: threads may log while static objects are being destroyed.
+const std::shared_ptr<StderrSink>& sink() {
+    static const auto* const instance = [] {
+        const auto* const made = new std::shared_ptr<StderrSink>(std::make_shared<StderrSink>());
+        ::pthread_atfork([] { sink()->before_fork(); }, [] { sink()->after_fork(); },
+                         [] { sink()->begin_as_child(); });
+        std::atexit([] { sink()->say_farewell(); });
+        return made;
+    }();
+    return *instance;
+}
+
 spdlog::logger& logger() {
-    static std::atomic<ProcessLogger*> current{nullptr};
-    ProcessLogger* known = current.load();
-    if (known != nullptr && !known->made_in.is_child()) return known->logger;
-    auto made = std::make_unique<ProcessLogger>(
-        known == nullptr ? to_spdlog(process_config().log_level) : known->logger.level());
-    if (current.compare_exchange_strong(known, made.get())) known = made.release();
-    return known->logger;
+    static spdlog::logger* const instance = [] {
+        auto* created = new spdlog::logger(kName, sink());
+        created->set_level(to_spdlog(process_config().log_level));
+        return created;
+    }();
+    return *instance;
 }
 
 }  // namespace
@@ -60,6 +91,10 @@ spdlog::logger& logger() {
 void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
 
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
+
+void log_about_settings(std::string_view text) {
+    sink()->log({kName, spdlog::level::warn, {text.data(), text.size()}});
+}
 
 void log_line(LogLevel level, std::string_view text) {
     logger().log(to_spdlog(level), spdlog::string_view_t(text.data(), text.size()));

@@ -1,7 +1,8 @@
 // Log lines on stderr: "[pccl 14:03:22.114 info rank 0] shm to rank 1: same host".
 //
 // The level comes from PCCL_LOG_LEVEL (trace, debug, info, warning, error, off; default warning).
-// Safe from every thread. Not for hot paths: callers on a path of microseconds must not log.
+// Safe from every thread, none of which waits for whoever reads them (line_writer.h), and in
+// children of fork(). Not for hot paths: callers on a path of microseconds must not log.
 #pragma once
 
 #include <string_view>
@@ -16,6 +17,9 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kOff };
 PCCL_API void set_log_level(LogLevel level);
 [[nodiscard]] PCCL_API bool log_enabled(LogLevel level);
 PCCL_API void log_line(LogLevel level, std::string_view text);
+
+/// A warning at any level, and before the level is known.
+void log_about_settings(std::string_view text);
 
 template <typename... Parts>
 void log(LogLevel level, const Parts&... parts) {
