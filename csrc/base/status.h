@@ -70,7 +70,7 @@ class [[nodiscard]] PCCL_API Status {
     [[nodiscard]] const std::string& message() const;
     /// The rank to blame, or kNoRank.
     [[nodiscard]] Rank peer() const { return detail_ ? detail_->peer : kNoRank; }
-    /// The process of that rank; empty where it is not known.
+    /// The process of that rank, or whose connection was refused; empty where it is not known.
     [[nodiscard]] const PeerProcess& process() const;
 
     /// The same status with "<context>: " before its message; ok stays ok.
@@ -80,7 +80,7 @@ class [[nodiscard]] PCCL_API Status {
     /// The same status with "rank <peer>: " before its message, which blames that rank; ok stays
     /// ok.
     [[nodiscard]] Status with_peer(Rank peer) const;
-    /// The same status that knows the process of the rank it blames.
+    /// The same status that knows the process of whom it blames.
     [[nodiscard]] Status with_process(PeerProcess process) const;
     /// "peer_lost: rank 3 closed its connection"; "ok" when ok.
     [[nodiscard]] std::string to_string() const;

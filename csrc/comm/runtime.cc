@@ -345,8 +345,8 @@ void Runtime::fell_short(const transport::LinkRequest& request, transport::Trans
 void Runtime::refused(transport::TransportKind kind, const Status& why) {
     // Who leaves by itself did not like our proof: it asks for a group that is not made here yet.
     const bool left = why.code() == StatusCode::kPeerLost;
-    log(left ? LogLevel::kInfo : LogLevel::kWarning, "refused a connection over ", to_string(kind),
-        ": ", why.message());
+    refusals_.line(left ? LogLevel::kInfo : LogLevel::kWarning, why.process().host,
+                   "refused a connection over ", to_string(kind), ": ", why.message());
 }
 
 }  // namespace pccl::comm

@@ -18,6 +18,7 @@
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/fork.h"
+#include "csrc/base/limited_log.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/endpoint.h"
 #include "csrc/comm/flight_dump.h"
@@ -175,7 +176,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::atomic<bool> has_several_threads_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()
-    std::mutex mutex_;                    // guards members_ and the start of progress_
+    LimitedLog refusals_{"connections refused"};
+    std::mutex mutex_;  // guards members_ and the start of progress_
     std::map<transport::GroupId, Member> members_;
     std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
     std::unique_ptr<BackgroundThread> acceptor_;       // last: they stop first

@@ -1,6 +1,7 @@
 #include "csrc/sys/host.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -54,6 +55,12 @@ std::string as_file_name(const std::string& text) {
 
 std::string machine_name() {
     return as_file_name(concat(processor_model(), " ", ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+std::size_t most_descriptors() {
+    constexpr std::size_t kUsual = 1024;
+    rlimit files{};
+    return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : kUsual;
 }
 
 CoreSet usable_cores() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitset>
+#include <cstddef>
 #include <string>
 
 #include "csrc/base/status.h"
@@ -14,6 +15,9 @@ namespace pccl::sys {
 
 /// The model of its processors and their number, "amd-epyc-9v74-2": alike on machines that are.
 [[nodiscard]] PCCL_API std::string machine_name();
+
+/// Descriptors that it may have open at a time (ulimit -n).
+[[nodiscard]] PCCL_API std::size_t most_descriptors();
 
 /// Cores by number; those beyond are left out.
 using CoreSet = std::bitset<1024>;

@@ -4,6 +4,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/transport/handshake_messages.h"
+#include "csrc/transport/unix_socket.h"
 
 namespace pccl::transport {
 namespace {
@@ -77,17 +78,20 @@ class ClientHandshake {
         PCCL_ASSIGN_OR_RETURN(const bool connected, sys::connect_step(fd_.get(), args_.address));
         if (!connected) return Status::ok();
         state_ = State::kServerProof;
+        if (args_.address.family() == AF_UNIX) PCCL_TRY(require_same_user(fd_.get()));
         return send_whole(fd_.get(), transcript_.hello);
     }
 
     Status answer() {
-        PCCL_ASSIGN_OR_RETURN(const bool whole, server_proof_.receive_from(fd_.get()));
-        if (!whole) return Status::ok();
+        const auto whole = server_proof_.receive_from(fd_.get());
+        if (!server_proof_.speaks_pccl())  // whether or not it has gone since
+            return stranger("it does not speak PCCL's protocol, and is another program");
+        PCCL_TRY(whole.status());
+        if (!*whole) return Status::ok();
         transcript_.server_nonce = server_proof_.message().nonce;
         if (!sys::equal_in_constant_time(server_proof_.message().proof,
                                          prove(args_.secret, kServerLabel, transcript_))) {
-            return Status::peer_lost(
-                kNoRank,
+            return stranger(
                 "it does not prove the secret of the group: it has left the group, or is "
                 "another program");
         }
@@ -106,13 +110,18 @@ class ClientHandshake {
         return Status::ok();
     }
 
+    [[nodiscard]] Status stranger(std::string_view why) const {
+        return {args_.of_strangers, std::string(why)};
+    }
     [[nodiscard]] std::string peer_name() const {
         return concat("rank ", request_.destination, " at ", args_.address.to_string());
     }
     /// A peer publishes its address once it listens there: nobody there means that it is gone.
     [[nodiscard]] Status blame(const Status& fault) const {
-        if (fault.code() != StatusCode::kPeerLost && fault.code() != StatusCode::kUnavailable)
-            return fault.with_context(peer_name());
+        const bool is_gone =
+            fault.code() == StatusCode::kPeerLost ||
+            (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
+        if (!is_gone) return fault.with_context(peer_name());
         return Status::peer_lost(request_.destination, concat(peer_name(), ": ", fault.message()));
     }
 

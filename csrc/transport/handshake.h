@@ -3,13 +3,14 @@
 //
 //     client                                              server
 //       | -- magic, version, group, client nonce ----------> |
-//       | <- server nonce, HMAC(secret, server, nonces) ---- |   the client verifies, or leaves
+//       | <- magic, server nonce, HMAC(secret, server, nonces) |   the client verifies, or leaves
 //       | -- request, HMAC(secret, client, nonces, request)> |   the server verifies, or refuses
 //       | <- one byte: accepted or refused ----------------- |
 //
 // Every message has a fixed size, and the request is read only once its proof holds. Nonces are
 // fresh on both sides, so that a recorded exchange proves nothing. For a group that it does not
 // know a server answers with a proof under a key of its own: nobody can ask which groups it is in.
+// Over a unix socket, both ends must run as the same user, which either looks at first of all.
 #pragma once
 
 #include <array>
@@ -37,11 +38,14 @@ struct DialArgs {
     sys::Address address;
     Secret secret{};
     sys::StreamOptions stream = {};
+    /// Of the error where somebody else has the address: without the secret, or no PCCL at all.
+    StatusCode of_strangers = StatusCode::kPeerLost;
 };
 
 /// Opens one connection for each introduction, all at the same time, and returns the accepted
 /// sockets in order. They belong together: the first failure closes all. kPeerLost and kTimeout
-/// carry the rank of the request's destination. Blocks; safe from every thread.
+/// carry the rank of the request's destination. kUnavailable where it runs as another user of this
+/// host. Blocks; safe from every thread.
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
     const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 

@@ -16,7 +16,7 @@
 namespace pccl::transport::handshake {
 
 inline constexpr std::array<char, 4> kMagic{'P', 'C', 'C', 'L'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 using Nonce = std::array<std::uint8_t, 32>;
 
@@ -29,10 +29,11 @@ struct ClientHello {
 static_assert(sizeof(ClientHello) == 56 && std::is_trivially_copyable_v<ClientHello>);
 
 struct ServerProof {
+    std::array<char, 4> magic;
     Nonce nonce;
     sys::Digest proof;
 };
-static_assert(sizeof(ServerProof) == 64 && std::is_trivially_copyable_v<ServerProof>);
+static_assert(sizeof(ServerProof) == 68 && std::is_trivially_copyable_v<ServerProof>);
 
 struct WireRequest {
     std::int32_t source;
@@ -91,6 +92,11 @@ class Incoming {
         return true;
     }
     [[nodiscard]] const Message& message() const { return message_; }
+    /// As far as it has come.
+    [[nodiscard]] bool speaks_pccl() const {
+        const std::size_t here = std::min(received_, kMagic.size());
+        return std::memcmp(&message_, kMagic.data(), here) == 0;
+    }
 
    private:
     Message message_{};

@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/host.h"
+#include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/handshake_messages.h"
+#include "csrc/transport/unix_socket.h"
 
 namespace pccl::transport {
 
@@ -18,6 +21,26 @@ using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabul
 namespace {
 
 constexpr Duration kStarvedPause = std::chrono::milliseconds(200);
+
+/// An eighth of what this process may have open, for there are other servers, and other uses.
+HandshakeServer::Options within_limits(HandshakeServer::Options options) {
+    constexpr std::size_t kLeast = 4;
+    const std::size_t share = std::max(sys::most_descriptors() / 8, kLeast);
+    options.most_pending = std::min(options.most_pending, share);
+    return options;
+}
+
+/// `why`, about whoever is at the other end.
+Status about_client(int socket, const Status& why) {
+    const auto address = sys::peer_address(socket);
+    if (address.is_ok() && address->is_ip())
+        return why.with_context(address->to_string()).with_process({.host = address->ip_text()});
+    const auto who = sys::peer_credentials(socket);
+    const std::string host = who.is_ok() ? concat("this host, user ", who->uid) : "this host";
+    const std::int64_t pid = who.is_ok() ? who->pid : 0;
+    return why.with_context(concat("process ", pid, " of ", host))
+        .with_process({.host = host, .pid = pid});
+}
 
 }  // namespace
 
@@ -47,11 +70,6 @@ class ServerHandshake {
                             .group_size = wire.group_size},
                 .purpose = wire.purpose};
     }
-    [[nodiscard]] std::string client_name() const {
-        const auto address = sys::peer_address(fd_.get());
-        return address.is_ok() && address->is_ip() ? address->to_string()
-                                                   : "a process of this host";
-    }
     [[nodiscard]] TimePoint begun() const { return begun_; }
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
@@ -69,7 +87,7 @@ class ServerHandshake {
         secret_ = known.value_or(no_secret);
         transcript_.hello = hello;
         PCCL_TRY(sys::fill_random(transcript_.server_nonce));
-        return send_whole(fd_.get(), ServerProof{transcript_.server_nonce,
+        return send_whole(fd_.get(), ServerProof{kMagic, transcript_.server_nonce,
                                                  prove(secret_, kServerLabel, transcript_)});
     }
 
@@ -103,7 +121,7 @@ Result<std::unique_ptr<HandshakeServer>> HandshakeServer::listen(const sys::Addr
     return server;
 }
 
-HandshakeServer::HandshakeServer(const Options& options) : options_(options) {}
+HandshakeServer::HandshakeServer(const Options& options) : options_(within_limits(options)) {}
 HandshakeServer::~HandshakeServer() = default;
 
 Status HandshakeServer::start() {
@@ -148,7 +166,7 @@ void HandshakeServer::step_all(Acceptor& acceptor, const Welcome& welcome) {
 bool HandshakeServer::step(ServerHandshake& handshake, Acceptor& acceptor, const Welcome& welcome) {
     const auto done = handshake.advance(acceptor, no_secret_);
     if (!done.is_ok()) {
-        acceptor.refused(options_.kind, done.status().with_context(handshake.client_name()));
+        acceptor.refused(options_.kind, about_client(handshake.fd(), done.status()));
         return false;
     }
     if (!done.value()) return true;
@@ -159,20 +177,29 @@ bool HandshakeServer::step(ServerHandshake& handshake, Acceptor& acceptor, const
 }
 
 void HandshakeServer::admit(Acceptor& acceptor) {
-    while (!is_full()) {
+    // Only so many at once, for the caller has others to look after.
+    for (std::size_t seen = 0; seen < options_.most_pending && !is_full(); ++seen) {
         auto next = accept_one();
-        Status fault = next.status();
         if (next.is_ok() && !next->has_value()) return;
-        if (next.is_ok()) fault = watch((*next)->get());
-        if (!fault.is_ok()) {
-            starved_ = true;
-            if (!std::exchange(told_, true)) acceptor.refused(options_.kind, fault);
-            return;
-        }
-        told_ = told_ && !shortage_.is_ok();
-        pending_.push_back(
-            std::make_unique<ServerHandshake>(std::move(**next), options_.clock->now()));
+        const Status fault = next.is_ok() ? let_in(std::move(**next), acceptor) : next.status();
+        if (fault.is_ok()) continue;
+        starved_ = true;
+        if (!std::exchange(told_, true)) acceptor.refused(options_.kind, fault);
+        return;
     }
+}
+
+/// Other users of this host get no further than here: no slot, no patience.
+Status HandshakeServer::let_in(UniqueFd client, Acceptor& acceptor) {
+    if (address_.family() == AF_UNIX && !require_same_user(client.get()).is_ok()) {
+        const Status why = Status::unavailable("it runs as another user than this process");
+        acceptor.refused(options_.kind, about_client(client.get(), why));
+        return Status::ok();
+    }
+    PCCL_TRY(watch(client.get()));
+    told_ = told_ && !shortage_.is_ok();
+    pending_.push_back(std::make_unique<ServerHandshake>(std::move(client), options_.clock->now()));
+    return Status::ok();
 }
 
 /// A process without descriptors still hears one peer at a time, so that it can say what it lacks.
@@ -197,9 +224,9 @@ void HandshakeServer::expire(Acceptor& acceptor) {
     const auto kept = std::find_if(pending_.begin(), pending_.end(), [&](const auto& handshake) {
         return now - handshake->begun() < patience;
     });
+    const Status too_slow = Status::timeout("it did not finish its handshake in time");
     for (auto late = pending_.begin(); late != kept; ++late)
-        acceptor.refused(options_.kind, Status::timeout("it did not finish its handshake in time")
-                                            .with_context((*late)->client_name()));
+        acceptor.refused(options_.kind, about_client((*late)->fd(), too_slow));
     pending_.erase(pending_.begin(), kept);
     if (!pending_.empty())
         set_alarm(pending_.front()->begun() + patience - now);

@@ -22,7 +22,8 @@ class PCCL_API HandshakeServer {
     struct Options {
         TransportKind kind = TransportKind::kTcp;
         sys::StreamOptions stream = {};
-        /// At most this many handshakes run; further connections wait in the kernel's queue.
+        /// At most this many handshakes run, and fewer in a process of few descriptors; further
+        /// connections wait in the kernel's queue.
         std::size_t most_pending = 128;
         /// A handshake that takes longer is refused ...
         Duration patience = std::chrono::seconds(5);
@@ -65,6 +66,7 @@ class PCCL_API HandshakeServer {
     bool step(ServerHandshake& handshake, Acceptor& acceptor, const Welcome& welcome);
     void admit(Acceptor& acceptor);
     Result<std::optional<UniqueFd>> accept_one();
+    Status let_in(UniqueFd client, Acceptor& acceptor);
     void keep_spare();
     void expire(Acceptor& acceptor);
     void pause_listening(bool pause);

@@ -66,7 +66,8 @@ class Acceptor {
     /// This process lacks what the request takes (descriptors, memory): kResourceExhausted. Must
     /// not wait. Refused unless overridden.
     virtual void fell_short(const LinkRequest& request, TransportKind kind, const Status& why);
-    /// A connection that failed its handshake: logged once by the implementation.
+    /// A connection that failed its handshake, to be logged in bounds: strangers can cause as many
+    /// as they like. `why.process().host` tells who it was, where that is known.
     virtual void refused(TransportKind kind, const Status& why) = 0;
 };
 

@@ -1,8 +1,9 @@
-"""Strangers at every door of a running job: it goes on, and each is in the log once."""
+"""Strangers at every door of a running job: it goes on, and the log tells of them in few lines."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import random
 import re
@@ -19,6 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import IO
 
 pytestmark = pytest.mark.multiproc
 RANK = """
@@ -46,8 +48,12 @@ other.barrier()
 print("rounds", rounds, flush=True)
 """
 HELLO = struct.Struct("<4sI16s32s")
-PROOF_BYTES = 64
-CLIENT_PROOF_BYTES = 112
+SERVER_PROOF = struct.Struct("<4s32s32s")
+REQUEST = struct.Struct("<iiii64s")
+CLIENT_PROOF_BYTES = REQUEST.size + 32
+NOBODY = 65534  # a user
+# What the library counts instead of writing a line for each.
+MOST_LINES = 40
 
 
 class Door(NamedTuple):
@@ -92,27 +98,31 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def start_rank(
+    rank: int, stores: list[str], err: IO[str] | int, **environment: str
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RANK, str(rank), "2", *stores],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=err,
+        text=True,
+        env={**os.environ, "PCCL_LOG_LEVEL": "info", **environment},
+    )
+
+
 class Job:
     """Two ranks that reduce until they are told to end."""
 
-    def __init__(self, folder: Path, transports: str) -> None:
+    def __init__(self, folder: Path, transports: str, err: int | None = None) -> None:
         self.store_port = free_port()
         self.logs = [folder / f"log{rank}" for rank in range(2)]
-        environment = {**os.environ, "PCCL_LOG_LEVEL": "info", "PCCL_TRANSPORTS": transports}
         self.ranks = []
         stores = [f"tcp://127.0.0.1:{self.store_port}", f"tcp://127.0.0.1:{free_port()}"]
-        for rank, log in enumerate(self.logs):
-            with log.open("w") as err:
-                self.ranks.append(
-                    subprocess.Popen(
-                        [sys.executable, "-c", RANK, str(rank), "2", *stores],
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        stderr=err,
-                        text=True,
-                        env=environment,
-                    )
-                )
+        for rank, path in enumerate(self.logs):
+            with path.open("w") as log:
+                to = log if err is None else err
+                self.ranks.append(start_rank(rank, stores, to, PCCL_TRANSPORTS=transports))
         for process in self.ranks:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
@@ -128,6 +138,11 @@ class Job:
     def refusals(self, rank: int) -> list[str]:
         return [line for line in self.logs[rank].read_text().splitlines() if "refused a" in line]
 
+    def count_of_refusals(self, rank: int) -> int:
+        """Count those that have no line of their own, too, as far as the log has told of them."""
+        counts = re.findall(r"(\d+) more connections refused", self.logs[rank].read_text())
+        return len(self.refusals(rank)) + sum(map(int, counts))
+
     def end(self) -> None:
         for process in self.ranks:
             out, _ = process.communicate("end\n", timeout=60)
@@ -136,8 +151,8 @@ class Job:
 
 
 @contextlib.contextmanager
-def running(folder: Path, transports: str) -> Iterator[Job]:
-    job = Job(folder, transports)
+def running(folder: Path, transports: str, err: int | None = None) -> Iterator[Job]:
+    job = Job(folder, transports, err)
     try:
         yield job
         job.end()
@@ -163,7 +178,7 @@ def is_shut(stranger: socket.socket) -> bool:
     return True
 
 
-def hello(group: bytes = bytes(16), version: int = 1) -> bytes:
+def hello(group: bytes = bytes(16), version: int = 2) -> bytes:
     return HELLO.pack(b"PCCL", version, group, os.urandom(32))
 
 
@@ -188,7 +203,7 @@ def another_version(door: Door) -> None:
 def a_wrong_secret(door: Door) -> None:
     stranger = door.knock()
     stranger.sendall(hello())
-    assert len(stranger.recv(PROOF_BYTES)) == PROOF_BYTES
+    assert len(stranger.recv(SERVER_PROOF.size)) == SERVER_PROOF.size
     stranger.sendall(os.urandom(CLIENT_PROOF_BYTES))
     assert is_shut(stranger)
 
@@ -197,8 +212,8 @@ def a_proof_sent_back(door: Door) -> None:
     """Reflect what the server proves with."""
     stranger = door.knock()
     stranger.sendall(hello())
-    proof = stranger.recv(PROOF_BYTES)
-    stranger.sendall(bytes(CLIENT_PROOF_BYTES - 32) + proof[32:])
+    proof = stranger.recv(SERVER_PROOF.size)
+    stranger.sendall(bytes(REQUEST.size) + proof[-32:])
     assert is_shut(stranger)
 
 
@@ -263,10 +278,84 @@ def test_a_slow_stranger_is_shut_out_in_the_end(tmp_path: Path) -> None:
 def test_a_thousand_strangers_at_once_keep_nobody_out(tmp_path: Path) -> None:
     with contextlib.ExitStack() as strangers, running(tmp_path, "shm,tcp") as job:
         rank, door = next((r, d) for r, d in job.doors() if d.family == socket.AF_INET)
-        before = len(job.refusals(rank))
+        held = []
         for _ in range(1000):
             stranger = strangers.enter_context(socket.socket(door.family, socket.SOCK_STREAM))
             stranger.setblocking(False)
             stranger.connect_ex(door.address)
-        assert until(lambda: len(job.refusals(rank)) > before + 128)  # which is one roomful
+            held.append(stranger)
+        held[200].settimeout(20)  # one roomful is 128
+        assert is_shut(held[200])
         # Now the ranks finish, and meet in another group.
+    assert until(lambda: job.count_of_refusals(rank) > 128)
+
+
+def test_a_flood_leaves_few_lines(tmp_path: Path) -> None:
+    """Who knocks 2000 times is counted; another's mistake still has its line."""
+    with running(tmp_path, "tcp") as job:
+        rank, door = job.doors()[0]
+        for _ in range(2000):
+            garbage(door)
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as other:
+            other.bind(("127.0.0.2", 0))
+            other.settimeout(20)
+            other.connect(door.address)
+            other.sendall(hello(version=99))
+            is_shut(other)
+    assert until(lambda: job.count_of_refusals(rank) >= 2001)
+    assert len(job.refusals(rank)) < MOST_LINES, len(job.refusals(rank))
+    assert any("127.0.0.2" in line and "version 99" in line for line in job.refusals(rank))
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """Give the writing end of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    flags = fcntl.fcntl(writer, fcntl.F_GETFL)
+    fcntl.fcntl(writer, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"\n")
+    fcntl.fcntl(writer, fcntl.F_SETFL, flags)
+    yield writer
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_stderr_that_nobody_reads_holds_no_rank_up(tmp_path: Path) -> None:
+    """Each of 10,000 refusals is a line; the thread that accepts goes on accepting."""
+    with full_pipe() as err, running(tmp_path, "shm,tcp", err) as job:
+        doors = [door for _, door in job.doors()]
+        for number in range(10_000):
+            with doors[number % len(doors)].knock() as stranger:
+                stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(100))
+
+
+HOLD_SLOTS = """
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+held = []
+for _ in range(300):
+    stranger = socket.socket(socket.AF_UNIX)
+    stranger.settimeout(20)
+    stranger.connect("\\0" + sys.argv[2])
+    held.append(stranger)
+for stranger in held:
+    try:
+        assert stranger.recv(1) == b""
+    except ConnectionResetError:
+        pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
+def test_another_user_gets_no_slot_at_a_unix_socket(tmp_path: Path) -> None:
+    with running(tmp_path, "shm,tcp") as job:
+        rank, door = next((r, d) for r, d in job.doors() if d.family == socket.AF_UNIX)
+        name = str(door.address).removeprefix("\0")
+        subprocess.run(
+            [sys.executable, "-c", HOLD_SLOTS, str(NOBODY), name], check=True, timeout=60
+        )
+    assert until(lambda: job.count_of_refusals(rank) >= 300)
+    for line in job.refusals(rank):
+        assert f"user {NOBODY}: it runs as another user" in line, line

@@ -163,12 +163,16 @@ std::string Address::to_string() const {
         return concat(kUnixPrefix, std::string_view(raw.sun_path + 1,
                                                     bytes_ - offsetof(sockaddr_un, sun_path) - 1));
     }
-    if (!is_ip()) return "none";
+    if (family() == AF_INET) return concat(ip_text(), ":", port());
+    return is_ip() ? concat("[", ip_text(), "]:", port()) : "none";
+}
+
+std::string Address::ip_text() const {
+    if (!is_ip()) return {};
     std::array<char, INET6_ADDRSTRLEN> text{};
     ::inet_ntop(family(), ip_bytes().data(), text.data(), text.size());
-    if (family() == AF_INET) return concat(text.data(), ":", port());
-    const unsigned scope = as<sockaddr_in6>(storage_).sin6_scope_id;
-    return concat("[", text.data(), scope != 0 ? "%" + scope_text(scope) : "", "]:", port());
+    const unsigned scope = family() == AF_INET6 ? as<sockaddr_in6>(storage_).sin6_scope_id : 0;
+    return scope == 0 ? text.data() : concat(text.data(), "%", scope_text(scope));
 }
 
 bool operator==(const Address& a, const Address& b) {

@@ -39,6 +39,8 @@ class PCCL_API Address {
     /// A scope holds on one host only: a link-local address of a peer needs the index of our own
     /// interface.
     [[nodiscard]] Address with_scope(unsigned interface_index) const;
+    /// What from_ip() takes; empty unless is_ip().
+    [[nodiscard]] std::string ip_text() const;
     /// What parse() takes; "none" for no address.
     [[nodiscard]] std::string to_string() const;
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "csrc/base/log.h"
+#include "csrc/base/limited_log.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/unix_socket.h"
 
@@ -23,11 +23,13 @@ class Gatekeeper final : public Acceptor {
     }
     void accepted(const LinkRequest&, std::unique_ptr<RecvLink>) override {}
     void refused(TransportKind kind, const Status& why) override {
-        log(LogLevel::kWarning, "refused a connection over ", to_string(kind), ": ", why.message());
+        refusals_.line(LogLevel::kWarning, why.process().host, "refused a connection over ",
+                       to_string(kind), ": ", why.message());
     }
 
    private:
     const PeerSocketsOptions& options_;
+    LimitedLog refusals_{"connections refused"};
 };
 
 }  // namespace
@@ -60,7 +62,6 @@ Status PeerSockets::dial(Rank peer, const std::string& address, Deadline deadlin
         auto connected,
         connect_authenticated({.address = where, .secret = options_.secret, .stream = {}},
                               {&introduction, 1}, deadline));
-    PCCL_TRY(require_same_user(connected.front().get()));
     sockets_[index(peer)] = std::move(connected.front());
     return Status::ok();
 }
@@ -95,8 +96,7 @@ void PeerSockets::welcome(UniqueFd socket, const LinkRequest& request) {
     const bool is_expected = request.destination == options_.rank &&
                              request.source > options_.rank && request.source < options_.size &&
                              !sockets_[index(request.source)].is_open();
-    if (is_expected && require_same_user(socket.get()).is_ok())
-        sockets_[index(request.source)] = std::move(socket);
+    if (is_expected) sockets_[index(request.source)] = std::move(socket);
 }
 
 }  // namespace pccl::transport::nvlink

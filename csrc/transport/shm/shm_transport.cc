@@ -108,7 +108,6 @@ Result<UniqueFd> ShmTransport::dial(const std::string& address, const Introducti
         auto sockets,
         connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
                               {&introduction, 1}, deadline));
-    PCCL_TRY(require_same_user(sockets.front().get()));
     return std::move(sockets.front());
 }
 
@@ -222,7 +221,6 @@ Result<bool> ShmTransport::receive_link(Arrival& arrival, Acceptor& acceptor) {
 }
 
 Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) {
-    PCCL_TRY(require_same_user(arrival.socket.get()));
     const LinkRequest& request = arrival.introduction.request;
     const int ranks = request.group_size;
     if (ranks < 2 || request.destination < 1 || request.destination >= ranks)
@@ -247,7 +245,6 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
     const LinkRequest& request = arrival.introduction.request;
-    PCCL_TRY(require_same_user(arrival.socket.get()));
     PCCL_ASSIGN_OR_RETURN(
         auto rings, RingFile::map(std::move(descriptors.front()), ring_bytes(request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));

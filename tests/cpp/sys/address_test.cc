@@ -17,6 +17,13 @@ TEST(AddressTest, PrintsWhatItParsed) {
     }
 }
 
+TEST(AddressTest, TellsItsIpAlone) {
+    for (const char* const ip : {"10.0.0.1", "fd00::1", "fe80::1%lo"})
+        EXPECT_EQ(Address::from_ip(ip, 4567)->ip_text(), ip);
+    EXPECT_EQ(Address::from_unix_name("name")->ip_text(), "");
+    EXPECT_EQ(Address().ip_text(), "");
+}
+
 TEST(AddressTest, RefusesWhatIsNoAddress) {
     for (const std::string text : {"",
                                    ":",

@@ -4,15 +4,20 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
 #include "csrc/transport/handshake_messages.h"
 #include "csrc/transport/handshake_server.h"
 #include "csrc/transport/loopback/manual_clock.h"
@@ -371,6 +376,115 @@ TEST_F(HandshakeTest, AFloodOfSilentClientsDelaysOthersButKeepsNobodyOut) {
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     EXPECT_LE(most, 4U);
     EXPECT_GE(receptionist_.refusals.size(), 16U);
+}
+
+TEST_F(HandshakeTest, AProcessOfFewDescriptorsHearsFewAtOnce) {
+    rlimit usual{};
+    ::getrlimit(RLIMIT_NOFILE, &usual);
+    const rlimit few{.rlim_cur = 128, .rlim_max = usual.rlim_max};
+    {
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        const ScopeExit lifted([&] { ::setrlimit(RLIMIT_NOFILE, &usual); });
+        listen({});
+    }
+    std::vector<UniqueFd> silent;
+    for (int i = 0; i < 20; ++i) silent.push_back(raw_client());
+    for (int i = 0; i < 20; ++i) advance();
+    EXPECT_EQ(server_->pending(), 16U);
+}
+
+TEST_F(HandshakeTest, AnotherProgramIsKnownByItsFirstWords) {
+    const auto listener = sys::listen_on(sys::Address::parse("127.0.0.1:0").value());
+    const auto address = sys::local_address(listener->get()).value();
+    for (const StatusCode code : {StatusCode::kPeerLost, StatusCode::kInvalidArgument}) {
+        Status status;
+        std::thread client([&] {
+            const auto one = introduction(0);
+            const DialArgs args{.address = address, .secret = kSecret, .of_strangers = code};
+            status = connect_authenticated(args, {&one, 1}, patience()).status();
+        });
+        std::optional<UniqueFd> victim;
+        while (!victim) victim = std::move(sys::accept_next(listener->get()).value());
+        const std::string banner = "SSH-2.0-";
+        ASSERT_TRUE(
+            sys::send_all(victim->get(), std::as_bytes(std::span(banner)), patience()).is_ok());
+        client.join();  // although the other says no more
+        EXPECT_EQ(status.code(), code);
+        EXPECT_THAT(status.message(), HasSubstr("does not speak PCCL's protocol"));
+    }
+}
+
+/// A process of another user; killed in the end.
+class Stranger {
+   public:
+    explicit Stranger(const std::function<void()>& body) : pid_(::fork()) {
+        if (pid_ != 0) return;
+        if (::setuid(65534) == 0) body();
+        while (true) ::pause();
+    }
+    ~Stranger() {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    Stranger(const Stranger&) = delete;
+    Stranger& operator=(const Stranger&) = delete;
+
+   private:
+    pid_t pid_;
+};
+
+sys::Address unix_address(const std::string& name) {
+    return sys::Address::from_unix_name(concat("pccl-", name, "-", ::getpid())).value();
+}
+
+TEST_F(HandshakeTest, AnotherUserOfThisHostHoldsNoSlot) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user as well";
+    server_ = std::move(HandshakeServer::listen(unix_address("users"),
+                                                {.kind = TransportKind::kShm,
+                                                 .most_pending = 4,
+                                                 .patience = std::chrono::hours(1),
+                                                 .patience_when_crowded = std::chrono::hours(1)})
+                            .value());
+    constexpr std::size_t kConnections = 100;
+    const Stranger stranger([this] {
+        static std::vector<UniqueFd> held;
+        for (std::size_t i = 0; i < kConnections; ++i)
+            held.push_back(std::move(sys::connect_to(server_->address(), patience()).value()));
+    });
+    serve_until_refused(kConnections);
+    EXPECT_EQ(server_->pending(), 0U);
+    for (const Status& refusal : receptionist_.refusals) {
+        EXPECT_THAT(refusal.message(), HasSubstr("another user"));
+        EXPECT_EQ(refusal.process().host, "this host, user 65534");
+    }
+    std::atomic<bool> done{false};
+    Status status;
+    std::thread client([&] {
+        const auto one = introduction(0);
+        status =
+            connect_authenticated({server_->address(), kSecret}, {&one, 1}, patience()).status();
+        done = true;
+    });
+    serve_until([&] { return done.load(); });
+    client.join();
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST_F(HandshakeTest, TheClientLeavesAServerOfAnotherUser) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user as well";
+    const sys::Address address = unix_address("impostor");
+    const Stranger stranger([&] {
+        static const auto listener = sys::listen_on(address);
+        static_cast<void>(listener);
+    });
+    const auto one = introduction(0);
+    Status status;
+    const Deadline deadline = patience();
+    do {  // until it listens
+        status = connect_authenticated({address, kSecret}, {&one, 1}, patience()).status();
+    } while (status.code() == StatusCode::kPeerLost && !deadline.passed());
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), HasSubstr("runs as user 65534, this one as 0"));
 }
 
 TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
