@@ -10,7 +10,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/export.h"
-#include "csrc/base/fork_mark.h"
+#include "csrc/base/fork.h"
 #include "csrc/base/log.h"
 
 namespace pccl {

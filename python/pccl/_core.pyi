@@ -116,8 +116,9 @@ class Communicator:
     world_size
         How many processes there are.
     rendezvous
-        Where they meet: ``"tcp://host:port"`` (rank 0 listens), ``"file:///path"`` (on a disk that
-        all see), or a store object. Not needed by one process alone.
+        Where they meet: ``"tcp://host:port"`` (rank 0 listens, at that host's addresses alone),
+        ``"file:///path"`` (on a disk that all see), or a store object. Not needed by one process
+        alone. docs/security.md says what protects it.
     timeout
         Seconds that an operation, or the rendezvous, may take.
     name

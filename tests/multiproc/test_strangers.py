@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hmac
 import os
 import random
 import re
@@ -51,6 +52,8 @@ HELLO = struct.Struct("<4sI16s32s")
 SERVER_PROOF = struct.Struct("<4s32s32s")
 REQUEST = struct.Struct("<iiii64s")
 CLIENT_PROOF_BYTES = REQUEST.size + 32
+ACCEPTED = b"\x01"
+STORE = b"pccl store".ljust(16, b"\0")  # the group whose secret its handshake proves
 NOBODY = 65534  # a user
 # What the library counts instead of writing a line for each.
 MOST_LINES = 40
@@ -359,3 +362,127 @@ def test_another_user_gets_no_slot_at_a_unix_socket(tmp_path: Path) -> None:
     assert until(lambda: job.count_of_refusals(rank) >= 300)
     for line in job.refusals(rank):
         assert f"user {NOBODY}: it runs as another user" in line, line
+
+
+def enter_store(port: int, secret: bytes = bytes(32)) -> socket.socket | None:
+    """Do the handshake of the rendezvous store, as its documentation has it; None where refused."""
+    door = Door(socket.AF_INET, ("127.0.0.1", port))
+    stranger = door.knock()
+    greeting = hello(STORE)
+    stranger.sendall(greeting)
+    magic, nonce, proof = SERVER_PROOF.unpack(stranger.recv(SERVER_PROOF.size, socket.MSG_WAITALL))
+    assert magic == b"PCCL"
+
+    def prove(label: bytes, request: bytes) -> bytes:
+        return hmac.digest(secret, label.ljust(16, b"\0") + greeting + nonce + request, "sha256")
+
+    request = REQUEST.pack(0, 0, 0, 1, b"")
+    knows_the_secret = hmac.compare_digest(proof, prove(b"pccl-server", bytes(REQUEST.size)))
+    stranger.sendall(request + prove(b"pccl-client", request))
+    verdict = stranger.recv(1)
+    assert (verdict == ACCEPTED) == knows_the_secret
+    if verdict == ACCEPTED:
+        return stranger
+    assert is_shut(stranger)
+    return None
+
+
+RANK_OF_FEW_DESCRIPTORS = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+import numpy as np
+import pccl
+
+rank, store = int(sys.argv[1]), sys.argv[2]
+comm = pccl.Communicator(rank=rank, world_size=2, rendezvous=store, timeout=60.0)
+held = []
+while rank == 0 and len(held) < 60:
+    held.append(os.dup(0))  # what this process has for its own use
+x = np.ones(1000)
+comm.all_reduce(x)
+assert (x == 2).all()
+print("done", flush=True)
+"""
+
+
+def silent_strangers(port: int, held: contextlib.ExitStack) -> None:
+    for number in range(420):
+        stranger = held.enter_context(socket.socket())
+        stranger.setblocking(False)
+        stranger.connect_ex(("127.0.0.1", port))
+        if number % 3 == 0:
+            with contextlib.suppress(OSError):
+                stranger.send(hello(STORE)[:20])
+
+
+def noisy_strangers(port: int, held: contextlib.ExitStack) -> None:
+    door = Door(socket.AF_INET, ("127.0.0.1", port))
+    for stranger in STRANGERS:
+        stranger(door)
+
+
+def strangers_inside(port: int, held: contextlib.ExitStack) -> None:
+    """Come in, as anybody may where there is no secret, and misbehave."""
+    huge = struct.pack("<I", 0xFFFFFFFF)
+    for bytes_ in (huge, bytes(200_000), struct.pack("<I", 100) + b"half", b"\x03\0\0\0zzz"):
+        for _ in range(10):
+            stranger = enter_store(port)
+            assert stranger is not None
+            held.enter_context(stranger)
+            with contextlib.suppress(OSError):
+                stranger.sendall(bytes_)
+
+
+def refused_strangers(port: int, held: contextlib.ExitStack) -> None:
+    for secret in (bytes(32), os.urandom(32)):
+        assert enter_store(port, secret) is None
+
+
+@pytest.mark.parametrize(
+    ("attack", "has_secret"),
+    [
+        (silent_strangers, False),
+        (silent_strangers, True),
+        (noisy_strangers, False),
+        (strangers_inside, False),
+        (refused_strangers, True),
+    ],
+)
+def test_strangers_at_the_store(
+    tmp_path: Path,
+    attack: Callable[[int, contextlib.ExitStack], None],
+    has_secret: bool,
+) -> None:
+    """They come before the ranks do; rank 0 may have 256 descriptors, and keeps some of them."""
+    port = free_port()
+    secret = tmp_path / "secret"
+    secret.write_bytes(os.urandom(32))
+    secret.chmod(0o600)
+    environment = {**os.environ, "PCCL_SECRET_FILE": str(secret) if has_secret else ""}
+    command = [sys.executable, "-c", RANK_OF_FEW_DESCRIPTORS]
+    log = tmp_path / "log"
+    ranks = []
+    with contextlib.ExitStack() as held, log.open("w") as err:
+        for rank in range(2):
+            process = subprocess.Popen(
+                [*command, str(rank), f"tcp://127.0.0.1:{port}"],
+                stdout=subprocess.PIPE,
+                stderr=err,
+                text=True,
+                env=environment,
+            )
+            held.callback(process.wait)
+            held.callback(process.kill)
+            ranks.append(process)
+            if rank == 0:
+                assert until(lambda: is_listening(port)), log.read_text()
+                attack(port, held)
+        for process in ranks:
+            out, _ = process.communicate(timeout=60)
+            assert (process.returncode, out) == (0, "done\n"), log.read_text()
+    assert len(log.read_text().splitlines()) < MOST_LINES, log.read_text()
+
+
+def is_listening(port: int) -> bool:
+    lines = Path("/proc/net/tcp").read_text().splitlines()
+    return any(f":{port:04X} 00000000:0000 0A" in line for line in lines)

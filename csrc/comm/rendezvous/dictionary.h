@@ -13,8 +13,12 @@ namespace pccl::comm {
 
 class Dictionary {
    public:
-    /// Errors: kInvalidArgument (too long), kResourceExhausted (256 MiB or a million keys).
-    Status set(const std::string& key, std::string_view value);
+    /// Who has set an entry last; 0: nobody in particular.
+    using Owner = std::uint64_t;
+
+    /// Errors: kInvalidArgument (too long), kResourceExhausted (256 MiB or a million keys in all,
+    /// 64 MiB of one owner).
+    Status set(const std::string& key, std::string_view value, Owner owner = 0);
     /// Null when there is none; valid until the next change.
     [[nodiscard]] const std::string* find(const std::string& key) const;
     /// What the counter `key` would be after adding `delta`; a missing one is 0. Changes nothing.
@@ -23,8 +27,18 @@ class Dictionary {
     void remove(const std::string& key);
 
    private:
-    std::unordered_map<std::string, std::string> entries_;
+    struct Entry {
+        std::string value;
+        Owner owner = 0;
+    };
+    using Entries = std::unordered_map<std::string, Entry>;
+    [[nodiscard]] std::size_t bytes_of(Owner owner) const;
+    /// From what is counted.
+    void take_off(const Entries::value_type& entry);
+
+    Entries entries_;
     std::size_t bytes_ = 0;
+    std::unordered_map<Owner, std::size_t> bytes_of_;  // without 0; of those that have any
 };
 
 }  // namespace pccl::comm

@@ -1,8 +1,10 @@
 #include <charconv>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/rendezvous/file_store.h"
 #include "csrc/comm/rendezvous/tcp_store.h"
+#include "csrc/comm/secret_file.h"
 #include "csrc/comm/store.h"
 
 namespace pccl::comm {
@@ -38,8 +40,12 @@ Result<StoreLocation> parse_location(const std::string& url) {
 
 Result<std::shared_ptr<Store>> open_tcp(const std::string& url, Rank rank, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const StoreLocation location, parse_location(url));
-    PCCL_ASSIGN_OR_RETURN(auto store, rank == 0 ? TcpStore::host(location, deadline)
-                                                : TcpStore::join(location, deadline));
+    transport::Secret secret = kNoStoreSecret;
+    if (const std::string& file = process_config().secret_file; !file.empty()) {
+        PCCL_ASSIGN_OR_RETURN(secret, secret_from_file(file, kStoreGroup));
+    }
+    PCCL_ASSIGN_OR_RETURN(auto store, rank == 0 ? TcpStore::host(location, deadline, secret)
+                                                : TcpStore::join(location, deadline, secret));
     return std::shared_ptr<Store>(std::move(store));
 }
 

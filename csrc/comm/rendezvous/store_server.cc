@@ -9,30 +9,39 @@
 #include <cerrno>
 #include <utility>
 
-#include "csrc/base/log.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/text.h"
+#include "csrc/sys/host.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kMostConnections = 4096;
 constexpr std::size_t kMostPending = kLongestFrame + 4;
 constexpr Duration kFarewell = std::chrono::seconds(1);
-constexpr Duration kAcceptPause = std::chrono::milliseconds(20);
+constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 
 std::span<const std::byte> as_bytes(const std::string& text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+StoreServer::Options within_limits(StoreServer::Options options) {
+    if (options.most_clients == 0) options.most_clients = sys::most_descriptors() / 4 * 3;
+    return options;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<StoreServer>> StoreServer::start(std::span<const sys::Address> addresses) {
-    std::unique_ptr<StoreServer> server(new StoreServer);
+StoreServer::StoreServer(const Options& options) : options_(within_limits(options)) {}
+
+Result<std::unique_ptr<StoreServer>> StoreServer::start(std::span<const sys::Address> addresses,
+                                                        const Options& options) {
+    std::unique_ptr<StoreServer> server(new StoreServer(options));
     server->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!server->epoll_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
     server->stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!server->stop_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
-    PCCL_TRY(server->watch(server->stop_.get(), EPOLL_CTL_ADD, false));
+    PCCL_TRY(server->watch(server->stop_.get(), EPOLL_CTL_ADD, EPOLLIN));
     for (const sys::Address& address : addresses) PCCL_TRY(server->listen(address));
     server->thread_ =
         std::make_unique<BackgroundThread>("pccl-store", [raw = server.get()] { raw->serve(); });
@@ -40,6 +49,7 @@ Result<std::unique_ptr<StoreServer>> StoreServer::start(std::span<const sys::Add
 }
 
 StoreServer::~StoreServer() {
+    if (made_in_.is_child()) return;  // what is here is the parent's
     stopping_.store(true);
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
@@ -50,17 +60,16 @@ StoreServer::~StoreServer() {
 }
 
 Status StoreServer::listen(const sys::Address& address) {
-    PCCL_ASSIGN_OR_RETURN(UniqueFd listener, sys::listen_on(address));
-    PCCL_ASSIGN_OR_RETURN(const sys::Address bound, sys::local_address(listener.get()));
-    PCCL_TRY(watch(listener.get(), EPOLL_CTL_ADD, false));
-    addresses_.push_back(bound);
-    listeners_.push_back(std::move(listener));
+    PCCL_ASSIGN_OR_RETURN(auto door, transport::HandshakeServer::listen(address, {}));
+    PCCL_TRY(watch(door->poll_fd(), EPOLL_CTL_ADD, EPOLLIN));
+    addresses_.push_back(door->address());
+    doors_.push_back(std::move(door));
     return Status::ok();
 }
 
-Status StoreServer::watch(int fd, int action, bool output) const {
+Status StoreServer::watch(int fd, int action, unsigned events) const {
     epoll_event interest{};
-    interest.events = output ? EPOLLOUT : EPOLLIN;
+    interest.events = events;
     interest.data.fd = fd;
     if (::epoll_ctl(epoll_.get(), action, fd, &interest) != 0)
         return Status::from_errno(errno, "cannot watch a socket");
@@ -68,39 +77,59 @@ Status StoreServer::watch(int fd, int action, bool output) const {
 }
 
 void StoreServer::serve() {
+    const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(between_looks());
     std::array<epoll_event, 64> events{};
     while (!stopping_.load()) {
+        const int longest = unfinished_ > 0 ? static_cast<int>(look_ms.count()) : -1;
         const int count =
-            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
-        for (int i = 0; i < count; ++i) {
-            const int fd = events[static_cast<std::size_t>(i)].data.fd;
-            if (const auto found = connections_.find(fd); found != connections_.end())
-                advance(found->second);
-            else if (is_listener(fd))
-                accept_from(fd);
-        }
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), longest);
+        for (int i = 0; i < count; ++i) tend(events[static_cast<std::size_t>(i)].data.fd);
+        drop_overdue();
+        open_doors(connections_.size() < options_.most_clients);
     }
 }
 
-bool StoreServer::is_listener(int fd) const {
-    return std::ranges::any_of(listeners_, [fd](const UniqueFd& own) { return own.get() == fd; });
+Duration StoreServer::between_looks() const { return std::min(options_.patience, kBetweenLooks); }
+
+void StoreServer::tend(int fd) {
+    if (const auto found = connections_.find(fd); found != connections_.end())
+        return advance(found->second);
+    for (const auto& door : doors_)
+        if (door->poll_fd() == fd)
+            door->advance(*this, [this](UniqueFd socket, const transport::Introduction&) {
+                welcome(std::move(socket));
+            });
 }
 
-void StoreServer::accept_from(int listener) {
-    auto next = sys::accept_next(listener);
-    if (!next.is_ok()) {
-        log(LogLevel::kWarning, "rendezvous store: ", next.status().message());
-        system_clock().sleep_for(kAcceptPause);  // until descriptors are free again
-        return;
-    }
-    if (!next->has_value()) return;
-    const int fd = (*next)->get();
-    if (connections_.size() >= kMostConnections || !watch(fd, EPOLL_CTL_ADD, false).is_ok()) {
-        log(LogLevel::kWarning, "rendezvous store: refused a connection, ", connections_.size(),
-            " are open");
-        return;
-    }
-    connections_[fd].socket = std::move(**next);
+void StoreServer::open_doors(bool open) {
+    if (open == doors_are_open_) return;
+    doors_are_open_ = open;
+    for (const auto& door : doors_)
+        static_cast<void>(watch(door->poll_fd(), EPOLL_CTL_MOD, open ? EPOLLIN : 0U));
+    if (!open)
+        log_.line(LogLevel::kWarning, "", "rendezvous store: ", connections_.size(),
+                  " processes use it, as many as the limit of open files allows (ulimit -n); "
+                  "others wait");
+}
+
+void StoreServer::welcome(UniqueFd socket) {
+    const int fd = socket.get();
+    const Status watched = watch(fd, EPOLL_CTL_ADD, EPOLLIN);
+    if (!watched.is_ok()) return refused(transport::TransportKind::kTcp, watched);
+    Connection& connection = connections_[fd];
+    connection.socket = std::move(socket);
+    connection.owner = ++last_owner_;
+}
+
+std::optional<transport::Secret> StoreServer::secret_of(const transport::GroupId& group) {
+    return group == kStoreGroup ? std::optional(options_.secret) : std::nullopt;
+}
+
+void StoreServer::refused(transport::TransportKind, const Status& why) {
+    // Who leaves by itself did not like our proof, and says so where it runs.
+    const bool left = why.code() == StatusCode::kPeerLost;
+    log_.line(left ? LogLevel::kInfo : LogLevel::kWarning, why.process().host,
+              "rendezvous store: refused a connection: ", why.message());
 }
 
 void StoreServer::advance(Connection& connection) {
@@ -109,11 +138,12 @@ void StoreServer::advance(Connection& connection) {
     // Frames that came while the last answer was on its way.
     while (status.is_ok() && connection.out.empty() && !connection.in.empty()) {
         const std::size_t before = connection.in.size();
-        status = connection.greeted ? obey(connection) : greet(connection);
+        status = obey(connection);
         if (status.is_ok()) status = flush(connection);
         if (connection.in.size() == before) break;
     }
-    if (!status.is_ok()) drop(connection, status);
+    if (!status.is_ok()) return drop(connection, status);
+    if (!connection.in.empty()) begin_frame(connection);
 }
 
 Status StoreServer::receive(Connection& connection) {
@@ -125,20 +155,10 @@ Status StoreServer::receive(Connection& connection) {
     return Status::ok();
 }
 
-Status StoreServer::greet(Connection& connection) {
-    const std::size_t length = std::min(connection.in.size(), kStoreGreeting.size());
-    if (connection.in.compare(0, length, kStoreGreeting.substr(0, length)) != 0)
-        return Status::invalid_argument("it does not greet like a rank");
-    if (length < kStoreGreeting.size()) return Status::ok();
-    connection.in.erase(0, length);
-    connection.out += kStoreGreeting;
-    connection.greeted = true;
-    return Status::ok();
-}
-
 Status StoreServer::obey(Connection& connection) {
     PCCL_ASSIGN_OR_RETURN(const auto payload, take_frame(connection.in));
     if (!payload) return Status::ok();
+    end_frame(connection);
     PCCL_ASSIGN_OR_RETURN(StoreRequest request, parse_request(*payload));
     if (connection.parked && request.verb != StoreVerb::kCancel)
         return Status::invalid_argument("it asks again before it was answered");
@@ -150,7 +170,7 @@ void StoreServer::execute(Connection& connection, StoreRequest& request) {
     const std::string* const found = entries_.find(request.key);
     switch (request.verb) {
         case StoreVerb::kSet: {
-            const Status status = entries_.set(request.key, request.value);
+            const Status status = entries_.set(request.key, request.value, connection.owner);
             answer(connection, request.id, status.is_ok() ? Result<std::string>("") : status);
             if (status.is_ok()) wake_waiters(request.key);
             break;
@@ -170,7 +190,8 @@ void StoreServer::execute(Connection& connection, StoreRequest& request) {
         case StoreVerb::kAdd: {
             const auto value = entries_.sum(request.key, request.delta);
             const std::string text = value.is_ok() ? std::to_string(value.value()) : "";
-            const Status status = value.is_ok() ? entries_.set(request.key, text) : value.status();
+            const Status status =
+                value.is_ok() ? entries_.set(request.key, text, connection.owner) : value.status();
             answer(connection, request.id, status.is_ok() ? Result<std::string>(text) : status);
             if (status.is_ok()) wake_waiters(request.key);
             break;
@@ -217,7 +238,7 @@ void StoreServer::answer(Connection& connection, std::uint32_t id,
         .text = status.is_ok() ? result.value() : status.message().substr(0, kLongestValue)});
 }
 
-Status StoreServer::flush(Connection& connection) const {
+Status StoreServer::flush(Connection& connection) {
     const int fd = connection.socket.get();
     if (!connection.out.empty()) {
         PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, as_bytes(connection.out)));
@@ -226,18 +247,44 @@ Status StoreServer::flush(Connection& connection) const {
     const bool writing = !connection.out.empty();
     if (writing == connection.writing) return Status::ok();
     connection.writing = writing;
-    return watch(fd, EPOLL_CTL_MOD, writing);
+    if (writing)
+        begin_frame(connection);
+    else
+        end_frame(connection);
+    return watch(fd, EPOLL_CTL_MOD, writing ? EPOLLOUT : EPOLLIN);
+}
+
+void StoreServer::begin_frame(Connection& connection) {
+    if (connection.unfinished) return;
+    connection.unfinished = Deadline::after(options_.patience);
+    ++unfinished_;
+}
+
+void StoreServer::end_frame(Connection& connection) {
+    if (!connection.unfinished) return;
+    connection.unfinished.reset();
+    --unfinished_;
 }
 
 void StoreServer::drop(Connection& connection, const Status& why) {
     unpark(connection);
+    end_frame(connection);
     const int fd = connection.socket.get();
-    if (why.code() != StatusCode::kPeerLost) {
-        const auto from = sys::peer_address(fd);
-        log(LogLevel::kWarning, "rendezvous store: dropped ",
-            from.is_ok() ? from.value().to_string() : "a connection", ": ", why.message());
-    }
+    if (const auto from = sys::peer_address(fd);
+        why.code() != StatusCode::kPeerLost && from.is_ok())
+        log_.line(LogLevel::kWarning, from->ip_text(), "rendezvous store: dropped ",
+                  from->to_string(), ": ", why.message());
     connections_.erase(fd);
+}
+
+void StoreServer::drop_overdue() {
+    if (unfinished_ == 0 || !next_look_.passed()) return;
+    next_look_ = Deadline::after(between_looks());
+    const Status why = Status::timeout("it left a request unfinished, or an answer untaken");
+    for (auto next = connections_.begin(); next != connections_.end();) {
+        Connection& connection = (next++)->second;
+        if (connection.unfinished && connection.unfinished->passed()) drop(connection, why);
+    }
 }
 
 }  // namespace pccl::comm

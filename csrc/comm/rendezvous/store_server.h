@@ -1,7 +1,10 @@
 // The server half of TcpStore: a dictionary behind sockets, on a thread of its own.
 //
-// A client that has not greeted properly, sends nonsense, or sends while its last answer is still
-// on the way costs at most two frames of memory, and is dropped with a line in the log.
+// Nothing of a connection is read before its handshake, which has the bounds of every handshake
+// (transport/handshake_server.h). A client that sends nonsense, half a request, or requests whose
+// answers it does not take costs at most two frames of memory, for a minute, and is dropped with a
+// line in the log. Clients take at most three quarters of the descriptors of this process, which
+// has other uses for some; more wait in the kernel's queue.
 #pragma once
 
 #include <atomic>
@@ -14,19 +17,29 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/limited_log.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/comm/rendezvous/dictionary.h"
 #include "csrc/comm/rendezvous/tcp_protocol.h"
 #include "csrc/sys/socket/address.h"
+#include "csrc/transport/handshake_server.h"
 
 namespace pccl::comm {
 
-class StoreServer {
+class StoreServer final : private transport::Acceptor {
    public:
+    struct Options {
+        transport::Secret secret = kNoStoreSecret;
+        Duration patience = kStorePatience;
+        std::size_t most_clients = 0;  // 0: by the limit of this process
+    };
+
     /// Listens at all of `addresses` (port 0: any free one). Errors: those of sys::listen_on.
-    static Result<std::unique_ptr<StoreServer>> start(std::span<const sys::Address> addresses);
+    static Result<std::unique_ptr<StoreServer>> start(std::span<const sys::Address> addresses,
+                                                      const Options& options);
     /// Sends what it has answered, for a second at most, and closes all connections.
-    ~StoreServer();
+    ~StoreServer() override;
     StoreServer(const StoreServer&) = delete;
     StoreServer& operator=(const StoreServer&) = delete;
 
@@ -40,39 +53,56 @@ class StoreServer {
     };
     struct Connection {
         UniqueFd socket;
+        Dictionary::Owner owner = 0;
         std::string in;
         std::string out;
-        bool greeted = false;
-        bool writing = false;  // watched for output instead of input
-        std::optional<Parked> parked;
+        bool writing = false;                // watched for output instead of input
+        std::optional<Parked> parked;        // until the key exists
+        std::optional<Deadline> unfinished;  // for the rest of a frame, either way
     };
     using Connections = std::map<int, Connection>;  // by descriptor
 
-    StoreServer() = default;
+    explicit StoreServer(const Options& options);
     Status listen(const sys::Address& address);
-    Status watch(int fd, int action, bool output) const;
+    [[nodiscard]] Status watch(int fd, int action, unsigned events) const;
+
     void serve();
-    [[nodiscard]] bool is_listener(int fd) const;
-    void accept_from(int listener);
+    void tend(int fd);
+    [[nodiscard]] Duration between_looks() const;
+    void open_doors(bool open);
+    void welcome(UniqueFd socket);
+    std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
+    void accepted(const transport::LinkRequest&, std::unique_ptr<transport::RecvLink>) override {}
+    void refused(transport::TransportKind kind, const Status& why) override;
+
     void advance(Connection& connection);
-    Status receive(Connection& connection);
-    Status greet(Connection& connection);
+    [[nodiscard]] static Status receive(Connection& connection);
     Status obey(Connection& connection);
     void execute(Connection& connection, StoreRequest& request);
     void wake_waiters(const std::string& key);
     void unpark(Connection& connection);
     static void answer(Connection& connection, std::uint32_t id, const Result<std::string>& result);
-    Status flush(Connection& connection) const;
+    [[nodiscard]] Status flush(Connection& connection);
+    void begin_frame(Connection& connection);
+    void end_frame(Connection& connection);
     void drop(Connection& connection, const Status& why);
+    void drop_overdue();
 
+    const Options options_;
+    const ForkMark made_in_;
     std::vector<sys::Address> addresses_;
-    std::vector<UniqueFd> listeners_;
+    std::vector<std::unique_ptr<transport::HandshakeServer>> doors_;  // one for each address
+    bool doors_are_open_ = true;
     UniqueFd epoll_;
     UniqueFd stop_;  // eventfd
     std::atomic<bool> stopping_{false};
     Connections connections_;
     std::multimap<std::string, int> waiters_;  // key to descriptor
     Dictionary entries_;
+    Dictionary::Owner last_owner_ = 0;
+    std::size_t unfinished_ = 0;                              // connections with such a frame
+    Deadline next_look_ = Deadline::after(Duration::zero());  // at those
+    LimitedLog log_{"connections of the rendezvous store refused or dropped"};
     std::unique_ptr<BackgroundThread> thread_;  // last: stops first
 };
 

@@ -1,6 +1,6 @@
-// What TcpStore and its server say to each other: a greeting each way, then frames of a u32 length
-// and that many bytes. A client has one request under way; an answer carries the request's id, so
-// that one that comes after the client gave up is recognised.
+// What TcpStore and its server say to each other: a handshake (transport/handshake.h), then frames
+// of a u32 length and that many bytes. A client has one request under way; an answer carries the
+// request's id, so that one that comes after the client gave up is recognised.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,17 @@
 
 #include "csrc/base/status.h"
 #include "csrc/comm/rendezvous/entry.h"
+#include "csrc/transport/transport.h"
 
 namespace pccl::comm {
 
-inline constexpr std::string_view kStoreGreeting = "pccl store 1\r\n";
+/// The group whose secret the handshake proves. No other has its name, for theirs are random.
+inline constexpr transport::GroupId kStoreGroup{'p', 'c', 'c', 'l', ' ', 's', 't', 'o', 'r', 'e'};
+/// The secret of a store for everybody. Its handshake proves only that both sides speak PCCL.
+inline constexpr transport::Secret kNoStoreSecret{};
 inline constexpr std::size_t kLongestFrame = kLongestKey + kLongestValue + 64;
+/// For the rest of a frame, and for an answer that needs no waiting.
+inline constexpr Duration kStorePatience = std::chrono::seconds(60);
 
 enum class StoreVerb : std::uint8_t {
     kSet,

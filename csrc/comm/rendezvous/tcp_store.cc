@@ -9,40 +9,41 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
+#include "csrc/transport/handshake.h"
 
 namespace pccl::comm {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(60);  // for an answer that needs no waiting
-constexpr Duration kAttempt = std::chrono::seconds(5);    // for one connection
+// For one round of all addresses. Behind strangers who keep the store's door busy, a rank waits for
+// its turn in the kernel's queue, and would lose that by trying again.
+constexpr Duration kRound = std::chrono::seconds(30);
 constexpr Duration kFirstPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestPause = std::chrono::milliseconds(200);
-
-Deadline sooner(Deadline a, Duration b) { return a.remaining() < b ? a : Deadline::after(b); }
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Result<std::vector<sys::Address>> named_addresses(const StoreLocation& location) {
+/// Each once: a name may stand in several places.
+Result<std::vector<sys::Address>> addresses_of(const StoreLocation& location) {
     if (const auto literal = sys::Address::from_ip(location.host, location.port); literal.is_ok())
         return std::vector{literal.value()};
-    if (location.host == "localhost") return sys::resolve(location.host, location.port);
-    std::vector<sys::Address> any;
-    for (const char* const ip : {"0.0.0.0", "::"}) {
-        PCCL_ASSIGN_OR_RETURN(any.emplace_back(), sys::Address::from_ip(ip, location.port));
-    }
-    return any;
+    PCCL_ASSIGN_OR_RETURN(const auto named, sys::resolve(location.host, location.port));
+    std::vector<sys::Address> addresses;
+    for (const sys::Address& address : named)
+        if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+    if (!addresses.empty()) return addresses;
+    return Status::unavailable(concat("\"", location.host, "\" has no address"));
 }
 
-/// Without those of a family that is switched off on this machine, unless nothing would be left.
-Result<std::vector<sys::Address>> listening_addresses(const StoreLocation& location) {
-    PCCL_ASSIGN_OR_RETURN(const auto named, named_addresses(location));
-    std::vector<sys::Address> usable;
-    std::ranges::copy_if(named, std::back_inserter(usable), [](const sys::Address& address) {
+/// Those of this machine, unless nothing would be left.
+Result<std::vector<sys::Address>> own_addresses(const StoreLocation& location) {
+    PCCL_ASSIGN_OR_RETURN(const auto named, addresses_of(location));
+    std::vector<sys::Address> own;
+    std::ranges::copy_if(named, std::back_inserter(own), [](const sys::Address& address) {
         return sys::listen_on(address.with_port(0)).is_ok();
     });
-    return usable.empty() ? named : usable;
+    return own.empty() ? named : own;
 }
 
 }  // namespace
@@ -52,22 +53,25 @@ std::string StoreLocation::to_string() const {
     return is_v6 ? concat("tcp://[", host, "]:", port) : concat("tcp://", host, ":", port);
 }
 
-Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, listening_addresses(location));
-    auto server = StoreServer::start(addresses);
+Result<std::shared_ptr<TcpStore>> TcpStore::host(const StoreLocation& location, Deadline deadline,
+                                                 const transport::Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const auto addresses, own_addresses(location));
+    auto server = StoreServer::start(addresses, {.secret = secret});
     if (!server.is_ok())
         return server.status().with_context(
             concat("rank 0 cannot serve the store ", location.to_string(),
                    "; rank 0 must run on that host, and the port must be free"));
     const sys::Address bound = server.value()->addresses().front();
-    std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}), LeaveToParent());
+    std::shared_ptr<TcpStore> store(new TcpStore({location.host, bound.port()}, secret),
+                                    LeaveToParent());
     store->server_ = std::move(server).value();
-    PCCL_TRY(store->greet(bound, deadline));
+    PCCL_TRY(store->enter(bound, deadline));
     return store;
 }
 
-Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, Deadline deadline) {
-    std::shared_ptr<TcpStore> store(new TcpStore(location), LeaveToParent());
+Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, Deadline deadline,
+                                                 const transport::Secret& secret) {
+    std::shared_ptr<TcpStore> store(new TcpStore(location, secret), LeaveToParent());
     PCCL_TRY(store->connect(deadline));
     return store;
 }
@@ -78,45 +82,51 @@ Status TcpStore::connect(Deadline deadline) {
         Status status = connect_once(deadline);
         if (status.is_ok() || status.code() == StatusCode::kInvalidArgument) return status;
         if (deadline.passed())
-            return Status::timeout(concat("nobody serves the store ", location_.to_string(), " (",
-                                          status.message(), "); is rank 0 running there?"),
-                                   0);
+            return Status::timeout(
+                concat("nobody serves the store ", location_.to_string(), " (", status.message(),
+                       "); is rank 0 running there, and does its machine know "
+                       "the name by an address that this one reaches?"),
+                0);
         system_clock().sleep_for(std::min(pause, deadline.remaining()));
         pause = std::min(2 * pause, kLongestPause);
     }
 }
 
 Status TcpStore::connect_once(Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, sys::resolve(location_.host, location_.port));
-    Status status = Status::unavailable("the name has no address");
+    PCCL_ASSIGN_OR_RETURN(const auto addresses, addresses_of(location_));
+    const Duration attempt = kRound / addresses.size();
+    Status status;
     for (const sys::Address& address : addresses)
-        if (status = greet(address, sooner(deadline, kAttempt)); status.is_ok()) break;
+        if (status = enter(address, deadline.within(attempt)); status.is_ok()) break;
     return status;
 }
 
-Status TcpStore::greet(const sys::Address& address, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(socket_, sys::connect_to(address, deadline));
-    PCCL_ASSIGN_OR_RETURN(const sys::Address mine, sys::local_address(socket_.get()));
-    // Trying a free port of the ephemeral range often enough connects a socket to itself.
-    if (mine == address) return Status::unavailable("nobody listens there");
-    PCCL_TRY(sys::send_all(socket_.get(), as_bytes(kStoreGreeting), deadline));
-    std::array<std::byte, kStoreGreeting.size()> greeting{};
-    PCCL_TRY(sys::receive_all(socket_.get(), greeting, deadline));
-    if (std::ranges::equal(greeting, as_bytes(kStoreGreeting))) return Status::ok();
-    return Status::invalid_argument(
-        concat("the service at ", location_.to_string(), " is no pccl store; use another port"));
+Status TcpStore::enter(const sys::Address& address, Deadline deadline) {
+    const transport::DialArgs door{
+        .address = address, .secret = secret_, .of_strangers = StatusCode::kInvalidArgument};
+    const transport::Introduction introduction{.request = {.group = kStoreGroup}};
+    auto sockets = transport::connect_authenticated(door, {&introduction, 1}, deadline);
+    if (sockets.is_ok()) socket_ = std::move(sockets->front());
+    if (sockets.status().code() != StatusCode::kInvalidArgument) return sockets.status();
+    const auto* const right =
+        secret_ == kNoStoreSecret
+            ? "; use another port, or set PCCL_SECRET_FILE where rank 0 has one"
+            : "; use another port, and the same PCCL_SECRET_FILE on all ranks";
+    return Status::invalid_argument(concat("the service at ", location_.to_string(),
+                                           " is no pccl store of this job (",
+                                           sockets.status().message(), ")", right));
 }
 
 Status TcpStore::set(const std::string& key, const std::string& value) {
     PCCL_TRY(check_entry(key, value));
-    return call({StoreVerb::kSet, 0, key, value, 0}, Deadline::after(kPatience)).status();
+    return call({StoreVerb::kSet, 0, key, value, 0}, Deadline::after(kStorePatience)).status();
 }
 
 Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
     PCCL_TRY(check_key(key));
     const bool wait = !deadline.passed();
     auto value = call({wait ? StoreVerb::kGet : StoreVerb::kLookUp, 0, key, {}, 0},
-                      wait ? deadline : Deadline::after(kPatience));
+                      wait ? deadline : Deadline::after(kStorePatience));
     if (value.status().code() != StatusCode::kTimeout) return value;
     return Status::timeout(
         concat("nobody has set \"", key, "\" in the store ", location_.to_string()));
@@ -124,8 +134,8 @@ Result<std::string> TcpStore::get(const std::string& key, Deadline deadline) {
 
 Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
     PCCL_TRY(check_key(key));
-    PCCL_ASSIGN_OR_RETURN(const std::string text,
-                          call({StoreVerb::kAdd, 0, key, {}, delta}, Deadline::after(kPatience)));
+    PCCL_ASSIGN_OR_RETURN(const std::string text, call({StoreVerb::kAdd, 0, key, {}, delta},
+                                                       Deadline::after(kStorePatience)));
     std::int64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
@@ -133,7 +143,7 @@ Result<std::int64_t> TcpStore::add(const std::string& key, std::int64_t delta) {
 
 Status TcpStore::remove(const std::string& key) {
     PCCL_TRY(check_key(key));
-    return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kPatience)).status();
+    return call({StoreVerb::kRemove, 0, key, {}, 0}, Deadline::after(kStorePatience)).status();
 }
 
 Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
@@ -142,8 +152,8 @@ Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
                                           " belongs to the parent of this forked process"));
     PCCL_TRY(health_);
     request.id = ++last_id_;
-    if (const Status sent =
-            sys::send_all(socket_.get(), as_bytes(frame_of(request)), Deadline::after(kPatience));
+    if (const Status sent = sys::send_all(socket_.get(), as_bytes(frame_of(request)),
+                                          Deadline::after(kStorePatience));
         !sent.is_ok())
         return broken(sent);
     auto answer = await(request.id, deadline);
@@ -154,8 +164,8 @@ Result<std::string> TcpStore::call(StoreRequest request, Deadline deadline) {
     }
     if (request.verb != StoreVerb::kGet) return broken(Status::timeout("no answer for 60 s"));
     const StoreRequest cancel{StoreVerb::kCancel, request.id, {}, {}, 0};
-    if (const Status sent =
-            sys::send_all(socket_.get(), as_bytes(frame_of(cancel)), Deadline::after(kPatience));
+    if (const Status sent = sys::send_all(socket_.get(), as_bytes(frame_of(cancel)),
+                                          Deadline::after(kStorePatience));
         !sent.is_ok())
         return broken(sent);
     return Status::timeout("");

@@ -1,4 +1,5 @@
-// A store that rank 0 serves to the others over TCP.
+// A store that rank 0 serves to the others over TCP: to those who prove the job's secret, where it
+// has one (PCCL_SECRET_FILE), else to whoever can reach the port (docs/security.md).
 //
 // Rank 0's store must outlive the others' use of theirs. Requests of one process go over one
 // connection, one at a time; a child of fork() opens its own.
@@ -25,13 +26,14 @@ struct StoreLocation {
 
 class PCCL_API TcpStore final : public Store {
    public:
-    /// Rank 0: serves the store on this machine and joins it. An IP address or "localhost" is
-    /// listened at as it is; any other name means all interfaces, since a machine may know its own
-    /// name by an address that the others cannot reach. kUnavailable when the port is taken.
-    static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline);
+    /// Rank 0: serves the store on this machine and joins it. Listens at those addresses of a name
+    /// that are of this machine, and nowhere else. kUnavailable when none is, or the port is taken.
+    static Result<std::shared_ptr<TcpStore>> host(const StoreLocation& location, Deadline deadline,
+                                                  const transport::Secret& secret = kNoStoreSecret);
     /// Tries until `deadline`, since rank 0 may come later; then kTimeout, which names rank 0 and
-    /// the address.
-    static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline);
+    /// the address. kInvalidArgument where somebody else serves there, or with another secret.
+    static Result<std::shared_ptr<TcpStore>> join(const StoreLocation& location, Deadline deadline,
+                                                  const transport::Secret& secret = kNoStoreSecret);
 
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;
@@ -42,11 +44,12 @@ class PCCL_API TcpStore final : public Store {
     [[nodiscard]] const StoreLocation& location() const { return location_; }
 
    private:
-    explicit TcpStore(StoreLocation location) : location_(std::move(location)) {}
+    TcpStore(StoreLocation location, const transport::Secret& secret)
+        : location_(std::move(location)), secret_(secret) {}
 
     Status connect(Deadline deadline);
     Status connect_once(Deadline deadline);
-    Status greet(const sys::Address& address, Deadline deadline);
+    Status enter(const sys::Address& address, Deadline deadline);
     Result<std::string> call(StoreRequest request, Deadline deadline);
     /// nullopt when the deadline passed.
     Result<std::optional<StoreAnswer>> await(std::uint32_t id, Deadline deadline);
@@ -55,6 +58,7 @@ class PCCL_API TcpStore final : public Store {
 
     const ForkMark made_in_;
     StoreLocation location_;
+    transport::Secret secret_;
     std::unique_ptr<StoreServer> server_;  // on rank 0
     UniqueFd socket_;
     std::string in_;

@@ -83,6 +83,14 @@ Result<Address> address_from(Query query, std::string_view what) {
     return Address::from_raw(reinterpret_cast<sockaddr*>(&raw), bytes);
 }
 
+/// Trying a free port of the ephemeral range often enough connects a socket to itself.
+Result<bool> refuse_oneself(int fd, const Address& address) {
+    if (!address.is_ip()) return true;
+    PCCL_ASSIGN_OR_RETURN(const Address mine, local_address(fd));
+    if (!(mine == address)) return true;
+    return Status::unavailable(concat("nobody listens at ", address.to_string()));
+}
+
 Status wait_for(const Interest& interest, Deadline deadline, std::string_view what) {
     if (wait_for_any({&interest, 1}, deadline.slice()) || !deadline.passed()) return Status::ok();
     return Status::timeout(concat("the deadline passed while ", what));
@@ -133,7 +141,8 @@ Result<std::optional<UniqueFd>> accept_next(int listener, const StreamOptions& o
 }
 
 Result<bool> connect_step(int fd, const Address& address) {
-    if (::connect(fd, address.raw(), address.raw_bytes()) == 0 || errno == EISCONN) return true;
+    if (::connect(fd, address.raw(), address.raw_bytes()) == 0 || errno == EISCONN)
+        return refuse_oneself(fd, address);
     // EAGAIN: the queue of a unix listener is full.
     if (errno == EINPROGRESS || errno == EALREADY || errno == EINTR || would_block(errno))
         return false;

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/comm/rendezvous/dictionary.h"
 #include "csrc/comm/rendezvous/file_store.h"
 #include "csrc/comm/rendezvous/tcp_store.h"
 #include "csrc/sys/socket/socket.h"
+#include "csrc/transport/handshake.h"
 
 namespace pccl::comm {
 namespace {
@@ -300,24 +302,210 @@ TEST(TcpStoreTest, AServiceOfAnotherKindIsRecognised) {
     other_service.join();
 }
 
+/// As a stranger may, where the job has no secret.
+UniqueFd enter(const sys::Address& address) {
+    const transport::Introduction introduction{.request = {.group = kStoreGroup}};
+    auto sockets =
+        transport::connect_authenticated({address, kNoStoreSecret}, {&introduction, 1}, soon());
+    EXPECT_TRUE(sockets.is_ok()) << sockets.status().to_string();
+    return sockets.is_ok() ? std::move(sockets->front()) : UniqueFd();
+}
+
+/// It may be dropped while this still sends.
+void send(const UniqueFd& socket, const std::string& bytes) {
+    static_cast<void>(sys::send_all(socket.get(), std::as_bytes(std::span(bytes)), soon()));
+}
+
+/// Gives the bytes that came before.
+std::size_t expect_closed(const UniqueFd& socket) {
+    const Deadline deadline = soon();
+    std::size_t bytes = 0;
+    std::array<std::byte, 4096> piece{};
+    while (!deadline.passed()) {
+        const sys::Interest interest{.fd = socket.get(), .input = true};
+        sys::wait_for_any({&interest, 1}, deadline.slice());
+        const auto count = sys::receive_some(socket.get(), piece);
+        if (!count.is_ok()) return bytes;
+        bytes += *count;
+    }
+    ADD_FAILURE() << "the store has not closed the connection";
+    return bytes;
+}
+
 TEST(TcpStoreTest, NonsenseFromStrangersDoesNotDisturbTheStore) {
     const auto store = TcpStore::host({"127.0.0.1", 0}, soon()).value();
     const auto address = sys::Address::from_ip("127.0.0.1", store->location().port).value();
-    const std::string greeting(kStoreGreeting);
     for (const std::string& nonsense :
-         {std::string("GET / HTTP/1.1\r\n\r\n"), greeting + std::string("\xFF\xFF\xFF\xFF", 4),
-          greeting + std::string("\x03\0\0\0\x09zz", 7), greeting + std::string(200'000, '\0')}) {
+         {std::string("GET / HTTP/1.1\r\n\r\n") + std::string(200, ' '),
+          std::string(200'000, '\0')}) {
         const auto socket = sys::connect_to(address, soon()).value();
-        // It may be dropped while this still sends.
-        static_cast<void>(sys::send_all(
-            socket.get(), std::as_bytes(std::span(nonsense.data(), nonsense.size())), soon()));
-        while (!sys::peer_has_closed(socket.get())) {
-            std::byte piece[64];
-            if (!sys::receive_some(socket.get(), piece).is_ok()) break;
-        }
+        send(socket, nonsense);
+        expect_closed(socket);
+        EXPECT_TRUE(store->set("key", "still here").is_ok());
+    }
+    for (const std::string& nonsense :
+         {std::string("\xFF\xFF\xFF\xFF", 4), std::string("\x03\0\0\0\x09zz", 7),
+          std::string(200'000, '\0')}) {
+        const auto socket = enter(address);
+        send(socket, nonsense);
+        expect_closed(socket);
         EXPECT_TRUE(store->set("key", "still here").is_ok());
     }
     EXPECT_EQ(store->get("key", soon()).value(), "still here");
+}
+
+TEST(TcpStoreTest, SilentStrangersKeepNobodyOut) {
+    const auto store = TcpStore::host({"127.0.0.1", 0}, soon()).value();
+    const auto address = sys::Address::from_ip("127.0.0.1", store->location().port).value();
+    std::vector<UniqueFd> strangers;
+    for (int i = 0; i < 300; ++i) strangers.push_back(sys::connect_to(address, soon()).value());
+    const auto rank = TcpStore::join(store->location(), soon()).value();
+    ASSERT_TRUE(rank->set("key", "value").is_ok());
+    EXPECT_EQ(store->get("key", soon()).value(), "value");
+    expect_closed(strangers.front());
+}
+
+TEST(TcpStoreTest, NobodyWithoutTheSecretComesIn) {
+    const transport::Secret secret{1, 2, 3};
+    const auto store = TcpStore::host({"127.0.0.1", 0}, soon(), secret).value();
+    ASSERT_TRUE(store->set("key", "value").is_ok());
+    for (const transport::Secret& other : {kNoStoreSecret, transport::Secret{4}}) {
+        const Status status = TcpStore::join(store->location(), soon(), other).status();
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(status.message(),
+                    AllOf(HasSubstr(store->location().to_string()),
+                          HasSubstr("does not prove the secret"), HasSubstr("PCCL_SECRET_FILE")));
+    }
+    const auto rank = TcpStore::join(store->location(), soon(), secret).value();
+    EXPECT_EQ(rank->get("key", soon()).value(), "value");
+}
+
+TEST(TcpStoreTest, ARankWithASecretEntersNoStoreWithoutIt) {
+    const auto store = TcpStore::host({"127.0.0.1", 0}, soon()).value();
+    const Status status = TcpStore::join(store->location(), soon(), {1, 2, 3}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("PCCL_SECRET_FILE"));
+}
+
+TEST(TcpStoreTest, ANameIsListenedAtWhereItLeadsAndNowhereElse) {
+    std::array<char, 256> name{};
+    ASSERT_EQ(::gethostname(name.data(), name.size() - 1), 0);
+    const auto addresses = sys::resolve(name.data(), 0);
+    if (!addresses.is_ok()) GTEST_SKIP() << addresses.status().message();
+    const auto store = TcpStore::host({name.data(), 0}, soon());
+    ASSERT_TRUE(store.is_ok()) << store.status().to_string();
+    const std::uint16_t port = store.value()->location().port;
+    EXPECT_TRUE(TcpStore::join(store.value()->location(), soon()).is_ok());
+    // Which whoever listens at all interfaces hears.
+    const auto elsewhere = sys::Address::from_ip("127.77.77.77", port).value();
+    EXPECT_EQ(sys::connect_to(elsewhere, soon()).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(TcpStoreTest, AnAddressOfAnotherMachineIsRefused) {
+    const Status status = TcpStore::host({"192.0.2.1", 0}, soon()).status();
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("192.0.2.1"), HasSubstr("run on that host")));
+}
+
+class StoreServerTest : public testing::Test {
+   protected:
+    void start(const StoreServer::Options& options) {
+        const auto any = sys::Address::from_ip("127.0.0.1", 0).value();
+        server_ = StoreServer::start({&any, 1}, options).value();
+        address_ = server_->addresses().front();
+        location_ = {"127.0.0.1", address_.port()};
+    }
+
+    std::unique_ptr<StoreServer> server_;
+    sys::Address address_;
+    StoreLocation location_;
+};
+
+TEST_F(StoreServerTest, HalfARequestIsWaitedForInBoundsOnly) {
+    start({.patience = std::chrono::milliseconds(100)});
+    const auto rank = TcpStore::join(location_, soon()).value();
+    const auto stranger = enter(address_);
+    send(stranger, frame_of(StoreRequest{StoreVerb::kSet, 1, "key", "value", 0}).substr(0, 10));
+    expect_closed(stranger);
+    // Who waits for an answer has nothing to finish.
+    std::thread waiting([&] { EXPECT_EQ(rank->get("late", soon()).value(), "value"); });
+    system_clock().sleep_for(std::chrono::milliseconds(300));
+    const auto other = TcpStore::join(location_, soon()).value();
+    EXPECT_TRUE(other->set("late", "value").is_ok());
+    waiting.join();
+}
+
+TEST_F(StoreServerTest, WhoDoesNotTakeItsAnswersIsDropped) {
+    start({.patience = std::chrono::milliseconds(200)});
+    const auto rank = TcpStore::join(location_, soon()).value();
+    ASSERT_TRUE(rank->set("key", std::string(kLongestValue, 'v')).is_ok());
+    const auto stranger = enter(address_);
+    constexpr std::size_t kRequests = 1000;  // for 64 MB of answers
+    std::string requests;
+    for (std::uint32_t id = 0; id < kRequests; ++id)
+        requests += frame_of(StoreRequest{StoreVerb::kLookUp, id, "key", "", 0});
+    send(stranger, requests);
+    EXPECT_EQ(rank->add("counter", 1).value(), 1);
+    system_clock().sleep_for(std::chrono::seconds(2));
+    EXPECT_LT(expect_closed(stranger), kRequests * kLongestValue);
+    EXPECT_EQ(rank->add("counter", 1).value(), 2);
+}
+
+TEST_F(StoreServerTest, BeyondItsLimitClientsWaitTheirTurn) {
+    start({.most_clients = 2});
+    auto first = TcpStore::join(location_, soon()).value();
+    auto second = TcpStore::join(location_, soon()).value();
+    ASSERT_TRUE(first->set("key", "value").is_ok());
+    ASSERT_TRUE(second->set("key", "value").is_ok());
+    EXPECT_EQ(
+        TcpStore::join(location_, Deadline::after(std::chrono::milliseconds(200))).status().code(),
+        StatusCode::kTimeout);
+    std::thread third([&] {
+        const auto store = TcpStore::join(location_, soon());
+        ASSERT_TRUE(store.is_ok()) << store.status().to_string();
+        EXPECT_EQ(store.value()->get("key", soon()).value(), "value");
+    });
+    first.reset();
+    third.join();
+}
+
+TEST_F(StoreServerTest, AClientThatDiesWhileItWaitsIsForgotten) {
+    start({});
+    const auto rank = TcpStore::join(location_, soon()).value();
+    for (int i = 0; i < 10; ++i) {
+        const auto stranger = enter(address_);
+        send(stranger, frame_of(StoreRequest{StoreVerb::kGet, 1, "key", "", 0}));
+        if (i % 2 == 0) send(stranger, "half");
+    }
+    EXPECT_TRUE(rank->set("key", "value").is_ok());
+    EXPECT_EQ(rank->get("key", soon()).value(), "value");
+}
+
+TEST(DictionaryTest, OneOwnerDoesNotFillIt) {
+    Dictionary entries;
+    const std::string value(kLongestValue, 'v');
+    int taken = 0;
+    Status status;
+    while ((status = entries.set(std::to_string(taken), value, 7)).is_ok()) ++taken;
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(status.message(), HasSubstr("of this rank"));
+    EXPECT_NEAR(taken, 1024, 4);  // 64 MiB
+    // What is there may change, what others have counts for them, what goes makes room.
+    EXPECT_TRUE(entries.set("0", value, 7).is_ok());
+    EXPECT_TRUE(entries.set("other", value, 8).is_ok());
+    EXPECT_FALSE(entries.set("one more", value, 7).is_ok());
+    EXPECT_TRUE(entries.set("0", value, 8).is_ok());
+    EXPECT_TRUE(entries.set("one more", value, 7).is_ok());
+    EXPECT_FALSE(entries.set("and another", value, 7).is_ok());
+    entries.remove("one more");
+    EXPECT_TRUE(entries.set("and another", value, 7).is_ok());
+}
+
+TEST(DictionaryTest, AllOwnersTogetherAreBounded) {
+    Dictionary entries;
+    const std::string value(kLongestValue, 'v');
+    std::uint64_t taken = 0;
+    while (entries.set(std::to_string(taken), value, 1 + taken % 100).is_ok()) ++taken;
+    EXPECT_NEAR(static_cast<double>(taken), 4096, 4);  // 256 MiB
 }
 
 TEST(TcpProtocolTest, RandomFramesGiveAStatus) {

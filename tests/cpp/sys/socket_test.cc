@@ -141,6 +141,20 @@ TEST(SocketTest, GrantsTheBuffersOrSaysWhatItGranted) {
     EXPECT_GE(granted_send_buffer(pair.server.get()), kWish);
 }
 
+TEST(SocketTest, NobodyIsHisOwnPeer) {
+    const UniqueFd socket = std::move(make_socket(Address::parse("127.0.0.1:0").value()).value());
+    const Address any = Address::parse("127.0.0.1:0").value();
+    ASSERT_EQ(::bind(socket.get(), any.raw(), any.raw_bytes()), 0);
+    const Address own = local_address(socket.get()).value();
+    auto connected = connect_step(socket.get(), own);
+    for (const Deadline deadline = patience();
+         connected.is_ok() && !*connected && !deadline.passed();)
+        connected = connect_step(socket.get(), own);
+    EXPECT_EQ(connected.status().code(), StatusCode::kUnavailable);
+    EXPECT_NE(connected.status().message().find("nobody listens at " + own.to_string()),
+              std::string::npos);
+}
+
 TEST(SocketTest, AcceptFindsNobody) {
     const auto listener = listen_on(Address::parse("127.0.0.1:0").value());
     EXPECT_FALSE(accept_next(listener->get()).value().has_value());
