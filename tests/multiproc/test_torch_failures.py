@@ -87,7 +87,7 @@ def memory_of_those_who_gave_up_is_not_taken(rank: int, world_size: int) -> None
     group = dist.new_group(timeout=SHORT)
     x = torch.full((1 << 18,), float(rank))
     if rank != 0:
-        with pytest.raises(RuntimeError, match="(?i)timed out"):
+        with pytest.raises(RuntimeError, match=r"(?i)timed out"):
             dist.gather(x, dst=0, group=group)
         x.fill_(-1)
     wait_for_all("given up")
