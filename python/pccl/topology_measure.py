@@ -21,6 +21,7 @@ import numpy as np
 import pccl
 from pccl import _build_info, _core
 from pccl.local_ranks import run_ranks
+from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -230,10 +231,7 @@ def updated(known: Iterable[Figure], new: Iterable[Figure]) -> list[Figure]:
 
 def save(measured: Iterable[Figure], file: Path) -> None:
     """Write so that who reads at the same time finds the old or the new file, whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(HEADING + "".join(figure.line() for figure in measured))
-    draft.replace(file)
+    write_whole(file, HEADING + "".join(figure.line() for figure in measured))
 
 
 def read(machine: Topology) -> list[Figure]:

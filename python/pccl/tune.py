@@ -23,6 +23,7 @@ from pccl._core import tuning_path
 from pccl.bench import SECONDS_PER_START, expected_call_seconds, sizes_between, slowest
 from pccl.bench_cases import COLLECTIVES, Case, make_call, time_calls
 from pccl.local_ranks import run_ranks
+from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -231,7 +232,4 @@ def path() -> Path:
 
 def save(table: str, file: Path) -> None:
     """Write ``table`` so that who reads at the same time finds the old or the new one, whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(table)
-    draft.replace(file)
+    write_whole(file, table)

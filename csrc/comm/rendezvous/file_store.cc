@@ -90,20 +90,41 @@ class FileStore::Lock {
 Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank rank,
                                                    Deadline deadline) {
     constexpr mode_t kOwnerOnly = 0600;
-    const int flags = O_RDWR | O_CLOEXEC | (rank == 0 ? O_CREAT : 0);
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (rank == 0 ? O_CREAT : 0);
     for (Pause pause;; pause(deadline)) {
         UniqueFd file(::open(path.c_str(), flags, kOwnerOnly));
         if (file.is_open()) {
             std::shared_ptr<FileStore> store(new FileStore(path, std::move(file)));
+            PCCL_TRY(store->check_owner());
             PCCL_TRY(rank == 0 ? store->create() : store->await_creation(deadline));
             return store;
         }
+        if (errno == ELOOP)
+            return Status::invalid_argument(
+                concat("the store ", path, " is a symbolic link; name the file itself"));
         if (rank == 0 || errno != ENOENT)
             return Status::invalid_argument(
                 Status::from_errno(errno, concat("cannot open the store ", path)).message());
         if (deadline.passed())
             return Status::timeout(concat("rank 0 has not made the store ", path), 0);
     }
+}
+
+/// What was there before the job may be anybody's, who could read and forge all that ranks say.
+Status FileStore::check_owner() const {
+    struct stat facts {};
+    if (::fstat(file_.get(), &facts) != 0) return fault(errno, "cannot look at");
+    const auto refuse = [this](const auto&... why) {
+        return Status::invalid_argument(concat("the store ", path_, why...));
+    };
+    constexpr const char* kRemedy = "; name a new file in a folder of your own";
+    if (!S_ISREG(facts.st_mode)) return refuse(" is no regular file", kRemedy);
+    if (facts.st_uid != ::geteuid() && facts.st_uid != 0)
+        return refuse(" belongs to user ", facts.st_uid, ", this process runs as user ",
+                      ::geteuid(), kRemedy);
+    if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return refuse(" may be written to by other users; take that away (chmod 600)");
+    return Status::ok();
 }
 
 Status FileStore::create() {

@@ -2,7 +2,8 @@
 //
 // Writers append under flock(), so no rank hosts anything and ranks may come and go. Waiting polls,
 // with pauses from 1 to 50 ms. A child of fork() must open its own. The file is never deleted, it
-// belongs to whoever named it: a later job needs another file, or this one removed.
+// belongs to whoever named it: a later job needs another file, or this one removed. Who can write
+// to the file can forge what ranks say, so one of another user is refused.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,9 @@ namespace pccl::comm {
 
 class PCCL_API FileStore final : public Store {
    public:
-    /// Rank 0 makes the file (an empty one will do; kInvalidArgument when it holds anything), the
-    /// others wait for that: kTimeout after `deadline`.
+    /// Rank 0 makes the file, for this user alone (an empty one will do), the others wait for that:
+    /// kTimeout after `deadline`. kInvalidArgument when it holds anything, is a symbolic link or no
+    /// regular file, belongs to another user than this one or root, or others may write to it.
     static Result<std::shared_ptr<FileStore>> open(const std::string& path, Rank rank,
                                                    Deadline deadline);
 
@@ -31,6 +33,7 @@ class PCCL_API FileStore final : public Store {
     class Lock;
     FileStore(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
 
+    [[nodiscard]] Status check_owner() const;
     Status create();
     Status await_creation(Deadline deadline);
     /// Writes one record behind the last whole one. With the exclusive lock held and the log

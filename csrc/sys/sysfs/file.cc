@@ -1,21 +1,40 @@
 #include "csrc/sys/sysfs/file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "csrc/base/text.h"
+#include "csrc/base/unique_fd.h"
 
 namespace pccl::sys {
 namespace {
 
-Status write_all(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    if (!file.flush()) return Status::from_errno(errno, concat("cannot write ", path));
+/// Into a new file, never through a link that somebody has put there. In a folder that others may
+/// write to, one that is there already is theirs, or was left by an earlier process of this number.
+UniqueFd make_file(const std::string& path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    constexpr mode_t kMode = 0666;  // but for the umask
+    UniqueFd file(::open(path.c_str(), kFlags, kMode));
+    if (!file.is_open() && errno == EEXIST && ::unlink(path.c_str()) == 0)
+        file.reset(::open(path.c_str(), kFlags, kMode));
+    return file;
+}
+
+Status write_all(const std::string& path, std::string_view text) {
+    const UniqueFd file = make_file(path);
+    if (!file.is_open()) return Status::from_errno(errno, concat("cannot write ", path));
+    while (!text.empty()) {
+        const ssize_t count = ::write(file.get(), text.data(), text.size());
+        if (count < 0 && errno != EINTR)
+            return Status::from_errno(errno, concat("cannot write ", path));
+        if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    }
     return Status::ok();
 }
 
@@ -37,8 +56,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 }
 
 Status write_file(const std::string& path, const std::string& text) {
-    // Several processes may write one file at a time.
-    const std::string draft = concat(path, ".", ::getpid(), ".part");
+    // Several processes may write one file at a time, and several threads.
+    static std::atomic<int> drafts{0};
+    const std::string draft = concat(path, ".", ::getpid(), ".", drafts.fetch_add(1), ".part");
     Status written = write_all(draft, text);
     if (written.is_ok() && std::rename(draft.c_str(), path.c_str()) != 0)
         written = Status::from_errno(errno, concat("cannot write ", path));

@@ -10,7 +10,7 @@ namespace pccl::sys {
 
 /// kUnavailable when it cannot be read, kResourceExhausted when it is longer than `limit`.
 [[nodiscard]] PCCL_API Result<std::string> read_file(const std::string& path, std::size_t limit);
-/// Replaces the file as a whole, or leaves it as it was and says why.
+/// Replaces the file as a whole (a link at `path`, too), or leaves it as it was and says why.
 [[nodiscard]] PCCL_API Status write_file(const std::string& path, const std::string& text);
 
 }  // namespace pccl::sys

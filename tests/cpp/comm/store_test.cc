@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +207,72 @@ TEST(FileStoreTest, AnEmptyFileWillDoAndAForeignOneIsLeftAlone) {
     std::string content;
     std::getline(file, content);
     EXPECT_EQ(content, "somebody's thesis, chapter one");
+}
+
+TEST(FileStoreTest, TheFileIsForItsUserAlone) {
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    ASSERT_TRUE(FileStore::open(path, 0, soon()).is_ok());
+    struct stat facts {};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0600U);
+    EXPECT_TRUE(FileStore::open(path, 1, soon()).is_ok());
+}
+
+/// What every rank says of a file that is there already.
+std::vector<Status> refusals_of(const std::string& path) {
+    return {FileStore::open(path, 0, soon()).status(), FileStore::open(path, 1, soon()).status()};
+}
+
+TEST(FileStoreTest, AFileOfAnotherUserIsRefused) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    std::ofstream(path).close();
+    ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    for (const Status& status : refusals_of(path)) {
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("belongs to user 65534"),
+                                            HasSubstr("name a new file")));
+    }
+}
+
+TEST(FileStoreTest, AFileThatOthersMayWriteToIsRefused) {
+    for (const mode_t mode : {0620U, 0602U}) {
+        const std::string path = fresh_path();
+        const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+        std::ofstream(path).close();
+        ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+        for (const Status& status : refusals_of(path)) {
+            EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+            EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("chmod 600")));
+        }
+    }
+}
+
+TEST(FileStoreTest, ALinkIsNotFollowedWhereverItLeads) {
+    const std::string path = fresh_path();
+    const std::string target = fresh_path();
+    const ScopeExit cleanup([&] {
+        ::unlink(path.c_str());
+        ::unlink(target.c_str());
+    });
+    ASSERT_EQ(::symlink(target.c_str(), path.c_str()), 0);
+    EXPECT_THAT(FileStore::open(path, 0, soon()).status().message(), HasSubstr("symbolic link"));
+    EXPECT_FALSE(std::filesystem::exists(target));
+    std::ofstream(target).close();
+    for (const Status& status : refusals_of(path)) {
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("symbolic link")));
+    }
+}
+
+TEST(FileStoreTest, APipeIsNoFile) {
+    const std::string path = fresh_path();
+    const ScopeExit cleanup([&] { ::unlink(path.c_str()); });
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    for (const Status& status : refusals_of(path))
+        EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("no regular file")));
 }
 
 TEST(FileStoreTest, WaitingForRankZeroEndsAtTheDeadline) {

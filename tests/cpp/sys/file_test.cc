@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "csrc/base/scope_exit.h"
 
@@ -60,6 +63,37 @@ TEST_F(FileTest, StaysAsItWasWhereThereIsNoRoom) {
     EXPECT_NE(written.message().find("File too large"), std::string::npos) << written.message();
     EXPECT_EQ(*read_file(path, 100), "before");
     EXPECT_EQ(entries(), 1U) << "a draft is left";
+}
+
+TEST_F(FileTest, WritesThroughNoLinkThatSomebodyHasLaid) {
+    const fs::path path = folder_ / "text";
+    const fs::path precious = folder_ / "precious";
+    ASSERT_TRUE(write_file(precious, "precious").is_ok());
+    fs::create_symlink(precious, path);
+    for (int i = 0; i < 1000; ++i) {
+        const auto draft = path.string() + "." + std::to_string(::getpid());
+        fs::create_symlink(precious, draft + "." + std::to_string(i) + ".part");
+    }
+    fs::create_symlink(precious, path.string() + "." + std::to_string(::getpid()) + ".part");
+    ASSERT_TRUE(write_file(path, "text").is_ok());
+    EXPECT_EQ(*read_file(precious, 100), "precious");
+    EXPECT_EQ(*read_file(path, 100), "text");
+    EXPECT_FALSE(fs::is_symlink(path));
+}
+
+TEST_F(FileTest, ThreadsThatWriteAtOnceLeaveItWhole) {
+    const std::string path = folder_ / "text";
+    std::vector<std::thread> threads;
+    for (char letter = 'a'; letter < 'e'; ++letter)
+        threads.emplace_back([&, letter] {
+            for (int i = 0; i < 50; ++i)
+                EXPECT_TRUE(write_file(path, std::string(100'000, letter)).is_ok());
+        });
+    for (std::thread& thread : threads) thread.join();
+    const auto text = read_file(path, 200'000);
+    ASSERT_TRUE(text.is_ok());
+    EXPECT_EQ(*text, std::string(100'000, text->front()));
+    EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(FileTest, SaysWhyItCannotBeReplaced) {
