@@ -193,7 +193,8 @@ void bind_communicator(extension::Module& module) {
         },
         arg("reason") = "abort was called");
     cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
-    cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none());
+    cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none(), py::kw_only(),
+            arg("least") = py::none());
     cls.def("shutdown", [](PyCommunicator& self) {
         throw_unless_ok([&self] {
             const py::gil_scoped_release released;

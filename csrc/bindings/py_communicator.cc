@@ -33,9 +33,6 @@ constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
     {"bxor", ReduceOp::kBxor},
 }};
 
-// Of a rank that is asked whether it goes on.
-constexpr milliseconds kPatience{1000};
-
 ReduceOp op_of(const py::str& name) {
     Py_ssize_t length = 0;
     const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
@@ -287,18 +284,15 @@ py::object PyCommunicator::health(double timeout) const {
     return all;
 }
 
-std::unique_ptr<PyCommunicator> PyCommunicator::shrink(std::optional<std::vector<Rank>> excluded) {
+std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
+    const std::optional<std::vector<Rank>>& excluded, std::optional<int> least) {
     auto shrunk = [&]() -> Result<std::shared_ptr<comm::Communicator>> {
         const py::gil_scoped_release released;
-        if (!excluded) {
-            PCCL_ASSIGN_OR_RETURN(const auto peers, communicator_->survey(kPatience));
-            excluded = comm::absent(peers);
-        }
-        if (excluded->empty())
-            return Status::invalid_argument(concat("all ranks of ", communicator_->name(),
-                                                   " are here; name those to leave out"));
+        const comm::ShrinkOptions wanted{.least = least};
+        if (!excluded) return communicator_->shrink(wanted);
+        if (excluded->empty()) return Status::invalid_argument("name the ranks to leave out");
         communicator_->abort(Status::aborted("this communicator is being shrunk"));
-        return communicator_->shrink(*excluded, {});
+        return communicator_->shrink(*excluded, wanted);
     }();
     return std::unique_ptr<PyCommunicator>(
         new PyCommunicator(store_, value_or_throw(std::move(shrunk))));

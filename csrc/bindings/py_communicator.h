@@ -70,7 +70,8 @@ class PyCommunicator {
     /// A list of pccl.PeerHealth.
     [[nodiscard]] pybind11::object health(double timeout) const;
     /// Aborts this one. Without ranks: leaves out those that are gone or do not answer.
-    std::unique_ptr<PyCommunicator> shrink(std::optional<std::vector<Rank>> excluded);
+    std::unique_ptr<PyCommunicator> shrink(const std::optional<std::vector<Rank>>& excluded,
+                                           std::optional<int> least);
 
     comm::Communicator& operator*() { return *communicator_; }
 

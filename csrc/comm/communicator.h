@@ -68,6 +68,8 @@ struct CommunicatorOptions {
 struct ShrinkOptions {
     std::string name = {};                                  // empty: "<name>:shrunk"
     std::optional<std::chrono::milliseconds> timeout = {};  // of operations; empty: as before
+    /// The fewest ranks that may go on; empty: more than half, or half with rank 0.
+    std::optional<int> least = {};
 };
 
 class PCCL_API Communicator {
@@ -132,9 +134,20 @@ class PCCL_API Communicator {
 
     /// A new communicator of the ranks that are not `excluded`, in the same order, whether this one
     /// still works or not. All of them must call it with the same ranks, within a minute (or the
-    /// timeout, if that is shorter): kTimeout names a rank that does not. Needs no store.
+    /// timeout, if that is shorter), and all have confirmed that when it returns (agreement.h).
+    /// Needs no store. After an error it may be called again, with the same ranks or more. Errors:
+    /// kUnavailable where too few would be left, or others have gone on without this rank;
+    /// kMismatch names a rank that leaves out others, kPeerLost one that is gone, kTimeout one that
+    /// has not come.
     [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(std::span<const Rank> excluded,
                                                                const ShrinkOptions& wanted) const;
+    /// The ranks that it takes to leave out: those that are gone, those that are silent for
+    /// PCCL_PEER_TIMEOUT_MS, and those that others who shrink leave out. kUnavailable where others
+    /// do without this rank.
+    [[nodiscard]] Result<std::vector<Rank>> missing() const;
+    /// Leaves out those who are missing, and again where more are found to be meanwhile; aborts
+    /// what is in flight. kInvalidArgument where none is missing.
+    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(const ShrinkOptions& wanted) const;
 
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.
@@ -159,6 +172,9 @@ class PCCL_API Communicator {
 
    private:
     Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group);
+    [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink_to(
+        const std::vector<Rank>& survivors, std::span<const Rank> excluded,
+        const ShrinkOptions& wanted) const;
 
     const CommunicatorOptions options_;  // its runtime apart
     std::shared_ptr<Runtime> runtime_;

@@ -110,6 +110,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
+    [[nodiscard]] ShrinkState& shrinking() { return shrinking_; }
 
    private:
     using OperationPtr = std::shared_ptr<Operation>;
@@ -200,6 +201,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     transport::StickyStatus heard_;  // from the acceptor, or a call's first step: why it is over
     std::atomic<Rank> heard_from_{kNoRank};
+    ShrinkState shrinking_;
 
     mutable std::mutex mutex_;
     std::vector<Rank> to_tell_;     // once broken_

@@ -5,6 +5,7 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/agreement.h"
 #include "csrc/comm/flight_dump.h"
 #include "csrc/comm/group.h"
 
@@ -54,6 +55,11 @@ PeerHealth Group::health_of(Rank rank, Deadline deadline) const {
         health.detail = answer->broken.message();
         health.situation = *answer;
         health.last_sign = Duration::zero();
+        const Shrinking& theirs = answer->shrinking;
+        if (theirs.stage != Shrinking::Stage::kDecided || theirs.pact == shrinking_.told().pact)
+            return health;
+        health.state = PeerHealth::State::kGone;
+        health.detail = gone_on(rank, theirs).message();
         return health;
     }
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
@@ -83,7 +89,8 @@ std::unique_lock<std::mutex> Group::lock_soon() const {
 
 Situation Group::situation() const {
     Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
-                        .sequence = sequence_.load()};
+                        .sequence = sequence_.load(),
+                        .shrinking = shrinking_.told()};
     // Somebody may hold the lock while it connects: the acceptor must not wait for that.
     if (const Rank rank = connections_.reaching(); rank != kNoRank) situation.awaited = {rank};
     const auto lock = lock_soon();

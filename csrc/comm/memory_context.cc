@@ -1,24 +1,13 @@
 #include "csrc/comm/memory_context.h"
 
-#include <algorithm>
-
 #include "csrc/base/text.h"
+#include "csrc/comm/listed.h"
 
 namespace pccl::comm {
 namespace {
 
 constexpr std::size_t kLongestWorkspaceName = 128;
 constexpr std::string_view kReservedPrefix = "pccl/";
-
-/// "rank 1" or "ranks 1, 3 and 7 more".
-std::string listed(const std::vector<Rank>& ranks) {
-    constexpr std::size_t kShown = 8;
-    const std::size_t shown = std::min(ranks.size(), kShown);
-    std::string text = concat(ranks.size() == 1 ? "rank " : "ranks ", ranks.front());
-    for (std::size_t i = 1; i < shown; ++i) text += concat(", ", ranks[i]);
-    if (ranks.size() > shown) text += concat(" and ", ranks.size() - shown, " more");
-    return text;
-}
 
 std::string key_of(const std::string& workspace, Rank rank) { return concat(workspace, "/", rank); }
 

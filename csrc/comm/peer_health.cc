@@ -16,13 +16,6 @@ std::string_view to_string(PeerHealth::State state) {
     return "unknown";
 }
 
-std::vector<Rank> absent(std::span<const PeerHealth> peers) {
-    std::vector<Rank> ranks;
-    for (const PeerHealth& peer : peers)
-        if (peer.state != PeerHealth::State::kHere) ranks.push_back(peer.rank);
-    return ranks;
-}
-
 bool is_sign_of(Rank peer, const FlightEntry& entry, Rank self) {
     if (entry.finished == TimePoint{} || entry.outcome != StatusCode::kOk) return false;
     if (entry.kind == FlightKind::kSend) return false;

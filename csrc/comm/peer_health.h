@@ -2,10 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/ids.h"
@@ -31,9 +29,6 @@ struct PCCL_API PeerHealth {
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(PeerHealth::State state);
-
-/// The ranks that are not here.
-[[nodiscard]] PCCL_API std::vector<Rank> absent(std::span<const PeerHealth> peers);
 
 /// Whether `entry`, an operation of rank `self` that has ended well, needed something of `peer`.
 [[nodiscard]] PCCL_API bool is_sign_of(Rank peer, const FlightEntry& entry, Rank self);

@@ -17,6 +17,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kKnock = std::chrono::milliseconds(200);
+constexpr std::size_t kMostLastWords = 64;
 constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
 
 Status watch_input(int epoll, int fd) {
@@ -149,6 +150,18 @@ void Runtime::enroll(const transport::GroupId& group, const transport::Secret& s
 void Runtime::dismiss(const transport::GroupId& group) {
     const std::lock_guard lock(mutex_);
     members_.erase(group);
+}
+
+void Runtime::leave_word(const transport::GroupId& group, const transport::Secret& secret,
+                         std::string answer) {
+    const std::lock_guard lock(mutex_);
+    if (last_words_.size() == kMostLastWords) last_words_.pop_front();
+    last_words_.push_back({group, secret, std::move(answer)});
+}
+
+auto Runtime::last_word_on(const transport::GroupId& group) const -> const LastWord* {
+    const auto found = std::ranges::find(last_words_, group, &LastWord::group);
+    return found == last_words_.end() ? nullptr : &*found;
 }
 
 void Runtime::notify() {
@@ -293,8 +306,10 @@ void Runtime::note_thread() {
 }
 
 std::string Runtime::describe(const transport::GroupId& group) {
-    const auto participant = participant_of(group);
-    return participant == nullptr ? std::string() : participant->describe();
+    if (const auto participant = participant_of(group)) return participant->describe();
+    const std::lock_guard lock(mutex_);
+    const LastWord* const word = last_word_on(group);
+    return word == nullptr ? std::string() : word->answer;
 }
 
 void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {
@@ -307,8 +322,9 @@ void Runtime::noticed(const transport::LinkRequest& request, const Status& reaso
 std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& group) {
     const std::lock_guard lock(mutex_);
     const auto found = members_.find(group);
-    if (found == members_.end()) return std::nullopt;
-    return found->second.secret;
+    if (found != members_.end()) return found->second.secret;
+    const LastWord* const word = last_word_on(group);
+    return word == nullptr ? std::nullopt : std::optional(word->secret);
 }
 
 std::shared_ptr<Participant> Runtime::participant_of(const transport::GroupId& group) {

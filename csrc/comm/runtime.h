@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -117,6 +118,10 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void enroll(const transport::GroupId& group, const transport::Secret& secret,
                 std::weak_ptr<Participant> participant);
     void dismiss(const transport::GroupId& group);
+    /// What to answer to ranks that ask after a group once this process has left it. The last ones
+    /// are kept.
+    void leave_word(const transport::GroupId& group, const transport::Secret& secret,
+                    std::string answer);
     /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
@@ -156,6 +161,12 @@ class PCCL_API Runtime final : public transport::Acceptor {
         std::weak_ptr<Participant> participant;
     };
 
+    struct LastWord {
+        transport::GroupId group;
+        transport::Secret secret;
+        std::string answer;
+    };
+
     Runtime() = default;
     Status start();
     void accept_until_stopped();
@@ -165,6 +176,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void let_busy_look_around(Duration idle);
     std::vector<std::shared_ptr<Participant>> participants();
     std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
+    /// Under mutex_; null where there is none.
+    [[nodiscard]] const LastWord* last_word_on(const transport::GroupId& group) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
     Transports transports_;
@@ -177,8 +190,9 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()
     LimitedLog refusals_{"connections refused"};
-    std::mutex mutex_;  // guards members_ and the start of progress_
+    std::mutex mutex_;  // guards members_, last_words_ and the start of progress_
     std::map<transport::GroupId, Member> members_;
+    std::deque<LastWord> last_words_;                  // oldest first
     std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
     std::unique_ptr<BackgroundThread> acceptor_;       // last: they stop first
     std::unique_ptr<BackgroundThread> progress_;

@@ -1,43 +1,23 @@
 // A smaller group out of one that has lost ranks, without a store: the store may have been lost
-// too.
-//
-// What the survivors know is enough. All derive the same identity from that of the old group and
-// the list of those who stay, and have one another's endpoints. Each then waits until every other
-// answers for the new group, so that nobody is connected to before it is there.
+// too. What the survivors know is enough: they have one another's endpoints.
 #include <algorithm>
-#include <cstring>
+#include <set>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/agreement.h"
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/cost_model.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/job_exchange.h"
 #include "csrc/comm/runtime.h"
-#include "csrc/sys/crypto/hmac.h"
 
 namespace pccl::comm {
 namespace {
 
 constexpr Duration kPatience = std::chrono::milliseconds(500);
+constexpr std::chrono::milliseconds kSurvey{1000};  // of each rank
 constexpr std::chrono::milliseconds kLongestMeeting = std::chrono::minutes(1);
-constexpr Duration kPause = std::chrono::milliseconds(5);
-
-/// One-way: members of the new group learn nothing that they do not know of the old one.
-GroupIdentity derive(const GroupIdentity& old, std::span<const Rank> survivors) {
-    const auto derived = [&](std::string_view label) {
-        std::vector<std::uint8_t> message(label.begin(), label.end());
-        message.insert(message.end(), old.group.begin(), old.group.end());
-        for (const Rank rank : survivors)
-            for (int shift = 0; shift < 32; shift += 8)
-                message.push_back(static_cast<std::uint8_t>(static_cast<unsigned>(rank) >> shift));
-        return sys::hmac_sha256(old.secret, message);
-    };
-    GroupIdentity identity;
-    const sys::Digest group = derived("pccl-shrink-group");
-    const sys::Digest secret = derived("pccl-shrink-secret");
-    std::memcpy(identity.group.data(), group.data(), identity.group.size());
-    std::memcpy(identity.secret.data(), secret.data(), identity.secret.size());
-    return identity;
-}
 
 Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank> excluded) {
     for (const Rank rank : excluded)
@@ -62,23 +42,40 @@ Result<Roster> roster_of(const Group& group, const std::vector<Rank>& survivors)
     return roster;
 }
 
-/// Returns when all answer. A rank that does not know the group yet looks like one that has left:
-/// only time tells them apart.
-Status await_all(const Group& group, const Roster& roster, Deadline deadline) {
-    for (const Endpoint& endpoint : roster.endpoints) {
-        if (endpoint.rank == group.rank()) continue;
-        for (;;) {
-            const auto answer = group.ask(endpoint, Deadline::after(kPatience));
-            if (answer.is_ok()) break;
-            if (deadline.passed())
-                return Status::timeout(concat("timed out: rank ", endpoint.rank,
-                                              " does not shrink the group in the same way: ",
-                                              answer.status().message()),
-                                       endpoint.rank);
-            system_clock().sleep_for(std::min<Duration>(kPause, deadline.remaining()));
-        }
-    }
-    return Status::ok();
+CommunicatorOptions options_of_smaller(CommunicatorOptions options,
+                                       const std::vector<Rank>& survivors) {
+    options.size = static_cast<int>(survivors.size());
+    options.rank =
+        static_cast<Rank>(std::ranges::find(survivors, options.rank) - survivors.begin());
+    if (options.global_ranks.empty()) return options;
+    std::vector<std::uint64_t> global;
+    global.reserve(survivors.size());
+    for (const Rank rank : survivors)
+        global.push_back(options.global_ranks[static_cast<std::size_t>(rank)]);
+    options.global_ranks = std::move(global);
+    return options;
+}
+
+/// What a rank of the smaller group is blamed for, as one of the old group.
+Status in_old_ranks(const Status& status, const std::vector<Rank>& survivors) {
+    const Rank rank = status.peer();
+    if (rank < 0 || static_cast<std::size_t>(rank) >= survivors.size()) return status;
+    const Rank old = survivors[static_cast<std::size_t>(rank)];
+    return Status(
+        status.code(),
+        concat("rank ", old, ", as rank ", rank, " of the smaller group: ", status.message()), old);
+}
+
+/// For ranks that come to ask when this process has left the group.
+std::string last_word(const Shrinking& shrinking) {
+    const Status why = Status::aborted(
+        concat("it has gone on in a group of ", shrinking.staying, " without others"));
+    return Situation{.broken = why, .shrinking = shrinking}.serialise();
+}
+
+/// Whether another list of ranks may help.
+bool is_about_others(const Status& status) {
+    return status.code() == StatusCode::kPeerLost || status.code() == StatusCode::kMismatch;
 }
 
 }  // namespace
@@ -86,30 +83,94 @@ Status await_all(const Group& group, const Roster& roster, Deadline deadline) {
 Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded,
                                                            const ShrinkOptions& wanted) const {
     PCCL_TRY(check_process());
-    PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
+    auto shrunk = [&]() -> Result<std::shared_ptr<Communicator>> {
+        PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> survivors, survivors_of(*group_, excluded));
+        PCCL_TRY(check_quorum(size(), survivors, wanted.least));
+        return shrink_to(survivors, excluded, wanted);
+    }();
+    if (shrunk.is_ok()) return shrunk;
+    return shrunk.status().with_context(concat("group ", name(), " cannot be shrunk"));
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<Rank>& survivors,
+                                                              std::span<const Rank> excluded,
+                                                              const ShrinkOptions& wanted) const {
     PCCL_ASSIGN_OR_RETURN(const Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
-    const GroupIdentity identity = derive(group_->identity(), survivors);
-    CommunicatorOptions options = options_;
+    CommunicatorOptions options = options_of_smaller(options_, survivors);
     options.runtime = runtime_;
-    options.size = static_cast<int>(survivors.size());
-    options.rank = static_cast<Rank>(std::ranges::find(survivors, rank()) - survivors.begin());
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
     options.timeout = wanted.timeout.value_or(timeout());
-    if (!options.global_ranks.empty()) {
-        std::vector<std::uint64_t> global;
-        global.reserve(survivors.size());
-        for (const Rank rank : survivors)
-            global.push_back(options.global_ranks[static_cast<std::size_t>(rank)]);
-        options.global_ranks = std::move(global);
-    }
-    const std::shared_ptr<Group> group(new Group(*runtime_, identity, options), LeaveToParent());
-    runtime_->enroll(identity.group, identity.secret, group);
-    std::shared_ptr<Communicator> comm(new Communicator(options, group));
     const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestMeeting));
-    PCCL_TRY(await_all(*group, roster, deadline));
-    PCCL_TRY(group->register_remote_infos(roster, std::move(layout), deadline));
+    PCCL_TRY(group_->shrinking().begin(excluded));
+    Agreement agreement(
+        {.self = rank(),
+         .old = group_->identity(),
+         .staying = survivors,
+         .left_out = {excluded.begin(), excluded.end()},
+         .terms = layout->digest(),
+         .ask = [this](Rank peer) { return group_->ask(peer, Deadline::after(kPatience)); },
+         .tell = [this](const Shrinking& now) { group_->shrinking().tell(now); },
+         .interrupted = options.interrupted,
+         .deadline = deadline,
+         .patience = process_config().peer_timeout});
+    std::shared_ptr<Communicator> comm;
+    for (bool all_have_confirmed = false; !all_have_confirmed;) {
+        PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity, agreement.propose());
+        const std::shared_ptr<Group> group(new Group(*runtime_, identity, options),
+                                           LeaveToParent());
+        runtime_->enroll(identity.group, identity.secret, group);
+        comm.reset(new Communicator(options, group));
+        // Where ranks share memory, one hands it to the others.
+        if (is_on_one_host(roster)) {
+            PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
+            if (!all_are_ready) continue;
+        }
+        PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, deadline), survivors));
+        group_->shrinking().renounce(excluded);
+        PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
+    }
+    runtime_->leave_word(group_->id(), group_->identity().secret,
+                         last_word(group_->shrinking().told()));
     return comm;
+}
+
+Result<std::vector<Rank>> Communicator::missing() const {
+    const Deadline last = Deadline::after(process_config().peer_timeout);
+    // What made the group fail was silent for as long already.
+    const Status broken = health();
+    const Rank blamed = broken.code() == StatusCode::kPeerLost ? broken.peer() : kNoRank;
+    PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));
+    for (PeerHealth& peer : peers)
+        while (peer.state == PeerHealth::State::kSilent && peer.rank != blamed && !last.passed())
+            peer = group_->health_of(peer.rank, last.within(kSurvey));
+    const std::vector<Rank> renounced = group_->shrinking().renounced();
+    std::set<Rank> missing(renounced.begin(), renounced.end());
+    for (const PeerHealth& peer : peers) {
+        const Shrinking& theirs = peer.situation.shrinking;
+        const bool is_here = peer.state == PeerHealth::State::kHere;
+        if (!is_here && theirs.stage == Shrinking::Stage::kDecided)
+            return gone_on(peer.rank, theirs);
+        if (!is_here) missing.insert(peer.rank);
+        if (is_here) missing.insert(theirs.left_out.begin(), theirs.left_out.end());
+        if (missing.contains(rank()))
+            return Status(StatusCode::kUnavailable,
+                          concat("rank ", peer.rank, " goes on without this rank"), peer.rank);
+    }
+    return std::vector<Rank>(missing.begin(), missing.end());
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::shrink(const ShrinkOptions& wanted) const {
+    const Deadline deadline = Deadline::after(kLongestMeeting);
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const std::vector<Rank> excluded, missing());
+        if (excluded.empty())
+            return Status::invalid_argument(
+                concat("all ranks of ", name(), " are here; name those to leave out"));
+        group_->abort(Status::aborted("this communicator is being shrunk"));
+        auto shrunk = shrink(excluded, wanted);
+        if (!is_about_others(shrunk.status()) || deadline.passed()) return shrunk;
+    }
 }
 
 }  // namespace pccl::comm

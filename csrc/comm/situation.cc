@@ -13,6 +13,7 @@ constexpr std::size_t kLongestText = 1 * kKiB;
 constexpr std::size_t kLongestOperation = 400;
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kMostAwaited = 64;
+static_assert(kMostAwaited >= Shrinking::kMostNamed);
 
 void write_ranks(ByteWriter& out, const std::vector<Rank>& ranks) {
     const std::size_t count = std::min(ranks.size(), kMostAwaited);
@@ -53,6 +54,36 @@ Status read(ByteReader& in, Elsewhere& elsewhere) {
     return read_ranks(in, elsewhere.awaited);
 }
 
+void write(ByteWriter& out, const Shrinking& shrinking) {
+    out.u8(static_cast<std::uint8_t>(shrinking.stage));
+    if (shrinking.stage == Shrinking::Stage::kNone) return;
+    out.i64(shrinking.lost);
+    out.raw(std::as_bytes(std::span(shrinking.call)));
+    out.raw(std::as_bytes(std::span(shrinking.list)));
+    out.raw(std::as_bytes(std::span(shrinking.pact)));
+    out.u32(static_cast<std::uint32_t>(shrinking.staying));
+    write_ranks(out, shrinking.left_out);
+}
+
+Status read(ByteReader& in, Shrinking& shrinking) {
+    std::uint8_t stage = 0;
+    std::int64_t lost = 0;
+    std::uint32_t staying = 0;
+    PCCL_TRY(in.u8(stage));
+    if (stage > static_cast<std::uint8_t>(Shrinking::Stage::kDecided))
+        return Status::invalid_argument(concat("stage ", int{stage}, " of a shrink"));
+    shrinking.stage = static_cast<Shrinking::Stage>(stage);
+    if (shrinking.stage == Shrinking::Stage::kNone) return Status::ok();
+    PCCL_TRY(in.i64(lost));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.call))));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.list))));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.pact))));
+    PCCL_TRY(in.u32(staying));
+    shrinking.lost = static_cast<Rank>(lost);
+    shrinking.staying = static_cast<int>(staying);
+    return read_ranks(in, shrinking.left_out);
+}
+
 }  // namespace
 
 std::string Situation::serialise() const {
@@ -67,6 +98,7 @@ std::string Situation::serialise() const {
     out.u32(static_cast<std::uint32_t>(last.size()));
     out.raw(std::as_bytes(last));
     write(out, elsewhere);
+    write(out, shrinking);
     out.u32(is_whole ? 1 : 0);
     out.u32(has_one_thread ? 1 : 0);
     return out.take();
@@ -90,6 +122,7 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     situation.recent.resize(recent);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(situation.recent))));
     PCCL_TRY(read(in, situation.elsewhere));
+    PCCL_TRY(read(in, situation.shrinking));
     PCCL_TRY(in.u32(is_whole));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());

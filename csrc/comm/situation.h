@@ -8,6 +8,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
+#include "csrc/comm/shrinking.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
@@ -36,6 +37,7 @@ struct PCCL_API Situation {
     std::vector<abi::CollectiveHeader> recent{};  // the last collectives, at most kMostRecent
     static constexpr std::size_t kMostRecent = 16;
     Elsewhere elsewhere{};
+    Shrinking shrinking{};
     // False where a thread holds a group so that `broken`, `operation`, `awaited` and `elsewhere`
     // may lack what is there; it does not for long.
     bool is_whole = true;

@@ -283,7 +283,9 @@ auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*
     for (Rank rank = 0; rank < size_; ++rank)
         if (std::ranges::find(ranks, rank) == ranks.end()) staying.push_back(rank);
     const auto child = child_options(staying, options ? *options : *options_);
-    auto shrunk = communicator_->shrink(ranks, {.timeout = child->timeout});
+    const auto* const given = dynamic_cast<const PcclOptions*>(options.get());
+    auto shrunk = communicator_->shrink(
+        ranks, {.timeout = child->timeout, .least = given ? given->least : options_->least});
     throw_unless_ok("pccl:shrink", shrunk.status());
     std::string name = "shrunk";
     for (const Rank rank : ranks) name += concat("-", rank);

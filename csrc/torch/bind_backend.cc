@@ -86,6 +86,15 @@ std::vector<Fares> health(const PcclBackend& self, std::chrono::milliseconds tim
     return all;
 }
 
+std::vector<Rank> missing(const PcclBackend& self) {
+    const auto found = [&] {
+        const py::gil_scoped_release released;
+        return self.communicator().missing();
+    }();
+    throw_unless_ok("pccl:shrink", found.status());
+    return *found;
+}
+
 /// One for the process: pools keep what it made until that ends.
 py::object mem_allocator() {
     static PyObject* const allocator = [] {
@@ -102,13 +111,15 @@ py::object mem_allocator() {
 void bind_options(extension::Module& module) {
     extension::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
         .def_init(
-            [](const std::string& transports) {
+            [](const std::string& transports, std::optional<int> least) {
                 auto options = c10::make_intrusive<PcclOptions>();
                 options->transports = transports;
+                options->least = least;
                 return options;
             },
-            py::kw_only(), py::arg("transports") = "")
+            py::kw_only(), py::arg("transports") = "", py::arg("least") = std::optional<int>())
         .def_readwrite("transports", &PcclOptions::transports)
+        .def_readwrite("least", &PcclOptions::least)
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
         .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {
@@ -137,6 +148,7 @@ void bind_backend(extension::Module& module) {
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)
         .def("describe_job", &describe_job)
+        .def("missing", &missing)
         .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)
         // new_group calls it on ranks outside the group, for any backend that can split.

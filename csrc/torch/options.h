@@ -1,6 +1,7 @@
 // pccl.Options: what init_process_group(pg_options=...) takes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -12,8 +13,9 @@ inline constexpr const char* kBackendName = "pccl";
 struct PcclOptions final : c10d::Backend::Options {
     PcclOptions() : Options(kBackendName) {}
 
-    std::string transports;  // "shm,tcp": restricts this group; empty = all that the process has
-    std::string gpu;         // as CommunicatorOptions::gpu
+    std::string transports;    // "shm,tcp": restricts this group; empty = all that the process has
+    std::string gpu;           // as CommunicatorOptions::gpu
+    std::optional<int> least;  // as ShrinkOptions::least
 };
 
 }  // namespace pccl::backend

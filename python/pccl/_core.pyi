@@ -484,22 +484,34 @@ class Communicator:
         """Make every operation in flight and every later one raise AbortedError."""
     def health(self, timeout: float = 1.0) -> list[PeerHealth]:
         """Ask every rank how it fares, each for at most ``timeout`` seconds; as ``pccl.health``."""
-    def shrink(self, ranks_to_exclude: Sequence[int] | None = None) -> Communicator:
+    def shrink(
+        self, ranks_to_exclude: Sequence[int] | None = None, *, least: int | None = None
+    ) -> Communicator:
         """Go on with the ranks that are left, in the same order; as ``pccl.shrink``.
 
-        Operations in flight are aborted. Every rank that stays must call it, within a minute.
+        Operations in flight are aborted. Every rank that stays must call it, within a minute; it
+        returns when all have confirmed that they go on with the same ranks. After an error it may
+        be called again, with the same ranks or more.
 
         Parameters
         ----------
         ranks_to_exclude
-            None for those that are gone or do not answer. All ranks must find the same.
+            None for those that are gone, or silent for ``PCCL_PEER_TIMEOUT_MS``.
+        least
+            The fewest ranks that may go on; None for more than half of them, or half with rank 0.
 
         Raises
         ------
         InvalidArgumentError
             Nobody is to be left out.
+        UnavailableError
+            Too few would be left, or others have gone on without this rank.
         CollectiveTimeoutError
-            A rank that should stay did not call it with the same ranks.
+            A rank that should stay did not call it.
+        MismatchError
+            It leaves out others.
+        PeerLostError
+            It is gone. This and the last are raised only where ranks are named.
         """
     def shutdown(self) -> None:
         """Close the group; operations in flight raise AbortedError. May be called again.

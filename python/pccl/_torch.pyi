@@ -13,10 +13,14 @@ class Options(Backend.Options):
     transports
         Restricts the group to these transports, for example ``"shm,tcp"``; empty for all that
         ``PCCL_TRANSPORTS`` permits.
+    least
+        The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
+        takes these options, too; None for those that ``pccl.shrink`` asks for.
     """
 
     transports: str
-    def __init__(self, *, transports: str = "") -> None: ...
+    least: int | None
+    def __init__(self, *, transports: str = "", least: int | None = None) -> None: ...
     def __copy__(self) -> Options: ...
     def __deepcopy__(self, memo: dict[int, object]) -> Options: ...
 
@@ -49,6 +53,8 @@ class ProcessGroupPCCL(Backend):
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:
         """Ask every rank how it fares: the fields of ``pccl.PeerHealth``, but for the rank."""
+    def missing(self) -> list[int]:
+        """Return the ranks that ``pccl.shrink`` leaves out."""
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None: ...
     def perform_nocolor_split(self, device: object) -> None:
         """Do nothing; torch calls it on the ranks that are not in a new group."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import time
 import typing
 
 import torch.distributed as dist
 
 from pccl import _register
+from pccl.errors import MismatchError, PeerLostError
 from pccl.peer_health import PeerHealth
 
 if typing.TYPE_CHECKING:
@@ -16,6 +18,8 @@ if typing.TYPE_CHECKING:
     from pccl._torch import ProcessGroupPCCL
 
 __all__ = ["health", "monitored_barrier", "shrink"]
+
+_LONGEST_S = 60.0  # that ranks look for a list that all of them agree on
 
 
 def require_backend(group: ProcessGroup | None, caller: str) -> ProcessGroupPCCL:
@@ -101,12 +105,17 @@ def health(
 
 
 def shrink(
-    group: ProcessGroup | None = None, ranks_to_exclude: list[int] | None = None
+    group: ProcessGroup | None = None,
+    ranks_to_exclude: list[int] | None = None,
+    *,
+    least: int | None = None,
 ) -> ProcessGroup:
     """Go on in the same process with the ranks that are left.
 
-    Every rank that stays must call it, within a minute. Operations in flight are aborted, and the
-    old group is destroyed; where it was the default group, the new one takes its place. It needs
+    Every rank that stays must call it, within a minute; it returns when all of them have confirmed
+    that they go on with the same ranks. Operations in flight are aborted, and the old group is
+    destroyed; where it was the default group, the new one takes its place. After an error the old
+    group is still there, and this may be called again, with the same ranks or more. It needs
     nothing of the ranks that are left out, nor a store, until CUDA tensors come: their GPUs meet
     through the old group's store.
 
@@ -115,8 +124,11 @@ def shrink(
     group
         The process group, or None for the default one.
     ranks_to_exclude
-        Ranks of ``group`` to leave out; None for those that are gone or do not answer. All ranks
-        must find the same.
+        Ranks of ``group`` to leave out; None for those that are gone, silent for
+        ``PCCL_PEER_TIMEOUT_MS``, or left out by others.
+    least
+        The fewest ranks that may go on. None for more than half of the group, or half with its
+        rank 0: when it falls apart, at most one side then goes on.
 
     Returns
     -------
@@ -127,20 +139,45 @@ def shrink(
     ------
     ValueError
         Nobody is to be left out, or ``group`` has no backend "pccl".
+    pccl.UnavailableError
+        Too few ranks would be left, or others have gone on without this one.
     pccl.CollectiveTimeoutError
-        A rank that should stay did not call it with the same ranks.
+        A rank that should stay did not call it.
+    pccl.MismatchError
+        A rank leaves out others.
+    pccl.PeerLostError
+        A rank that should stay is gone. This and the last are raised only where ranks are named.
     """
-    if ranks_to_exclude is None:
-        ranks_to_exclude = [peer.rank for peer in health(group) if peer.state != "here"]
-        if not ranks_to_exclude:
-            raise ValueError("all ranks of this group are here; name those to leave out")
-    ours = type(require_backend(group, "shrink"))
+    backend = require_backend(group, "shrink")
     whole = group or dist.distributed_c10d._get_default_group()
-    served = [each for each in whole._device_types if isinstance(whole._get_backend(each), ours)]
-    shrunk = dist.distributed_c10d.shrink_group(ranks_to_exclude, group)
+    served = [
+        each for each in whole._device_types if isinstance(whole._get_backend(each), type(backend))
+    ]
+    shrunk = _shrink_to_agreed(backend, group, ranks_to_exclude, least)
     # torch serves one type of device after that, the one that the group was bound to.
-    backend = shrunk._get_backend(shrunk._device_types[0])
+    smaller = shrunk._get_backend(shrunk._device_types[0])
     for device in served:
         if device not in shrunk._device_types:
-            shrunk._register_backend(device, dist.ProcessGroup.BackendType.CUSTOM, backend)
+            shrunk._register_backend(device, dist.ProcessGroup.BackendType.CUSTOM, smaller)
     return shrunk
+
+
+def _shrink_to_agreed(
+    backend: ProcessGroupPCCL,
+    group: ProcessGroup | None,
+    ranks_to_exclude: list[int] | None,
+    least: int | None,
+) -> ProcessGroup:
+    """Shrink, without those who are missing: again where more are found to be meanwhile."""
+    options = backend.options
+    options.least = least
+    deadline = time.monotonic() + _LONGEST_S
+    while True:
+        ranks = backend.missing() if ranks_to_exclude is None else ranks_to_exclude
+        if not ranks:
+            raise ValueError("all ranks of this group are here; name those to leave out")
+        try:
+            return dist.distributed_c10d.shrink_group(ranks, group, pg_options=options)
+        except (PeerLostError, MismatchError):
+            if ranks_to_exclude is not None or time.monotonic() > deadline:
+                raise

@@ -95,6 +95,13 @@ def pull_link(namespace: str) -> None:
     _ip("-n", namespace, "link", "set", INTERFACE, "down")
 
 
+def part(first: str, second: str) -> None:
+    """Let two joined namespaces lose what the other sends, with both interfaces up."""
+    nobody = ("lladdr", "02:00:00:00:00:00", "dev", INTERFACE, "nud", "permanent")
+    for namespace, other in ((first, 2), (second, 1)):
+        _ip("-n", namespace, "neighbour", "replace", f"10.112.0.{other}", *nobody)
+
+
 def enter(namespace: str) -> None:
     """Move this process into a namespace; sockets it has stay where they are."""
     clone_new_network = 0x40000000

@@ -167,6 +167,13 @@ TEST(SituationTest, ComesBack) {
                                             .operation = "all_reduce #1",
                                             .sequence = 1,
                                             .awaited = {0}},
+                              .shrinking = {.stage = Shrinking::Stage::kDoubtful,
+                                            .lost = 2,
+                                            .call = {1},
+                                            .list = {2},
+                                            .pact = {3},
+                                            .staying = 5,
+                                            .left_out = {0, 4}},
                               .is_whole = false,
                               .has_one_thread = false};
     const auto again = Situation::parse(situation.serialise());
@@ -185,6 +192,7 @@ TEST(SituationTest, ComesBack) {
     EXPECT_EQ(again->elsewhere.operation, "all_reduce #1");
     EXPECT_EQ(again->elsewhere.sequence, 1U);
     EXPECT_EQ(again->elsewhere.awaited, std::vector<Rank>{0});
+    EXPECT_EQ(again->shrinking, situation.shrinking);
     EXPECT_FALSE(again->is_whole);
     EXPECT_FALSE(again->has_one_thread);
 }
@@ -198,7 +206,8 @@ TEST(SituationTest, TheLongestFitsIntoAnAnswer) {
                          .gpu_operation = endless,
                          .gpu_awaited = many,
                          .recent = std::vector(1000, call(kBroadcast, 8, 1)),
-                         .elsewhere = {.name = endless, .operation = endless, .awaited = many}};
+                         .elsewhere = {.name = endless, .operation = endless, .awaited = many},
+                         .shrinking = {.stage = Shrinking::Stage::kDecided, .left_out = many}};
     const std::string bytes = most.serialise();
     EXPECT_LE(bytes.size(), transport::kLongestAnswer);
     EXPECT_TRUE(Situation::parse(bytes).is_ok());

@@ -6,10 +6,21 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/text.h"
+#include "csrc/comm/locality.h"
 #include "csrc/comm/runtime.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
+namespace {
+
+std::shared_ptr<const Locality> locality_of(Rank rank, const RanksOptions& options) {
+    Locality locality = Locality::of_process();
+    if (options.on_hosts_of_their_own) locality.machine = locality.host = concat("host", rank);
+    return std::make_shared<const Locality>(std::move(locality));
+}
+
+}  // namespace
 
 void run_ranks(const RanksOptions& options, const std::function<void(Communicator&)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
@@ -23,7 +34,8 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
                                               .store = store,
                                               .timeout = options.timeout,
                                               .algorithm = options.algorithm,
-                                              .runtime = *runtime});
+                                              .runtime = *runtime,
+                                              .locality = locality_of(rank, options)});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             body(**comm);
             // Leaving early must not cut off a peer that still reads.

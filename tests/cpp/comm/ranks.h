@@ -16,6 +16,7 @@ struct RanksOptions {
     transport::TransportFlags transports = transport::TransportKind::kShm;
     std::chrono::milliseconds timeout{60'000};
     std::string algorithm{};  // as CommunicatorOptions has it
+    bool on_hosts_of_their_own = false;  // as far as they say; only over kTcp
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.

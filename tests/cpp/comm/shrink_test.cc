@@ -11,6 +11,7 @@
 namespace pccl::comm {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 using transport::TransportKind;
 
@@ -87,7 +88,6 @@ TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
         if (comm.rank() != 0) return;
         while (!has_left) std::this_thread::yield();
         const auto peers = comm.survey(std::chrono::seconds(5)).value();
-        has_asked = true;
         ASSERT_EQ(peers.size(), 3U);
         EXPECT_EQ(peers[1].state, PeerHealth::State::kHere);
         EXPECT_EQ(peers[1].last_sign, Duration::zero());
@@ -96,12 +96,67 @@ TEST_P(ShrinkTest, ASurveyTellsSignsOfLife) {
         ASSERT_TRUE(peers[2].last_sign.has_value());
         EXPECT_GT(*peers[2].last_sign, Duration::zero());
         EXPECT_LT(*peers[2].last_sign, std::chrono::minutes(1));
-        EXPECT_EQ(absent(peers), std::vector<Rank>{2});
+        const auto missing = comm.missing();
+        ASSERT_TRUE(missing.is_ok()) << missing.status().to_string();
+        EXPECT_EQ(*missing, std::vector<Rank>{2});
+        has_asked = true;
     });
 }
 
 INSTANTIATE_TEST_SUITE_P(, ShrinkTest, testing::Values(TransportKind::kShm, TransportKind::kTcp),
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
+
+/// Ranks on hosts of their own, which come to a shrink when the test lets them.
+class ShrinkAcrossHostsTest : public testing::Test {
+   protected:
+    using Shrunk = Result<std::shared_ptr<Communicator>>;
+    static constexpr RanksOptions kFour{
+        .size = 4, .transports = TransportKind::kTcp, .on_hosts_of_their_own = true};
+};
+
+TEST_F(ShrinkAcrossHostsTest, NobodyGoesOnWithOneThatDiedBeforeAllWereThere) {
+    std::atomic<bool> has_died{false};
+    run_ranks(kFour, [&](Communicator& comm) {
+        EXPECT_EQ(reduced_over(comm), 4.0F);
+        const std::vector<Rank> excluded{3};
+        if (comm.rank() == 3) return;
+        if (comm.rank() == 1) {  // answers rank 0, gives up, and is gone
+            const auto gave_up = comm.shrink(excluded, {.timeout = std::chrono::milliseconds(500)});
+            EXPECT_FALSE(gave_up.is_ok());
+            static_cast<void>(comm.shutdown());
+            has_died = true;
+            return has_died.notify_all();
+        }
+        if (comm.rank() == 2) has_died.wait(false);
+        const auto shrunk = comm.shrink(excluded, {.timeout = std::chrono::seconds(5)});
+        ASSERT_FALSE(shrunk.is_ok()) << "rank " << comm.rank() << " goes on with rank 1";
+        // The other may have called again before this one has found out by itself.
+        EXPECT_THAT(shrunk.status().message(),
+                    AnyOf(HasSubstr("rank 1 cannot go on"), HasSubstr("leaves out ranks 1, 3")));
+        // Without it they agree.
+        const std::vector<Rank> both{1, 3};
+        const auto again = comm.shrink(both, {.timeout = std::chrono::seconds(20)});
+        ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+        EXPECT_EQ(reduced_over(**again), 2.0F);
+        EXPECT_TRUE((*again)->barrier().is_ok());
+    });
+}
+
+TEST_F(ShrinkAcrossHostsTest, OneHalfOfAGroupThatFallsApartGoesOn) {
+    std::atomic<int> gone_on{0};
+    run_ranks(kFour, [&](Communicator& comm) {
+        EXPECT_EQ(reduced_over(comm), 4.0F);
+        const bool is_first_half = comm.rank() < 2;
+        const std::vector<Rank> others = is_first_half ? std::vector{2, 3} : std::vector{0, 1};
+        const auto shrunk = comm.shrink(others, {.timeout = std::chrono::seconds(20)});
+        EXPECT_EQ(shrunk.is_ok(), is_first_half) << shrunk.status().to_string();
+        if (!shrunk.is_ok()) return;
+        ++gone_on;
+        EXPECT_EQ(reduced_over(**shrunk), 2.0F);
+        EXPECT_TRUE((*shrunk)->barrier().is_ok());
+    });
+    EXPECT_EQ(gone_on, 2);
+}
 
 FlightEntry ended_well(FlightKind kind) {
     FlightEntry entry{.kind = kind};
