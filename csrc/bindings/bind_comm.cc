@@ -62,15 +62,12 @@ void bind_predictions(extension::Module& module) {
 
 std::vector<comm::Prediction> explain(PyCommunicator& self, const std::string& collective,
                                       std::size_t nbytes) {
-    return value_or_throw((*self).explain(kind_of(collective), nbytes));
+    const auto kind = kind_of(collective);
+    return released([&] { return (*self).explain(kind, nbytes); });
 }
 
 py::bytes describe_job(PyCommunicator& self) {
-    const auto described = [&] {
-        const py::gil_scoped_release released;
-        return (*self).describe_job();
-    }();
-    return value_or_throw(described);
+    return released([&] { return (*self).describe_job(); });
 }
 
 void bind_collectives(extension::Class<PyCommunicator>& cls) {

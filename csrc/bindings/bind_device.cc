@@ -171,6 +171,15 @@ void exchange(PyDeviceGroup& self, const std::vector<Triple>& sends,
     throw_unless_ok(status);
 }
 
+/// May tell the peers what it finds.
+void check(const PyDeviceGroup& self) {
+    const Status health = [&self] {
+        const py::gil_scoped_release released;
+        return self.group->health();
+    }();
+    throw_unless_ok(health);
+}
+
 void bind_plan(extension::Module& module) {
     extension::Class<Plan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
@@ -207,8 +216,10 @@ void bind_device(extension::Module& module) {
              arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
              arg("plan") = py::none(), arg("algorithm") = py::none())
         .def("exchange", &exchange, py::kw_only(), arg("sends"), arg("receives"), arg("stream") = 0)
-        .def("check", [](const PyDeviceGroup& self) { throw_unless_ok(self.group->health()); })
-        .def("abort", [](PyDeviceGroup& self) { self.group->abort(); });
+        .def("check", &check)
+        .def(
+            "abort", [](PyDeviceGroup& self) { self.group->abort(); },
+            py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace pccl::bindings

@@ -37,48 +37,60 @@ py::dict times_of(const comm::Event& event) {
 
 }  // namespace
 
-void Discarded::put(Buffers buffers) {
+void Discarded::put(HeldBuffers& held) {
     const std::lock_guard lock(mutex_);
-    buffers_.push_back(std::move(buffers));
+    // First: who finds nothing held any more, finds it here.
+    has_any_.store(true);
+    if (BuffersPtr left = held.take()) buffers_.push_back(std::move(left));
 }
 
 void Discarded::clear() {
-    std::vector<Buffers> buffers;
+    if (!has_any_.load()) return;
+    std::vector<BuffersPtr> buffers;  // released once the lock is
     const std::lock_guard lock(mutex_);
     buffers.swap(buffers_);
+    has_any_.store(false);
 }
 
-void hold_until_done(const comm::Event& event, Buffers buffers,
-                     std::shared_ptr<Discarded> discarded) {
-    auto held = std::make_shared<Buffers>(std::move(buffers));
-    event.on_done([held, discarded = std::move(discarded)](const Status&) {
-        discarded->put(std::move(*held));
-    });
+std::shared_ptr<HeldBuffers> hold_until_done(const comm::Event& event, BuffersPtr buffers,
+                                             std::shared_ptr<Discarded> discarded) {
+    auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(discarded));
+    event.on_done([held](const Status&) { held->discard(); });
+    return held;
 }
 
-void wait_for(const comm::Event& event, std::optional<double> seconds) {
-    Status status;
-    {
-        const py::gil_scoped_release released;
-        status = event.wait(deadline_after(seconds));
-    }
+Status wait_for(const comm::Event& event, std::optional<double> seconds) {
+    const py::gil_scoped_release released;
+    return event.wait(deadline_after(seconds));
+}
+
+void PyEvent::wait(std::optional<double> seconds) const {
+    const Status status = wait_for(event_, seconds);
+    static_cast<void>(is_done());
     throw_unless_ok(status);
 }
 
+void PyEvent::flush() const {
+    throw_unless_ok([this] {
+        const py::gil_scoped_release released;
+        return event_.flush();
+    }());
+}
+
+bool PyEvent::is_done() const {
+    if (!event_.is_done()) return false;
+    held_->release();
+    return true;
+}
+
 void bind_event(extension::Module& module) {
-    extension::Class<comm::Event>(module, "Event")
-        .def("wait", &wait_for, py::arg("timeout") = py::none())
-        .def("flush",
-             [](const comm::Event& event) {
-                 throw_unless_ok([&] {
-                     const py::gil_scoped_release released;
-                     return event.flush();
-                 }());
-             })
-        .def("is_done", &comm::Event::is_done)
-        .def("record", &times_of)
-        .def_property_readonly("source", [](const comm::Event& event) -> std::optional<int> {
-            const Rank source = event.source();
+    extension::Class<PyEvent>(module, "Event")
+        .def("wait", &PyEvent::wait, py::arg("timeout") = py::none())
+        .def("flush", &PyEvent::flush)
+        .def("is_done", &PyEvent::is_done)
+        .def("record", [](const PyEvent& event) { return times_of(*event); })
+        .def_property_readonly("source", [](const PyEvent& event) -> std::optional<int> {
+            const Rank source = (*event).source();
             if (source == kNoRank) return std::nullopt;
             return source;
         });

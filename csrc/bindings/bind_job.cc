@@ -32,7 +32,7 @@ py::bytes encode(
     hosts.reserve(of.size());
     for (const auto& [name, ranks, machine] : of)
         hosts.push_back({.name = name, .ranks = ranks, .topology = machine});
-    return topo::encode(value_or_throw(JobTopology::make(std::move(hosts))));
+    return topo::encode(released([&] { return JobTopology::make(std::move(hosts)); }));
 }
 
 std::vector<topo::HostLink> links_of(const JobTopology& self) {
@@ -96,7 +96,8 @@ void bind_job(extension::Module& module) {
         .def_property_readonly("lanes", &JobTopology::lanes)
         .def_property_readonly("digest", &JobTopology::digest)
         .def_property_readonly("is_uniform", &JobTopology::is_uniform)
-        .def("order", [](const JobTopology& self) { return value_or_throw(self.order()); })
+        .def("order",
+             [](const JobTopology& self) { return released([&] { return self.order(); }); })
         .def("host_of", &JobTopology::host_of, arg("rank"))
         .def("network_bandwidth", &JobTopology::network_bandwidth, arg("host"))
         .def(

@@ -42,12 +42,12 @@ Schedule generate(const std::string& algorithm, const std::string& collective, i
         .root = root,
         .chunks = chunks ? *chunks : schedule::chunk_granularity(chosen, kind, ranks),
         .slots = slots ? *slots : schedule::slots_needed(chosen, kind)};
-    return value_or_throw(schedule::generate(chosen, shape));
+    return released([&] { return schedule::generate(chosen, shape); });
 }
 
 py::dict verify(const Schedule& schedule, bool in_place) {
     const Placement placement = in_place ? Placement::kInPlace : Placement::kOutOfPlace;
-    const auto verdict = value_or_throw(schedule::verify(schedule, placement));
+    const auto verdict = released([&] { return schedule::verify(schedule, placement); });
     py::dict facts;
     facts["rounds"] = verdict.rounds;
     facts["bit_identical"] = verdict.bit_identical;

@@ -112,7 +112,7 @@ PlanOf search(const Topology& self, const std::string& pattern, int nodes, int m
 std::vector<PlanOf> read_plans(const Topology& self, const std::string& text,
                                const std::string& name) {
     std::vector<PlanOf> plans;
-    for (topo::Plan& plan : value_or_throw(topo::parse_plan_xml(text, name, self)))
+    for (topo::Plan& plan : released([&] { return topo::parse_plan_xml(text, name, self); }))
         plans.push_back({std::move(plan), self});
     return plans;
 }

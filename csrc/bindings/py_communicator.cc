@@ -65,6 +65,36 @@ std::span<std::byte> bytes_of(comm::Block block, DataType type) {
 
 }  // namespace
 
+namespace {
+
+/// Blocks in memory that is kept from call to call. Reading arguments may run code of the user, and
+/// so a call within a call: that has memory of its own.
+class KeptBlocks {
+   public:
+    enum class Side : std::size_t { kInputs, kOutputs };
+
+    explicit KeptBlocks(Side side) : side_(side), blocks_(std::move(kept(side))) {
+        blocks_.clear();
+    }
+    ~KeptBlocks() { kept(side_) = std::move(blocks_); }
+    KeptBlocks(const KeptBlocks&) = delete;
+    KeptBlocks& operator=(const KeptBlocks&) = delete;
+
+    std::vector<comm::Block>& operator*() { return blocks_; }
+    [[nodiscard]] const std::vector<comm::Block>& operator*() const { return blocks_; }
+
+   private:
+    static std::vector<comm::Block>& kept(Side side) {
+        thread_local std::array<std::vector<comm::Block>, 2> kept;
+        return kept.at(static_cast<std::size_t>(side));
+    }
+
+    const Side side_;
+    std::vector<comm::Block> blocks_;
+};
+
+}  // namespace
+
 // One collective while its arguments are read.
 struct PyCommunicator::Call {
     CollectiveKind kind;
@@ -72,24 +102,19 @@ struct PyCommunicator::Call {
     Rank root = 0;
     ReduceOp op = ReduceOp::kSum;
     Buffers buffers{};
-    std::vector<comm::Block>& inputs = cleared_blocks(0);
-    std::vector<comm::Block>& outputs = cleared_blocks(1);
-
-    /// Kept from call to call: a thread reads the arguments of one call at a time.
-    static std::vector<comm::Block>& cleared_blocks(std::size_t side) {
-        thread_local std::array<std::vector<comm::Block>, 2> kept;
-        kept.at(side).clear();
-        return kept.at(side);
-    }
+    KeptBlocks inputs{KeptBlocks::Side::kInputs};
+    KeptBlocks outputs{KeptBlocks::Side::kOutputs};
 
     void read(const py::object& object) {
-        inputs.push_back(buffers.add(object.ptr(), Access::kRead));
+        (*inputs).push_back(buffers.add(object.ptr(), Access::kRead));
     }
     void write(const py::object& object) {
-        outputs.push_back(buffers.add(object.ptr(), Access::kWrite));
+        (*outputs).push_back(buffers.add(object.ptr(), Access::kWrite));
     }
-    void read_blocks(const py::object& object) { add_blocks(inputs, object, Access::kRead); }
-    void write_blocks(const py::object& object) { add_blocks(outputs, object, Access::kWrite); }
+    /// What is written is read, too.
+    void read_what_is_written() { *inputs = *outputs; }
+    void read_blocks(const py::object& object) { add_blocks(*inputs, object, Access::kRead); }
+    void write_blocks(const py::object& object) { add_blocks(*outputs, object, Access::kWrite); }
 
     void add_blocks(std::vector<comm::Block>& blocks, const py::object& object, Access access) {
         if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
@@ -113,7 +138,7 @@ struct PyCommunicator::Call {
     }
 
     [[nodiscard]] comm::Collective collective() const {
-        return {kind, buffers.type(), op, root, inputs, outputs};
+        return {kind, buffers.type(), op, root, *inputs, *outputs};
     }
 };
 
@@ -145,26 +170,36 @@ PyCommunicator::~PyCommunicator() {
 }
 
 auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome {
-    discarded_->clear();
     if (options.async_op) {
-        auto event = communicator_->submit(call.collective(), timeout_of(options.timeout));
-        throw_unless_ok(event.status());
-        return hand_out(std::move(event), std::move(call.buffers), options);
+        const comm::Event event = released(
+            [&] { return communicator_->submit(call.collective(), timeout_of(options.timeout)); });
+        return hand_out(event, std::move(call.buffers));
     }
     // What py::gil_scoped_release does besides takes as long as a small collective.
     PyThreadState* const state = PyEval_SaveThread();
     const Status status = communicator_->run(call.collective(), timeout_of(options.timeout));
     PyEval_RestoreThread(state);
     throw_unless_ok(status);
+    discarded_->clear();
     return py::none();
 }
 
-auto PyCommunicator::hand_out(Result<comm::Event> event, Buffers buffers,
-                              const CallOptions& options) -> Outcome {
-    throw_unless_ok(event.status());
-    hold_until_done(*event, std::move(buffers), discarded_);
-    if (options.async_op) return py::cast(*event);
-    wait_for(*event, std::nullopt);
+auto PyCommunicator::hand_out(const comm::Event& event, Buffers buffers) -> Outcome {
+    auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
+    discarded_->clear();
+    return py::cast(std::make_unique<PyEvent>(event, std::move(held)));
+}
+
+template <typename Post>
+auto PyCommunicator::exchange(Buffers buffers, const CallOptions& options, Post post) -> Outcome {
+    const comm::Event event = released(post);
+    if (options.async_op) return hand_out(event, std::move(buffers));
+    const Status status = wait_for(event, std::nullopt);
+    // A wait that was interrupted leaves the message on its way.
+    if (!event.is_done())
+        hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
+    throw_unless_ok(status);
+    discarded_->clear();
     return py::none();
 }
 
@@ -172,7 +207,7 @@ auto PyCommunicator::all_reduce(const py::object& x, const py::str& op,
                                 const CallOptions& options) -> Outcome {
     Call call{.kind = CollectiveKind::kAllReduce, .size = communicator_->size(), .op = op_of(op)};
     call.write(x);
-    call.inputs = call.outputs;
+    call.read_what_is_written();
     return perform(call, options);
 }
 
@@ -180,7 +215,7 @@ auto PyCommunicator::broadcast(const py::object& x, Rank root,
                                const CallOptions& options) -> Outcome {
     Call call{.kind = CollectiveKind::kBroadcast, .size = communicator_->size(), .root = root};
     call.write(x);
-    if (communicator_->rank() == root) call.inputs = call.outputs;
+    if (communicator_->rank() == root) call.read_what_is_written();
     return perform(call, options);
 }
 
@@ -192,7 +227,7 @@ auto PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
               .op = op_of(op)};
     if (communicator_->rank() == root) {
         call.write(x);
-        call.inputs = call.outputs;
+        call.read_what_is_written();
     } else {
         call.read(x);
     }
@@ -245,8 +280,9 @@ auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
     Buffers buffers;
     const comm::Block block = buffers.add(x.ptr(), Access::kRead);
     const auto bytes = bytes_of(block, buffers.type());
-    return hand_out(communicator_->send(peer, tag, bytes, timeout_of(options.timeout)),
-                    std::move(buffers), options);
+    return exchange(std::move(buffers), options, [&] {
+        return communicator_->send(peer, tag, bytes, timeout_of(options.timeout));
+    });
 }
 
 auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
@@ -254,8 +290,9 @@ auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
     Buffers buffers;
     const comm::Block block = buffers.add(x.ptr(), Access::kWrite);
     const auto bytes = bytes_of(block, buffers.type());
-    return hand_out(communicator_->receive(peer, tag, bytes, timeout_of(options.timeout)),
-                    std::move(buffers), options);
+    return exchange(std::move(buffers), options, [&] {
+        return communicator_->receive(peer, tag, bytes, timeout_of(options.timeout));
+    });
 }
 
 void PyCommunicator::barrier(std::optional<double> timeout) {

@@ -83,7 +83,11 @@ class PyCommunicator {
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
     Outcome perform(Call& call, const CallOptions& options);
-    Outcome hand_out(Result<comm::Event> event, Buffers buffers, const CallOptions& options);
+    /// Of an asynchronous operation on `buffers`.
+    Outcome hand_out(const comm::Event& event, Buffers buffers);
+    /// Calls post(), which starts a message, without the GIL.
+    template <typename Post>
+    Outcome exchange(Buffers buffers, const CallOptions& options, Post post);
 
     // Rank 0's may be the server that the others still read from.
     std::shared_ptr<comm::Store> store_;

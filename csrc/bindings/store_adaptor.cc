@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/interruptible.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
@@ -112,10 +114,11 @@ std::shared_ptr<comm::Store> store_at(const py::object& rendezvous, Rank rank, i
     if (rendezvous.is_none()) return nullptr;
     if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);
     const auto url = rendezvous.cast<std::string>();
-    const py::gil_scoped_release released;
-    auto store = comm::open_store(url, rank, size, deadline);
-    const py::gil_scoped_acquire gil;
-    return value_or_throw(std::move(store));
+    const auto open = [&](const Cancellation& cancellation) {
+        return comm::open_store(url, rank, size, deadline.unless(cancellation.is_set()));
+    };
+    return released(
+        [&] { return run_interruptibly("pccl-store-open", extension::check_signals, open); });
 }
 
 }  // namespace pccl::bindings

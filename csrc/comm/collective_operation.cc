@@ -156,7 +156,7 @@ void CollectiveOperation::copy_inputs_aside() {
 Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
     if (!started_) start();
     if (is_on_board()) return board_execution_.advance(moved);
-    PCCL_ASSIGN_OR_RETURN(const bool done, execution_.advance(links, deadline(), moved));
+    PCCL_ASSIGN_OR_RETURN(const bool done, execution_.advance(links, moved));
     if (done) finish_results();
     return done;
 }

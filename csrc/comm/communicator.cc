@@ -90,7 +90,15 @@ Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions options) {
+Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOptions& options) {
+    if (!options.interrupted) return meet(options, Cancellation());
+    return run_interruptibly(
+        "pccl-meet", options.interrupted,
+        [&options](const Cancellation& cancellation) { return meet(options, cancellation); });
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions options,
+                                                         const Cancellation& cancellation) {
     if (options.algorithm.empty()) options.algorithm = process_config().algorithm;
     PCCL_TRY(check(options));
     if (options.runtime == nullptr) {
@@ -98,23 +106,27 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
     }
     if (options.locality == nullptr)
         options.locality = std::make_shared<const Locality>(Locality::of_process());
-    Meeting meeting{.size = options.size, .deadline = Deadline::after(options.timeout)};
+    Meeting meeting{.size = options.size,
+                    .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
     meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
-        if (options.interrupted) PCCL_TRY(options.interrupted());
         return options.runtime->look_for_lost(options.global_ranks, awaited);
     };
     meeting.knock = [&](const Endpoint& endpoint) {
         return options.runtime->knock(endpoint, options.transports);
     };
     const Endpoint own = endpoint_of(*options.runtime, options);
+    // Who is interrupted looks as if the time had passed.
+    const auto cause = [&](const Status& met) {
+        return cancellation.is_set() ? cancellation.why() : met;
+    };
     const auto fail = [&](const Status& met) {
-        const Status why = with_own_part(met, options);
+        const Status why = with_own_part(cause(met), options);
         const Status agreed =
             options.store ? agree_on_failure(*options.store, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     const auto miss = [&](const Status& met) {
-        const bool is_late = met.code() == StatusCode::kTimeout;
+        const bool is_late = cause(met).code() == StatusCode::kTimeout;
         return fail(is_late ? options.runtime->why_late(options.global_ranks, met) : met);
     };
     const auto identified = identify(options, own, meeting);
@@ -148,7 +160,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(CommunicatorOptions o
         !met.is_ok()) {
         // Those who hear from this rank that it leaves look into the store for the reason.
         auto failed = fail(met);
-        group->fail(met);
+        group->fail(cause(met));
         return failed;
     }
     return comm;

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/interruptible.h"
 #include "csrc/comm/collective.h"
 #include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
@@ -74,7 +75,8 @@ struct ShrinkOptions {
 
 class PCCL_API Communicator {
    public:
-    static Result<std::shared_ptr<Communicator>> create(CommunicatorOptions options);
+    /// Meets the other ranks; what `options.interrupted` says ends that, too, and is returned.
+    static Result<std::shared_ptr<Communicator>> create(const CommunicatorOptions& options);
     ~Communicator();  // as shutdown()
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
@@ -175,6 +177,8 @@ class PCCL_API Communicator {
     [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink_to(
         const std::vector<Rank>& survivors, std::span<const Rank> excluded,
         const ShrinkOptions& wanted) const;
+    static Result<std::shared_ptr<Communicator>> meet(CommunicatorOptions options,
+                                                      const Cancellation& cancellation);
 
     const CommunicatorOptions options_;  // its runtime apart
     std::shared_ptr<Runtime> runtime_;

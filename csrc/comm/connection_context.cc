@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
-#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/cost_model.h"
 #include "csrc/comm/fingerprint.h"
@@ -16,6 +16,8 @@ namespace {
 constexpr Duration kBetweenQuestions = std::chrono::milliseconds(200);
 constexpr Duration kBeforeAskingAgain = std::chrono::milliseconds(20);
 constexpr Duration kPatience = std::chrono::milliseconds(500);
+// Less than peers allow for a handshake (handshake_server.h).
+constexpr Duration kLeft = std::chrono::milliseconds(400);
 
 }  // namespace
 
@@ -113,14 +115,15 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
     region_ = std::move(region);
 }
 
-Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel,
-                                                          Deadline deadline) {
+Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel) {
     const auto index = static_cast<std::size_t>(peer);
     if (channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
-    auto found = senders_.find({peer, channel});
+    const Key key{peer, channel};
+    auto found = senders_.find(key);
     if (found == senders_.end()) {
-        PCCL_ASSIGN_OR_RETURN(auto link, dial(peer, channel, deadline));
-        found = senders_.emplace(Key{peer, channel}, std::move(link)).first;
+        PCCL_ASSIGN_OR_RETURN(auto link, open(key));
+        if (link == nullptr) return nullptr;
+        found = senders_.emplace(key, std::move(link)).first;
         if (channel == 0) first_senders_[index] = found->second.get();
     }
     return found->second.get();
@@ -210,19 +213,48 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
     return Status::ok();
 }
 
-Result<std::unique_ptr<transport::SendLink>> ConnectionContext::dial(Rank peer, ChannelId channel,
-                                                                     Deadline deadline) {
-    reaching_.store(peer);
-    const ScopeExit done([this] { reaching_.store(kNoRank); });
-    const Deadline soon = deadline.within(process_config().connect_timeout);
-    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
-    auto link =
-        way.transport->connect(way.address, request_to(peer, channel), identity_.secret, soon);
+auto ConnectionContext::begin(const Key& key) const -> Result<Attempt> {
+    const auto& [peer, channel] = key;
+    PCCL_ASSIGN_OR_RETURN(Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
+    PCCL_ASSIGN_OR_RETURN(
+        auto dial, way.transport->dial(way.address, request_to(peer, channel), identity_.secret));
+    return Attempt{.way = std::move(way),
+                   .dial = std::move(dial),
+                   .deadline = Deadline::after(process_config().connect_timeout),
+                   .looked = system_clock().now()};
+}
+
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Key& key) {
+    if (!attempts_.contains(key)) {
+        PCCL_ASSIGN_OR_RETURN(Attempt attempt, begin(key));
+        attempts_.emplace(key, std::move(attempt));
+    }
+    reaching_.store(key.first);
+    auto link = go_on(key);
+    if (link.is_ok() && *link == nullptr) return link;
+    attempts_.erase(key);
+    reaching_.store(attempts_.empty() ? kNoRank : attempts_.begin()->first.first);
     if (!link.is_ok())
         return link.status().with_context(
-            concat("rank ", self_.rank, " cannot connect to rank ", peer));
-    log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ", peer,
-        " over ", to_string(way.transport->kind()), way.reasons);
+            concat("rank ", self_.rank, " cannot connect to rank ", key.first));
+    return link;
+}
+
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Key& key) {
+    Attempt& attempt = attempts_.at(key);
+    const TimePoint now = system_clock().now();
+    const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
+    auto link = attempt.dial->advance();
+    if (!link.is_ok() && was_left) {
+        // The peer has given up on a connection that nobody here went on with.
+        PCCL_ASSIGN_OR_RETURN(attempt, begin(key));
+        return std::unique_ptr<transport::SendLink>();
+    }
+    if (!link.is_ok()) return link;
+    if (*link == nullptr && attempt.deadline.passed()) return attempt.dial->late();
+    if (*link != nullptr)
+        log(LogLevel::kInfo, "group ", self_.group_name, ": rank ", self_.rank, " sends to rank ",
+            key.first, " over ", to_string(attempt.way.transport->kind()), attempt.way.reasons);
     return link;
 }
 
@@ -254,10 +286,6 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
                                                                          std::memory_order_release);
 }
 
-Status ConnectionContext::connect(Rank peer, Deadline deadline) {
-    return send_link(peer, 0, deadline).status();
-}
-
 bool ConnectionContext::is_connected(Rank peer) const {
     return first_senders_[static_cast<std::size_t>(peer)] != nullptr;
 }
@@ -265,6 +293,7 @@ bool ConnectionContext::is_connected(Rank peer) const {
 void ConnectionContext::disconnect(Rank peer) {
     const auto of_peer = [peer](const auto& entry) { return entry.first.first == peer; };
     first_senders_[static_cast<std::size_t>(peer)] = nullptr;
+    std::erase_if(attempts_, of_peer);
     std::erase_if(senders_, of_peer);
     const std::lock_guard lock(mutex_);
     first_receivers_[static_cast<std::size_t>(peer)].store(nullptr);
@@ -273,6 +302,7 @@ void ConnectionContext::disconnect(Rank peer) {
 
 void ConnectionContext::close(const Status& reason) {
     if (board_ != nullptr) board_->leave(reason);
+    attempts_.clear();
     for (const auto& [key, link] : senders_) link->abort(reason);
     senders_.clear();
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);

@@ -76,12 +76,11 @@ class ConnectionContext final : public LinkTable {
     /// rank did not take, as it called another collective under that number: `ours`.
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
 
-    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
-                                           Deadline deadline) override;
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override;
     transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
 
-    /// Connects to `peer` now instead of at first use.
-    Status connect(Rank peer, Deadline deadline);
+    /// Begins to connect to `peer` now instead of at first use.
+    Status connect(Rank peer) { return send_link(peer, 0).status(); }
     /// Whether this rank can send to `peer` at once.
     [[nodiscard]] bool is_connected(Rank peer) const;
     /// Releases the links to and from `peer`; the next use connects again.
@@ -99,8 +98,17 @@ class ConnectionContext final : public LinkTable {
     using Key = std::pair<Rank, ChannelId>;
 
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
-    Result<std::unique_ptr<transport::SendLink>> dial(Rank peer, ChannelId channel,
-                                                      Deadline deadline);
+    /// Of a link that is being opened.
+    struct Attempt {
+        Runtime::Way way;
+        std::unique_ptr<transport::Dial> dial;
+        Deadline deadline = Deadline::never();
+        TimePoint looked{};
+    };
+    Result<Attempt> begin(const Key& key) const;
+    /// Null until the peer has accepted.
+    Result<std::unique_ptr<transport::SendLink>> open(const Key& key);
+    Result<std::unique_ptr<transport::SendLink>> go_on(const Key& key);
     [[nodiscard]] bool has_board() const;
     Result<std::unique_ptr<transport::Region>> share_region(Deadline deadline);
     Result<std::unique_ptr<transport::Region>> await_region(Deadline deadline);
@@ -111,6 +119,7 @@ class ConnectionContext final : public LinkTable {
     const Member self_;
     Roster roster_;
     std::atomic<Rank> reaching_{kNoRank};
+    std::map<Key, Attempt> attempts_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;                 // of channel 0, by peer: no search on the hot path

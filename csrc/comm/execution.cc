@@ -36,9 +36,8 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     lanes_through_ = lanes_done_;
 }
 
-Result<bool> Execution::advance(LinkTable& links, Deadline deadline, bool& moved) {
+Result<bool> Execution::advance(LinkTable& links, bool& moved) {
     links_ = &links;
-    deadline_ = deadline;
     for (std::size_t i = 0; i < lanes_.size(); ++i)
         if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
     if (lanes_done_ < lanes_.size()) return false;

@@ -31,7 +31,7 @@ class Execution {
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
-    Result<bool> advance(LinkTable& links, Deadline deadline, bool& moved);
+    Result<bool> advance(LinkTable& links, bool& moved);
 
     /// Everything that this rank has to send is handed to its links.
     [[nodiscard]] bool is_flushed() const;
@@ -116,7 +116,6 @@ class Execution {
     std::size_t lanes_through_ = 0;  // lanes that finished it
     std::size_t lanes_done_ = 0;
     LinkTable* links_ = nullptr;  // during advance()
-    Deadline deadline_ = Deadline::never();
 };
 
 }  // namespace pccl::comm

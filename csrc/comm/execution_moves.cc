@@ -177,7 +177,8 @@ abi::CollectiveHeader Execution::header_for(const std::vector<Block>& blocks, Ra
 Result<bool> Execution::open_send(SendPort& port, const schedule::Port& where) {
     if (port.header_sent == sizeof header_) return true;
     if (port.link == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(port.link, links_->send_link(where.peer, where.channel, deadline_));
+        PCCL_ASSIGN_OR_RETURN(port.link, links_->send_link(where.peer, where.channel));
+        if (port.link == nullptr) return false;
         port.header = header_for(operands_->inputs, where.peer);
     }
     const transport::Bytes header = std::as_bytes(std::span(&port.header, 1));

@@ -91,14 +91,16 @@ Situation Group::situation() const {
     Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
                         .sequence = sequence_.load(),
                         .shrinking = shrinking_.told()};
-    // Somebody may hold the lock while it connects: the acceptor must not wait for that.
-    if (const Rank rank = connections_.reaching(); rank != kNoRank) situation.awaited = {rank};
+    // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
+    const Rank reaching = connections_.reaching();
+    if (reaching != kNoRank) situation.awaited = {reaching};
     const auto lock = lock_soon();
     situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
     if (!lock.owns_lock()) return situation;
     if (!cause_.is_ok()) situation.broken = cause_;
     if (!collectives_.empty()) situation.operation = collectives_.front()->describe();
-    for (const Rank rank : ranks_of(awaited())) situation.awaited.push_back(rank);
+    for (const Rank rank : ranks_of(awaited()))
+        if (rank != reaching) situation.awaited.push_back(rank);
     return situation;
 }
 
@@ -188,7 +190,7 @@ Status Group::known_end(Rank rank) {
 }
 
 bool Group::is_made() const {
-    // Whoever connects holds it for long.
+    // Whoever makes the group holds it for long.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     return lock.owns_lock() && connections_.knows_peers();
 }

@@ -1,7 +1,6 @@
 // What the executor and the mailbox need of a group's connections.
 #pragma once
 
-#include "csrc/base/clock.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
@@ -9,10 +8,9 @@ namespace pccl::comm {
 class LinkTable {
    public:
     virtual ~LinkTable() = default;
-    /// The link for sending to `peer`, connected now if it was not. May block for as long as the
-    /// peer's process takes to accept; kTimeout and kPeerLost name the peer.
-    virtual Result<transport::SendLink*> send_link(Rank peer, ChannelId channel,
-                                                   Deadline deadline) = 0;
+    /// The link for sending to `peer`. The first call begins to connect, later ones go on with it:
+    /// null until the peer's process has accepted. kTimeout and kPeerLost name the peer.
+    virtual Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) = 0;
     /// The link on which `peer` sends, or null until it has connected.
     virtual transport::RecvLink* receive_link(Rank peer, ChannelId channel) = 0;
 };

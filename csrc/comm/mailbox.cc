@@ -30,7 +30,8 @@ AwaitedRanks MessageOperation::awaited() const {
 }
 
 Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
-    PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link(envelope_.peer, 0, deadline()));
+    PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link(envelope_.peer, 0));
+    if (link == nullptr) return false;
     const abi::MessageHeader header{abi::kMessageMagic, 0, envelope_.tag, envelope_.bytes};
     const auto head = std::as_bytes(std::span(&header, 1));
     while (moved_ < sizeof header + envelope_.bytes) {

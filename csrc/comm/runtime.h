@@ -36,7 +36,7 @@ namespace pccl::comm {
 class Participant {
    public:
     virtual ~Participant() = default;
-    /// On the acceptor: must not wait for a lock that somebody holds while connecting.
+    /// On the acceptor: must not wait for a lock that somebody holds while the group is made.
     virtual void accept_link(const transport::LinkRequest& request,
                              std::unique_ptr<transport::RecvLink> link) = 0;
     virtual void accept_region(const transport::LinkRequest& request,

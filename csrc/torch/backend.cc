@@ -26,6 +26,7 @@ transport::TransportFlags transports_of(const PcclOptions& options) {
 
 std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, Rank rank, int size,
                                             const PcclOptions& options) {
+    const auto released = without_gil();
     auto communicator = comm::Communicator::create(
         {.rank = rank,
          .size = size,

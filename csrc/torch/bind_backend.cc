@@ -46,8 +46,12 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
 using Way = std::tuple<std::string_view, std::string_view, double, std::string, bool>;
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
+    const auto predictions = [&] {
+        const py::gil_scoped_release released;
+        return self.explain(collective, nbytes);
+    }();
     std::vector<Way> ways;
-    for (const comm::Prediction& way : self.explain(collective, nbytes))
+    for (const comm::Prediction& way : predictions)
         ways.emplace_back(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen);
     return ways;
 }
@@ -144,7 +148,7 @@ void bind_backend(extension::Module& module) {
             py::arg("options") = OptionsPtr())
         .def_property_readonly("options", &PcclBackend::getBackendOptions)
         .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
-        .def("get_error", &PcclBackend::getError)
+        .def("get_error", &PcclBackend::getError, py::call_guard<py::gil_scoped_release>())
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)
         .def("describe_job", &describe_job)

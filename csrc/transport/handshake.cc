@@ -3,16 +3,20 @@
 #include <algorithm>
 
 #include "csrc/base/text.h"
+#include "csrc/transport/doorbell.h"
 #include "csrc/transport/handshake_messages.h"
 #include "csrc/transport/unix_socket.h"
 
 namespace pccl::transport {
-namespace {
 
 using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
+namespace {
+
 // A unix listener with a full queue makes no socket readable when it has room again.
 constexpr Duration kRetryPause = std::chrono::milliseconds(2);
+
+}  // namespace
 
 class ClientHandshake {
    public:
@@ -55,6 +59,7 @@ class ClientHandshake {
                 : " took the connection but did not go through its handshake in time";
         return Status::timeout(concat(peer_name(), what), request_.destination);
     }
+    [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
 
    private:
@@ -135,38 +140,68 @@ class ClientHandshake {
     UniqueFd fd_;
 };
 
-void wait_for_news(std::span<const ClientHandshake> handshakes, Deadline deadline) {
+Result<std::unique_ptr<HandshakeClient>> HandshakeClient::start(
+    const DialArgs& args, std::span<const Introduction> introductions, Waiter* waiter) {
+    std::unique_ptr<HandshakeClient> client(new HandshakeClient(args, waiter));
+    for (const Introduction& introduction : introductions) {
+        auto handshake = std::make_unique<ClientHandshake>(client->args_, introduction);
+        PCCL_TRY(handshake->start());
+        if (waiter != nullptr) PCCL_TRY(waiter->watch(handshake->fd()));
+        client->handshakes_.push_back(std::move(handshake));
+    }
+    return client;
+}
+
+HandshakeClient::HandshakeClient(const DialArgs& args, Waiter* waiter)
+    : args_(args), waiter_(waiter) {}
+
+HandshakeClient::~HandshakeClient() { unwatch(); }
+
+void HandshakeClient::unwatch() {
+    if (waiter_ == nullptr) return;
+    for (const auto& handshake : handshakes_) waiter_->unwatch(handshake->fd());
+}
+
+Result<bool> HandshakeClient::advance() {
+    for (const auto& handshake : handshakes_) PCCL_TRY(handshake->advance());
+    return std::ranges::all_of(handshakes_,
+                               [](const auto& handshake) { return handshake->is_done(); });
+}
+
+void HandshakeClient::await_news(Duration longest) const {
     std::vector<sys::Interest> interests;
-    Duration longest = deadline.slice();
-    for (const ClientHandshake& handshake : handshakes) {
-        interests.push_back(handshake.interest());
-        if (handshake.must_retry()) longest = std::min(longest, kRetryPause);
+    for (const auto& handshake : handshakes_) {
+        interests.push_back(handshake->interest());
+        if (handshake->must_retry()) longest = std::min(longest, kRetryPause);
     }
     sys::wait_for_any(interests, longest);
 }
 
-}  // namespace
+Status HandshakeClient::late() const {
+    for (const auto& handshake : handshakes_)
+        if (!handshake->is_done()) return handshake->timeout();
+    return Status::internal("a handshake that is over is not late");
+}
+
+std::vector<UniqueFd> HandshakeClient::take_sockets() {
+    unwatch();
+    std::vector<UniqueFd> sockets;
+    sockets.reserve(handshakes_.size());
+    for (const auto& handshake : handshakes_) sockets.push_back(handshake->take_socket());
+    handshakes_.clear();
+    return sockets;
+}
 
 Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
                                                     std::span<const Introduction> introductions,
                                                     Deadline deadline) {
-    std::vector<ClientHandshake> handshakes;
-    handshakes.reserve(introductions.size());
-    for (const Introduction& introduction : introductions)
-        PCCL_TRY(handshakes.emplace_back(args, introduction).start());
-    while (true) {
-        for (ClientHandshake& handshake : handshakes) PCCL_TRY(handshake.advance());
-        const auto waiting =
-            std::find_if(handshakes.begin(), handshakes.end(),
-                         [](const auto& handshake) { return !handshake.is_done(); });
-        if (waiting == handshakes.end()) break;
-        if (deadline.passed()) return waiting->timeout();
-        wait_for_news(handshakes, deadline);
+    PCCL_ASSIGN_OR_RETURN(const auto client, HandshakeClient::start(args, introductions, nullptr));
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const bool accepted, client->advance());
+        if (accepted) return client->take_sockets();
+        if (deadline.passed()) return client->late();
+        client->await_news(deadline.slice());
     }
-    std::vector<UniqueFd> sockets;
-    sockets.reserve(handshakes.size());
-    for (ClientHandshake& handshake : handshakes) sockets.push_back(handshake.take_socket());
-    return sockets;
 }
 
 Status knock(const sys::Address& address, Deadline deadline) {

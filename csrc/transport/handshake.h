@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,10 +43,40 @@ struct DialArgs {
     StatusCode of_strangers = StatusCode::kPeerLost;
 };
 
-/// Opens one connection for each introduction, all at the same time, and returns the accepted
-/// sockets in order. They belong together: the first failure closes all. kPeerLost and kTimeout
-/// carry the rank of the request's destination. kUnavailable where it runs as another user of this
-/// host. Blocks; safe from every thread.
+class ClientHandshake;
+class Waiter;
+
+/// Opens one connection for each introduction, all at the same time. They belong together: the
+/// first failure closes all. kPeerLost and kTimeout carry the rank of the request's destination.
+/// kUnavailable where it runs as another user of this host.
+class PCCL_API HandshakeClient {
+   public:
+    /// News on the sockets end the sleeps of `waiter`, which outlives this; null: nobody's.
+    static Result<std::unique_ptr<HandshakeClient>> start(
+        const DialArgs& args, std::span<const Introduction> introductions, Waiter* waiter);
+    ~HandshakeClient();
+    HandshakeClient(const HandshakeClient&) = delete;
+    HandshakeClient& operator=(const HandshakeClient&) = delete;
+
+    /// True once all are accepted; does not block.
+    Result<bool> advance();
+    /// Returns when advance() may have something to do, after `longest` at the latest.
+    void await_news(Duration longest) const;
+    /// kTimeout, and what the peer has not done.
+    [[nodiscard]] Status late() const;
+    /// In the order of the introductions, once accepted.
+    std::vector<UniqueFd> take_sockets();
+
+   private:
+    HandshakeClient(const DialArgs& args, Waiter* waiter);
+    void unwatch();
+
+    const DialArgs args_;
+    Waiter* const waiter_;
+    std::vector<std::unique_ptr<ClientHandshake>> handshakes_;
+};
+
+/// The same from beginning to end, for callers that may wait; safe from every thread.
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
     const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "csrc/sys/socket/descriptors.h"
 #include "csrc/sys/socket/socket.h"
 
 namespace pccl::transport {
@@ -17,13 +16,18 @@ Status send_parcel(int socket, std::byte tag, std::span<const int> descriptors, 
     }
 }
 
+Result<std::optional<sys::Parcel>> next_parcel(int socket, std::byte tag) {
+    auto parcel = sys::receive_descriptors(socket);
+    if (!parcel.is_ok() || !*parcel || (*parcel)->tag == tag) return parcel;
+    if ((*parcel)->tag == kShortage)
+        return Status::peer_lost(kNoRank, "it has no descriptors left (ulimit -n there)");
+    return Status::internal("a peer answered out of turn");
+}
+
 Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline deadline) {
     for (;;) {
-        PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(socket));
-        if (parcel && parcel->tag == tag) return std::move(parcel->descriptors);
-        if (parcel && parcel->tag == kShortage)
-            return Status::peer_lost(kNoRank, "it has no descriptors left (ulimit -n there)");
-        if (parcel) return Status::internal("a peer answered out of turn");
+        PCCL_ASSIGN_OR_RETURN(auto parcel, next_parcel(socket, tag));
+        if (parcel) return std::move(parcel->descriptors);
         if (deadline.passed())
             return Status::timeout("timed out waiting for the peer's descriptors");
         const sys::Interest readable{.fd = socket, .input = true};

@@ -1,13 +1,15 @@
-// Descriptors over unix sockets, for callers that may wait.
+// Descriptors over unix sockets.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/descriptors.h"
 
 namespace pccl::transport {
 
@@ -20,5 +22,7 @@ inline constexpr std::byte kShortage{'!'};
 
 /// The descriptors of the next parcel, which must bear `tag`. kPeerLost after a kShortage.
 Result<std::vector<UniqueFd>> receive_parcel(int socket, std::byte tag, Deadline deadline);
+/// The same, without waiting: nullopt when there is none yet.
+Result<std::optional<sys::Parcel>> next_parcel(int socket, std::byte tag);
 
 }  // namespace pccl::transport

@@ -1,7 +1,7 @@
 // A transport: one way of moving bytes between processes, one object of each kind in a process.
 //
 // A transport publishes an opaque address. Peers carry it through the rendezvous and hand it to
-// connect() of their transport of the same kind; transports know neither the rendezvous nor the
+// dial() of their transport of the same kind; transports know neither the rendezvous nor the
 // topology. Every connection proves the group's secret both ways (handshake.h) before anything else
 // from it is parsed.
 #pragma once
@@ -71,28 +71,39 @@ class Acceptor {
     virtual void refused(TransportKind kind, const Status& why) = 0;
 };
 
+/// A link that is being opened; dropped, it is given up. One thread at a time.
+class Dial {
+   public:
+    virtual ~Dial() = default;
+    /// The link, once; null until the peer has accepted it. Does not block: what there is to do
+    /// next ends this process's sleeps (Waiter). kPeerLost carries the peer's rank.
+    virtual Result<std::unique_ptr<SendLink>> advance() = 0;
+    /// kTimeout that names the peer, and what it has not done: for those who wait no longer.
+    [[nodiscard]] virtual Status late() const = 0;
+};
+
 class Transport {
    public:
     virtual ~Transport() = default;
 
     [[nodiscard]] virtual TransportKind kind() const = 0;
-    /// For peers' connect(). At most 1 KiB.
+    /// For peers' dial(). At most 1 KiB.
     [[nodiscard]] virtual std::string address() const = 0;
     /// Whether a connection to `address` could work from here (shm: same host and namespaces). The
     /// reason when not goes to the log.
     [[nodiscard]] virtual Status reaches(const std::string& address) const = 0;
-    /// Opens a link to the process at `address`; waits at most until `deadline`. The far process
-    /// accepts on its own background thread, so this never waits for what that process's user does.
-    virtual Result<std::unique_ptr<SendLink>> connect(const std::string& address,
-                                                      const LinkRequest& request,
-                                                      const Secret& secret, Deadline deadline) = 0;
+    /// Begins to open a link to the process at `address`. The far process accepts on its own
+    /// background thread, so this never depends on what that process's user does.
+    virtual Result<std::unique_ptr<Dial>> dial(const std::string& address,
+                                               const LinkRequest& request,
+                                               const Secret& secret) = 0;
     /// Makes a region (region.h) for a group, this process being its rank 0, and hands it to all
-    /// ranks; their acceptors take it. Errors are those of connect(); kUnsupported where no memory
-    /// is shared.
+    /// ranks; their acceptors take it. Errors are those of a Dial; kUnsupported where no memory is
+    /// shared.
     virtual Result<std::unique_ptr<Region>> share(const RegionRequest& request,
                                                   const Secret& secret, Deadline deadline);
     /// Asks the process at `address` how it fares in a group (Acceptor::describe). Errors are those
-    /// of connect(): kPeerLost where nobody is there or the group is not known, kTimeout where it
+    /// of a Dial: kPeerLost where nobody is there or the group is not known, kTimeout where it
     /// is silent; kUnsupported unless overridden.
     virtual Result<std::string> inquire(const std::string& address, const LinkRequest& request,
                                         const Secret& secret, Deadline deadline);

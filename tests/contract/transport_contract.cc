@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "csrc/base/text.h"
+#include "tests/fakes/connect.h"
 
 namespace pccl::transport::contract {
 namespace {
@@ -106,8 +107,8 @@ Result<std::unique_ptr<SendLink>> TransportContract::dial(Rank source, Rank dest
                               .channel = channel,
                               .group_size = 4};
     const std::string address = process(destination).transport().address();
-    return process(source).transport().connect(address, request, kSecret,
-                                               Deadline::after(kPatience));
+    return fakes::connect(process(source).transport(), address, request, kSecret,
+                          Deadline::after(kPatience));
 }
 
 LinkPair TransportContract::connect(Rank source, Rank destination, ChannelId channel) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <random>
 
+#include "tests/fakes/connect.h"
+
 namespace pccl::transport::contract {
 namespace {
 
@@ -301,8 +303,8 @@ TEST_P(TransportContract, RefusesAPeerWithoutTheSecret) {
     LinkRequest request{.group = kGroup, .source = 0, .destination = 1};
     Secret wrong = kSecret;
     wrong.back() ^= 1;
-    const auto link = process(0).transport().connect(server.transport().address(), request, wrong,
-                                                     Deadline::after(std::chrono::seconds(60)));
+    const auto link = fakes::connect(process(0).transport(), server.transport().address(), request,
+                                     wrong, Deadline::after(std::chrono::seconds(60)));
     ASSERT_FALSE(link.is_ok());
     EXPECT_EQ(link.status().code(), StatusCode::kPeerLost) << link.status().to_string();
     EXPECT_EQ(link.status().peer(), 1);
@@ -313,11 +315,12 @@ TEST_P(TransportContract, RefusesAPeerWithoutTheSecret) {
 TEST_P(TransportContract, AnswersForAnUnknownGroupAsForAWrongSecret) {
     Process& server = process(1);
     LinkRequest request{.group = {9, 9}, .source = 0, .destination = 1};
-    const auto unknown = process(0).transport().connect(
-        server.transport().address(), request, kSecret, Deadline::after(std::chrono::seconds(60)));
+    const auto unknown =
+        fakes::connect(process(0).transport(), server.transport().address(), request, kSecret,
+                       Deadline::after(std::chrono::seconds(60)));
     request.group = kGroup;
-    const auto wrong = process(0).transport().connect(server.transport().address(), request, {},
-                                                      Deadline::after(std::chrono::seconds(60)));
+    const auto wrong = fakes::connect(process(0).transport(), server.transport().address(), request,
+                                      {}, Deadline::after(std::chrono::seconds(60)));
     ASSERT_FALSE(unknown.is_ok());
     EXPECT_EQ(unknown.status().to_string(), wrong.status().to_string());
     EXPECT_EQ(server.unclaimed_links(), 0U);
@@ -327,8 +330,8 @@ TEST_P(TransportContract, ConnectingToAProcessThatIsGoneNamesIt) {
     const std::string address = process(5).transport().address();
     processes_.erase(5);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 5};
-    const auto link = process(0).transport().connect(address, request, kSecret,
-                                                     Deadline::after(std::chrono::seconds(60)));
+    const auto link = fakes::connect(process(0).transport(), address, request, kSecret,
+                                     Deadline::after(std::chrono::seconds(60)));
     ASSERT_FALSE(link.is_ok());
     EXPECT_EQ(link.status().code(), StatusCode::kPeerLost) << link.status().to_string();
     EXPECT_EQ(link.status().peer(), 5);
@@ -337,9 +340,8 @@ TEST_P(TransportContract, ConnectingToAProcessThatIsGoneNamesIt) {
 TEST_P(TransportContract, ConnectingToAProcessThatDoesNotAnswerEndsAtTheDeadline) {
     Process idle(make_);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6};
-    const auto link =
-        process(0).transport().connect(idle.transport().address(), request, kSecret,
-                                       Deadline::after(std::chrono::milliseconds(200)));
+    const auto link = fakes::connect(process(0).transport(), idle.transport().address(), request,
+                                     kSecret, Deadline::after(std::chrono::milliseconds(200)));
     ASSERT_FALSE(link.is_ok());
     EXPECT_EQ(link.status().code(), StatusCode::kTimeout) << link.status().to_string();
     EXPECT_EQ(link.status().peer(), 6);
@@ -373,6 +375,45 @@ TEST_P(TransportContract, ASleepingReceiverIsWoken) {
             receive_exactly(*link.receiver, process(1).waiter(), channel, 9);
         }
     }
+}
+
+TEST_P(TransportContract, WhoSleepsUntilALinkIsOpenIsWoken) {
+    Process late(make_);
+    late.join_group(kGroup, kSecret);
+    const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
+    auto dial = process(0).transport().dial(late.transport().address(), request, kSecret);
+    ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
+    std::unique_ptr<SendLink> link;
+    const auto is_open = [&] {
+        auto next = (*dial)->advance();
+        EXPECT_TRUE(next.is_ok()) << next.status().to_string();
+        if (next.is_ok()) link = std::move(*next);
+        return link != nullptr || !next.is_ok();
+    };
+    EXPECT_FALSE(is_open()) << "nobody accepts yet";
+    const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+    std::thread acceptor([&] {
+        system_clock().sleep_for(std::chrono::milliseconds(20));
+        late.start_accepting();
+    });
+    while (link == nullptr && !HasFailure()) sleep_unless(process(0).waiter(), is_open);
+    acceptor.join();
+    EXPECT_FALSE(deadline.passed()) << "slept though the peer had accepted";
+}
+
+TEST_P(TransportContract, ADialMayBeGivenUp) {
+    Process idle(make_);
+    const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
+    for (int i = 0; i < 3; ++i) {
+        auto dial = process(0).transport().dial(idle.transport().address(), request, kSecret);
+        ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
+        const auto link = (*dial)->advance();
+        ASSERT_TRUE(link.is_ok()) << link.status().to_string();
+        EXPECT_EQ(*link, nullptr);
+        EXPECT_EQ((*dial)->late().code(), StatusCode::kTimeout);
+        EXPECT_EQ((*dial)->late().peer(), 6);
+    }
+    connect(0, 1);
 }
 
 TEST_P(TransportContract, ASleepingSenderIsWoken) {

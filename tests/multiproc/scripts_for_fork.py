@@ -1,6 +1,8 @@
 """A rank that forks in one of the ways users do; test_fork.py runs two of them.
 
-scripts_for_fork.py <function of this file> <rank> <rendezvous> <transports>
+    scripts_for_fork.py <function of this file> <rank> <rendezvous> <transports>
+
+Functions named ``torch_...`` have a process group of torch, the others a ``pccl.Communicator``.
 """
 
 from __future__ import annotations
@@ -8,11 +10,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LIMIT_S = 30  # after which a child that hangs is ended by a signal
+CHILDREN = 30
 
 
 @contextlib.contextmanager
@@ -35,11 +42,28 @@ def forked() -> Iterator[bool]:
         signal.alarm(LIMIT_S)
         try:
             yield True
-        except Exception as error:
+        except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)
         os._exit(0)
     yield False
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def refused(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except pccl.UnavailableError as error:
+        assert "fork" in str(error), error  # noqa: PT017 (not under pytest)
+    else:
+        raise AssertionError("a child used the group of its parent")
+
+
+def exit_in_a_child() -> None:
+    """Let the interpreter end, and with it what is global."""
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -58,31 +82,35 @@ def use(comm: pccl.Communicator) -> None:
     assert (inbox == x).all()
 
 
-def the_child_exits_normally() -> None:
-    child = os.fork()
-    if child == 0:
-        sys.exit(0)  # the interpreter ends, and with it the global group
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+def the_child_exits_normally(rank: int) -> None:
+    if rank == 0:
+        exit_in_a_child()
 
 
-def the_child_drops_the_group() -> None:
+def the_child_drops_the_group(rank: int) -> None:
     global comm
+    if rank != 0:
+        return
     with forked() as is_child:
         if is_child:
             del comm
             gc.collect()
 
 
-def the_child_ends_the_group() -> None:
+def the_child_ends_the_group(rank: int) -> None:
+    if rank != 0:
+        return
     with forked() as is_child:
         if is_child:
             comm.abort("it is over")
             comm.shutdown()
 
 
-def the_child_replaces_the_group() -> None:
+def the_child_replaces_the_group(rank: int) -> None:
     """What it drops leaves room for a group of its own."""
     global comm
+    if rank != 0:
+        return
     with forked() as is_child:
         if is_child:
             del comm
@@ -93,61 +121,252 @@ def the_child_replaces_the_group() -> None:
             assert (x == 1).all()
 
 
-def the_child_of_the_child_exits() -> None:
+def the_child_of_the_child_exits(rank: int) -> None:
+    if rank != 0:
+        return
     with forked() as is_child:
         if is_child:
             with forked():
                 pass
 
 
-def refused(call: Callable[[], object]) -> None:
-    try:
-        call()
-    except pccl.UnavailableError as error:
-        assert "fork" in str(error), error  # noqa: PT017 (not under pytest)
-    else:
-        raise AssertionError("a child used the group of its parent")
-
-
-def the_child_uses_the_group() -> None:
+def the_child_uses_the_group(rank: int) -> None:
     x = np.ones(3)
-    waiting = comm.recv(np.empty(3), 1 - comm.rank, tag=5, async_op=True)
+    if rank != 0:
+        comm.recv(x, 0, tag=6)
+        comm.send(x, 0, tag=5)
+        return
+    waiting = comm.recv(np.empty(3), 1, tag=5, async_op=True)
     with forked() as is_child:
         if is_child:
             refused(lambda: comm.all_reduce(x))
             refused(lambda: comm.all_reduce(x, async_op=True))
-            refused(lambda: comm.send(x, 1 - comm.rank))
-            refused(lambda: comm.recv(x, 1 - comm.rank, async_op=True))
+            refused(lambda: comm.send(x, 1))
+            refused(lambda: comm.recv(x, 1, async_op=True))
             refused(waiting.wait)
             refused(waiting.flush)
             refused(comm.barrier)
             refused(lambda: comm.monitored_barrier(1.0))
             refused(comm.health)
-            refused(lambda: comm.shrink([1 - comm.rank]))
+            refused(lambda: comm.shrink([1]))
             refused(lambda: comm.explain("all_reduce", 1024))
             refused(pccl.Communicator)
-    comm.send(x, 1 - comm.rank, tag=6)  # the other now sends
+    comm.send(x, 1, tag=6)
     waiting.wait()
 
 
-def main() -> None:
+def children_come_while_a_thread_uses_the_group(rank: int) -> None:
+    """Whatever that thread holds when a child comes, the child must not wait for it."""
+    stop = threading.Event()
+
+    def use_on() -> None:
+        go_on = np.ones(5000)
+        while go_on[0]:
+            go_on[:] = not stop.is_set()
+            comm.broadcast(go_on)
+
+    thread = threading.Thread(target=use_on)
+    thread.start()
+    for _ in range(CHILDREN if rank == 0 else 0):
+        with forked() as is_child:
+            if is_child:
+                refused(comm.barrier)
+                refused(lambda: comm.recv(np.ones(3), 1, async_op=True))
+                refused(comm.health)
+                comm.shutdown()
+    stop.set()
+    thread.join()
+
+
+def a_worker_is_started(rank: int) -> None:
+    worker = multiprocessing.get_context("fork").Process(target=gc.collect)
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0
+
+
+def torch_use(rank: int) -> None:
+    import torch
+    import torch.distributed as dist
+
+    x = torch.full((1000,), rank + 1.0)
+    dist.all_reduce(x)
+    assert (x == 3).all()
+    dist.all_reduce(x, async_op=True).wait()
+    assert (x == 6).all()
+    inbox = torch.empty(1000)
+    sent = dist.isend(x, 1 - rank)
+    dist.recv(inbox, 1 - rank)
+    sent.wait()
+    assert (inbox == x).all()
+
+
+def torch_child_exits_normally(rank: int) -> None:
+    if rank == 0:
+        exit_in_a_child()
+
+
+def torch_child_destroys_the_group(rank: int) -> None:
+    import torch.distributed as dist
+
+    if rank != 0:
+        return
+    with forked() as is_child:
+        if is_child:
+            dist.destroy_process_group()
+            gc.collect()
+
+
+def torch_child_uses_the_group(rank: int) -> None:
+    import torch
+    import torch.distributed as dist
+
+    x = torch.ones(3)
+    if rank != 0:
+        dist.recv(x, 0, tag=6)
+        dist.send(x, 0, tag=5)
+        return
+    waiting = dist.irecv(torch.empty(3), 1, tag=5)
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    with forked() as is_child:
+        if is_child:
+            refused(lambda: dist.all_reduce(x))
+            refused(lambda: dist.all_reduce(x, async_op=True).wait())
+            refused(lambda: dist.isend(x, 1))
+            refused(lambda: dist.recv(x, 1))
+            refused(waiting.wait)
+            refused(dist.barrier)
+            refused(pccl.health)
+            refused(lambda: pccl.shrink(ranks_to_exclude=[1]))
+            assert "COMM_ERROR" in str(backend.get_error())
+            backend.abort()
+            backend.shutdown()
+    dist.send(x, 1, tag=6)
+    waiting.wait()
+
+
+class Squares:
+    """A data set."""
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> int:
+        return index * index
+
+
+def torch_loads_data(rank: int) -> None:
+    """Workers are forked, and end, between steps of training."""
+    import torch
+    import torch.distributed as dist
+    from torch.utils.data import DataLoader
+
+    for _ in range(2):
+        loader: Any = DataLoader(
+            Squares(),  # type: ignore[arg-type]
+            batch_size=16,
+            num_workers=2,
+            multiprocessing_context="fork",
+        )
+        seen = 0
+        for batch in loader:
+            x = torch.ones(100)
+            dist.all_reduce(x)
+            assert (x == 2).all()
+            seen += int(batch.sum())
+        assert seen == sum(index * index for index in range(64))
+
+
+def a_child_lives_on(rank: int, rendezvous: str, transports: str) -> None:
+    """Rank 1 leaves; what it closes is not kept open, and looked at, in rank 0 for its child."""
+    group = pccl.Communicator(
+        rank=rank, world_size=2, rendezvous=rendezvous, transports=transports, timeout=LIMIT_S
+    )
+    use(group)
+    child = os.fork() if rank == 0 else -1
+    if child == 0:
+        signal.alarm(LIMIT_S)
+        signal.pause()
+    group.barrier()
+    if rank == 1:
+        return
+    try:
+        group.recv(np.empty(1), 1)
+    except pccl.PeerLostError:
+        time.sleep(0.5)  # so that its process has ended
+        report(busy=busy_threads())
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def a_rank_is_killed_whose_child_lives_on(rank: int, rendezvous: str, transports: str) -> None:
+    group = pccl.Communicator(
+        rank=rank, world_size=2, rendezvous=rendezvous, transports=transports, timeout=LIMIT_S
+    )
+    use(group)
+    child = os.fork() if rank == 1 else -1
+    if child == 0:
+        signal.alarm(LIMIT_S + 10)
+        signal.pause()
+    here = np.array([child])
+    group.broadcast(here, root=1)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begun = time.monotonic()
+    try:
+        group.recv(np.empty(1), 1)
+    except pccl.PeerLostError as error:
+        report(seconds=time.monotonic() - begun, blamed=error.rank)
+    finally:
+        os.kill(int(here[0]), signal.SIGKILL)
+
+
+def report(**found: object) -> None:
+    print(json.dumps(found), flush=True)
+
+
+def run_torch(way: Callable[[int], None], rank: int, rendezvous: str) -> None:
+    import torch.distributed as dist
+
+    dist.init_process_group(
+        "pccl",
+        init_method=rendezvous,
+        rank=rank,
+        world_size=2,
+        timeout=timedelta(seconds=LIMIT_S),
+    )
+    torch_use(rank)
+    before = watched()
+    way(rank)
+    dist.barrier()
+    report(watched=watched() == before, busy=busy_threads())
+    torch_use(rank)
+    dist.destroy_process_group()
+
+
+def run_numpy(way: Callable[[int], None], rank: int, rendezvous: str, transports: str) -> None:
     global comm
-    way, rank, rendezvous, transports = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
     comm = pccl.Communicator(
         rank=rank, world_size=2, rendezvous=rendezvous, transports=transports, timeout=LIMIT_S
     )
     use(comm)
     before = watched()
-    if rank == 0:
-        globals()[way]()
-    elif way == "the_child_uses_the_group":
-        comm.recv(np.empty(3), 0, tag=6)
-        comm.send(np.ones(3), 0, tag=5)
+    way(rank)
     comm.barrier()
-    print(json.dumps({"watched": watched() == before, "busy": busy_threads()}), flush=True)
+    report(watched=watched() == before, busy=busy_threads())
     use(comm)
     comm.barrier()
-    print("done", flush=True)
+
+
+def main() -> None:
+    name, rank, rendezvous, transports = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+    way = globals()[name]
+    if name.startswith("torch_"):
+        run_torch(way, rank, rendezvous)
+    elif name.endswith("lives_on"):
+        way(rank, rendezvous, transports)
+    else:
+        run_numpy(way, rank, rendezvous, transports)
 
 
 if __name__ == "__main__":

@@ -3,45 +3,90 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.multiproc
 
 SCRIPTS = Path(__file__).with_name("scripts_for_fork.py")
-WAYS = [
-    "the_child_exits_normally",
-    "the_child_drops_the_group",
-    "the_child_ends_the_group",
-    "the_child_replaces_the_group",
-    "the_child_of_the_child_exits",
-    "the_child_uses_the_group",
-]
+LIMIT_S = 100
+SOON_S = 10
+TRANSPORTS = pytest.mark.parametrize("transports", ["shm", "tcp"])
 
 
-@pytest.mark.parametrize("transports", ["shm", "tcp"])
-@pytest.mark.parametrize("way", WAYS)
-def test_the_parent_goes_on(way: str, transports: str, tmp_path: Path) -> None:
+def run_pair(way: str, rendezvous: str, transports: str) -> tuple[list[int], list[Any]]:
+    """Run both ranks; give their exit codes, and what they report."""
+    environment = os.environ | {"PCCL_TRANSPORTS": transports}
     ranks = [
         subprocess.Popen(
-            [sys.executable, str(SCRIPTS), way, str(rank), f"file://{tmp_path}/store", transports],
+            [sys.executable, str(SCRIPTS), way, str(rank), rendezvous, transports],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=environment,
         )
         for rank in range(2)
     ]
     try:
-        for process in ranks:
-            out, error = process.communicate(timeout=100)
-            assert process.returncode == 0, error
-            found = json.loads(out.splitlines()[0])
-            assert found["watched"], "sockets no longer end sleeps"
-            assert found["busy"] == {}, "threads run while nothing happens"
+        ends = [process.communicate(timeout=LIMIT_S) for process in ranks]
     finally:
         for process in ranks:
             process.kill()
             process.wait()
+    for _, error in ends:
+        sys.stderr.write(error)
+    reports = [json.loads(line) for out, _ in ends for line in out.splitlines()]
+    return [process.returncode for process in ranks], reports
+
+
+@TRANSPORTS
+@pytest.mark.parametrize(
+    "way",
+    [
+        "the_child_exits_normally",
+        "the_child_drops_the_group",
+        "the_child_ends_the_group",
+        "the_child_replaces_the_group",
+        "the_child_of_the_child_exits",
+        "the_child_uses_the_group",
+        "children_come_while_a_thread_uses_the_group",
+        "a_worker_is_started",
+        "torch_child_exits_normally",
+        "torch_child_destroys_the_group",
+        "torch_child_uses_the_group",
+        "torch_loads_data",
+    ],
+)
+def test_the_parent_goes_on(way: str, transports: str, tmp_path: Path) -> None:
+    codes, reports = run_pair(way, f"file://{tmp_path}/store", transports)
+    assert codes == [0, 0]
+    for report in reports:
+        assert report["watched"], "sockets no longer end sleeps"
+        assert report["busy"] == {}, "threads run while nothing happens"
+
+
+@TRANSPORTS
+def test_a_child_that_lives_on_keeps_nothing_open(transports: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        rendezvous = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    codes, reports = run_pair("a_child_lives_on", rendezvous, transports)
+    assert codes == [0, 0]
+    assert [report["busy"] for report in reports] == [{}]
+
+
+@TRANSPORTS
+def test_a_child_does_not_hide_the_end_of_its_parent(transports: str, tmp_path: Path) -> None:
+    codes, reports = run_pair(
+        "a_rank_is_killed_whose_child_lives_on", f"file://{tmp_path}/store", transports
+    )
+    assert codes == [0, -signal.SIGKILL]
+    assert [report["blamed"] for report in reports] == [1]
+    assert reports[0]["seconds"] < SOON_S

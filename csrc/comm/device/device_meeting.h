@@ -2,7 +2,6 @@
 // store. A rank that cannot come, or will not, says so there.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -11,28 +10,12 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/ids.h"
+#include "csrc/base/interruptible.h"
 #include "csrc/base/status.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/store.h"
 
 namespace pccl::comm {
-
-/// Ends a meeting from another thread.
-class Cancellation {
-   public:
-    /// Once.
-    void set(const Status& why) {
-        why_ = why;
-        is_set_.store(true);
-    }
-    [[nodiscard]] const std::atomic<bool>& is_set() const { return is_set_; }
-    /// Of one that is set.
-    [[nodiscard]] const Status& why() const { return why_; }
-
-   private:
-    Status why_;
-    std::atomic<bool> is_set_{false};
-};
 
 class DeviceMeeting {
    public:

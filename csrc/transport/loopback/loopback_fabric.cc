@@ -26,21 +26,36 @@ void answer_all(const std::shared_ptr<Process>& process, Acceptor& acceptor) {
     for (const auto& call : process->take_calls()) answer(process, *call, acceptor);
 }
 
-Status outcome_of(const Call& call, const std::string& address) {
-    const Rank peer = call.request.destination;
-    const std::string name = concat("rank ", peer, " at ", address);
-    switch (call.outcome.load()) {
-        case Call::Outcome::kAccepted:
-            return Status::ok();
-        case Call::Outcome::kPending:
-            return Status::timeout(concat(name, " did not answer in time"), peer);
-        case Call::Outcome::kRefused:
-            return Status::peer_lost(peer, concat(name, ": it refused the connection"));
-        case Call::Outcome::kNobody:
-            break;
+class LoopbackDial final : public Dial {
+   public:
+    LoopbackDial(std::shared_ptr<Call> call, std::unique_ptr<SendLink> link, std::string address)
+        : call_(std::move(call)), link_(std::move(link)), address_(std::move(address)) {}
+
+    Result<std::unique_ptr<SendLink>> advance() override {
+        switch (call_->outcome.load()) {
+            case Call::Outcome::kAccepted:
+                return std::move(link_);
+            case Call::Outcome::kPending:
+                return std::unique_ptr<SendLink>();
+            case Call::Outcome::kRefused:
+                return Status::peer_lost(peer(), concat(name(), ": it refused the connection"));
+            case Call::Outcome::kNobody:
+                break;
+        }
+        return Status::peer_lost(peer(), concat(name(), ": nobody is there"));
     }
-    return Status::peer_lost(peer, concat(name, ": nobody is there"));
-}
+    [[nodiscard]] Status late() const override {
+        return Status::timeout(concat(name(), " did not answer in time"), peer());
+    }
+
+   private:
+    [[nodiscard]] Rank peer() const { return call_->request.destination; }
+    [[nodiscard]] std::string name() const { return concat("rank ", peer(), " at ", address_); }
+
+    const std::shared_ptr<Call> call_;
+    std::unique_ptr<SendLink> link_;
+    const std::string address_;
+};
 
 }  // namespace
 
@@ -100,10 +115,9 @@ Status LoopbackTransport::reaches(const std::string& address) const {
     return peer_at(address).status();
 }
 
-Result<std::unique_ptr<SendLink>> LoopbackTransport::connect(const std::string& address,
-                                                             const LinkRequest& request,
-                                                             const Secret& secret,
-                                                             Deadline deadline) {
+Result<std::unique_ptr<Dial>> LoopbackTransport::dial(const std::string& address,
+                                                      const LinkRequest& request,
+                                                      const Secret& secret) {
     PCCL_TRY(process_->live());
     PCCL_ASSIGN_OR_RETURN(const auto peer, peer_at(address));
     const auto call = std::make_shared<Call>();
@@ -114,10 +128,7 @@ Result<std::unique_ptr<SendLink>> LoopbackTransport::connect(const std::string& 
     auto link = std::make_unique<LoopbackSendLink>(call->pipe, process_);
     peer->ring(call);
     if (Acceptor* acceptor = peer->inline_acceptor) answer_all(peer, *acceptor);
-    Backoff backoff(process_->waiter());
-    while (call->outcome == Call::Outcome::kPending && !deadline.passed()) backoff.pause();
-    PCCL_TRY(outcome_of(*call, address));
-    return std::unique_ptr<SendLink>(std::move(link));
+    return std::unique_ptr<Dial>(std::make_unique<LoopbackDial>(call, std::move(link), address));
 }
 
 void LoopbackTransport::accept(Acceptor& acceptor) { answer_all(process_, acceptor); }

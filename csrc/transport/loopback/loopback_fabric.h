@@ -66,9 +66,8 @@ class PCCL_API LoopbackTransport final : public Transport {
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kLoopback; }
     [[nodiscard]] std::string address() const override;
     [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<SendLink>> connect(const std::string& address,
-                                              const LinkRequest& request, const Secret& secret,
-                                              Deadline deadline) override;
+    Result<std::unique_ptr<Dial>> dial(const std::string& address, const LinkRequest& request,
+                                       const Secret& secret) override;
     [[nodiscard]] int accept_fd() const override { return process_->call_fd(); }
     void accept(Acceptor& acceptor) override;
     /// From now on who connects is accepted at once, on its own thread. `acceptor` outlives the

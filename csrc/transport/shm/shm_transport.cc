@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "csrc/transport/inquiry.h"
 #include "csrc/transport/parcel.h"
 #include "csrc/transport/unix_socket.h"
+#include "csrc/transport/watched_socket.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -101,8 +103,8 @@ Introduction ShmTransport::introduce(const LinkRequest& request, Use use, const 
     return introduction;
 }
 
-Result<UniqueFd> ShmTransport::dial(const std::string& address, const Introduction& introduction,
-                                    const Secret& secret, Deadline deadline) {
+Result<UniqueFd> ShmTransport::connect(const std::string& address, const Introduction& introduction,
+                                       const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     PCCL_ASSIGN_OR_RETURN(
         auto sockets,
@@ -111,25 +113,68 @@ Result<UniqueFd> ShmTransport::dial(const std::string& address, const Introducti
     return std::move(sockets.front());
 }
 
-Result<std::unique_ptr<SendLink>> ShmTransport::connect(const std::string& address,
-                                                        const LinkRequest& request,
-                                                        const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(UniqueFd socket,
-                          dial(address, introduce(request, Use::kLink), secret, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::create(ring_bytes(request.group_size)));
-    const DoorbellHandles own = waiter_.handles();
-    const std::array<int, 4> memory{rings->memfd().get(), own[0], own[1], own[2]};
-    const Status sent = send_parcel(socket.get(), kMemory, memory, deadline);
-    if (!sent.is_ok()) return sent.with_peer(request.destination);
-    auto answer = receive_parcel(socket.get(), kWelcome, deadline);
-    if (!answer.is_ok()) return answer.status().with_peer(request.destination);
-    PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(*answer));
-    rings->memfd().reset();
-    auto wire = std::make_unique<PeerWire>(
-        Departure{
-            .self = request.source, .leaver = request.destination, .ranks = request.group_size},
-        std::move(socket), std::move(doorbell));
-    return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings), std::move(wire)));
+/// Proves the secret, hands over the memory, and takes the peer's doorbell.
+class ShmTransport::ShmDial final : public Dial {
+   public:
+    ShmDial(Waiter& waiter, const LinkRequest& request, std::unique_ptr<HandshakeClient> client)
+        : waiter_(waiter), request_(request), client_(std::move(client)) {}
+
+    Result<std::unique_ptr<SendLink>> advance() override {
+        if (!socket_) {
+            PCCL_ASSIGN_OR_RETURN(const bool accepted, client_->advance());
+            if (!accepted) return std::unique_ptr<SendLink>();
+            PCCL_TRY(offer());
+        }
+        auto answer = next_parcel(socket_->fd(), kWelcome);
+        if (!answer.is_ok()) return answer.status().with_peer(request_.destination);
+        if (!*answer) return std::unique_ptr<SendLink>();
+        return finish((*answer)->descriptors);
+    }
+    [[nodiscard]] Status late() const override {
+        if (!socket_) return client_->late();
+        return Status::timeout("timed out waiting for the peer's descriptors")
+            .with_peer(request_.destination);
+    }
+
+   private:
+    Status offer() {
+        PCCL_ASSIGN_OR_RETURN(rings_, RingFile::create(ring_bytes(request_.group_size)));
+        WatchedSocket socket(std::move(client_->take_sockets().front()), waiter_);
+        PCCL_TRY(require_same_user(socket.fd()));
+        const DoorbellHandles own = waiter_.handles();
+        const std::array<int, 4> memory{rings_->memfd().get(), own[0], own[1], own[2]};
+        const auto sent = sys::send_descriptors(socket.fd(), kMemory, memory);
+        if (!sent.is_ok()) return sent.status().with_peer(request_.destination);
+        if (!*sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
+        PCCL_TRY(socket.watch());
+        socket_.emplace(std::move(socket));
+        return Status::ok();
+    }
+    Result<std::unique_ptr<SendLink>> finish(std::span<UniqueFd> handles) {
+        PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(handles));
+        rings_->memfd().reset();
+        auto wire = std::make_unique<PeerWire>(Departure{.self = request_.source,
+                                                         .leaver = request_.destination,
+                                                         .ranks = request_.group_size},
+                                               socket_->release(), std::move(doorbell));
+        return std::unique_ptr<SendLink>(new ShmSendLink(std::move(rings_), std::move(wire)));
+    }
+
+    Waiter& waiter_;
+    const LinkRequest request_;
+    const std::unique_ptr<HandshakeClient> client_;
+    std::unique_ptr<RingFile> rings_;
+    std::optional<WatchedSocket> socket_;  // once the memory is offered
+};
+
+Result<std::unique_ptr<Dial>> ShmTransport::dial(const std::string& address,
+                                                 const LinkRequest& request, const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+    const Introduction introduction = introduce(request, Use::kLink);
+    PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(
+                                           {.address = peer.socket, .secret = secret, .stream = {}},
+                                           {&introduction, 1}, &waiter_));
+    return std::unique_ptr<Dial>(std::make_unique<ShmDial>(waiter_, request, std::move(client)));
 }
 
 Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request,
@@ -143,8 +188,8 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
         if (request.waits_for) request.waits_for(rank);
         const LinkRequest link{
             .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
-        auto socket = dial(request.addresses[static_cast<std::size_t>(rank)],
-                           introduce(link, Use::kRegion, extent), secret, deadline);
+        auto socket = connect(request.addresses[static_cast<std::size_t>(rank)],
+                              introduce(link, Use::kRegion, extent), secret, deadline);
         PCCL_TRY(socket.status().with_peer(rank));
         return region->offer(rank, std::move(*socket), waiter_.handles(), deadline);
     };

@@ -32,9 +32,8 @@ class PCCL_API ShmTransport final : public Transport {
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
     [[nodiscard]] std::string address() const override;
     [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<SendLink>> connect(const std::string& address,
-                                              const LinkRequest& request, const Secret& secret,
-                                              Deadline deadline) override;
+    Result<std::unique_ptr<Dial>> dial(const std::string& address, const LinkRequest& request,
+                                       const Secret& secret) override;
     Result<std::unique_ptr<Region>> share(const RegionRequest& request, const Secret& secret,
                                           Deadline deadline) override;
     Result<std::string> inquire(const std::string& address, const LinkRequest& request,
@@ -46,6 +45,7 @@ class PCCL_API ShmTransport final : public Transport {
     void accept(Acceptor& acceptor) override;
 
    private:
+    class ShmDial;
     /// What a connection is for: travels as the first byte of its purpose.
     enum class Use : std::uint8_t { kLink = 0, kRegion = 1, kInquiry = 2, kNotice = 3 };
 
@@ -63,8 +63,8 @@ class PCCL_API ShmTransport final : public Transport {
     /// The same, with a word on it.
     template <typename Word>
     static Introduction introduce(const LinkRequest& request, Use use, const Word& word);
-    Result<UniqueFd> dial(const std::string& address, const Introduction& introduction,
-                          const Secret& secret, Deadline deadline);
+    Result<UniqueFd> connect(const std::string& address, const Introduction& introduction,
+                             const Secret& secret, Deadline deadline);
     /// True when the arrival is over: accepted or refused.
     bool receive_memory(Arrival& arrival, Acceptor& acceptor);
     /// False while the memory has not come.

@@ -10,31 +10,10 @@
 #include <vector>
 
 #include "csrc/base/status.h"
-#include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/doorbell.h"
+#include "csrc/transport/watched_socket.h"
 
 namespace pccl::transport::tcp {
-
-/// An open socket that ends this process's sleeps.
-class WatchedSocket {
-   public:
-    WatchedSocket(UniqueFd fd, Waiter& waiter) : fd_(std::move(fd)), waiter_(&waiter) {}
-    WatchedSocket(WatchedSocket&&) noexcept = default;
-    WatchedSocket& operator=(WatchedSocket&&) = delete;
-    WatchedSocket(const WatchedSocket&) = delete;
-    WatchedSocket& operator=(const WatchedSocket&) = delete;
-    ~WatchedSocket() {
-        if (fd_.is_open()) waiter_->unwatch(fd_.get());
-    }
-    /// Once, and before the first use.
-    Status watch() { return waiter_->watch(fd_.get()); }
-    [[nodiscard]] int fd() const { return fd_.get(); }
-
-   private:
-    UniqueFd fd_;
-    Waiter* waiter_;
-};
 
 /// The sockets of one channel, and how far its stream has come on them.
 class Stripes {

@@ -70,17 +70,35 @@ Status TcpTransport::look_at_interface() const {
         concat("the interface ", interface_.name, " of this host is switched off"));
 }
 
-Result<std::unique_ptr<SendLink>> TcpTransport::connect(const std::string& address,
-                                                        const LinkRequest& request,
-                                                        const Secret& secret, Deadline deadline) {
+class TcpTransport::TcpDial final : public Dial {
+   public:
+    TcpDial(const TcpTransport& transport, const LinkRequest& request,
+            std::unique_ptr<HandshakeClient> client)
+        : transport_(transport), request_(request), client_(std::move(client)) {}
+
+    Result<std::unique_ptr<SendLink>> advance() override {
+        PCCL_ASSIGN_OR_RETURN(const bool accepted, client_->advance());
+        if (!accepted) return std::unique_ptr<SendLink>();
+        const Departure departure{
+            .self = request_.source, .leaver = request_.destination, .ranks = request_.group_size};
+        PCCL_ASSIGN_OR_RETURN(auto parts, transport_.make_parts(departure, client_->take_sockets(),
+                                                                transport_.options_.block_bytes));
+        return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(parts)));
+    }
+    [[nodiscard]] Status late() const override { return client_->late(); }
+
+   private:
+    const TcpTransport& transport_;
+    const LinkRequest request_;
+    const std::unique_ptr<HandshakeClient> client_;
+};
+
+Result<std::unique_ptr<Dial>> TcpTransport::dial(const std::string& address,
+                                                 const LinkRequest& request, const Secret& secret) {
     PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
     PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request));
-    PCCL_ASSIGN_OR_RETURN(auto sockets, connect_authenticated(args, introduced, deadline));
-    const Departure departure{
-        .self = request.source, .leaver = request.destination, .ranks = request.group_size};
-    auto parts = make_parts(departure, std::move(sockets), options_.block_bytes);
-    if (!parts.is_ok()) return parts.status();
-    return std::unique_ptr<SendLink>(std::make_unique<TcpSendLink>(std::move(*parts)));
+    PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, introduced, &waiter_));
+    return std::unique_ptr<Dial>(std::make_unique<TcpDial>(*this, request, std::move(client)));
 }
 
 Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secret& secret) const {

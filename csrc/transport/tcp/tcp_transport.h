@@ -31,7 +31,7 @@ struct TcpOptions {
     std::chrono::milliseconds peer_timeout{10'000};
 };
 
-/// connect() may be called from several threads at once; accept() from one.
+/// dial() may be called from several threads at once; accept() from one.
 class PCCL_API TcpTransport final : public Transport {
    public:
     /// `waiter` outlives the transport and its links. kUnavailable when no interface fits.
@@ -40,9 +40,8 @@ class PCCL_API TcpTransport final : public Transport {
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
     [[nodiscard]] std::string address() const override { return own_.to_string(); }
     [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<SendLink>> connect(const std::string& address,
-                                              const LinkRequest& request, const Secret& secret,
-                                              Deadline deadline) override;
+    Result<std::unique_ptr<Dial>> dial(const std::string& address, const LinkRequest& request,
+                                       const Secret& secret) override;
     Result<std::string> inquire(const std::string& address, const LinkRequest& request,
                                 const Secret& secret, Deadline deadline) override;
     Status tell(const std::string& address, const LinkRequest& request, const Secret& secret,
@@ -52,6 +51,7 @@ class PCCL_API TcpTransport final : public Transport {
     void accept(Acceptor& acceptor) override;
 
    private:
+    class TcpDial;
     using LinkKey = std::pair<GroupId, SocketPurpose::LinkNonce>;
     /// A link of which some sockets are still missing.
     struct Assembly {

@@ -102,7 +102,7 @@ class Host final : public Acceptor, public LinkTable {
         receivers_[{request.source, request.channel}] = std::move(link);
     }
     void refused(TransportKind, const Status&) override {}
-    Result<SendLink*> send_link(Rank peer, ChannelId channel, Deadline deadline) override;
+    Result<SendLink*> send_link(Rank peer, ChannelId channel) override;
     RecvLink* receive_link(Rank peer, ChannelId channel) override {
         const auto found = receivers_.find({peer, channel});
         return found == receivers_.end() ? nullptr : found->second.get();
@@ -160,13 +160,15 @@ class World {
     std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-Result<SendLink*> Host::send_link(Rank peer, ChannelId channel, Deadline deadline) {
+Result<SendLink*> Host::send_link(Rank peer, ChannelId channel) {
     auto found = senders_.find({peer, channel});
     if (found == senders_.end()) {
         const LinkRequest request{
             .group = kGroup, .source = rank_, .destination = peer, .channel = channel};
-        PCCL_ASSIGN_OR_RETURN(auto link, transport_->connect(world_.host(peer).address(), request,
-                                                             kSecret, deadline));
+        PCCL_ASSIGN_OR_RETURN(const auto dial,
+                              transport_->dial(world_.host(peer).address(), request, kSecret));
+        PCCL_ASSIGN_OR_RETURN(auto link, dial->advance());
+        PCCL_ASSERT(link != nullptr);  // hosts accept on the caller's thread
         found = senders_.emplace(std::pair(peer, channel), std::move(link)).first;
     }
     return found->second.get();
@@ -191,7 +193,7 @@ void Host::start(const Scenario& scenario) {
 
 bool Host::step() {
     bool moved = false;
-    const auto done = execution_.advance(*this, Deadline::never(), moved);
+    const auto done = execution_.advance(*this, moved);
     if (!done.is_ok()) {
         fail(done.status());
         return true;

@@ -8,6 +8,7 @@
 
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
+#include "tests/fakes/connect.h"
 
 namespace pccl::transport::loopback {
 namespace {
@@ -26,8 +27,8 @@ class World {
     Result<std::unique_ptr<SendLink>> dial(Rank source, Rank destination, ChannelId channel = 0) {
         const LinkRequest request{
             .group = kGroup, .source = source, .destination = destination, .channel = channel};
-        return host(source).transport->connect(host(destination).transport->address(), request,
-                                               kSecret, Deadline::after(std::chrono::seconds(30)));
+        return fakes::connect(*host(source).transport, host(destination).transport->address(),
+                              request, kSecret, Deadline::after(std::chrono::seconds(30)));
     }
     std::pair<std::unique_ptr<SendLink>, std::unique_ptr<RecvLink>> connect(Rank source,
                                                                             Rank destination,

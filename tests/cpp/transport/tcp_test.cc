@@ -13,6 +13,7 @@
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/tcp/tcp_transport.h"
+#include "tests/fakes/connect.h"
 
 namespace pccl::transport::tcp {
 namespace {
@@ -204,11 +205,9 @@ std::unique_ptr<SendLink> loop(Host& host) {
     std::unique_ptr<SendLink> link;
     std::atomic<bool> done{false};
     std::thread dialer([&] {
-        link = std::move(host.transport
-                             ->connect(host.transport->address(),
-                                       {.group = kGroup, .source = 1, .destination = 0}, kSecret,
-                                       patience())
-                             .value());
+        link = fakes::connect(*host.transport, host.transport->address(),
+                              {.group = kGroup, .source = 1, .destination = 0}, kSecret, patience())
+                   .value();
         done = true;
     });
     host.accept_until([&] { return done && !host.links.empty(); });

@@ -1,0 +1,58 @@
+// Waits that signal handlers may end, though these run on one thread only and may call anything.
+//
+// So what waits runs on a thread of its own, whatever locks it holds, while the caller holds none
+// and looks for signals.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <string>
+#include <type_traits>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/status.h"
+
+namespace pccl {
+
+/// Ends a wait from another thread.
+class Cancellation {
+   public:
+    /// Once.
+    void set(const Status& why) {
+        why_ = why;
+        is_set_.store(true);
+    }
+    /// For Deadline::unless().
+    [[nodiscard]] const std::atomic<bool>& is_set() const { return is_set_; }
+    /// Of one that is set.
+    [[nodiscard]] const Status& why() const { return why_; }
+
+   private:
+    Status why_;
+    std::atomic<bool> is_set_{false};
+};
+
+/// What `work(cancellation)` gives, a Result: it runs on a thread of that name, while this one asks
+/// `interrupted` ten times a second. What that says, unless ok, sets the cancellation, and is
+/// returned once the work has ended.
+template <typename Work>
+std::invoke_result_t<Work, const Cancellation&> run_interruptibly(
+    const std::string& thread, const std::function<Status()>& interrupted, const Work& work) {
+    constexpr std::chrono::milliseconds kBetweenQuestions{100};
+    PCCL_TRY(interrupted());
+    Cancellation cancellation;
+    std::promise<std::invoke_result_t<Work, const Cancellation&>> promise;
+    auto outcome = promise.get_future();
+    const BackgroundThread worker(thread, [&] { promise.set_value(work(cancellation)); });
+    Status reason;
+    while (reason.is_ok() && outcome.wait_for(kBetweenQuestions) != std::future_status::ready)
+        reason = interrupted();
+    if (!reason.is_ok()) cancellation.set(reason);
+    auto result = outcome.get();
+    PCCL_TRY(reason);
+    return result;
+}
+
+}  // namespace pccl
