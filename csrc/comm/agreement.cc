@@ -79,15 +79,12 @@ Result<GroupIdentity> Agreement::propose() {
     // The same for as long as this call of shrink lasts: others count on it.
     if (own_.stage == Stage::kNone) PCCL_TRY(sys::fill_random(own_.call));
     tell(Stage::kProposed);
-    calls_.clear();
     PCCL_TRY(gather(Stage::kProposed).status());
+    calls_ = {{options_.self, own_.call}};
+    for (const Peer& peer : peers_) calls_[peer.rank] = peer.said.call;
     std::string content(view(own_.list));
-    auto peer = peers_.begin();
-    for (const Rank rank : options_.staying) {
-        const Shrinking::Call& call = rank == options_.self ? own_.call : (peer++)->said.call;
+    for (const auto& [rank, call] : calls_)
         content.append(reinterpret_cast<const char*>(call.data()), call.size());
-        if (rank != options_.self) calls_.push_back(call);
-    }
     own_.pact = digest(options_.old, "pccl-shrink-pact", content);
     return derive(options_.old, own_.pact);
 }
@@ -194,11 +191,11 @@ bool Agreement::is_here(const Peer& peer, Stage stage) const {
     return said.stage >= stage && said.stage != Stage::kDoubtful && has_our_pact(said);
 }
 
-/// The call of shrink that the pact counts on, or doubts that the others will: whether it calls
-/// again or not, what all have proposed no longer holds.
+/// The call of shrink that the pact counts on, or is about to: whether it calls again or not, what
+/// all have proposed no longer holds.
 bool Agreement::has_given_up(const Peer& peer) const {
     const bool is_doubtful = peer.said.stage == Stage::kDoubtful && has_our_pact(peer.said);
-    return is_doubtful || peer.said.call != calls_[static_cast<std::size_t>(&peer - peers_.data())];
+    return is_doubtful || peer.said.call != calls_.at(peer.rank);
 }
 
 bool Agreement::has_gone_on(const Shrinking& said) const {
@@ -243,27 +240,6 @@ Status gone_on(Rank rank, const Shrinking& said) {
                   concat("rank ", rank, " has gone on without this one, in a group of ",
                          said.staying, " that leaves out ", listed(said.left_out)),
                   rank);
-}
-
-Status check_quorum(int size, std::span<const Rank> staying, std::optional<int> least) {
-    const int left = static_cast<int>(staying.size());
-    if (least && (*least < 1 || *least > size))
-        return Status::invalid_argument(concat("least=", *least, " of a group of ", size));
-    const bool has_first = left > 0 && staying.front() == 0;
-    const bool is_enough = least ? left >= *least : 2 * left + (has_first ? 1 : 0) > size;
-    if (is_enough) return Status::ok();
-    std::vector<Rank> missing;
-    for (Rank rank = 0; rank < size; ++rank)
-        if (!std::ranges::binary_search(staying, rank)) missing.push_back(rank);
-    const std::string why = least ? concat("at least ", *least, " were asked for")
-                            : 2 * left < size
-                                ? "fewer than half of them: the others may go on"
-                                : "half of them, without rank 0: the others may go on";
-    return Status(StatusCode::kUnavailable,
-                  concat(left, " of ", size, " ranks would be left, ", why, "; ", listed(missing),
-                         missing.size() == 1 ? " is" : " are", " missing",
-                         least ? "" : concat("; least=", left, " goes on all the same")),
-                  missing.front());
 }
 
 }  // namespace pccl::comm

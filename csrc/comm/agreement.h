@@ -13,7 +13,7 @@
 // list, or a part of it, never with a rank that it has once confirmed to leave out.
 //
 // Why at most one side of a group that falls apart goes on: lists hold more than half of the group,
-// or half with its rank 0 (check_quorum()), so any two have a rank in common, and by the rule above
+// or half with its rank 0 (quorum.h), so any two have a rank in common, and by the rule above
 // one is a part of the other. Who goes on with the longer one, not knowing that the others have
 // given up on it, is fewer than half of it, and so gets no further: neither an operation nor
 // another shrink succeeds. (Dynamic linear voting: Jajodia and Mutchler, "Dynamic voting algorithms
@@ -24,8 +24,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <span>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,7 +68,7 @@ class PCCL_API Agreement {
     /// Where ranks need each other's help to make the group: this one takes connections of it.
     /// Returns when all do.
     [[nodiscard]] Result<bool> await_ready();
-    /// Nothing can fail here any more. When it returns true, this rank has gone on, and says so.
+    /// To be called when nothing else can fail. True: this rank has gone on, and says so.
     [[nodiscard]] Result<bool> confirm();
 
    private:
@@ -101,16 +100,10 @@ class PCCL_API Agreement {
     const TimePoint begun_;
     Shrinking own_;
     std::vector<Peer> peers_;
-    std::vector<Shrinking::Call> calls_;  // of the peers, that the pact counts on
+    std::map<Rank, Shrinking::Call> calls_;  // of all who stay, that the pact counts on
 };
 
 /// kUnavailable: `rank` has gone on, and not with this one.
 [[nodiscard]] Status gone_on(Rank rank, const Shrinking& said);
-
-/// Whether those who stay may go on as the group of `size` ranks: kUnavailable, naming who is
-/// missing, unless they are `least` at least or, where that is not given, more than half of it, or
-/// half of it with its rank 0. At most one side of a group that falls apart so goes on.
-[[nodiscard]] PCCL_API Status check_quorum(int size, std::span<const Rank> staying,
-                                           std::optional<int> least);
 
 }  // namespace pccl::comm

@@ -10,6 +10,7 @@
 #include "csrc/comm/cost_model.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/job_exchange.h"
+#include "csrc/comm/quorum.h"
 #include "csrc/comm/runtime.h"
 
 namespace pccl::comm {
@@ -152,7 +153,8 @@ Result<std::vector<Rank>> Communicator::missing() const {
         if (!is_here && theirs.stage == Shrinking::Stage::kDecided)
             return gone_on(peer.rank, theirs);
         if (!is_here) missing.insert(peer.rank);
-        if (is_here) missing.insert(theirs.left_out.begin(), theirs.left_out.end());
+        for (const Rank other : theirs.left_out)
+            if (is_here && other >= 0 && other < size()) missing.insert(other);
         if (missing.contains(rank()))
             return Status(StatusCode::kUnavailable,
                           concat("rank ", peer.rank, " goes on without this rank"), peer.rank);
