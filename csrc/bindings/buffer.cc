@@ -4,116 +4,17 @@
 #include <pybind11/pybind11.h>
 
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "csrc/base/text.h"
+#include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/comm/arithmetic.h"
 
 namespace pccl::bindings {
 
 namespace {
-
-std::optional<DataType> signed_type(std::size_t bytes) {
-    switch (bytes) {
-        case 1:
-            return DataType::kInt8;
-        case 2:
-            return DataType::kInt16;
-        case 4:
-            return DataType::kInt32;
-        case 8:
-            return DataType::kInt64;
-        default:
-            return std::nullopt;
-    }
-}
-
-std::optional<DataType> unsigned_type(std::size_t bytes) {
-    switch (bytes) {
-        case 1:
-            return DataType::kUint8;
-        case 2:
-            return DataType::kUint16;
-        case 4:
-            return DataType::kUint32;
-        case 8:
-            return DataType::kUint64;
-        default:
-            return std::nullopt;
-    }
-}
-
-// Codes of the struct module, and numpy's Z for complex. Those that are none of ours move as bytes.
-std::optional<DataType> type_of(const char* format, std::size_t item_bytes) {
-    if (format == nullptr) return DataType::kUint8;
-    if (*format == '@' || *format == '=' || *format == '<') ++format;
-    if (std::strcmp(format, "Zf") == 0) return DataType::kComplex64;
-    if (std::strcmp(format, "Zd") == 0) return DataType::kComplex128;
-    if (std::strlen(format) != 1) return std::nullopt;
-    switch (*format) {
-        case '?':
-            return DataType::kBool;
-        case 'e':
-            return DataType::kFloat16;
-        case 'f':
-            return DataType::kFloat32;
-        case 'd':
-            return DataType::kFloat64;
-        case 'b':
-        case 'h':
-        case 'i':
-        case 'l':
-        case 'q':
-            return signed_type(item_bytes);
-        case 'B':
-        case 'H':
-        case 'I':
-        case 'L':
-        case 'Q':
-            return unsigned_type(item_bytes);
-        default:
-            return std::nullopt;
-    }
-}
-
-constexpr int kNumpyHalf = 23;  // pybind11 does not name it
-
-// The type numbers of numpy's C API that name one of ours.
-std::optional<DataType> type_of_number(int number) {
-    using pybind11::detail::npy_api;
-    switch (number) {
-        case npy_api::NPY_BOOL_:
-            return DataType::kBool;
-        case kNumpyHalf:
-            return DataType::kFloat16;
-        case npy_api::NPY_FLOAT_:
-            return DataType::kFloat32;
-        case npy_api::NPY_DOUBLE_:
-            return DataType::kFloat64;
-        case npy_api::NPY_CFLOAT_:
-            return DataType::kComplex64;
-        case npy_api::NPY_CDOUBLE_:
-            return DataType::kComplex128;
-        case npy_api::NPY_BYTE_:
-        case npy_api::NPY_SHORT_:
-            return signed_type(number == npy_api::NPY_BYTE_ ? 1 : 2);
-        case npy_api::NPY_UBYTE_:
-        case npy_api::NPY_USHORT_:
-            return unsigned_type(number == npy_api::NPY_UBYTE_ ? 1 : 2);
-        case npy_api::NPY_INT_:
-            return signed_type(sizeof(int));
-        case npy_api::NPY_UINT_:
-            return unsigned_type(sizeof(unsigned));
-        case npy_api::NPY_LONG_:
-        case npy_api::NPY_LONGLONG_:
-            return signed_type(number == npy_api::NPY_LONG_ ? sizeof(long) : sizeof(long long));
-        case npy_api::NPY_ULONG_:
-        case npy_api::NPY_ULONGLONG_:
-            return unsigned_type(number == npy_api::NPY_ULONG_ ? sizeof(long) : sizeof(long long));
-        default:
-            return std::nullopt;
-    }
-}
 
 // Exactly numpy's class, found by name: this module works without numpy.
 bool is_numpy_array(PyObject* object) {
@@ -124,12 +25,35 @@ bool is_numpy_array(PyObject* object) {
     return true;
 }
 
+/// "numpy.ndarray of dtype >f4", "memoryview of format O".
+std::string described(PyObject* object, const char* format) {
+    const pybind11::handle handle(object);
+    const std::string_view code = format == nullptr ? "" : format;
+    const std::string name = Py_TYPE(object)->tp_name;
+    if (!pybind11::hasattr(handle, "dtype"))
+        return code.empty() ? name : concat(name, " of format ", code);
+    const std::string dtype = pybind11::str(handle.attr("dtype"));
+    return concat(name, " of dtype ", dtype, code.ends_with('g') ? " (longdouble)" : "");
+}
+
+/// Why an object that has the buffer protocol gives no buffer, in its own words.
+std::string reason(PyObject* object, const pybind11::error_already_set& error) {
+    if (PyObject_CheckBuffer(object) == 0) return {};
+    const std::string words = pybind11::str(error.value());
+    std::string said = concat(": ", words.substr(0, words.find('\n')));
+    // Of times, and of types that extend numpy.
+    if (words.starts_with("cannot include dtype")) {
+        const std::string bytes = pybind11::str(pybind11::handle(object).attr("itemsize"));
+        said += concat("; send x.view('i", bytes, "')");
+    }
+    return said;
+}
+
 [[noreturn]] void refuse(PyObject* object, Access access) {
-    PyErr_Clear();
-    throw_status(Status::invalid_argument(
-        concat("expected a C-contiguous ", access == Access::kWrite ? "writable " : "",
-               "buffer such as a numpy array, got ", Py_TYPE(object)->tp_name,
-               PyObject_CheckBuffer(object) != 0 ? " that is not" : "")));
+    const pybind11::error_already_set error;
+    throw_status(Status::invalid_argument(concat(
+        "expected a C-contiguous ", access == Access::kWrite ? "writable " : "",
+        "buffer such as a numpy array, got ", described(object, nullptr), reason(object, error))));
 }
 
 }  // namespace
@@ -174,8 +98,19 @@ auto Buffers::memory_of_view(PyObject* object, Access access) -> Memory {
     views_.push_back(std::move(view));
     const Py_buffer& memory = *views_.back();
     const auto item_bytes = static_cast<std::size_t>(memory.itemsize);
-    const DataType type = type_of(memory.format, item_bytes).value_or(DataType::kBytes);
-    return {static_cast<std::byte*>(memory.buf), static_cast<std::size_t>(memory.len), type};
+    const auto type = type_of_format(memory.format, item_bytes);
+    if (!type.is_ok())
+        throw_status(Status::invalid_argument(
+            concat(described(object, memory.format), " ", type.status().message())));
+    return {static_cast<std::byte*>(memory.buf), static_cast<std::size_t>(memory.len), *type};
+}
+
+void Buffers::refuse_to_reduce() const {
+    const Py_buffer& first = *views_.front();
+    throw_status(Status::unsupported(
+        concat(described(first.obj, first.format),
+               " can be moved, and not reduced: PCCL reduces bool, integers, float16, float32, "
+               "float64, complex64 and complex128")));
 }
 
 Buffers::~Buffers() {

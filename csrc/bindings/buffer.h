@@ -27,6 +27,10 @@ class Buffers {
     /// InvalidArgumentError.
     comm::Block add(PyObject* object, Access access);
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
+    /// Throws UnsupportedError, which names the type of the elements, where it is none of ours.
+    void check_reducible() const {
+        if (type_ == DataType::kBytes) refuse_to_reduce();
+    }
 
    private:
     struct Memory {
@@ -38,6 +42,7 @@ class Buffers {
     /// A numpy array's, without a detour; nullopt for what has to go through the buffer protocol.
     static std::optional<Memory> memory_of_array(PyObject* object, Access access);
     Memory memory_of_view(PyObject* object, Access access);
+    [[noreturn]] void refuse_to_reduce() const;
 
     std::vector<pybind11::object> arrays_;
     // On the heap each: what owns the memory may point into its Py_buffer.

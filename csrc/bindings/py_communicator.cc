@@ -208,6 +208,7 @@ auto PyCommunicator::all_reduce(const py::object& x, const py::str& op,
     Call call{.kind = CollectiveKind::kAllReduce, .size = communicator_->size(), .op = op_of(op)};
     call.write(x);
     call.read_what_is_written();
+    call.buffers.check_reducible();
     return perform(call, options);
 }
 
@@ -231,6 +232,7 @@ auto PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
     } else {
         call.read(x);
     }
+    call.buffers.check_reducible();
     return perform(call, options);
 }
 
@@ -248,6 +250,7 @@ auto PyCommunicator::reduce_scatter(const py::object& out, const py::object& x, 
         .kind = CollectiveKind::kReduceScatter, .size = communicator_->size(), .op = op_of(op)};
     call.read_blocks(x);
     call.write(out);
+    call.buffers.check_reducible();
     return perform(call, options);
 }
 

@@ -2,8 +2,8 @@
 
 A *buffer* is an object that exposes C-contiguous memory: a numpy array, an ``array.array``, a
 ``bytearray``, a ``memoryview``. Element types are bool, integers, float16 to float64, complex64 and
-complex128; buffers of other types can be moved, but not reduced. All buffers of one call have one
-type.
+complex128; strings, void and longdouble can be moved, but not reduced. Others (objects, fields,
+times, another byte order) are refused. All buffers of one call have one type.
 """
 
 from collections.abc import Sequence

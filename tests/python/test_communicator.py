@@ -383,6 +383,46 @@ def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> Non
         pccl.Communicator(algorithm=wanted)
 
 
+FOREIGN = {
+    "object": (np.array([{}], dtype=object), r"dtype object.* holds pointers.*pickle\.dumps"),
+    "a view of it": (memoryview(np.array([{}], dtype=object)), r"format O.* holds pointers"),
+    "structured": (
+        np.zeros(2, "f4,i4"),
+        r"dtype \[\('f0', '<f4'\), .* has fields.*x\.view\('u1'\)",
+    ),
+    "swapped": (np.zeros(2, ">f4"), r"dtype >f4.* byte order; send x\.astype"),
+    "datetime": (np.zeros(2, "M8[s]"), r"dtype datetime64\[s\].* dtype 'M'.*x\.view\('i8'\)"),
+    "timedelta": (np.zeros(2, "m8[s]"), r"dtype timedelta64\[s\].* dtype 'm'.*x\.view\('i8'\)"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_elements_that_mean_nothing_elsewhere_are_refused_with_their_type(name: str) -> None:
+    array, pattern = FOREIGN[name]
+    with pytest.raises(pccl.InvalidArgumentError, match=pattern) as caught:
+        pccl.Communicator().broadcast(array)
+    assert "\n" not in str(caught.value)
+
+
+def foreign_elements(comm: pccl.Communicator) -> None:
+    mine = np.array([{}], dtype=object)
+    for call in (comm.broadcast, comm.all_reduce, lambda x: comm.send(x, peer=1 - comm.rank)):
+        with pytest.raises(pccl.InvalidArgumentError, match="dtype object"):
+            call(mine)
+    assert mine[0] == {}
+    x = np.full(4, comm.rank, np.longdouble)
+    with pytest.raises(
+        pccl.UnsupportedError, match=r"\(longdouble\) can be moved, and not reduced"
+    ):
+        comm.all_reduce(x)
+    comm.broadcast(x, root=1)
+    assert x.tolist() == [1, 1, 1, 1]
+
+
+def test_no_rank_gets_pointers_of_another() -> None:
+    run_ranks(foreign_elements, 2, f"tcp://127.0.0.1:{free_port()}")
+
+
 def test_ctrl_c_ends_a_wait() -> None:
     # A shell's background jobs are born deaf to it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

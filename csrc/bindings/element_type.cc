@@ -1,0 +1,144 @@
+#include "csrc/bindings/element_type.h"
+
+#include <pybind11/numpy.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace pccl::bindings {
+namespace {
+
+constexpr int kNumpyHalf = 23;  // pybind11 does not name it
+
+std::optional<DataType> signed_type(std::size_t bytes) {
+    switch (bytes) {
+        case 1:
+            return DataType::kInt8;
+        case 2:
+            return DataType::kInt16;
+        case 4:
+            return DataType::kInt32;
+        case 8:
+            return DataType::kInt64;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<DataType> unsigned_type(std::size_t bytes) {
+    switch (bytes) {
+        case 1:
+            return DataType::kUint8;
+        case 2:
+            return DataType::kUint16;
+        case 4:
+            return DataType::kUint32;
+        case 8:
+            return DataType::kUint64;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<DataType> type_of_code(char code, std::size_t item_bytes) {
+    switch (code) {
+        case '?':
+            return DataType::kBool;
+        case 'e':
+            return DataType::kFloat16;
+        case 'f':
+            return DataType::kFloat32;
+        case 'd':
+            return DataType::kFloat64;
+        case 'b':
+        case 'h':
+        case 'i':
+        case 'l':
+        case 'q':
+            return signed_type(item_bytes);
+        case 'B':
+        case 'H':
+        case 'I':
+        case 'L':
+        case 'Q':
+            return unsigned_type(item_bytes);
+        default:
+            return std::nullopt;
+    }
+}
+
+/// Codes, perhaps after a count, of what has neither pointers nor parts: its bytes mean the same
+/// wherever they go.
+bool is_plain(std::string_view code) {
+    code.remove_prefix(std::min(code.find_first_not_of("0123456789"), code.size()));
+    constexpr std::string_view kPlain[] = {"c", "s", "p", "x", "u", "w", "g", "Zg"};
+    return std::ranges::find(kPlain, code) != std::end(kPlain);
+}
+
+std::string_view why_refused(std::string_view code) {
+    if (code == "O")
+        return "holds pointers to objects, which mean nothing to another process; send what "
+               "pickle.dumps() makes of them";
+    if (code.starts_with("T{"))
+        return "has fields; send each by itself, or all of them as bytes, x.view('u1')";
+    return "has elements of a type that PCCL does not know; send them as bytes";
+}
+
+}  // namespace
+
+std::optional<DataType> type_of_number(int number) {
+    using pybind11::detail::npy_api;
+    switch (number) {
+        case npy_api::NPY_BOOL_:
+            return DataType::kBool;
+        case kNumpyHalf:
+            return DataType::kFloat16;
+        case npy_api::NPY_FLOAT_:
+            return DataType::kFloat32;
+        case npy_api::NPY_DOUBLE_:
+            return DataType::kFloat64;
+        case npy_api::NPY_CFLOAT_:
+            return DataType::kComplex64;
+        case npy_api::NPY_CDOUBLE_:
+            return DataType::kComplex128;
+        case npy_api::NPY_BYTE_:
+        case npy_api::NPY_SHORT_:
+            return signed_type(number == npy_api::NPY_BYTE_ ? 1 : 2);
+        case npy_api::NPY_UBYTE_:
+        case npy_api::NPY_USHORT_:
+            return unsigned_type(number == npy_api::NPY_UBYTE_ ? 1 : 2);
+        case npy_api::NPY_INT_:
+            return signed_type(sizeof(int));
+        case npy_api::NPY_UINT_:
+            return unsigned_type(sizeof(unsigned));
+        case npy_api::NPY_LONG_:
+        case npy_api::NPY_LONGLONG_:
+            return signed_type(number == npy_api::NPY_LONG_ ? sizeof(long) : sizeof(long long));
+        case npy_api::NPY_ULONG_:
+        case npy_api::NPY_ULONGLONG_:
+            return unsigned_type(number == npy_api::NPY_ULONG_ ? sizeof(long) : sizeof(long long));
+        default:
+            return std::nullopt;
+    }
+}
+
+// Codes of the struct module, and what numpy adds to them.
+Result<DataType> type_of_format(const char* format, std::size_t item_bytes) {
+    if (format == nullptr) return DataType::kUint8;
+    std::string_view code = format;
+    if (code.starts_with('>') || code.starts_with('!'))
+        return Status::invalid_argument(
+            "is not in this machine's byte order; send x.astype(x.dtype.newbyteorder('='))");
+    if (code.starts_with('@') || code.starts_with('=') || code.starts_with('<'))
+        code.remove_prefix(1);
+    if (code == "Zf") return DataType::kComplex64;
+    if (code == "Zd") return DataType::kComplex128;
+    if (code.size() == 1)
+        if (const auto type = type_of_code(code.front(), item_bytes)) return *type;
+    if (is_plain(code)) return DataType::kBytes;
+    return Status::invalid_argument(std::string(why_refused(code)));
+}
+
+}  // namespace pccl::bindings
