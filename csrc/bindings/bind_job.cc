@@ -9,6 +9,8 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/names.h"
+#include "csrc/comm/imagined_group.h"
 #include "csrc/topo/gpu_copies.h"
 #include "csrc/topo/job.h"
 
@@ -41,6 +43,17 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
     for (int from = 0; from < hosts; ++from)
         for (int to = from + 1; to < hosts; ++to) links.push_back(self.link_between(from, to));
     return links;
+}
+
+/// The ways, and the links counted on, the order of ranks and rings side by side.
+using Explanation = std::tuple<std::vector<comm::Prediction>,
+                               std::tuple<std::vector<std::string>, std::vector<Rank>, int>>;
+
+Explanation explain(const JobTopology& self, const std::string& collective, std::size_t nbytes) {
+    const auto kind = kind_of(collective);
+    auto choice = released([&] { return comm::explain(self, kind, nbytes); });
+    auto& [links, order, lanes] = choice.counted_on;
+    return {std::move(choice.ways), {std::move(links), std::move(order), lanes}};
 }
 
 void bind_parts(extension::Module& module) {
@@ -105,7 +118,8 @@ void bind_job(extension::Module& module) {
             [](const JobTopology& self, int host) {
                 return to_string(self.network_provenance(host));
             },
-            arg("host"));
+            arg("host"))
+        .def("explain", &explain, arg("collective"), arg("nbytes"));
 }
 
 }  // namespace pccl::bindings

@@ -240,8 +240,7 @@ Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
 }
 
 LinksCountedOn Communicator::links_counted_on() const {
-    const Layout& layout = group_->layout();
-    return {.links = layout.describe_links(), .order = layout.order(), .lanes = layout.lanes()};
+    return comm::links_counted_on(group_->layout());
 }
 
 Result<std::string> Communicator::describe_job() const {

@@ -171,15 +171,20 @@ bool is_on_one_host(const Roster& roster) {
                        });
 }
 
-LinkModel link_model(const Roster& roster, const Layout& layout) {
-    const int ranks = static_cast<int>(roster.endpoints.size());
-    const std::size_t ring = transport::shm::ring_bytes(ranks);
+Reach reach_of(const Roster& roster) {
+    return {.ranks = static_cast<int>(roster.endpoints.size()),
+            .is_on_one_host = is_on_one_host(roster),
+            .shares_memory = share_memory(roster)};
+}
+
+LinkModel link_model(const Reach& reach, const Layout& layout) {
+    const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
     LinkModel model;
     model.far = far_cost(layout);
-    model.near = share_memory(roster) ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
-                                      : model.far;
+    model.near = reach.shares_memory ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
+                                     : model.far;
     model.reduce_seconds_per_byte = reduce_cost(layout);
-    model.capacity = is_on_one_host(roster) ? ring : std::min(kTcpCapacity, ring);
+    model.capacity = reach.is_on_one_host ? ring : std::min(kTcpCapacity, ring);
     return model;
 }
 

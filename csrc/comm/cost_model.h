@@ -39,8 +39,16 @@ struct Traffic {
 /// Whether all ranks share one host, and may use its memory.
 [[nodiscard]] bool is_on_one_host(const Roster& roster);
 
-/// The same on every rank of `roster`.
-[[nodiscard]] LinkModel link_model(const Roster& roster, const Layout& layout);
+/// How the ranks of a group reach each other.
+struct Reach {
+    int ranks = 1;
+    bool is_on_one_host = false;  // all of them, and they may use its memory
+    bool shares_memory = false;   // those of one host may use its memory
+};
+[[nodiscard]] Reach reach_of(const Roster& roster);
+
+/// The same on every rank of a group.
+[[nodiscard]] LinkModel link_model(const Reach& reach, const Layout& layout);
 
 /// From the programs of the ranks of one host, and of more while they are short. Needs
 /// Layout::links().

@@ -328,11 +328,9 @@ void Group::break_from_outside(const Status& cause) {
 }
 
 Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
-    const bool has_blocks = schedule::blocks(kind, schedule::Buffer::kInput, size_) > 1 ||
-                            schedule::blocks(kind, schedule::Buffer::kOutput, size_) > 1;
     PCCL_TRY(check_process());
     const std::lock_guard lock(mutex_);
-    return selector_->explain(kind, has_blocks ? bytes / static_cast<std::size_t>(size_) : bytes);
+    return selector_->explain(kind, block_bytes(kind, bytes, size_));
 }
 
 void Group::abort(const Status& reason) {

@@ -11,18 +11,22 @@
 namespace pccl::comm {
 
 Result<std::shared_ptr<const Layout>> Layout::make(const Roster& roster) {
+    return make(static_cast<int>(roster.endpoints.size()), roster.job);
+}
+
+Result<std::shared_ptr<const Layout>> Layout::make(int ranks, std::string described) {
     std::shared_ptr<Layout> layout(new Layout);
-    layout->order_.resize(roster.endpoints.size());
+    layout->order_.resize(static_cast<std::size_t>(ranks));
     std::iota(layout->order_.begin(), layout->order_.end(), 0);
-    if (roster.job.empty()) return std::shared_ptr<const Layout>(std::move(layout));
-    PCCL_ASSIGN_OR_RETURN(topo::JobTopology job, topo::decode_job(roster.job));
-    if (std::cmp_not_equal(job.ranks(), roster.endpoints.size()))
+    if (described.empty()) return std::shared_ptr<const Layout>(std::move(layout));
+    PCCL_ASSIGN_OR_RETURN(topo::JobTopology job, topo::decode_job(described));
+    if (job.ranks() != ranks)
         return Status::invalid_argument(
-            concat("a job of ", job.ranks(), " ranks for a group of ", roster.endpoints.size()));
+            concat("a job of ", job.ranks(), " ranks for a group of ", ranks));
     PCCL_ASSIGN_OR_RETURN(layout->order_, job.order());
     layout->lanes_ = job.hosts().size() > 1 ? job.lanes() : 1;
     layout->links_.emplace(std::move(job));
-    layout->job_ = roster.job;
+    layout->job_ = std::move(described);
     return std::shared_ptr<const Layout>(std::move(layout));
 }
 
@@ -45,6 +49,10 @@ std::vector<std::string> Layout::describe_links() const {
                                " GB/s, ", topo::to_string(job.network_provenance(index))));
     }
     return lines;
+}
+
+LinksCountedOn links_counted_on(const Layout& layout) {
+    return {.links = layout.describe_links(), .order = layout.order(), .lanes = layout.lanes()};
 }
 
 std::string Layout::digest() const {

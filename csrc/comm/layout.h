@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/comm/prediction.h"
 #include "csrc/comm/roster.h"
 #include "csrc/schedule/generators.h"
 #include "csrc/topo/job_links.h"
@@ -17,6 +18,9 @@ class Layout {
    public:
     /// kInvalidArgument where Roster::job cannot be used, or PCCL_GRAPH_FILE does not fit.
     [[nodiscard]] static Result<std::shared_ptr<const Layout>> make(const Roster& roster);
+    /// Of so many ranks, with what Roster::job holds.
+    [[nodiscard]] static Result<std::shared_ptr<const Layout>> make(int ranks,
+                                                                    std::string described);
 
     /// Ranks by position: neighbours next to each other.
     [[nodiscard]] const schedule::RankOrder& order() const { return order_; }
@@ -40,5 +44,7 @@ class Layout {
     std::optional<topo::JobLinks> links_;
     std::string job_;
 };
+
+[[nodiscard]] LinksCountedOn links_counted_on(const Layout& layout);
 
 }  // namespace pccl::comm

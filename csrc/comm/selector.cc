@@ -45,13 +45,26 @@ std::optional<BoardShape> shape_of(const Board* board) {
 
 }  // namespace
 
+std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
+    const bool has_blocks = schedule::blocks(kind, schedule::Buffer::kInput, ranks) > 1 ||
+                            schedule::blocks(kind, schedule::Buffer::kOutput, ranks) > 1;
+    return has_blocks ? bytes / static_cast<std::size_t>(ranks) : bytes;
+}
+
 Selector::Selector(const Roster& roster, Place place, Preferences preferences)
-    : ranks_(static_cast<int>(roster.endpoints.size())),
-      rank_(place.rank),
+    : Selector({.rank = place.rank,
+                .reach = reach_of(roster),
+                .board = shape_of(place.board),
+                .layout = std::move(place.layout)},
+               std::move(preferences)) {}
+
+Selector::Selector(Setting setting, Preferences preferences)
+    : ranks_(setting.reach.ranks),
+      rank_(setting.rank),
       preferences_(std::move(preferences)),
-      layout_(std::move(place.layout)),
-      links_(link_model(roster, *layout_)),
-      board_(shape_of(place.board)) {}
+      layout_(std::move(setting.layout)),
+      links_(link_model(setting.reach, *layout_)),
+      board_(setting.board) {}
 
 schedule::Shape Selector::shape_for(Algorithm algorithm, CollectiveKind kind, Rank root) const {
     const bool runs_side_by_side = algorithm == Algorithm::kRing && !schedule::is_rooted(kind);

@@ -44,6 +44,9 @@ struct Preferences {
     Tuning tuning;       // of boards
 };
 
+/// Of each block of a collective whose largest buffer has `bytes`.
+[[nodiscard]] std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
+
 class Selector {
    public:
     struct Place {
@@ -52,6 +55,15 @@ class Selector {
         std::shared_ptr<const Layout> layout;
     };
     Selector(const Roster& roster, Place place, Preferences preferences);
+
+    /// The same of a group that may exist nowhere.
+    struct Setting {
+        Rank rank = 0;
+        Reach reach;
+        std::optional<BoardShape> board;
+        std::shared_ptr<const Layout> layout;
+    };
+    Selector(Setting setting, Preferences preferences);
 
     /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
     /// fit.

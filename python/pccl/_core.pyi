@@ -818,6 +818,10 @@ class JobTopology:
     def host_of(self, rank: int) -> int: ...
     def network_bandwidth(self, host: int) -> float: ...
     def network_provenance(self, host: int) -> str: ...
+    def explain(
+        self, collective: str, nbytes: int
+    ) -> tuple[list[Prediction], tuple[list[str], list[int], int]]:
+        """Predict what a group of these ranks would choose: see ``pccl.explain``."""
 
 class DevicePlan:
     """How a collective runs on GPUs: by what protocol, in how many blocks.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-    from pccl._core import Communicator
+    from pccl._core import Communicator, Prediction
+    from pccl.topology import Job
 
 __all__ = ["Explanation", "Way", "explain"]
 
@@ -88,7 +89,7 @@ class Explanation:
 
 
 def explain(
-    collective: str, nbytes: int, group: Communicator | ProcessGroup | None = None
+    collective: str, nbytes: int, group: Communicator | ProcessGroup | Job | None = None
 ) -> Explanation:
     """Predict the time of every way to make a collective; one of them is chosen.
 
@@ -98,26 +99,35 @@ def explain(
         Of the largest buffer: what all ranks have together after an ``all_gather``.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
-        default group.
+        default group. Or a ``pccl.topology.Job``, which need not exist (``Job.of``): what its ranks
+        would choose if each had a core to itself, and nothing had been measured by ``pccl tune``.
 
     Raises
     ------
     ValueError
-        There is no such collective, or ``group`` has no backend "pccl".
+        There is no such collective, or ``group`` has no backend "pccl", or the job's ranks are not
+        numbered from 0 on.
     """
     from pccl._core import Communicator
+    from pccl.topology import Job
 
+    if isinstance(group, Job):
+        ways, counted_on = group._core.explain(collective, nbytes)
+        return _explanation(collective, nbytes, _ways(ways), counted_on)
     if isinstance(group, Communicator):
-        ways = [
-            Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen)
-            for way in group.explain(collective, nbytes)
-        ]
-        return _explanation(collective, nbytes, ways, group.links_counted_on())
+        ways = group.explain(collective, nbytes)
+        return _explanation(collective, nbytes, _ways(ways), group.links_counted_on())
     from pccl import torch_backend
 
     backend = torch_backend.require_backend(group, "explain")
-    ways = [Way(*way) for way in backend.explain(collective, nbytes)]
-    return _explanation(collective, nbytes, ways, backend.links_counted_on())
+    of_torch = [Way(*way) for way in backend.explain(collective, nbytes)]
+    return _explanation(collective, nbytes, of_torch, backend.links_counted_on())
+
+
+def _ways(predictions: list[Prediction]) -> list[Way]:
+    return [
+        Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen) for way in predictions
+    ]
 
 
 def _explanation(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import pytest
 
+import pccl
+from pccl import topology
 from pccl.explanation import Explanation, Way
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 
 BOARD = Way("shm_two_shot", "board", 20e-6, "", is_chosen=True)
 
@@ -28,3 +35,45 @@ def test_the_choice_has_a_star_and_each_way_a_line() -> None:
 def test_links_that_seem_faster_are_explained(micros: float, says_why: bool) -> None:
     ring = Way("ring", "links", micros * 1e-6, "", is_chosen=False)
     assert ("PCCL_ALGORITHM" in lines_of(BOARD, ring)[-1]) == says_why
+
+
+def job_of(hosts: int, ranks: int, name: str = "H100-topology-kubernetes.xml") -> topology.Job:
+    node = topology.load(DATA / name)
+    return topology.Job.of(
+        [(f"node{i}", range(ranks * i, ranks * (i + 1)), node) for i in range(hosts)]
+    )
+
+
+def test_a_job_that_exists_nowhere_is_explained() -> None:
+    job = job_of(hosts=8, ranks=8)
+    explained = pccl.explain("all_reduce", 1 << 20, job)
+    assert explained.ranks == 64
+    assert list(explained.order) == job.order
+    assert explained.lanes == job.lanes
+    assert len(explained.links) == 8
+    assert {"ring", "double_binary_tree", "pat"} <= {way.algorithm for way in explained.ways}
+    assert all(way.over == "links" and way.seconds > 0 for way in explained.ways)
+    assert explained.chosen.seconds == min(way.seconds for way in explained.ways)
+    assert any("of node0" in way.busiest for way in explained.ways)
+    assert str(explained).startswith("all_reduce of 1048576 bytes, 64 ranks\n")
+    assert pccl.explain("all_reduce", 1 << 26, job).chosen.seconds > explained.chosen.seconds
+
+
+def test_rings_follow_the_links_of_the_imagined_job() -> None:
+    node = topology.load(DATA / "H100-topology-kubernetes.xml")
+    mixed = topology.Job.of([("a", range(0, 16, 2), node), ("b", range(1, 16, 2), node)])
+    order = pccl.explain("all_reduce", 1 << 20, mixed).order
+    hosts = [rank % 2 for rank in order]
+    assert sum(one != other for one, other in itertools.pairwise(hosts)) == 1
+
+
+def test_an_imagined_host_has_a_board() -> None:
+    assert pccl.explain("all_reduce", 4096, job_of(hosts=1, ranks=8)).chosen.over == "board"
+
+
+def test_what_no_group_could_be_is_refused() -> None:
+    node = topology.load(DATA / "H100-topology-kubernetes.xml")
+    with pytest.raises(pccl.InvalidArgumentError, match="no host has rank 2"):
+        pccl.explain("all_reduce", 1, topology.Job.of([("a", [0, 1], node), ("b", [3], node)]))
+    with pytest.raises(pccl.InvalidArgumentError, match="'all_send' is no collective"):
+        pccl.explain("all_send", 1, job_of(hosts=2, ranks=1))

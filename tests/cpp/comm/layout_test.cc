@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/imagined_group.h"
 #include "csrc/comm/job_exchange.h"
 #include "csrc/comm/locality.h"
 #include "csrc/comm/runtime.h"
@@ -160,6 +161,50 @@ TEST(LayoutTest, PatIsNotChosenWhereAllRanksAreEquallyFar) {
     }
 }
 
+TEST(ImaginedGroupTest, ChoosesAsOneThatExistsAndCountsOnTheSame) {
+    for (const auto& places : {kInterleaved, hosts_of_four(4)})
+        for (const CollectiveKind kind :
+             {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll}) {
+            const Roster roster = roster_of(places, 10'000);
+            const auto layout = *Layout::make(roster);
+            Selector selector(roster, {.rank = 0, .layout = layout}, {});
+            const auto ranks = static_cast<int>(places.size());
+            const auto real = *selector.explain(kind, block_bytes(kind, kMiB, ranks));
+            const auto imagined = explain(*topo::decode_job(roster.job), kind, kMiB);
+            ASSERT_TRUE(imagined.is_ok()) << imagined.status().to_string();
+            ASSERT_EQ(imagined->ways.size(), real.size());
+            for (std::size_t i = 0; i < real.size(); ++i) {
+                EXPECT_EQ(imagined->ways[i].algorithm, real[i].algorithm);
+                EXPECT_EQ(imagined->ways[i].over, "links");
+                EXPECT_EQ(imagined->ways[i].seconds, real[i].seconds);
+                EXPECT_EQ(imagined->ways[i].busiest, real[i].busiest);
+                EXPECT_EQ(imagined->ways[i].is_chosen, real[i].is_chosen);
+            }
+            EXPECT_EQ(imagined->counted_on.order, layout->order());
+            EXPECT_EQ(imagined->counted_on.links, layout->describe_links());
+        }
+}
+
+TEST(ImaginedGroupTest, OfOneHostHasABoard) {
+    const Roster roster = roster_of({{0, 0}, {0, 0}, {0, 1}, {0, 1}}, 10'000);
+    const auto imagined =
+        explain(*topo::decode_job(roster.job), CollectiveKind::kAllReduce, 1 * kMiB);
+    ASSERT_TRUE(imagined.is_ok()) << imagined.status().to_string();
+    const auto chosen = std::ranges::find_if(imagined->ways, &Prediction::is_chosen);
+    ASSERT_NE(chosen, imagined->ways.end());
+    EXPECT_EQ(chosen->over, "board");
+}
+
+TEST(ImaginedGroupTest, NeedsRanksFromZeroOn) {
+    auto job =
+        topo::JobTopology::make({{.name = "a", .ranks = {0, 1}, .topology = machine_with(10'000)},
+                                 {.name = "b", .ranks = {3, 4}, .topology = machine_with(10'000)}});
+    ASSERT_TRUE(job.is_ok()) << job.status().to_string();
+    const Status refused = explain(*job, CollectiveKind::kAllReduce, kMiB).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("no host has rank 2"));
+}
+
 TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
     const auto layout = *Layout::make(roster_of(kInterleaved, 25'000));
     EXPECT_THAT(layout->describe_links(), ElementsAre("eth0 of node0: 3.125 GB/s, declared",
@@ -172,11 +217,11 @@ TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
 
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
-    const double usual = link_model(roster, **Layout::make(roster)).near.seconds_per_byte;
+    const double usual = link_model(reach_of(roster), **Layout::make(roster)).near.seconds_per_byte;
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
-    const LinkModel model = link_model(roster, **Layout::make(roster));
+    const LinkModel model = link_model(reach_of(roster), **Layout::make(roster));
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
@@ -184,7 +229,7 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
 
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     Roster roster = roster_of(kInterleaved, 10'000);
-    const LinkModel usual = link_model(roster, **Layout::make(roster));
+    const LinkModel usual = link_model(reach_of(roster), **Layout::make(roster));
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
     hosts[1].calibration =
@@ -196,7 +241,7 @@ TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     const topo::HostLink link = layout->links()->job().link_between(0, 1);
     EXPECT_EQ(link.bandwidth, 2) << "the slower of what both found, though 1.25 are declared";
     EXPECT_NEAR(link.latency, 58e-6, 1e-12);
-    const LinkModel model = link_model(roster, *layout);
+    const LinkModel model = link_model(reach_of(roster), *layout);
     EXPECT_NEAR(model.far.round_seconds + model.far.message_seconds, 58e-6, 1e-12);
     EXPECT_EQ(model.far.seconds_per_byte, usual.far.seconds_per_byte)
         << "what a rank can send is another matter than what the network carries";
