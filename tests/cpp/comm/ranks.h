@@ -15,7 +15,7 @@ struct RanksOptions {
     int size = 2;
     transport::TransportFlags transports = transport::TransportKind::kShm;
     std::chrono::milliseconds timeout{60'000};
-    std::string algorithm{};  // as CommunicatorOptions has it
+    std::string algorithm{};             // as CommunicatorOptions has it
     bool on_hosts_of_their_own = false;  // as far as they say; only over kTcp
 };
 
