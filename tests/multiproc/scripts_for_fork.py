@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 LIMIT_S = 30  # after which a child that hangs is ended by a signal
 CHILDREN = 30
 
+comm: pccl.Communicator  # of this rank, where the way needs one; made by run_numpy()
+
 
 @contextlib.contextmanager
 def forked() -> Iterator[bool]:

@@ -28,7 +28,7 @@ def busy_threads(seconds: float = 1.0, share: float = 0.1) -> dict[str, float]:
 
 
 def watched() -> dict[str, list[str]]:
-    """Return what each epoll set watches, by its number, and the counts of eventfds."""
+    """Return what each epoll set of this process watches, by the number of the set."""
     found = {}
     for entry in Path("/proc/self/fd").iterdir():
         try:
