@@ -172,7 +172,7 @@ class World::Host final : public LinkTable {
    public:
     Host(World& world, Rank rank) : world_(world), rank_(rank) {}
 
-    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel, Deadline) override {
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override {
         auto& link = senders_[{peer, channel}];
         if (link == nullptr)
             link = std::make_unique<transport::loopback::LoopbackSendLink>(
@@ -201,7 +201,7 @@ class World::Host final : public LinkTable {
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
-        PCCL_ASSIGN_OR_RETURN(done_, execution_.advance(*this, Deadline::never(), moved));
+        PCCL_ASSIGN_OR_RETURN(done_, execution_.advance(*this, moved));
         return moved || done_;
     }
     [[nodiscard]] bool is_done() const { return done_; }
