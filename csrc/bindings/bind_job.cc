@@ -52,8 +52,8 @@ using Explanation = std::tuple<std::vector<comm::Prediction>,
 Explanation explain(const JobTopology& self, const std::string& collective, std::size_t nbytes) {
     const auto kind = kind_of(collective);
     auto choice = released([&] { return comm::explain(self, kind, nbytes); });
-    auto& [links, order, lanes] = choice.counted_on;
-    return {std::move(choice.ways), {std::move(links), std::move(order), lanes}};
+    const auto& [links, order, lanes] = choice.counted_on;
+    return {std::move(choice.ways), {links, order, lanes}};
 }
 
 void bind_parts(extension::Module& module) {

@@ -20,8 +20,8 @@ using Combine = void (*)(std::byte* dst, const std::byte* a, const std::byte* b,
 /// as kSum (see divide). Bool: sum, max and bor are "or"; product, min and band are "and"; bxor is
 /// "!=" ; avg is refused. Complex: sum, avg, product. Floats: no bitwise operators; min and max of
 /// a NaN and anything are NaN, as for torch.amin, and -0 is less than +0. Integers wrap. Every
-/// machine gets the same bits, and so does every order of a and b: a result that is a NaN is the
-/// positive quiet one without a payload. kUnsupported names the pair.
+/// machine gets the same bits, and so does every order of a and b (but for the sign and payload of
+/// a sum or product that is a NaN: see unify_nans()). kUnsupported names the pair.
 [[nodiscard]] PCCL_API Result<Combine> combine_for(DataType type, ReduceOp op);
 
 /// Half to float32 and back (round to nearest even); only for is_half(type).
@@ -31,6 +31,10 @@ PCCL_API void narrow(DataType type, std::byte* dst, const float* src, std::size_
 /// data[i] /= divisor in place: ends an average. Integers round towards zero; halves divide in
 /// float32.
 PCCL_API void divide(DataType type, std::byte* data, std::size_t count, int divisor);
+
+/// Makes every NaN in place the positive quiet one without a payload, as min and max give it;
+/// nothing for types without NaNs.
+PCCL_API void unify_nans(DataType type, std::byte* data, std::size_t count);
 
 /// dst[i] = src[i] * factor: PREMUL_SUM's first half, for floating point and complex types;
 /// kUnsupported otherwise. dst may be src.

@@ -164,8 +164,11 @@ Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
 void CollectiveOperation::finish_results() {
     if (!reduces_) return;
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
+    const bool unifies =
+        schedule::swaps_operands(decision_.plan->algorithm, decision_.plan->shape.kind);
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = operands_.outputs[i];
+        if (unifies) unify_nans(executed, result.data, result.count);
         if (op_ == ReduceOp::kAvg) divide(executed, result.data, result.count, ranks_);
         if (widened_)
             narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),

@@ -172,6 +172,10 @@ int slots_needed(Algorithm algorithm, CollectiveKind kind) {
     return algorithm == kRing && !is_rooted(kind) ? 2 : 1;
 }
 
+bool swaps_operands(Algorithm algorithm, CollectiveKind kind) {
+    return kind == kAllReduce && (algorithm == kRecursiveDoubling || algorithm == kOneShot);
+}
+
 Result<Program> generate_program(Algorithm algorithm, const Shape& shape, Rank rank) {
     PCCL_ASSIGN_OR_RETURN(const Entry* entry, choose(algorithm, shape));
     if (rank < 0 || rank >= shape.ranks) {

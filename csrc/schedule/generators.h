@@ -53,6 +53,10 @@ using RankOrder = std::vector<Rank>;
 [[nodiscard]] PCCL_API Result<Schedule> generate(Algorithm algorithm, const Shape& shape,
                                                  const RankOrder& order);
 
+/// Whether several ranks make the same reduction, and may swap the operands of its steps: by all
+/// other algorithms each element of a result is made once, and passed on.
+[[nodiscard]] PCCL_API bool swaps_operands(Algorithm algorithm, CollectiveKind kind);
+
 /// The chunk count an algorithm needs at least; it accepts any multiple. n for ring, PAT and
 /// two-shot all_reduce, the largest power of two <= n for halving all_reduce, 2 for the double tree
 /// (one a tree), else 1. 1 for one rank.

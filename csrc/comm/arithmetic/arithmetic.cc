@@ -65,6 +65,10 @@ void divide(DataType type, std::byte* data, std::size_t count, int divisor) {
     kernel(data, count, divisor);
 }
 
+void unify_nans(DataType type, std::byte* data, std::size_t count) {
+    if (const arithmetic::UnifyNans kernel = kernels().unify_nans[index(type)]) kernel(data, count);
+}
+
 Status premultiply(DataType type, std::byte* dst, const std::byte* src, std::size_t count,
                    double factor) {
     const arithmetic::Scale kernel = kernels().scale[index(type)];

@@ -22,13 +22,13 @@ inline float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bit
 inline std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 inline std::uint64_t bits_of(double value) { return __builtin_bit_cast(std::uint64_t, value); }
 
-/// The one NaN that results have. A processor passes on the payload of one operand or the other, so
-/// that ranks which swap the two would have different results.
+/// A processor passes on the payload of one operand or the other, so that ranks which swap the two
+/// would have different NaNs. (Not constexpr: with a literal in its place, GCC 12 makes Max half as
+/// slow again.)
 template <typename V>
 V one_nan() {
     return V{} + __builtin_nanf("");
 }
-/// Of a scalar, or a GCC vector of floats.
 template <typename V>
 V with_one_nan(V value) {
     return value == value ? value : one_nan<V>();
@@ -43,28 +43,22 @@ struct Plain {
     static T store(T value) { return value; }
 };
 
-/// The same of results that may be a NaN.
-template <typename T>
-struct OneNan : Plain<T> {
-    static T store(T value) { return with_one_nan(value); }
-};
-
 struct Bfloat16 {
     using Stored = std::uint16_t;
     using Value = float;
     static constexpr std::int16_t kInfinity = 0x7F80;
-    static constexpr std::int16_t kNan = 0x7FC0;  // the one NaN
+    static constexpr std::int16_t kNan = 0x7FC0;  // as one_nan()
 
     static float load(std::uint16_t stored) {
         return float_of(static_cast<std::uint32_t>(stored) << 16);
     }
-    /// The upper half is the nearest, or of two the even one; the lower half is of no account.
-    static std::uint32_t rounded(float value) {
-        const std::uint32_t bits = bits_of(value);
-        return value == value ? bits + 0x7FFF + ((bits >> 16) & 1) : kNan << 16;
-    }
+    /// Round to nearest even; a NaN stays one, and becomes quiet.
     static std::uint16_t store(float value) {
-        return static_cast<std::uint16_t>(rounded(value) >> 16);
+        const std::uint32_t bits = bits_of(value);
+        const std::uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
+        const std::uint32_t quiet = bits | 0x0040'0000;
+        const bool is_nan = (bits & 0x7FFF'FFFF) > 0x7F80'0000;
+        return static_cast<std::uint16_t>((is_nan ? quiet : rounded) >> 16);
     }
 };
 
@@ -95,10 +89,11 @@ struct Float16 {
         const std::uint32_t magnitude = bits & 0x7FFF'FFFF;
         const std::uint32_t tiny = bits_of(float_of(magnitude) + 0.5F) - 0x3F00'0000;
         const std::uint32_t normal = (magnitude - kRebias + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
+        const std::uint32_t nan = 0x7E00 | ((magnitude >> 13) & 0x3FF);
         const std::uint32_t finite = magnitude < 0x3880'0000 ? tiny : normal;       // below 2^-14
         const std::uint32_t bounded = magnitude >= 0x4780'0000 ? 0x7C00U : finite;  // from 2^16
-        const std::uint32_t half = bounded | ((bits >> 16) & 0x8000);
-        return static_cast<std::uint16_t>(magnitude > 0x7F80'0000 ? kNan : half);
+        const std::uint32_t half = magnitude > 0x7F80'0000 ? nan : bounded;
+        return static_cast<std::uint16_t>(half | ((bits >> 16) & 0x8000));
     }
 };
 
@@ -119,8 +114,8 @@ struct Truth {
     static std::uint8_t store(std::uint8_t value) { return value; }
 };
 
-// The operators give the same bits when their operands are swapped, but for NaNs of Sum and Product
-// before these are stored. Those two take scalars, or GCC vectors of floats.
+// The operators give the same bits when their operands are swapped, but for the NaNs of Sum and
+// Product. Those two take numbers, or GCC vectors of floats.
 struct Sum {
     template <typename V>
     static V apply(V a, V b) {

@@ -37,7 +37,7 @@ inline Floats load_halves(const std::byte* src, std::size_t lanes) {
     return floats_of(halves);
 }
 inline void store_halves(std::byte* dst, Floats floats, std::size_t lanes) {
-    const Halves halves = halves_of(with_one_nan(floats));
+    const Halves halves = halves_of(floats);
     __builtin_memcpy(dst, &halves, lanes * 2);
 }
 
@@ -45,7 +45,6 @@ inline void store_halves(std::byte* dst, Floats floats, std::size_t lanes) {
 template <typename Step>
 void for_vectors(std::size_t count, Step step) {
     std::size_t first = 0;
-#pragma GCC unroll 4
     for (; first + kLanes <= count; first += kLanes) step(first, kLanes);
     if (first < count) step(first, count - first);
 }

@@ -13,6 +13,7 @@ namespace pccl::comm::arithmetic {
 using Widen = void (*)(float* dst, const std::byte* src, std::size_t count);
 using Narrow = void (*)(std::byte* dst, const float* src, std::size_t count);
 using Divide = void (*)(std::byte* data, std::size_t count, int divisor);
+using UnifyNans = void (*)(std::byte* data, std::size_t count);
 using Scale = void (*)(std::byte* dst, const std::byte* src, std::size_t count, double factor);
 
 /// Null where a type does not have the operation.
@@ -22,6 +23,7 @@ struct Kernels {
     std::array<Narrow, kDataTypes> narrow{};
     std::array<Divide, kDataTypes> divide{};
     std::array<Scale, kDataTypes> scale{};
+    std::array<UnifyNans, kDataTypes> unify_nans{};
 };
 
 struct Level {
@@ -30,7 +32,7 @@ struct Level {
 };
 
 /// The levels that this machine can run, slowest first; never empty. All give the same bits for the
-/// same input.
+/// same input, but for the NaNs of sums and products.
 [[nodiscard]] std::span<const Level> levels();
 
 extern const Kernels kBaselineKernels;

@@ -2,8 +2,8 @@
 // this file.
 //
 // `ivdep` is what the contract of Combine allows: dst may be exactly a or b, which is no dependence
-// between rounds of a loop, and may not overlap them otherwise. `unroll` makes up for the two
-// instructions that look for a NaN.
+// between rounds of a loop, and may not overlap them otherwise. `unroll` makes up for the
+// instructions with which Min and Max look for NaNs.
 #pragma once
 
 #include "csrc/comm/arithmetic/elements.h"
@@ -33,6 +33,14 @@ void combine(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t
             Element::store(Op::apply(Element::load(left[i].value), Element::load(right[i].value)));
 }
 
+/// The upper half of the result is bfloat16: round to nearest even. A NaN that an operator made of
+/// two bfloat16 has its payload there already, and must not be rounded away.
+inline std::uint32_t rounded_to_upper_half(float value) {
+    const std::uint32_t bits = bits_of(value);
+    const std::uint32_t increment = 0x7FFF + ((bits >> 16) & 1);
+    return bits + (value == value ? increment : 0);
+}
+
 /// bfloat16 is the upper half of float32: a word of two needs a shift and a mask, and no lane
 /// changes its width. Twice as fast as element by element.
 template <typename Op>
@@ -43,13 +51,12 @@ void combine_bfloat16(std::byte* dst, const std::byte* a, const std::byte* b, st
     const auto* const right = loose<std::uint32_t>(b);
     const std::size_t pairs = count / 2;
 #pragma GCC ivdep
-#pragma GCC unroll 4
     for (std::size_t i = 0; i < pairs; ++i) {
         const std::uint32_t x = left[i].value;
         const std::uint32_t y = right[i].value;
         const float even = Op::apply(float_of(x << 16), float_of(y << 16));
         const float odd = Op::apply(float_of(x & kUpper), float_of(y & kUpper));
-        out[i].value = (Bfloat16::rounded(even) >> 16) | (Bfloat16::rounded(odd) & kUpper);
+        out[i].value = (rounded_to_upper_half(even) >> 16) | (rounded_to_upper_half(odd) & kUpper);
     }
     const std::size_t done = pairs * 2 * sizeof(std::uint16_t);
     combine<Bfloat16, Op>(dst + done, a + done, b + done, count % 2);
@@ -78,12 +85,30 @@ void combine_in_order(std::byte* dst, const std::byte* a, const std::byte* b, st
     }
 }
 
+template <typename Real>
+void unify_nans(std::byte* data, std::size_t count) {
+    auto* const out = loose<Real>(data);
+    for (std::size_t i = 0; i < count; ++i) out[i].value = with_one_nan(out[i].value);
+}
+
+template <typename Real>
+void unify_nans_of_pairs(std::byte* data, std::size_t count) {
+    unify_nans<Real>(data, 2 * count);
+}
+
+template <typename Half>
+void unify_nans_of_halves(std::byte* data, std::size_t count) {
+    auto* const out = loose<std::int16_t>(data);
+    for (std::size_t i = 0; i < count; ++i)
+        out[i].value = (out[i].value & 0x7FFF) > Half::kInfinity ? Half::kNan : out[i].value;
+}
+
 constexpr std::size_t kComplexBlock = 64;
 
 /// Sums of complex numbers are sums of twice as many reals.
 template <typename Real>
 void combine_pairs(std::byte* dst, const std::byte* a, const std::byte* b, std::size_t count) {
-    combine<OneNan<Real>, Sum>(dst, a, b, 2 * count);
+    combine<Plain<Real>, Sum>(dst, a, b, 2 * count);
 }
 
 template <typename Real>
@@ -92,10 +117,8 @@ void multiply_complex_block(Loose<Real>* out, const Loose<Real>* a, const Loose<
     Real re[kComplexBlock];
     Real im[kComplexBlock];
     for (std::size_t i = 0; i < count; ++i) {
-        re[i] =
-            with_one_nan(a[2 * i].value * b[2 * i].value - a[2 * i + 1].value * b[2 * i + 1].value);
-        im[i] =
-            with_one_nan(a[2 * i].value * b[2 * i + 1].value + a[2 * i + 1].value * b[2 * i].value);
+        re[i] = a[2 * i].value * b[2 * i].value - a[2 * i + 1].value * b[2 * i + 1].value;
+        im[i] = a[2 * i].value * b[2 * i + 1].value + a[2 * i + 1].value * b[2 * i].value;
     }
     for (std::size_t i = 0; i < count; ++i) {
         out[2 * i].value = re[i];
@@ -157,7 +180,6 @@ void scale(std::byte* dst, const std::byte* src, std::size_t count, double facto
     const auto* const in = loose<typename Element::Stored>(src);
     const auto by = static_cast<typename Element::Value>(factor);
 #pragma GCC ivdep
-#pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i)
         out[i].value = Element::store(Element::load(in[i].value) * by);
 }

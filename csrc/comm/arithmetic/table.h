@@ -44,9 +44,10 @@ class TableBuilder {
 
     template <typename Real>
     constexpr void add_real(DataType type) {
-        set_sums(type, combine<OneNan<Real>, Sum>, combine<OneNan<Real>, Product>);
+        set_sums(type, combine<Plain<Real>, Sum>, combine<Plain<Real>, Product>);
         set(type, ReduceOp::kMin, combine<Plain<Real>, Min>);
         set(type, ReduceOp::kMax, combine<Plain<Real>, Max>);
+        kernels_.unify_nans[index(type)] = unify_nans<Real>;
         add_scaling<Plain<Real>>(type);
     }
 
@@ -56,6 +57,7 @@ class TableBuilder {
         set(type, ReduceOp::kMax, combine_in_order<Half, Max>);
         kernels_.widen[index(type)] = widen<Half>;
         kernels_.narrow[index(type)] = narrow<Half>;
+        kernels_.unify_nans[index(type)] = unify_nans_of_halves<Half>;
         add_scaling<Half>(type);
     }
 
@@ -82,6 +84,7 @@ class TableBuilder {
         set_sums(type, combine_pairs<Real>, multiply_complex<Real>);
         kernels_.divide[index(type)] = divide_pairs<Real>;
         kernels_.scale[index(type)] = scale_pairs<Real>;
+        kernels_.unify_nans[index(type)] = unify_nans_of_pairs<Real>;
     }
 
     constexpr void add_bool() {

@@ -101,7 +101,9 @@ class KernelTest : public testing::TestWithParam<Level> {
         for (std::size_t i = 0; i < count; ++i) {
             const auto expected = reference::combine(type, op, element(left.data(), i, type),
                                                      element(right.data(), i, type));
-            ASSERT_EQ(element(dst.data(), i, type), *expected)
+            const auto got = element(dst.data(), i, type);
+            const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
+            ASSERT_TRUE(is_extreme ? got == *expected : reference::same(type, got, *expected))
                 << to_string(type) << " " << to_string(op) << " element " << i << " of " << count;
         }
     }
@@ -114,6 +116,10 @@ class KernelTest : public testing::TestWithParam<Level> {
         kernels().combine[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)](
             dst.data(), a.data(), b.data(), a.size() / size_of(type));
         return dst;
+    }
+    static void unify(DataType type, std::vector<std::byte>& data) {
+        kernels().unify_nans[static_cast<std::size_t>(type)](data.data(),
+                                                             data.size() / size_of(type));
     }
 };
 
@@ -166,13 +172,28 @@ TEST_P(KernelTest, SwappedOperandsGiveTheSameBits) {
              {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax}) {
             const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
             if (type != part && is_extreme) continue;
-            EXPECT_EQ(combined(type, op, a, b), combined(type, op, b, a))
-                << to_string(type) << " " << to_string(op);
+            auto one_way = combined(type, op, a, b);
+            auto the_other = combined(type, op, b, a);
+            if (!is_extreme)
+                for (auto* const result : {&one_way, &the_other}) unify(type, *result);
+            EXPECT_EQ(one_way, the_other) << to_string(type) << " " << to_string(op);
             if (!is_extreme) continue;
             EXPECT_EQ(combined(type, op, combined(type, op, a, b), c),
                       combined(type, op, a, combined(type, op, b, c)))
                 << to_string(type) << " " << to_string(op);
         }
+    }
+}
+
+TEST_P(KernelTest, OnlyNansAreUnified) {
+    for (const DataType type :
+         {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32, DataType::kFloat64}) {
+        const auto before = special_triples(type)[2];
+        auto after = before;
+        unify(type, after);
+        // The lesser of a number and itself is that number, and of a NaN and itself the one NaN.
+        EXPECT_EQ(after, combined(type, ReduceOp::kMin, before, before)) << to_string(type);
+        EXPECT_NE(after, before) << to_string(type);
     }
 }
 

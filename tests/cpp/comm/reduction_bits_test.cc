@@ -1,5 +1,5 @@
 // Reductions of zeros of both signs, infinities and NaNs with payloads: by every algorithm that a
-// user can ask for, all ranks have the same bits, and those that the definition gives.
+// user can ask for, all ranks have the same bits, which are what the definition gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,8 +79,20 @@ std::vector<Block> blocks_of(std::vector<std::byte>& bytes, DataType type, std::
     return blocks;
 }
 
-/// Runs one collective, and compares this rank's part of the result.
-void check(Communicator& comm, CollectiveKind kind, DataType type, ReduceOp op) {
+/// Whether two arrays have the same bits; NaNs of sums and products are all alike.
+bool is_right(DataType type, ReduceOp op, const std::vector<std::byte>& got,
+              const std::vector<std::byte>& want) {
+    if (op == ReduceOp::kMin || op == ReduceOp::kMax) return got == want;
+    const std::size_t size = size_of(type);
+    for (std::size_t at = 0; at < got.size(); at += size)
+        if (!reference::same(type, Element(&got[at], &got[at] + size),
+                             Element(&want[at], &want[at] + size)))
+            return false;
+    return true;
+}
+
+/// Runs one collective, compares this rank's part of the result, and returns it.
+std::vector<std::byte> reduce(Communicator& comm, CollectiveKind kind, DataType type, ReduceOp op) {
     const auto ranks = static_cast<std::size_t>(comm.size());
     const auto self = static_cast<std::size_t>(comm.rank());
     const bool scatters = kind == CollectiveKind::kReduceScatter;
@@ -96,16 +108,14 @@ void check(Communicator& comm, CollectiveKind kind, DataType type, ReduceOp op) 
                                     .root = root,
                                     .inputs = blocks_of(in, type, number),
                                     .outputs = blocks_of(out, type, has_result ? 1 : 0)});
-    ASSERT_TRUE(status.is_ok()) << status.to_string();
-    if (!has_result) return;
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
     const auto want = bytes_of(scatters ? self * kCount : 0, kCount, [&](std::size_t index) {
         return reduced(type, op, comm.size(), index);
     });
-    const auto wrong = std::ranges::mismatch(out, want).in1 - out.begin();
-    EXPECT_EQ(out, want) << schedule::to_string(kind) << ", " << to_string(op) << " of "
-                         << to_string(type) << ", rank " << self << " of " << ranks
-                         << ": wrong from element "
-                         << static_cast<std::size_t>(wrong) / size_of(type) << " on";
+    EXPECT_TRUE(!has_result || is_right(type, op, out, want))
+        << schedule::to_string(kind) << ", " << to_string(op) << " of " << to_string(type)
+        << ", rank " << self << " of " << ranks;
+    return out;
 }
 
 std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
@@ -134,11 +144,18 @@ class ReductionBitsTest : public testing::TestWithParam<int> {};
 TEST_P(ReductionBitsTest, AreTheSameOnAllRanksByEveryAlgorithm) {
     for (std::size_t i = 0; i < algorithms_of(CollectiveKind::kAllReduce).size(); ++i) {
         SCOPED_TRACE(ith_algorithms(i));
-        run_ranks({.size = GetParam(), .algorithm = ith_algorithms(i)}, [](Communicator& comm) {
+        std::vector<std::vector<std::byte>> of_ranks(static_cast<std::size_t>(GetParam()));
+        run_ranks({.size = GetParam(), .algorithm = ith_algorithms(i)}, [&](Communicator& comm) {
+            auto& mine = of_ranks[static_cast<std::size_t>(comm.rank())];
             for (const CollectiveKind kind : kKinds)
                 for (const DataType type : kTypes)
-                    for (const ReduceOp op : kOps) check(comm, kind, type, op);
+                    for (const ReduceOp op : kOps) {
+                        const auto result = reduce(comm, kind, type, op);
+                        if (kind == CollectiveKind::kAllReduce)
+                            mine.insert(mine.end(), result.begin(), result.end());
+                    }
         });
+        for (const auto& theirs : of_ranks) EXPECT_EQ(theirs, of_ranks.front());
     }
 }
 
