@@ -166,6 +166,19 @@ def reductions(comm: pccl.Communicator) -> None:
     np.testing.assert_allclose(x, sum(everybody(comm, 100, np.float64)) / comm.world_size)
 
 
+def extremes(comm: pccl.Communicator) -> None:
+    values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan])
+    for code in "efd":
+        parts = [np.roll(values, 3 * r).astype(code) for r in range(comm.world_size)]
+        for op, function in (("min", np.minimum), ("max", np.maximum)):
+            x = parts[comm.rank].copy()
+            comm.all_reduce(x, op)  # type: ignore[call-overload]
+            np.testing.assert_array_equal(x, function.reduce(parts), err_msg=f"{op} {code}")
+            zero = np.array([-0.0 if comm.rank == 0 else 0.0], code)
+            comm.all_reduce(zero, op)  # type: ignore[call-overload]
+            assert np.signbit(zero[0]) == (op == "min")
+
+
 def asynchronous(comm: pccl.Communicator) -> None:
     arrays = [of_rank(comm.rank, 5000) for _ in range(10)]
     events = [comm.all_reduce(x, async_op=True) for x in arrays]
@@ -381,6 +394,14 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
 def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match=r"ask for algorithms as in all_reduce="):
         pccl.Communicator(algorithm=wanted)
+
+
+@pytest.mark.parametrize("algorithm", ["recursive_doubling", "shm_one_shot"])
+def test_extremes_of_zeros_and_nans_are_those_of_numpy(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PCCL_ALGORITHM", f"all_reduce={algorithm}")
+    run_ranks(extremes, 3, f"tcp://127.0.0.1:{free_port()}")
 
 
 FOREIGN = {
