@@ -92,6 +92,7 @@ class PCCL_API FlightRecorder {
     FlightRecorder() { hold_while_forking(mutex_); }
     FlightRecorder(const FlightRecorder&) = delete;
     FlightRecorder& operator=(const FlightRecorder&) = delete;
+    ~FlightRecorder() = default;
 
     /// Groups are forgotten when 1024 younger ones exist.
     std::uint32_t add_group(FlightGroup group);
