@@ -51,9 +51,9 @@ using Explanation = std::tuple<std::vector<comm::Prediction>,
 
 Explanation explain(const JobTopology& self, const std::string& collective, std::size_t nbytes) {
     const auto kind = kind_of(collective);
-    auto choice = released([&] { return comm::explain(self, kind, nbytes); });
+    const auto choice = released([&] { return comm::explain(self, kind, nbytes); });
     const auto& [links, order, lanes] = choice.counted_on;
-    return {std::move(choice.ways), {links, order, lanes}};
+    return {choice.ways, {links, order, lanes}};
 }
 
 void bind_parts(extension::Module& module) {

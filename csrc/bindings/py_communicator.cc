@@ -158,7 +158,7 @@ PyCommunicator::PyCommunicator(const GroupOptions& options)
                                      .gpu = options.gpu};
     auto communicator = [&] {
         const py::gil_scoped_release released;
-        return comm::Communicator::create(std::move(wanted));
+        return comm::Communicator::create(wanted);
     }();
     communicator_ = value_or_throw(std::move(communicator));
 }

@@ -96,7 +96,7 @@ Result<bool> Agreement::await_ready() {
 
 Result<bool> Agreement::confirm() {
     tell(Stage::kConfirmed);
-    const Result<bool> gathered = gather(Stage::kConfirmed);
+    Result<bool> gathered = gather(Stage::kConfirmed);
     const bool have_all = gathered.is_ok() && *gathered;
     if (!have_all && !others_have_gone_on(gathered.status().peer())) return gathered;
     tell(Stage::kDecided);

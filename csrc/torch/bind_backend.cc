@@ -51,6 +51,7 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
         return self.explain(collective, nbytes);
     }();
     std::vector<Way> ways;
+    ways.reserve(predictions.size());
     for (const comm::Prediction& way : predictions)
         ways.emplace_back(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen);
     return ways;
