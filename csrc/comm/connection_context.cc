@@ -226,8 +226,9 @@ auto ConnectionContext::begin(const Key& key) const -> Result<Attempt> {
 
 Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Key& key) {
     if (!attempts_.contains(key)) {
-        PCCL_ASSIGN_OR_RETURN(Attempt attempt, begin(key));
-        attempts_.emplace(key, std::move(attempt));
+        auto attempt = begin(key);
+        PCCL_TRY(attempt.status());
+        attempts_.emplace(key, std::move(*attempt));
     }
     reaching_.store(key.first);
     auto link = go_on(key);
@@ -246,8 +247,9 @@ Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Key&
     const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
     auto link = attempt.dial->advance();
     if (!link.is_ok() && was_left) {
-        // The peer has given up on a connection that nobody here went on with.
-        PCCL_ASSIGN_OR_RETURN(attempt, begin(key));
+        // The peer has given up on a connection that nobody here went on with: the next look
+        // begins another.
+        attempts_.erase(key);
         return std::unique_ptr<transport::SendLink>();
     }
     if (!link.is_ok()) return link;
