@@ -13,13 +13,14 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/export.h"
+#include "csrc/base/ids.h"
 
 namespace pccl {
 
 /// One thread at a time.
 class PCCL_API LineWriter {
    public:
-    static constexpr std::size_t kMostKept = 64 * 1024;
+    static constexpr std::size_t kMostKept = 64 * kKiB;
 
     /// `fd` belongs to the caller, who may let it name another file at any time.
     explicit LineWriter(int fd) : fd_(fd) {}
