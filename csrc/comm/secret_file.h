@@ -10,8 +10,9 @@
 namespace pccl::comm {
 
 /// The secret of `group`: HMAC-SHA-256 of its id under the file's bytes, so that groups do not
-/// share one. Errors: kInvalidArgument when the file cannot be read, or holds less than 16 bytes or
-/// more than 4 KiB.
+/// share one. Errors: kInvalidArgument when the file cannot be read, is no regular file, belongs to
+/// another user than this one or root, may be read by others (one of root's may be by its group),
+/// or holds less than 16 bytes or more than 4 KiB.
 [[nodiscard]] PCCL_API Result<transport::Secret> secret_from_file(const std::string& path,
                                                                   const transport::GroupId& group);
 

@@ -11,6 +11,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/comm/rendezvous/entry.h"
+#include "csrc/sys/private_file.h"
 
 namespace pccl::comm {
 namespace {
@@ -112,19 +113,9 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
 
 /// What was there before the job may be anybody's, who could read and forge all that ranks say.
 Status FileStore::check_owner() const {
-    struct stat facts {};
-    if (::fstat(file_.get(), &facts) != 0) return fault(errno, "cannot look at");
-    const auto refuse = [this](const auto&... why) {
-        return Status::invalid_argument(concat("the store ", path_, why...));
-    };
-    constexpr const char* kRemedy = "; name a new file in a folder of your own";
-    if (!S_ISREG(facts.st_mode)) return refuse(" is no regular file", kRemedy);
-    if (facts.st_uid != ::geteuid() && facts.st_uid != 0)
-        return refuse(" belongs to user ", facts.st_uid, ", this process runs as user ",
-                      ::geteuid(), kRemedy);
-    if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return refuse(" may be written to by other users; take that away (chmod 600)");
-    return Status::ok();
+    constexpr mode_t kWritable = S_IWGRP | S_IWOTH;
+    return sys::check_private(file_.get(), concat("the store ", path_),
+                              {.of_own = kWritable, .of_root = kWritable});
 }
 
 Status FileStore::create() {

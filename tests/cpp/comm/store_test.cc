@@ -233,7 +233,7 @@ TEST(FileStoreTest, AFileOfAnotherUserIsRefused) {
     for (const Status& status : refusals_of(path)) {
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
         EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("belongs to user 65534"),
-                                            HasSubstr("name a new file")));
+                                            HasSubstr("name a file of your own")));
     }
 }
 

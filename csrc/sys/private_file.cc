@@ -1,0 +1,46 @@
+#include "csrc/sys/private_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+namespace {
+
+constexpr mode_t kPermissions = 07777;
+constexpr mode_t kRead = S_IRGRP | S_IROTH;
+
+/// "0640"
+std::string octal(mode_t mode) {
+    std::string digits = "0";
+    for (const int shift : {6, 3, 0}) digits += static_cast<char>('0' + ((mode >> shift) & 07));
+    return digits;
+}
+
+}  // namespace
+
+Status check_private(int fd, std::string_view what, const Forbidden& forbidden) {
+    struct stat facts {};
+    if (::fstat(fd, &facts) != 0)
+        return Status::invalid_argument(
+            Status::from_errno(errno, concat("cannot look at ", what)).message());
+    if (!S_ISREG(facts.st_mode))
+        return Status::invalid_argument(concat(what, " is no regular file; name one"));
+    const bool is_of_root = facts.st_uid == 0 && ::geteuid() != 0;
+    if (facts.st_uid != ::geteuid() && !is_of_root)
+        return Status::invalid_argument(concat(what, " belongs to user ", facts.st_uid,
+                                               ", this process runs as user ", ::geteuid(),
+                                               "; name a file of your own"));
+    const mode_t mode = facts.st_mode & kPermissions;
+    const mode_t excess = mode & (is_of_root ? forbidden.of_root : forbidden.of_own);
+    if (excess == 0) return Status::ok();
+    return Status::invalid_argument(concat(
+        what, " may be ", (excess & kRead) != 0 ? "read" : "written to", " by other users (mode ",
+        octal(mode), "); take that away: chmod ", is_of_root ? "640" : "600"));
+}
+
+}  // namespace pccl::sys

@@ -1,0 +1,24 @@
+// Whether a file that was opened belongs to this user, so that what is in it is nobody else's word.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+
+#include "csrc/base/status.h"
+
+namespace pccl::sys {
+
+/// Permission bits that other users, and other groups, must not have.
+struct Forbidden {
+    mode_t of_own;   // where the file belongs to this user
+    mode_t of_root;  // where it belongs to root, who may share it with a group on purpose
+};
+
+/// ok for a regular file of this user or root without the forbidden bits; `fd` decides, not the
+/// name, which may come to mean another file. kInvalidArgument says what is wrong, beginning with
+/// `what`, and ends with what would be right.
+[[nodiscard]] PCCL_API Status check_private(int fd, std::string_view what,
+                                            const Forbidden& forbidden);
+
+}  // namespace pccl::sys
