@@ -50,11 +50,10 @@ Status check(const CommunicatorOptions& options) {
     return check_algorithm_list(options.algorithm);
 }
 
-Result<GroupIdentity> identify(const CommunicatorOptions& options, const Endpoint& own,
-                               const Meeting& meeting) {
-    if (options.size == 1) return fresh_identity();
-    PCCL_TRY(announce(*options.store, own));
-    return agree_on_identity(*options.store, options.rank, meeting);
+Result<GroupIdentity> identify(const Endpoint& own, const Meeting& meeting) {
+    if (meeting.size == 1) return fresh_identity();
+    PCCL_TRY(announce(*meeting.lobby, own));
+    return agree_on_identity(*meeting.lobby, own.rank, meeting);
 }
 
 /// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
@@ -71,11 +70,12 @@ Result<std::shared_ptr<const Layout>> agree_on_layout(Roster& roster,
 }
 
 /// Whom this rank has no way to may be there all the same: then it has lost its network.
-Status with_own_part(const Status& why, const CommunicatorOptions& options) {
+Status with_own_part(const Status& why, const CommunicatorOptions& options,
+                     const Meeting& meeting) {
     const bool misses_peer =
         why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
-    if (!misses_peer || options.store == nullptr) return why;
-    const auto peer = announced(*options.store, why.peer());
+    if (!misses_peer || meeting.lobby == nullptr) return why;
+    const auto peer = announced(*meeting.lobby, why.peer());
     if (!peer.is_ok()) return why;
     const Status way = options.runtime->way_to(*peer, options.transports).status();
     return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
@@ -108,6 +108,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         options.locality = std::make_shared<const Locality>(Locality::of_process());
     Meeting meeting{.size = options.size,
                     .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
+    PCCL_ASSIGN_OR_RETURN(meeting.lobby, lobby_at(options.store));
     meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
         return options.runtime->look_for_lost(options.global_ranks, awaited);
     };
@@ -120,18 +121,19 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         return cancellation.is_set() ? cancellation.why() : met;
     };
     const auto fail = [&](const Status& met) {
-        const Status why = with_own_part(cause(met), options);
+        const Status why = with_own_part(cause(met), options, meeting);
         const Status agreed =
-            options.store ? agree_on_failure(*options.store, why, options.rank) : why;
+            meeting.lobby ? agree_on_failure(*meeting.lobby, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     const auto miss = [&](const Status& met) {
         const bool is_late = cause(met).code() == StatusCode::kTimeout;
         return fail(is_late ? options.runtime->why_late(options.global_ranks, met) : met);
     };
-    const auto identified = identify(options, own, meeting);
+    const auto identified = identify(own, meeting);
     if (!identified.is_ok()) return miss(identified.status());
     const GroupIdentity& identity = *identified;
+    options.store = room_at(meeting.lobby, identity);
     const std::shared_ptr<Group> group(new Group(*options.runtime, identity, options),
                                        LeaveToParent());
     options.runtime->enroll(identity.group, identity.secret, group);

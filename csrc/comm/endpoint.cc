@@ -9,7 +9,7 @@ namespace {
 using transport::TransportFlags;
 using transport::TransportKind;
 
-constexpr std::uint16_t kMagic = 0xE9D2;
+constexpr std::uint16_t kMagic = 0xE9D3;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::size_t kLongestAddress = 1024;
 constexpr std::uint32_t kMostRanks = 1U << 24;
@@ -77,6 +77,7 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(in.text(endpoint.machine, kLongestHost));
     PCCL_TRY(read_numa(in, endpoint.numa));
     PCCL_TRY(in.text(endpoint.gpu, kLongestBusId));
+    PCCL_TRY(in.u64(endpoint.nonce));
     return in.finish();
 }
 
@@ -100,6 +101,7 @@ std::string Endpoint::serialise() const {
     out.text(machine);
     out.i64(numa);
     out.text(gpu);
+    out.u64(nonce);
     return out.take();
 }
 

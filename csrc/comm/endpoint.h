@@ -20,10 +20,11 @@ struct PCCL_API Endpoint {
     std::int64_t pid = 0;  // in its own pid namespace
     transport::TransportFlags transports;
     std::map<transport::TransportKind, std::string> addresses;  // data plane: Transport::address()
-    std::string machine;   // the same on all ranks of a host, and nowhere else
-    int numa = -1;         // node of the cores that it may run on; -1: several, or unknown
-    std::string gpu;       // bus id of the GPU that it uses; empty: none, or unknown
-    int queue_depth = 64;  // operations that the rank takes in flight from one peer
+    std::string machine;      // the same on all ranks of a host, and nowhere else
+    int numa = -1;            // node of the cores that it may run on; -1: several, or unknown
+    std::string gpu;          // bus id of the GPU that it uses; empty: none, or unknown
+    int queue_depth = 64;     // operations that the rank takes in flight from one peer
+    std::uint64_t nonce = 0;  // made up for one exchange_roster(), to know the answer to it by
 
     bool operator==(const Endpoint&) const = default;
 

@@ -4,6 +4,7 @@
 
 #include "csrc/base/bytes.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/rendezvous/sealed_store.h"
 
 namespace pccl::comm {
 namespace {
@@ -17,19 +18,23 @@ std::string part_key(const std::string& key, std::size_t part) { return concat(k
 
 std::string presence_key(Rank rank) { return concat("pccl/presence/", rank); }
 
+Store& lobby_of(const Meeting& meeting, Store& store) {
+    return meeting.lobby ? *meeting.lobby : store;
+}
+
 /// Knocks at ranks that have announced themselves and not come since.
-Status look_for_ended(Store& store, const Awaiting& what, const Meeting& meeting) {
+Status look_for_ended(Store& lobby, const Awaiting& what, const Meeting& meeting) {
     if (!meeting.knock) return Status::ok();
     const Rank last = std::min(what.until, what.from + kMostKnocks);
     for (Rank rank = what.from; rank < last; ++rank) {
-        const auto endpoint = announced(store, rank);
+        const auto endpoint = announced(lobby, rank);
         if (endpoint.is_ok()) PCCL_TRY(meeting.knock(*endpoint));
     }
     return Status::ok();
 }
 
-Status look_for_lost(Store& store, const Awaiting& what, const Meeting& meeting) {
-    PCCL_TRY(look_for_ended(store, what, meeting));
+Status look_for_lost(Store& lobby, const Awaiting& what, const Meeting& meeting) {
+    PCCL_TRY(look_for_ended(lobby, what, meeting));
     return meeting.lost ? meeting.lost(what.present, what.from) : Status::ok();
 }
 
@@ -49,7 +54,10 @@ Result<Endpoint> announced(Store& store, Rank rank) {
 
 Status failure_in(Store& store) {
     const auto blob = store.get(kFailureKey, Deadline::after(Duration::zero()));
+    // One that does not prove the job's secret (SealedStore) tells of a rank that has another.
+    if (blob.status().code() == StatusCode::kInvalidArgument) return blob.status();
     if (!blob.is_ok()) return Status::ok();
+    PCCL_TRY(check_unsealed(*blob));
     ByteReader in(*blob);
     Status failure;
     PCCL_TRY(in.status(failure, kLongestText));
@@ -72,13 +80,14 @@ Status agree_on_failure(Store& store, const Status& why, Rank self) {
 }
 
 Result<std::string> await(Store& store, const Awaiting& what, const Meeting& meeting) {
+    Store& lobby = lobby_of(meeting, store);
     for (;;) {
         const bool last = meeting.deadline.remaining() <= kStoreSlice;
         auto value = store.get(what.key, last ? meeting.deadline : Deadline::after(kStoreSlice));
         if (value.status().code() != StatusCode::kTimeout || meeting.deadline.passed())
             return value;
-        PCCL_TRY(failure_in(store));
-        const Status lost = look_for_lost(store, what, meeting);
+        PCCL_TRY(failure_in(lobby));
+        const Status lost = look_for_lost(lobby, what, meeting);
         if (lost.is_ok()) continue;
         // What it told before it left still counts.
         if (lost.code() == StatusCode::kPeerLost)

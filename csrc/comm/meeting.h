@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -15,6 +16,8 @@ struct Roster;
 struct Meeting {
     int size = 1;
     Deadline deadline;
+    /// Where ranks say that they are on their way, or cannot join; null: in the store they wait at.
+    std::shared_ptr<Store> lobby{};
     /// Called now and then with the ranks known to be there and the one that is waited for:
     /// kPeerLost when one of the group is gone.
     std::function<Status(std::span<const Endpoint>, Rank)> lost{};

@@ -6,6 +6,7 @@
 #include "csrc/base/bytes.h"
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/rendezvous/sealed_store.h"
 #include "csrc/comm/secret_file.h"
 #include "csrc/comm/tuning.h"
 #include "csrc/sys/crypto/hmac.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* kIdentityKey = "pccl/identity";
 constexpr const char* kRosterKey = "pccl/roster";
+constexpr transport::GroupId kLobby{'p', 'c', 'c', 'l', ' ', 'l', 'o', 'b', 'b', 'y'};
 constexpr Rank kMostNamed = 16;
 constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
@@ -83,11 +85,21 @@ Result<Roster> parse(const std::string& text, int size) {
     return roster;
 }
 
+/// Rank 0 answers to what this process has published just now, and to no other.
+Status check_own_place(const Roster& roster, const Endpoint& mine) {
+    const Endpoint& other = roster.endpoints[static_cast<std::size_t>(mine.rank)];
+    if (other.nonce == mine.nonce) return Status::ok();
+    return Status::mismatch(
+        mine.rank, concat("the group has another process as this rank: ", other.to_string(),
+                          "; give each process a rank of its own, and each group a fresh store"));
+}
+
 Result<Endpoint> endpoint_of(Store& store, Rank rank, const Meeting& meeting,
                              std::span<const Endpoint> present) {
-    PCCL_ASSIGN_OR_RETURN(const std::string blob,
-                          await(store, {endpoint_key(rank), rank, present, meeting.size}, meeting));
-    auto endpoint = Endpoint::deserialise(blob);
+    const auto blob = await(store, {endpoint_key(rank), rank, present, meeting.size}, meeting);
+    if (blob.status().code() == StatusCode::kInvalidArgument) return nonsense(rank, blob.status());
+    PCCL_TRY(blob.status());
+    auto endpoint = Endpoint::deserialise(*blob);
     if (!endpoint.is_ok()) return nonsense(rank, endpoint.status());
     if (endpoint->rank == rank) return endpoint;
     return Status::mismatch(rank, concat("rank ", rank, " says that it is rank ", endpoint->rank));
@@ -109,6 +121,18 @@ Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meetin
 }
 
 }  // namespace
+
+Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store) {
+    const std::string& file = process_config().secret_file;
+    if (store == nullptr || file.empty()) return store;
+    PCCL_ASSIGN_OR_RETURN(const transport::Secret secret, secret_from_file(file, kLobby));
+    return std::shared_ptr<Store>(new SealedStore(std::move(store), secret));
+}
+
+std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby, const GroupIdentity& identity) {
+    if (lobby == nullptr || process_config().secret_file.empty()) return lobby;
+    return std::make_shared<SealedStore>(std::move(lobby), identity.secret);
+}
 
 Result<GroupIdentity> fresh_identity() {
     GroupIdentity identity;
@@ -133,6 +157,7 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& mee
     if (blob.status().code() == StatusCode::kTimeout)
         return Status::timeout("timed out: rank 0 has not joined; is every rank running?", 0);
     PCCL_TRY(blob.status());
+    PCCL_TRY(check_unsealed(*blob));
     ByteReader in(*blob);
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.group))));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(identity.secret))));
@@ -151,12 +176,15 @@ Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, const Meeting& 
     return identity;
 }
 
-Result<Roster> exchange_roster(Store& store, const Endpoint& mine, const Meeting& meeting) {
+Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting) {
+    PCCL_TRY(sys::fill_random({reinterpret_cast<std::uint8_t*>(&mine.nonce), sizeof mine.nonce}));
     PCCL_TRY(store.set(endpoint_key(mine.rank), mine.serialise()));
     auto roster = [&]() -> Result<Roster> {
         if (mine.rank == 0) return collect(store, mine, meeting);
         PCCL_ASSIGN_OR_RETURN(const std::string text, fetch(store, meeting));
-        return parse(text, meeting.size);
+        PCCL_ASSIGN_OR_RETURN(Roster met, parse(text, meeting.size));
+        PCCL_TRY(check_own_place(met, mine));
+        return met;
     }();
     const Status status = roster.status();
     if (status.code() == StatusCode::kTimeout && status.peer() == kNoRank)

@@ -1,6 +1,7 @@
 // Who is in a group: agreed through the store when the group is made, the same on every rank.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct Roster {
 /// Bytes of Roster::job.
 inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 
+/// `store` for what ranks say before they know the group: as it is, or sealed under
+/// PCCL_SECRET_FILE, where that is set. kInvalidArgument as secret_from_file() has it.
+[[nodiscard]] Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store);
+/// The same for what they say of it afterwards: sealed under its secret besides.
+[[nodiscard]] std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby,
+                                             const GroupIdentity& identity);
+
 // In this order, with the group enrolled in its runtime between the two: whoever holds the roster
 // may connect at once, for every rank in it knows the secret and accepts.
 
@@ -36,10 +44,10 @@ inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
                                                       const Meeting& meeting);
 
-/// Publishes `mine`, and returns what rank 0 collected from all ranks. Errors: kTimeout names the
-/// ranks that have not published; kPeerLost a rank that is gone or publishes nonsense; kUnavailable
-/// when the store fails.
-[[nodiscard]] Result<Roster> exchange_roster(Store& store, const Endpoint& mine,
-                                             const Meeting& meeting);
+/// Publishes `mine` with a nonce, and returns what rank 0 collected from all ranks. Errors:
+/// kTimeout names the ranks that have not published; kPeerLost a rank that is gone or publishes
+/// nonsense; kMismatch another process that is in the roster in this one's place; kUnavailable when
+/// the store fails.
+[[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting);
 
 }  // namespace pccl::comm

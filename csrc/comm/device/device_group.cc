@@ -89,7 +89,8 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOption
     if (options.rank < 0 || options.rank >= options.size)
         return Status::invalid_argument(
             concat("rank ", options.rank, " is not in a group of ", options.size));
-    DeviceMeeting meeting({.store = options.store,
+    PCCL_ASSIGN_OR_RETURN(const auto lobby, lobby_at(options.store));
+    DeviceMeeting meeting({.store = lobby,
                            .rank = options.rank,
                            .size = options.size,
                            .timeout = options.timeout,
