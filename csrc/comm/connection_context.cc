@@ -59,6 +59,7 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadl
 Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
     Deadline look = Deadline::after(kBetweenQuestions);
+    const TimePoint since = system_clock().now();
     reaching_.store(0);
     for (;;) {
         {
@@ -68,6 +69,7 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadl
         if (shortage_.is_set()) return shortage_.get();
         if (deadline.passed())
             return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
+        say_late(since, 0, "share its memory");
         if (look.passed()) {
             const auto answer = ask(0, Deadline::after(kPatience));
             if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
@@ -77,8 +79,15 @@ Result<std::unique_ptr<transport::Region>> ConnectionContext::await_region(Deadl
     }
 }
 
+void ConnectionContext::say_late(TimePoint since, Rank peer, std::string_view act) {
+    if (const Duration waited = system_clock().now() - since; notice_.is_due(waited))
+        log(LogLevel::kWarning, "group ", self_.group_name, ": rank ", self_.rank, " has waited ",
+            in_seconds(waited), " for rank ", peer, " to ", act);
+}
+
 Status ConnectionContext::open_board(Deadline deadline) {
     transport::Backoff backoff(*runtime_.waiter());
+    const TimePoint since = system_clock().now();
     for (;;) {
         const std::uint64_t waits = board_->waits();
         PCCL_ASSIGN_OR_RETURN(const bool open, board_->open());
@@ -92,6 +101,7 @@ Status ConnectionContext::open_board(Deadline deadline) {
                 concat("timed out waiting for rank ", late, " (to open the group's shared memory)"),
                 late);
         if (backoff.slept()) PCCL_TRY(board_->look_at_meeting());
+        say_late(since, late, "open the group's shared memory");
         backoff.pause();
     }
     if (board_->is_crowded()) runtime_.waiter()->set_crowded(true);

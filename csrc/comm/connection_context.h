@@ -11,9 +11,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/wait_notice.h"
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/link_table.h"
 #include "csrc/comm/roster.h"
@@ -113,6 +115,8 @@ class ConnectionContext final : public LinkTable {
     Result<std::unique_ptr<transport::Region>> share_region(Deadline deadline);
     Result<std::unique_ptr<transport::Region>> await_region(Deadline deadline);
     Status open_board(Deadline deadline);
+    /// How long `peer` is waited for, if it is time to say so.
+    void say_late(TimePoint since, Rank peer, std::string_view act);
 
     Runtime& runtime_;
     const GroupIdentity identity_;
@@ -131,6 +135,7 @@ class ConnectionContext final : public LinkTable {
     Status closed_;                              // why, for peers that connect later
     std::unique_ptr<transport::Region> region_;  // arrived, not taken yet; guarded by mutex_
     std::unique_ptr<Board> board_;
+    WaitNotice notice_;
 };
 
 }  // namespace pccl::comm

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "csrc/base/tellers.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/connection_context.h"
@@ -154,6 +155,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     void look_at_awaited();
     /// The same by asking these ranks, which shows what no link does.
     void ask_awaited();
+    void say_whom_it_awaits(Duration idle) const;
     /// What `answer` shows: that the rank has left, or waits for something else.
     [[nodiscard]] Status judge(Rank rank, const Result<Situation>& answer);
     /// Whether it is so, and was so when last asked: the first question may have met a rank on its
@@ -198,6 +200,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     std::set<std::string> seen_out_of_order_;  // collectives of other groups; of who asks
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
+    WaitNotice notice_;
 
     transport::StickyStatus heard_;  // from the acceptor, or a call's first step: why it is over
     std::atomic<Rank> heard_from_{kNoRank};

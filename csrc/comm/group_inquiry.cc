@@ -3,11 +3,13 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/agreement.h"
 #include "csrc/comm/flight_dump.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/listed.h"
 
 namespace pccl::comm {
 namespace {
@@ -207,6 +209,21 @@ Status Group::whom_awaits(Rank rank, Deadline deadline) const {
 void Group::look_around(Duration idle) {
     if (idle > kIdle) look_at_awaited();
     if (idle > kLongIdle) ask_awaited();
+    if (notice_.is_due(idle)) say_whom_it_awaits(idle);
+}
+
+void Group::say_whom_it_awaits(Duration idle) const {
+    const Situation now = situation();
+    if (!now.broken.is_ok() || now.awaited.empty()) return;
+    const Rank first = now.awaited.front();
+    std::string process;
+    if (connections_.knows_peers() && now.awaited.size() == 1) {
+        const Endpoint& peer = connections_.endpoint(first);
+        process = concat(" (process ", peer.pid, " on ", peer.host, ")");
+    }
+    log(LogLevel::kWarning, "group ", name_, ": rank ", rank_, " has waited ", in_seconds(idle),
+        " for ", listed(now.awaited), process, " in ",
+        now.operation.empty() ? "messages" : now.operation);
 }
 
 void Group::look_at_awaited() {

@@ -6,6 +6,7 @@
 #include "csrc/base/bytes.h"
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/listed.h"
 #include "csrc/comm/rendezvous/sealed_store.h"
 #include "csrc/comm/secret_file.h"
 #include "csrc/comm/tuning.h"
@@ -22,8 +23,9 @@ constexpr std::size_t kMaxEndpoint = 8 * kKiB;
 
 std::string endpoint_key(Rank rank) { return concat("pccl/endpoint/", rank); }
 
-/// The first ranks that have not published, of those worth naming.
-std::vector<Rank> missing(Store& store, int size) {
+}  // namespace
+
+std::vector<Rank> unpublished(Store& store, int size) {
     std::vector<Rank> ranks;
     for (Rank rank = 0; rank < size && static_cast<Rank>(ranks.size()) < kMostNamed; ++rank)
         if (!store.get(endpoint_key(rank), Deadline::after(Duration::zero())).is_ok())
@@ -31,13 +33,13 @@ std::vector<Rank> missing(Store& store, int size) {
     return ranks;
 }
 
+namespace {
+
 Status nobody_came(Store& store, int size) {
-    const std::vector<Rank> ranks = missing(store, size);
+    const std::vector<Rank> ranks = unpublished(store, size);
     if (ranks.empty())
         return Status::timeout("timed out: rank 0 has not gathered the group; is it stopped?", 0);
-    std::string names;
-    for (const Rank rank : ranks) names += concat(names.empty() ? "rank " : ", rank ", rank);
-    return Status::timeout(concat("timed out: ", names, ranks.size() > 1 ? " have" : " has",
+    return Status::timeout(concat("timed out: ", listed(ranks), ranks.size() > 1 ? " have" : " has",
                                   " not joined; is every rank running?"),
                            ranks.front());
 }

@@ -44,6 +44,9 @@ inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 [[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
                                                       const Meeting& meeting);
 
+/// The first ranks that have not published, of those worth naming.
+[[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
+
 /// Publishes `mine` with a nonce, and returns what rank 0 collected from all ranks. Errors:
 /// kTimeout names the ranks that have not published; kPeerLost a rank that is gone or publishes
 /// nonsense; kMismatch another process that is in the roster in this one's place; kUnavailable when

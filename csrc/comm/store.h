@@ -23,6 +23,8 @@ class Store {
     /// Adds to a counter that starts at 0 and returns its new value.
     virtual Result<std::int64_t> add(const std::string& key, std::int64_t delta) = 0;
     virtual Status remove(const std::string& key) = 0;
+    /// For messages: "the store tcp://10.0.0.1:29500".
+    [[nodiscard]] virtual std::string where() const { return "the rendezvous store"; }
 };
 
 /// The same store with "<prefix>/" before every key.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 
@@ -61,23 +62,31 @@ Status DeviceMeeting::say(std::string_view subject, const std::string& what) con
 }
 
 template <typename Get>
-auto DeviceMeeting::attentively(Get get) const -> decltype(get(Deadline::never())) {
+auto DeviceMeeting::attentively(Rank awaited, Get get) const -> decltype(get(Deadline::never())) {
     for (;;) {
         auto got = get(deadline_.within(kBetweenLooks));
         if (got.status().code() != StatusCode::kTimeout || deadline_.passed()) return got;
         PCCL_TRY(objection());
+        say_late(awaited);
     }
 }
 
+void DeviceMeeting::say_late(Rank awaited) const {
+    if (const Duration waited = system_clock().now() - begun_; notice_.is_due(waited))
+        log(LogLevel::kWarning, "rank ", options_.rank, " of ", options_.size, " has waited ",
+            in_seconds(waited), " at ", options_.store->where(), " for rank ", awaited,
+            " to come with its GPU");
+}
+
 Result<std::string> DeviceMeeting::hear(Rank peer, std::string_view subject) const {
-    auto said =
-        attentively([&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
+    auto said = attentively(
+        peer, [&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
     if (said.status().code() != StatusCode::kTimeout) return said;
     return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
 }
 
 Result<GroupIdentity> DeviceMeeting::agree_on_identity() const {
-    return attentively([&](Deadline soon) {
+    return attentively(0, [&](Deadline soon) {
         return comm::agree_on_identity(*options_.store, options_.rank,
                                        {.size = options_.size, .deadline = soon});
     });

@@ -12,6 +12,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/interruptible.h"
 #include "csrc/base/status.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/store.h"
 
@@ -58,7 +59,8 @@ class DeviceMeeting {
     [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
     /// What get(deadline) gives, which waits; objections are looked for now and then.
     template <typename Get>
-    [[nodiscard]] auto attentively(Get get) const -> decltype(get(Deadline::never()));
+    [[nodiscard]] auto attentively(Rank awaited, Get get) const -> decltype(get(Deadline::never()));
+    void say_late(Rank awaited) const;
     /// Why this rank will not come, as others hear it.
     [[nodiscard]] Status as_heard(const Status& why) const;
     /// Who fails because another has objected says what that one said.
@@ -67,6 +69,8 @@ class DeviceMeeting {
 
     const Options options_;
     const Deadline deadline_;
+    const TimePoint begun_ = system_clock().now();
+    mutable WaitNotice notice_;
 };
 
 }  // namespace pccl::comm

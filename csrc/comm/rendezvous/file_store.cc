@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/log.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/comm/rendezvous/entry.h"
 #include "csrc/sys/private_file.h"
 
@@ -92,6 +94,8 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
                                                    Deadline deadline) {
     constexpr mode_t kOwnerOnly = 0600;
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (rank == 0 ? O_CREAT : 0);
+    const TimePoint begun = system_clock().now();
+    WaitNotice notice;
     for (Pause pause;; pause(deadline)) {
         UniqueFd file(::open(path.c_str(), flags, kOwnerOnly));
         if (file.is_open()) {
@@ -108,6 +112,9 @@ Result<std::shared_ptr<FileStore>> FileStore::open(const std::string& path, Rank
                 Status::from_errno(errno, concat("cannot open the store ", path)).message());
         if (deadline.passed())
             return Status::timeout(concat("rank 0 has not made the store ", path), 0);
+        if (const Duration waited = system_clock().now() - begun; notice.is_due(waited))
+            log(LogLevel::kWarning, "rank ", rank, " has waited ", in_seconds(waited),
+                " for rank 0 to make the store ", path);
     }
 }
 

@@ -28,6 +28,7 @@ class PCCL_API FileStore final : public Store {
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    [[nodiscard]] std::string where() const override { return "the store " + path_; }
 
    private:
     class Lock;

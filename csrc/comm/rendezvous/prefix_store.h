@@ -17,6 +17,7 @@ class PrefixStore final : public Store {
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    [[nodiscard]] std::string where() const override { return store_->where(); }
 
    private:
     [[nodiscard]] std::string full(const std::string& key) const { return prefix_ + "/" + key; }

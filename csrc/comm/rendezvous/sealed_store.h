@@ -26,6 +26,7 @@ class PCCL_API SealedStore final : public Store {
     /// kUnsupported: a sum has no author.
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    [[nodiscard]] std::string where() const override { return store_->where(); }
 
    private:
     [[nodiscard]] sys::Digest proof_of(std::string_view key, std::string_view value) const;

@@ -5,9 +5,12 @@
 #include <charconv>
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include "csrc/base/ids.h"
+#include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/handshake.h"
 
@@ -77,9 +80,16 @@ Result<std::shared_ptr<TcpStore>> TcpStore::join(const StoreLocation& location, 
 }
 
 Status TcpStore::connect(Deadline deadline) {
+    const TimePoint begun = system_clock().now();
+    WaitNotice notice;
+    bool is_lost = false;
     Duration pause = kFirstPause;
     while (true) {
-        Status status = connect_once(deadline);
+        const auto addresses = addresses_of(location_);
+        // A network, or a name service, may be on its way up; but most often the name is wrong.
+        if (!addresses.is_ok() && !std::exchange(is_lost, true))
+            log(LogLevel::kWarning, where(), ": ", addresses.status().message(), "; trying on");
+        Status status = addresses.is_ok() ? connect_once(*addresses, deadline) : addresses.status();
         if (status.is_ok() || status.code() == StatusCode::kInvalidArgument) return status;
         if (deadline.passed())
             return Status::timeout(
@@ -87,13 +97,15 @@ Status TcpStore::connect(Deadline deadline) {
                        "); is rank 0 running there, and does its machine know "
                        "the name by an address that this one reaches?"),
                 0);
+        if (const Duration waited = system_clock().now() - begun; notice.is_due(waited))
+            log(LogLevel::kWarning, "has waited ", in_seconds(waited), " for rank 0 to serve ",
+                where(), " (", status.message(), ")");
         system_clock().sleep_for(std::min(pause, deadline.remaining()));
         pause = std::min(2 * pause, kLongestPause);
     }
 }
 
-Status TcpStore::connect_once(Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto addresses, addresses_of(location_));
+Status TcpStore::connect_once(std::span<const sys::Address> addresses, Deadline deadline) {
     const Duration attempt = kRound / addresses.size();
     Status status;
     for (const sys::Address& address : addresses)

@@ -39,6 +39,9 @@ class PCCL_API TcpStore final : public Store {
     Result<std::string> get(const std::string& key, Deadline deadline) override;
     Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
     Status remove(const std::string& key) override;
+    [[nodiscard]] std::string where() const override {
+        return "the store " + location_.to_string();
+    }
 
     /// Where it is connected to.
     [[nodiscard]] const StoreLocation& location() const { return location_; }
@@ -48,7 +51,7 @@ class PCCL_API TcpStore final : public Store {
         : location_(std::move(location)), secret_(secret) {}
 
     Status connect(Deadline deadline);
-    Status connect_once(Deadline deadline);
+    Status connect_once(std::span<const sys::Address> addresses, Deadline deadline);
     Status enter(const sys::Address& address, Deadline deadline);
     Result<std::string> call(StoreRequest request, Deadline deadline);
     /// nullopt when the deadline passed.

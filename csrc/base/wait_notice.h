@@ -1,0 +1,36 @@
+// When somebody who waits for others says so, before its user wonders what is wrong.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/export.h"
+
+namespace pccl {
+
+/// For waits of one kind, which may follow one another: a job whose ranks are late at every step
+/// must not fill its log. Safe from every thread.
+class PCCL_API WaitNotice {
+   public:
+    static constexpr Duration kPatience = std::chrono::seconds(5);
+    static constexpr Duration kFirstGap = std::chrono::minutes(1);
+    static constexpr Duration kLongestGap = std::chrono::hours(1);
+
+    explicit WaitNotice(const Clock& clock = system_clock()) : clock_(clock) {}
+
+    /// Whether to say now that something has been waited for so long: true for one who asks, once
+    /// `waited` is kPatience, but not before a gap has passed since the last time; gaps grow.
+    [[nodiscard]] bool is_due(Duration waited);
+
+   private:
+    const Clock& clock_;
+    std::atomic<TimePoint> next_{TimePoint::min()};
+    std::atomic<Duration> gap_{kFirstGap};
+};
+
+/// "5 s": whole seconds, for messages.
+[[nodiscard]] PCCL_API std::string in_seconds(Duration duration);
+
+}  // namespace pccl

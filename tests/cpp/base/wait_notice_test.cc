@@ -1,0 +1,77 @@
+#include "csrc/base/wait_notice.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace pccl {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class HandClock final : public Clock {
+   public:
+    [[nodiscard]] TimePoint now() const override { return TimePoint(now_); }
+    void sleep_for(Duration duration) const override { now_ += duration; }
+
+   private:
+    mutable Duration now_{0};
+};
+
+class WaitNoticeTest : public testing::Test {
+   protected:
+    /// How often it speaks in a wait of that length, of which it hears every second.
+    int told_in(Duration wait) {
+        int told = 0;
+        for (Duration waited{0}; waited < wait; waited += seconds(1)) {
+            clock_.sleep_for(seconds(1));
+            told += notice_.is_due(waited + seconds(1)) ? 1 : 0;
+        }
+        return told;
+    }
+
+    HandClock clock_;
+    WaitNotice notice_{clock_};
+};
+
+TEST_F(WaitNoticeTest, SpeaksAfterFiveSeconds) {
+    EXPECT_EQ(told_in(seconds(4)), 0);
+    EXPECT_EQ(told_in(seconds(5)), 1);
+}
+
+TEST_F(WaitNoticeTest, SpeaksOfALongWaitEverMoreRarely) {
+    EXPECT_EQ(told_in(seconds(60)), 1);
+    EXPECT_EQ(told_in(minutes(60)), 2);  // a minute and eleven minutes after the first
+    EXPECT_EQ(told_in(std::chrono::hours(24)), 24);
+}
+
+TEST_F(WaitNoticeTest, ManyWaitsTogetherAreToldOfAsRarely) {
+    int told = 0;
+    for (int step = 0; step < 600; ++step) told += told_in(seconds(6));
+    EXPECT_EQ(told, 3);  // in an hour
+}
+
+TEST_F(WaitNoticeTest, ShortWaitsAreNotToldOf) {
+    int told = 0;
+    for (int step = 0; step < 600; ++step) told += told_in(seconds(4));
+    EXPECT_EQ(told, 0);
+}
+
+TEST(WaitNoticeThreadsTest, OneOfSeveralWhoAskSpeaks) {
+    WaitNotice notice;
+    std::atomic<int> told{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([&] { told += notice.is_due(seconds(6)) ? 1 : 0; });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(told, 1);
+}
+
+TEST(InSecondsTest, AreWhole) { EXPECT_EQ(in_seconds(std::chrono::milliseconds(5400)), "5 s"); }
+
+}  // namespace
+}  // namespace pccl

@@ -1,0 +1,121 @@
+"""Whoever waits for others says so on stderr after 5 s: whom for, and where."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.multiproc
+
+ALONE = """
+import pccl, sys
+
+rank, size, where, timeout = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
+try:
+    pccl.Communicator(rank=rank, world_size=size, rendezvous=where, timeout=timeout)
+except pccl.Error as error:
+    print(type(error).__name__)
+"""
+LATE = """
+import sys
+import time
+
+import numpy as np
+import pccl
+
+rank = int(sys.argv[1])
+comm = pccl.Communicator(rank=rank, world_size=3, rendezvous=sys.argv[2], timeout=60.0)
+x = np.ones(1 << 20)
+comm.barrier()
+if rank == 2:
+    time.sleep(8)
+getattr(comm, sys.argv[3])(x) if sys.argv[3] != "recv" else (
+    comm.send(x, 0) if rank == 2 else comm.recv(x, 2) if rank == 0 else None
+)
+comm.barrier()
+"""
+
+
+def wait_alone(rank: int, size: int, where: str, timeout: float = 8.0) -> list[str]:
+    """Give the lines of a rank whose peers never come."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(rank), str(size), where, str(timeout)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout != ""
+    return done.stderr.splitlines()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def test_rank_0_names_who_has_not_joined() -> None:
+    where = f"tcp://127.0.0.1:{free_port()}"
+    (line,) = wait_alone(0, 3, where)
+    assert f"rank 0 of 3 has waited 5 s at the store {where} for ranks 1, 2 to join" in line
+
+
+def test_others_say_where_rank_0_should_serve() -> None:
+    where = f"tcp://127.0.0.1:{free_port()}"
+    (line,) = wait_alone(1, 2, where)
+    assert f"has waited 5 s for rank 0 to serve the store {where} (" in line
+    assert "refused" in line
+
+
+def test_others_wait_for_the_file(tmp_path: Path) -> None:
+    (line,) = wait_alone(1, 2, f"file://{tmp_path}/store")
+    assert f"rank 1 has waited 5 s for rank 0 to make the store {tmp_path}/store" in line
+
+
+def test_a_name_that_does_not_resolve_is_told_at_once() -> None:
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-c", ALONE, "1", "2", "tcp://nosuchhost.invalid:29500", "30"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    process.kill()
+    process.wait()
+    assert 'cannot resolve "nosuchhost.invalid"' in line
+    assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("transports", ["shm", "tcp"])
+@pytest.mark.parametrize(
+    ("call", "named"), [("all_reduce", "all_reduce #2 (sum of 1048576 float64"), ("recv", "rank 2")]
+)
+def test_a_late_rank_is_named_once(tmp_path: Path, call: str, named: str, transports: str) -> None:
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", LATE, str(rank), f"file://{tmp_path}/store", call],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PCCL_TRANSPORTS": transports},
+        )
+        for rank in range(3)
+    ]
+    said = [process.communicate(timeout=60)[1].splitlines() for process in ranks]
+    assert [process.returncode for process in ranks] == [0, 0, 0]
+    (line,) = said[0]
+    assert re.search(r"group world: rank 0 has waited 5 s for .*rank", line), line
+    assert named in line
+    assert said[2] == []
