@@ -7,9 +7,11 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/wait_notice.h"
 #include "csrc/comm/algorithm_list.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/job_exchange.h"
+#include "csrc/comm/listed.h"
 #include "csrc/comm/locality.h"
 #include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
@@ -49,6 +51,31 @@ Status check(const CommunicatorOptions& options) {
         return Status::invalid_argument("a group of several ranks needs a store to meet at");
     return check_algorithm_list(options.algorithm);
 }
+
+/// Says on stderr whom this rank waits for while it joins.
+class JoinNotice {
+   public:
+    explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
+
+    /// To be called once this rank has its own word in `room`.
+    void look_in(std::shared_ptr<Store> room) { room_ = std::move(room); }
+    void look(Rank awaited) {
+        const Duration waited = system_clock().now() - begun_;
+        if (!notice_.is_due(waited)) return;
+        std::vector<Rank> late;
+        if (room_ != nullptr) late = unpublished(*room_, options_.size);
+        if (late.empty()) late = {awaited};
+        log(LogLevel::kWarning, "group ", options_.name, ": rank ", options_.rank, " of ",
+            options_.size, " has waited ", in_seconds(waited), " at ", options_.store->where(),
+            " for ", listed(late), " to join");
+    }
+
+   private:
+    const CommunicatorOptions& options_;
+    const TimePoint begun_ = system_clock().now();
+    std::shared_ptr<Store> room_;
+    WaitNotice notice_;
+};
 
 Result<GroupIdentity> identify(const Endpoint& own, const Meeting& meeting) {
     if (meeting.size == 1) return fresh_identity();
@@ -109,7 +136,9 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     Meeting meeting{.size = options.size,
                     .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
     PCCL_ASSIGN_OR_RETURN(meeting.lobby, lobby_at(options.store));
+    JoinNotice notice(options);
     meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
+        notice.look(awaited);
         return options.runtime->look_for_lost(options.global_ranks, awaited);
     };
     meeting.knock = [&](const Endpoint& endpoint) {
@@ -134,9 +163,10 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     if (!identified.is_ok()) return miss(identified.status());
     const GroupIdentity& identity = *identified;
     options.store = room_at(meeting.lobby, identity);
+    notice.look_in(options.store);
     const std::shared_ptr<Group> group(new Group(*options.runtime, identity, options),
                                        LeaveToParent());
-    options.runtime->enroll(identity.group, identity.secret, group);
+    options.runtime->enroll({identity.group, options.rank}, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
     Roster roster{.endpoints = {own}, .tuning = {}, .job = {}};
@@ -259,7 +289,7 @@ void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
 Status Communicator::shutdown() {
     if (!check_process().is_ok()) return Status::ok();
-    runtime_->dismiss(group_->id());
+    runtime_->dismiss({group_->id(), rank()});
     const Status found = group_->leave();
     if (!found.is_ok()) log(LogLevel::kError, found.message());
     return found;

@@ -141,26 +141,25 @@ Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) c
         .with_process({.host = peer.host, .pid = peer.pid});
 }
 
-void Runtime::enroll(const transport::GroupId& group, const transport::Secret& secret,
+void Runtime::enroll(const Seat& seat, const transport::Secret& secret,
                      std::weak_ptr<Participant> participant) {
     const std::lock_guard lock(mutex_);
-    members_[group] = {secret, std::move(participant)};
+    members_[seat] = {secret, std::move(participant)};
 }
 
-void Runtime::dismiss(const transport::GroupId& group) {
+void Runtime::dismiss(const Seat& seat) {
     const std::lock_guard lock(mutex_);
-    members_.erase(group);
+    members_.erase(seat);
 }
 
-void Runtime::leave_word(const transport::GroupId& group, const transport::Secret& secret,
-                         std::string answer) {
+void Runtime::leave_word(const Seat& seat, const transport::Secret& secret, std::string answer) {
     const std::lock_guard lock(mutex_);
     if (last_words_.size() == kMostLastWords) last_words_.pop_front();
-    last_words_.push_back({group, secret, std::move(answer)});
+    last_words_.push_back({seat, secret, std::move(answer)});
 }
 
-auto Runtime::last_word_on(const transport::GroupId& group) const -> const LastWord* {
-    const auto found = std::ranges::find(last_words_, group, &LastWord::group);
+auto Runtime::last_word_at(const Seat& seat) const -> const LastWord* {
+    const auto found = std::ranges::find(last_words_, seat, &LastWord::seat);
     return found == last_words_.end() ? nullptr : &*found;
 }
 
@@ -204,7 +203,7 @@ void Runtime::progress_until_stopped() {
 std::optional<bool> Runtime::advance_busy() {
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& [group, member] : members_)
+        for (const auto& [seat, member] : members_)
             if (auto participant = member.participant.lock(); participant && participant->is_busy())
                 round_.push_back(std::move(participant));
     }
@@ -223,7 +222,7 @@ void Runtime::let_busy_look_around(Duration idle) {
 std::vector<std::shared_ptr<Participant>> Runtime::participants() {
     std::vector<std::shared_ptr<Participant>> all;
     const std::lock_guard lock(mutex_);
-    for (const auto& [group, member] : members_)
+    for (const auto& [seat, member] : members_)
         if (auto participant = member.participant.lock()) all.push_back(std::move(participant));
     return all;
 }
@@ -268,9 +267,9 @@ Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {
     std::vector<std::pair<transport::GroupId, std::shared_ptr<Participant>>> others;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& [group, member] : members_)
-            if (auto participant = member.participant.lock(); participant && group != here)
-                others.emplace_back(group, std::move(participant));
+        for (const auto& [seat, member] : members_)
+            if (auto participant = member.participant.lock(); participant && seat.group != here)
+                others.emplace_back(seat.group, std::move(participant));
     }
     bool is_known = true;
     for (const auto& [group, participant] : others) {
@@ -283,19 +282,21 @@ Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {
 }
 
 bool Runtime::is_awaited(const Elsewhere& there) {
-    const auto participant = participant_of(there.group);
-    return !there.operation.empty() && participant != nullptr &&
-           participant->can_be_awaited(there.awaited);
+    return !there.operation.empty() &&
+           std::ranges::any_of(participants_of(there.group), [&there](const auto& participant) {
+               return participant->can_be_awaited(there.awaited);
+           });
 }
 
 bool Runtime::is_lacking(const Elsewhere& there) {
-    const auto participant = participant_of(there.group);
-    return !there.operation.empty() && participant != nullptr &&
-           !participant->has_called(there.sequence);
+    return !there.operation.empty() &&
+           std::ranges::any_of(participants_of(there.group), [&there](const auto& participant) {
+               return !participant->has_called(there.sequence);
+           });
 }
 
 void Runtime::fail(const transport::GroupId& group, const Status& why) {
-    if (const auto participant = participant_of(group)) participant->fail(why);
+    for (const auto& participant : participants_of(group)) participant->fail(why);
 }
 
 void Runtime::note_thread() {
@@ -305,15 +306,15 @@ void Runtime::note_thread() {
     has_several_threads_.store(true);
 }
 
-std::string Runtime::describe(const transport::GroupId& group) {
-    if (const auto participant = participant_of(group)) return participant->describe();
+std::string Runtime::describe(const transport::LinkRequest& request) {
+    if (const auto participant = participant_at(request)) return participant->describe();
     const std::lock_guard lock(mutex_);
-    const LastWord* const word = last_word_on(group);
+    const LastWord* const word = last_word_at({request.group, request.destination});
     return word == nullptr ? std::string() : word->answer;
 }
 
 void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {
-    if (const auto participant = participant_of(request.group)) {
+    if (const auto participant = participant_at(request)) {
         participant->hear(request.source, reason);
         waiter_->wake();
     }
@@ -321,21 +322,39 @@ void Runtime::noticed(const transport::LinkRequest& request, const Status& reaso
 
 std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& group) {
     const std::lock_guard lock(mutex_);
-    const auto found = members_.find(group);
-    if (found != members_.end()) return found->second.secret;
-    const LastWord* const word = last_word_on(group);
-    return word == nullptr ? std::nullopt : std::optional(word->secret);
+    const auto found = members_.lower_bound({group, 0});
+    if (found != members_.end() && found->first.group == group) return found->second.secret;
+    const auto word = std::ranges::find_if(
+        last_words_, [&group](const LastWord& left) { return left.seat.group == group; });
+    return word == last_words_.end() ? std::nullopt : std::optional(word->secret);
 }
 
-std::shared_ptr<Participant> Runtime::participant_of(const transport::GroupId& group) {
+bool Runtime::serves(const transport::LinkRequest& request) {
+    const Seat seat{request.group, request.destination};
     const std::lock_guard lock(mutex_);
-    const auto found = members_.find(group);
+    return members_.contains(seat) || last_word_at(seat) != nullptr;
+}
+
+auto Runtime::participants_of(const transport::GroupId& group)
+    -> std::vector<std::shared_ptr<Participant>> {
+    std::vector<std::shared_ptr<Participant>> found;
+    const std::lock_guard lock(mutex_);
+    for (auto at = members_.lower_bound({group, 0});
+         at != members_.end() && at->first.group == group; ++at)
+        if (auto participant = at->second.participant.lock())
+            found.push_back(std::move(participant));
+    return found;
+}
+
+std::shared_ptr<Participant> Runtime::participant_at(const Seat& seat) {
+    const std::lock_guard lock(mutex_);
+    const auto found = members_.find(seat);
     return found == members_.end() ? nullptr : found->second.participant.lock();
 }
 
 void Runtime::accepted(const transport::LinkRequest& request,
                        std::unique_ptr<transport::RecvLink> link) {
-    if (const auto participant = participant_of(request.group)) {
+    if (const auto participant = participant_at(request)) {
         participant->accept_link(request, std::move(link));
         waiter_->wake();
     }
@@ -343,7 +362,7 @@ void Runtime::accepted(const transport::LinkRequest& request,
 
 void Runtime::accepted_region(const transport::LinkRequest& request,
                               std::unique_ptr<transport::Region> region) {
-    if (const auto participant = participant_of(request.group)) {
+    if (const auto participant = participant_at(request)) {
         participant->accept_region(request, std::move(region));
         waiter_->wake();
     }
@@ -351,7 +370,7 @@ void Runtime::accepted_region(const transport::LinkRequest& request,
 
 void Runtime::fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
                          const Status& why) {
-    const auto participant = participant_of(request.group);
+    const auto participant = participant_at(request);
     if (participant == nullptr) return refused(kind, why);
     participant->fall_short(why.with_context(concat(
         "rank ", request.destination, " cannot take the connection of rank ", request.source)));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <deque>
 #include <map>
 #include <memory>
@@ -115,13 +116,18 @@ class PCCL_API Runtime final : public transport::Acceptor {
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
     [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
 
-    void enroll(const transport::GroupId& group, const transport::Secret& secret,
+    /// A rank of a group: several may be in one process, on threads of their own.
+    struct Seat {
+        transport::GroupId group{};
+        Rank rank = 0;
+
+        auto operator<=>(const Seat&) const = default;
+    };
+    void enroll(const Seat& seat, const transport::Secret& secret,
                 std::weak_ptr<Participant> participant);
-    void dismiss(const transport::GroupId& group);
-    /// What to answer to ranks that ask after a group once this process has left it. The last ones
-    /// are kept.
-    void leave_word(const transport::GroupId& group, const transport::Secret& secret,
-                    std::string answer);
+    void dismiss(const Seat& seat);
+    /// What to answer to ranks that ask after one that has left its group. The last ones are kept.
+    void leave_word(const Seat& seat, const transport::Secret& secret, std::string answer);
     /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
@@ -139,13 +145,15 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] bool is_awaited(const Elsewhere& there);
     /// Whether it waits in a collective that this process has not called.
     [[nodiscard]] bool is_lacking(const Elsewhere& there);
+    /// For all ranks of this process that are in the group.
     void fail(const transport::GroupId& group, const Status& why);
     /// To be called by threads that wait for a group.
     void note_thread();
     [[nodiscard]] bool has_one_thread() const { return !has_several_threads_.load(); }
 
     void noticed(const transport::LinkRequest& request, const Status& reason) override;
-    std::string describe(const transport::GroupId& group) override;
+    std::string describe(const transport::LinkRequest& request) override;
+    bool serves(const transport::LinkRequest& request) override;
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;
@@ -162,7 +170,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     };
 
     struct LastWord {
-        transport::GroupId group;
+        Seat seat;
         transport::Secret secret;
         std::string answer;
     };
@@ -175,9 +183,14 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::optional<bool> advance_busy();
     void let_busy_look_around(Duration idle);
     std::vector<std::shared_ptr<Participant>> participants();
-    std::shared_ptr<Participant> participant_of(const transport::GroupId& group);
+    std::vector<std::shared_ptr<Participant>> participants_of(const transport::GroupId& group);
+    std::shared_ptr<Participant> participant_at(const Seat& seat);
+    /// Of the rank that a request is for.
+    std::shared_ptr<Participant> participant_at(const transport::LinkRequest& request) {
+        return participant_at(Seat{request.group, request.destination});
+    }
     /// Under mutex_; null where there is none.
-    [[nodiscard]] const LastWord* last_word_on(const transport::GroupId& group) const;
+    [[nodiscard]] const LastWord* last_word_at(const Seat& seat) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
     Transports transports_;
@@ -191,7 +204,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::atomic<std::uint32_t> work_{0};  // grows with every notify()
     LimitedLog refusals_{"connections refused"};
     std::mutex mutex_;  // guards members_, last_words_ and the start of progress_
-    std::map<transport::GroupId, Member> members_;
+    std::map<Seat, Member> members_;
     std::deque<LastWord> last_words_;                  // oldest first
     std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
     std::unique_ptr<BackgroundThread> acceptor_;       // last: they stop first

@@ -120,7 +120,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
         PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity, agreement.propose());
         const std::shared_ptr<Group> group(new Group(*runtime_, identity, options),
                                            LeaveToParent());
-        runtime_->enroll(identity.group, identity.secret, group);
+        runtime_->enroll({identity.group, options.rank}, identity.secret, group);
         comm.reset(new Communicator(options, group));
         // Where ranks share memory, one hands it to the others.
         if (is_on_one_host(roster)) {
@@ -131,7 +131,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
         group_->shrinking().renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
-    runtime_->leave_word(group_->id(), group_->identity().secret,
+    runtime_->leave_word({group_->id(), rank()}, group_->identity().secret,
                          last_word(group_->shrinking().told()));
     return comm;
 }

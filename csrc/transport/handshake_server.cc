@@ -57,7 +57,7 @@ class ServerHandshake {
         }
         PCCL_ASSIGN_OR_RETURN(const bool whole, client_proof_.receive_from(fd_.get()));
         if (!whole) return false;
-        PCCL_TRY(judge());
+        PCCL_TRY(judge(acceptor));
         return true;
     }
 
@@ -91,15 +91,16 @@ class ServerHandshake {
                                                  prove(secret_, kServerLabel, transcript_)});
     }
 
-    Status judge() {
+    Status judge(Acceptor& acceptor) {
         transcript_.request = client_proof_.message().request;
         const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
                                                         prove(secret_, kClientLabel, transcript_));
-        if (proven && is_known_) return send_whole(fd_.get(), Verdict::kAccepted);
+        const bool is_served = is_known_ && acceptor.serves(introduction().request);
+        if (proven && is_served) return send_whole(fd_.get(), Verdict::kAccepted);
         static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
         return Status::invalid_argument(
-            is_known_ ? "it does not prove the secret of the group"
-                      : "it asks for a group that this process is not in, or has left");
+            is_known_ && !proven ? "it does not prove the secret of the group"
+                                 : "it asks for a group that this process is not in, or has left");
     }
 
     UniqueFd fd_;

@@ -9,7 +9,8 @@ void Acceptor::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
     refused(TransportKind::kShm, Status::unsupported("regions are not taken here"));
 }
 
-std::string Acceptor::describe(const GroupId&) { return {}; }
+bool Acceptor::serves(const LinkRequest&) { return true; }
+std::string Acceptor::describe(const LinkRequest&) { return {}; }
 
 void Acceptor::noticed(const LinkRequest&, const Status&) {}
 

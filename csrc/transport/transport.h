@@ -54,13 +54,16 @@ class Acceptor {
     virtual ~Acceptor() = default;
     /// nullopt for a group that this process is not in.
     virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
+    /// Whether request.destination is of this process, of whose group it has the secret: several
+    /// ranks may be, and come and go one by one. True unless overridden.
+    virtual bool serves(const LinkRequest& request);
     virtual void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) = 0;
     /// Memory that request.source, rank 0 of the group, shares with all its ranks.
     /// Refused unless overridden.
     virtual void accepted_region(const LinkRequest& request, std::unique_ptr<Region> region);
-    /// What this process answers a rank of the group that asks how it fares (inquiry.h); empty
-    /// unless overridden. Must not wait for long.
-    virtual std::string describe(const GroupId& group);
+    /// What request.destination answers a rank of the group that asks how it fares (inquiry.h);
+    /// empty unless overridden. Must not wait for long.
+    virtual std::string describe(const LinkRequest& request);
     /// A rank of the group tells why it has left, or what made it leave. Nothing unless overridden.
     virtual void noticed(const LinkRequest& request, const Status& reason);
     /// This process lacks what the request takes (descriptors, memory): kResourceExhausted. Must

@@ -11,7 +11,8 @@ namespace pccl::transport::loopback {
 namespace {
 
 void answer(const std::shared_ptr<Process>& process, Call& call, Acceptor& acceptor) {
-    const auto secret = acceptor.secret_of(call.request.group);
+    auto secret = acceptor.secret_of(call.request.group);
+    if (!acceptor.serves(call.request)) secret.reset();
     if (secret != call.secret) {
         acceptor.refused(TransportKind::kLoopback,
                          Status::invalid_argument(concat("rank ", call.request.source,

@@ -226,7 +226,7 @@ void ShmTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
         const auto use = static_cast<Use>(introduction.purpose[0]);
         if (use == Use::kInquiry)
-            return answer(socket.get(), acceptor.describe(introduction.request.group));
+            return answer(socket.get(), acceptor.describe(introduction.request));
         if (use == Use::kNotice)
             return acceptor.noticed(introduction.request,
                                     reason_of(word_in<Notice>(introduction.purpose)));

@@ -180,7 +180,7 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
     const LinkRequest& request = introduction.request;
     PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose, SocketPurpose::decode(introduction.purpose));
     if (purpose.use == SocketPurpose::Use::kInquiry) {
-        answer(socket.get(), acceptor.describe(request.group));
+        answer(socket.get(), acceptor.describe(request));
         return Status::ok();
     }
     if (purpose.use == SocketPurpose::Use::kNotice) {

@@ -36,7 +36,7 @@ class BlockedOutsideTest : public testing::Test {
         runtime_ = *made;
     }
     void enroll(std::uint8_t number, const std::shared_ptr<Blocked>& participant) {
-        runtime_->enroll(group(number), {}, participant);
+        runtime_->enroll({group(number), 0}, {}, participant);
     }
 
     std::shared_ptr<Runtime> runtime_;
