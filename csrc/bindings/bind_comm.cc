@@ -155,15 +155,17 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
 void bind_communicator(extension::Module& module) {
     extension::Class<PyCommunicator> cls(module, "Communicator");
     cls.def_init(
-        [](Rank rank, int world_size, py::object rendezvous, double timeout, std::string name,
-           std::string transports, std::string algorithm, std::string gpu) {
+        [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
+           double timeout, std::string name, std::string transports, std::string algorithm,
+           std::string gpu) {
+            const Place place = place_in(rendezvous, rank, world_size);
             return std::make_unique<PyCommunicator>(
-                GroupOptions{rank, world_size, std::move(rendezvous), timeout, std::move(name),
+                GroupOptions{place, std::move(rendezvous), timeout, std::move(name),
                              std::move(transports), std::move(algorithm), std::move(gpu)});
         },
-        py::kw_only(), arg("rank") = 0, arg("world_size") = 1, arg("rendezvous") = py::none(),
-        arg("timeout") = kDefaultTimeout, arg("name") = "world", arg("transports") = "",
-        arg("algorithm") = "", arg("gpu") = "");
+        py::kw_only(), arg("rank") = py::none(), arg("world_size") = py::none(),
+        arg("rendezvous") = py::none(), arg("timeout") = kDefaultTimeout, arg("name") = "world",
+        arg("transports") = "", arg("algorithm") = "", arg("gpu") = "");
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });

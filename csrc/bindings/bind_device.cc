@@ -68,17 +68,18 @@ struct PyDeviceGroup {
     std::shared_ptr<DeviceGroup> group;
 };
 
-std::unique_ptr<PyDeviceGroup> make_group(Rank rank, int world_size, const py::object& rendezvous,
-                                          int device, double timeout, const std::string& algorithm,
-                                          const std::string& name) {
+std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
+                                          const py::object& rendezvous, int device, double timeout,
+                                          const std::string& algorithm, const std::string& name) {
     throw_unless_ok(comm::check_algorithm_list(algorithm));
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
-    made->store = store_at(rendezvous, rank, world_size, Deadline::after(limit));
+    const Place place = place_in(rendezvous, rank, world_size);
+    made->store = store_at(rendezvous, place, name, Deadline::after(limit));
     const py::gil_scoped_release released;
-    auto group = comm::create_interruptibly({.rank = rank,
-                                             .size = world_size,
+    auto group = comm::create_interruptibly({.rank = place.rank,
+                                             .size = place.world_size,
                                              .store = made->store,
                                              .name = name,
                                              .device = device,
@@ -204,9 +205,9 @@ void bind_plan(extension::Module& module) {
 void bind_device(extension::Module& module) {
     bind_plan(module);
     extension::Class<PyDeviceGroup>(module, "DeviceGroup")
-        .def_init(&make_group, py::kw_only(), arg("rank"), arg("world_size"),
-                  arg("rendezvous") = py::none(), arg("device"), arg("timeout") = 1800.0,
-                  arg("algorithm") = "", arg("name") = "world")
+        .def_init(&make_group, py::kw_only(), arg("rank") = py::none(),
+                  arg("world_size") = py::none(), arg("rendezvous") = py::none(), arg("device"),
+                  arg("timeout") = 1800.0, arg("algorithm") = "", arg("name") = "world")
         .def_property_readonly("rank", [](const PyDeviceGroup& self) { return self.group->rank(); })
         .def_property_readonly("world_size",
                                [](const PyDeviceGroup& self) { return self.group->size(); })

@@ -143,10 +143,10 @@ struct PyCommunicator::Call {
 };
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
-    : store_(store_at(options.rendezvous, options.rank, options.world_size,
+    : store_(store_at(options.rendezvous, options.place, options.name,
                       Deadline::after(milliseconds_of(options.timeout)))) {
-    comm::CommunicatorOptions wanted{.rank = options.rank,
-                                     .size = options.world_size,
+    comm::CommunicatorOptions wanted{.rank = options.place.rank,
+                                     .size = options.place.world_size,
                                      .store = store_,
                                      .name = options.name,
                                      .timeout = milliseconds_of(options.timeout),

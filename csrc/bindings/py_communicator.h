@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "csrc/bindings/event.h"
+#include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/communicator.h"
 
 namespace pccl::bindings {
 
 struct GroupOptions {
-    Rank rank = 0;
-    int world_size = 1;
-    pybind11::object rendezvous;  // a URL, a store, or None when alone
+    Place place;
+    pybind11::object rendezvous;  // as store_at() takes it
     double timeout = 0;           // seconds
     std::string name;
     std::string transports;

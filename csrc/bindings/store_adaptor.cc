@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,22 +104,58 @@ class PythonStore final : public comm::Store {
     py::object store_;
 };
 
+std::shared_ptr<comm::Store> open(const std::string& url, const Place& place, Deadline deadline) {
+    const auto attempt = [&](const Cancellation& cancellation) {
+        return comm::open_store(url, place.rank, place.world_size,
+                                deadline.unless(cancellation.is_set()));
+    };
+    return released(
+        [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
+}
+
+bool is_environment(const py::object& rendezvous) {
+    return py::isinstance<py::str>(rendezvous) && rendezvous.cast<std::string>() == "env://";
+}
+
+py::module_ environment() { return py::module_::import("pccl._environment"); }
+
+/// There is one, so that a process has its groups meet there one after the other, as with torch: a
+/// group has the part of it that its name and number in this process say.
+std::shared_ptr<comm::Store> store_of_environment(const Place& place, const std::string& group,
+                                                  Deadline deadline) {
+    static auto& store = *new std::shared_ptr<comm::Store>;  // guarded by the GIL, as the next
+    static auto& groups = *new std::map<std::string, int>;
+    if (store == nullptr) {
+        const double patience =
+            std::chrono::duration<double>(std::min<Duration>(deadline.remaining(), kLongest))
+                .count();
+        const py::object where = environment().attr("meeting_point")(patience);
+        store = py::isinstance<py::str>(where) ? open(where.cast<std::string>(), place, deadline)
+                                               : adapt_store(where);
+    }
+    return comm::prefixed(store, concat(group, "/", ++groups[group]));
+}
+
 }  // namespace
 
 std::shared_ptr<comm::Store> adapt_store(py::object store) {
     return std::make_shared<PythonStore>(std::move(store));
 }
 
-std::shared_ptr<comm::Store> store_at(const py::object& rendezvous, Rank rank, int size,
-                                      Deadline deadline) {
+Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
+               std::optional<int> world_size) {
+    if (!is_environment(rendezvous) || (rank && world_size))
+        return {rank.value_or(0), world_size.value_or(1)};
+    const auto place = environment().attr("place")(rank, world_size).cast<std::pair<Rank, int>>();
+    return {place.first, place.second};
+}
+
+std::shared_ptr<comm::Store> store_at(const py::object& rendezvous, const Place& place,
+                                      const std::string& group, Deadline deadline) {
     if (rendezvous.is_none()) return nullptr;
+    if (is_environment(rendezvous)) return store_of_environment(place, group, deadline);
     if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);
-    const auto url = rendezvous.cast<std::string>();
-    const auto open = [&](const Cancellation& cancellation) {
-        return comm::open_store(url, rank, size, deadline.unless(cancellation.is_set()));
-    };
-    return released(
-        [&] { return run_interruptibly("pccl-store-open", extension::check_signals, open); });
+    return open(rendezvous.cast<std::string>(), place, deadline);
 }
 
 }  // namespace pccl::bindings

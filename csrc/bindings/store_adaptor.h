@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "csrc/comm/store.h"
 
@@ -15,8 +17,19 @@ namespace pccl::bindings {
 /// up whoever looks whether a rank has left. Takes the GIL for each call.
 [[nodiscard]] std::shared_ptr<comm::Store> adapt_store(pybind11::object store);
 
-/// What users give as rendezvous: a URL for open_store(), a store object, or None (null here).
-[[nodiscard]] std::shared_ptr<comm::Store> store_at(const pybind11::object& rendezvous, Rank rank,
-                                                    int size, Deadline deadline);
+/// Which rank this process is, and of how many.
+struct Place {
+    Rank rank = 0;
+    int world_size = 1;
+};
+/// What users have left out is the environment's where they meet at "env://", else one rank alone.
+[[nodiscard]] Place place_in(const pybind11::object& rendezvous, std::optional<Rank> rank,
+                             std::optional<int> world_size);
+
+/// What users give as rendezvous: "env://" (the store that the environment names, with a part for
+/// each group of that name), a URL for open_store(), a store object, or None (null here).
+[[nodiscard]] std::shared_ptr<comm::Store> store_at(const pybind11::object& rendezvous,
+                                                    const Place& place, const std::string& group,
+                                                    Deadline deadline);
 
 }  // namespace pccl::bindings

@@ -112,13 +112,16 @@ class Communicator:
     Parameters
     ----------
     rank
-        This process, 0 <= rank < world_size.
+        This process, 0 <= rank < world_size: of ``"env://"`` the environment's, otherwise 0, unless
+        given. Several ranks may be threads of one process.
     world_size
-        How many processes there are.
+        How many ranks there are; the environment's, otherwise 1, unless given.
     rendezvous
-        Where they meet: ``"tcp://host:port"`` (rank 0 listens, at that host's addresses alone),
-        ``"file:///path"`` (on a disk that all see), or a store object. Not needed by one process
-        alone. docs/security.md says what protects it.
+        Where they meet: ``"env://"`` (as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say, which
+        torchrun sets; its store is used), ``"tcp://host:port"`` (rank 0 listens, at that host's
+        addresses alone), ``"file:///path"`` (on a disk that all see), or a store object. Not needed
+        by one process alone. At ``"env://"`` groups of one name are told apart by the order in
+        which each process makes them. docs/security.md says what protects it.
     timeout
         Seconds that an operation, or the rendezvous, may take.
     name
@@ -145,8 +148,8 @@ class Communicator:
     def __init__(
         self,
         *,
-        rank: int = 0,
-        world_size: int = 1,
+        rank: int | None = None,
+        world_size: int | None = None,
         rendezvous: str | _Store | None = None,
         timeout: float = 1800.0,
         name: str = "world",
@@ -888,9 +891,9 @@ class DeviceGroup:
     Parameters
     ----------
     rank
-        This process, 0 <= rank < world_size.
+        This process, 0 <= rank < world_size; as for ``Communicator`` where it is left out.
     world_size
-        How many processes there are, 1 to 8.
+        How many processes there are, 1 to 8; as for ``Communicator`` where it is left out.
     rendezvous
         Where they meet, as for ``Communicator``; of this group alone.
     device
@@ -914,8 +917,8 @@ class DeviceGroup:
     def __init__(
         self,
         *,
-        rank: int,
-        world_size: int,
+        rank: int | None = None,
+        world_size: int | None = None,
         rendezvous: object = None,
         device: int,
         timeout: float = 1800.0,

@@ -1,0 +1,63 @@
+"""Where ranks meet according to the environment, as torchrun and others set it: ``env://``."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import typing
+
+from pccl.errors import InvalidArgumentError
+
+if typing.TYPE_CHECKING:
+    from torch.distributed import Store
+
+    from pccl._core import _Store
+
+NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+HIGHEST_PORT = 65535
+
+
+def place(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """Give this process's rank and the number of ranks: the arguments, else the variables."""
+    return (
+        _number("RANK") if rank is None else rank,
+        _number("WORLD_SIZE") if world_size is None else world_size,
+    )
+
+
+def meeting_point(timeout: float) -> str | _Store:
+    """Give the URL at which rank 0 serves a store, or torchrun's store where it has one."""
+    address, port = _text("MASTER_ADDR"), _number("MASTER_PORT")
+    if not 0 < port <= HIGHEST_PORT:
+        raise InvalidArgumentError(f"env://: MASTER_PORT is {port}; use 1 to {HIGHEST_PORT}")
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        return _store_of_agent(address, port, timeout)
+    return f"tcp://[{address}]:{port}" if ":" in address else f"tcp://{address}:{port}"
+
+
+def _store_of_agent(address: str, port: int, timeout: float) -> Store:
+    """Join the store of torchrun's agent, in a part for this attempt at the job."""
+    from torch.distributed import PrefixStore, TCPStore
+
+    limit = datetime.timedelta(seconds=timeout)
+    store = TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return PrefixStore(f"pccl/attempt_{attempt}", store)
+
+
+def _text(name: str) -> str:
+    value = os.environ.get(name, "")
+    if value:
+        return value
+    missing = ", ".join(other for other in NAMES if not os.environ.get(other))
+    raise InvalidArgumentError(
+        f"env:// needs {', '.join(NAMES)} in the environment, and {missing} is not set: "
+        "start with torchrun, or set them"
+    )
+
+
+def _number(name: str) -> int:
+    text = _text(name)
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise InvalidArgumentError(f'env://: {name} is "{text}"; it must be a number')

@@ -1,0 +1,111 @@
+"""``rendezvous="env://"``: ranks that the environment describes, with torchrun and without."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.multiproc
+
+RANK = """
+import sys
+
+import numpy as np
+import pccl
+
+if "torch" in sys.argv:
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")  # meets at the same address, as the user's program may
+for name in ("world", "world", "other"):
+    comm = pccl.Communicator(rendezvous="env://", name=name, timeout=60.0)
+    x = np.full(1000, comm.rank + 1.0)
+    comm.all_reduce(x)
+    assert (x == comm.world_size * (comm.world_size + 1) / 2).all()
+    print(f"rank {comm.rank} of {comm.world_size}", flush=True)
+"""
+RANKS = 2
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def environment(**variables: object) -> dict[str, str]:
+    own = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+    kept = {name: value for name, value in os.environ.items() if name not in own}
+    return {**kept, **{name: str(value) for name, value in variables.items()}}
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_ranks_meet_as_the_environment_says(address: str) -> None:
+    port = free_port()
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(RANK=rank, WORLD_SIZE=RANKS, MASTER_ADDR=address, MASTER_PORT=port),
+        )
+        for rank in range(RANKS)
+    ]
+    for rank, process in enumerate(ranks):
+        out, _ = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, f"rank {rank} of {RANKS}\n" * 3)
+
+
+@pytest.mark.parametrize("beside", ["alone", "torch"])
+def test_torchrun_has_them_meet_at_its_store(tmp_path: Path, beside: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(RANK)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS)),
+            *("--master-port", str(free_port()), script, beside),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    said = [f"rank {rank} of {RANKS}" for rank in range(RANKS)]  # perhaps in one line
+    assert [done.stdout.count(line) for line in said] == [3] * RANKS
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({}, "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT is not set"),
+        ({"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1"}, "MASTER_PORT is not set"),
+        ({"RANK": "first"}, 'RANK is "first"; it must be a number'),
+        (
+            {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 70000},
+            "MASTER_PORT is 70000; use 1 to 65535",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(variables: dict[str, object], complaint: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RANK],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        env=environment(**variables),
+    )
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("pccl.errors.InvalidArgumentError: env://"), done.stderr
+    assert complaint in last
