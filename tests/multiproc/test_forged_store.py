@@ -1,4 +1,4 @@
-"""A rendezvous store that lies: with PCCL_SECRET_FILE nobody can place himself between the ranks."""
+"""A store that lies: with PCCL_SECRET_FILE nobody can place himself between the ranks."""
 
 from __future__ import annotations
 
