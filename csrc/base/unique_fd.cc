@@ -57,7 +57,8 @@ class HeldNumbers {
         ::close(first);  // so that there is room for one, whatever the limit
         const int nothing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         for (int fd = first; fd < end_; fd = next(fd + 1)) {
-            if (fd != nothing) ::dup3(nothing, fd, O_CLOEXEC);
+            // Numbers beyond a limit that was lowered meanwhile can only be closed.
+            if (fd != nothing && ::dup3(nothing, fd, O_CLOEXEC) < 0) ::close(fd);
             remove(fd);
         }
         if (nothing != first) ::close(nothing);

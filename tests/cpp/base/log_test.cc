@@ -28,6 +28,24 @@ using testing::EndsWith;
 
 constexpr Duration kLong = std::chrono::seconds(30);
 
+/// Unlike a UniqueFd, it is the same in a child of fork().
+class SharedEnd {
+   public:
+    SharedEnd() = default;
+    ~SharedEnd() { reset(-1); }
+    SharedEnd(const SharedEnd&) = delete;
+    SharedEnd& operator=(const SharedEnd&) = delete;
+
+    [[nodiscard]] int get() const { return fd_; }
+    void reset(int fd) {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = fd;
+    }
+
+   private:
+    int fd_ = -1;
+};
+
 class Pipe {
    public:
     Pipe() {
@@ -63,12 +81,12 @@ class Pipe {
         return all;
     }
     std::string drain_to_end() {
-        writer.reset();
+        writer.reset(-1);
         return drain(std::string::npos);
     }
 
-    UniqueFd reader;
-    UniqueFd writer;
+    SharedEnd reader;
+    SharedEnd writer;
 };
 
 /// Lines of the log, without what stood in the pipe before.
