@@ -40,6 +40,7 @@ std::string ports_text(const HostTopology& host) {
 
 void sort_ranks(HostTopology& host) {
     std::vector<std::pair<Rank, int>> placed;
+    placed.reserve(host.ranks.size());
     for (std::size_t place = 0; place < host.ranks.size(); ++place)
         placed.emplace_back(host.ranks[place], host.numa_of(place));
     std::sort(placed.begin(), placed.end());

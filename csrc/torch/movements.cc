@@ -108,6 +108,7 @@ auto PcclBackend::allgather_into_tensor_coalesced(
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
                       inputs.size(), " inputs");
     std::vector<Call> calls;
+    calls.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         calls.push_back(all_gather_call(outputs[i], inputs[i]));
     }

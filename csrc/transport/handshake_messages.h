@@ -50,7 +50,7 @@ struct ClientProof {
 };
 static_assert(sizeof(ClientProof) == 112 && std::is_trivially_copyable_v<ClientProof>);
 
-enum class Verdict : std::uint8_t { kAccepted = 1, kRefused = 2 };
+enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2 };
 
 /// What both sides have seen so far.
 struct Transcript {

@@ -52,6 +52,7 @@ struct Libcuda {
     use(cuThreadExchangeStreamCaptureMode)
 
 #define PCCL_DECLARE(name) decltype(&::name) name = nullptr
+    // NOLINTNEXTLINE(readability-identifier-naming): the library's
     PCCL_LIBCUDA_FUNCTIONS(PCCL_DECLARE);
 #undef PCCL_DECLARE
 

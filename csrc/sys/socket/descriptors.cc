@@ -61,7 +61,7 @@ Result<bool> send_descriptors(int socket, std::byte tag, std::span<const int> de
     do {
         sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    if (sent == 1) return true;
+    if (sent >= 0) return true;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
     if (errno == EPIPE || errno == ECONNRESET) return lost("the peer closed its socket");
     return Status::from_errno(errno, "cannot pass descriptors");

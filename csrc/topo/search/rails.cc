@@ -38,6 +38,7 @@ class RailLayer {
         const std::vector<int>& nets = problem_.nets();
         const std::size_t wanted = std::min(nets.size(), ports_worth_having());
         std::vector<int> chosen;
+        chosen.reserve(wanted);
         for (std::size_t i = 0; i < wanted; ++i) chosen.push_back(nets[i * nets.size() / wanted]);
         return chosen;
     }
