@@ -17,7 +17,7 @@ struct CollectiveHeader {
     std::uint8_t data_type;  // DataType
     std::uint8_t reduce_op;  // ReduceOp
     std::uint8_t algorithm;  // schedule::Algorithm
-    std::uint16_t root;
+    std::uint16_t root;      // or kBarrierRoot
     std::uint32_t sequence;  // of collectives in this group, modulo 2^32
     std::uint32_t window;    // bytes of a block in one round of the program
     std::uint64_t count;     // elements in the longest block
@@ -26,10 +26,13 @@ struct CollectiveHeader {
 };
 static_assert(sizeof(CollectiveHeader) == 32 && std::is_trivially_copyable_v<CollectiveHeader>);
 
+/// The root of an all_reduce that its user has called as a barrier.
+inline constexpr std::uint16_t kBarrierRoot = 0xFFFF;
+
 /// Opens one point-to-point message.
 struct MessageHeader {
     std::uint16_t magic;
-    std::uint16_t reserved;
+    std::uint16_t data_type;  // DataType + 1; 0: bytes of any
     std::int32_t tag;
     std::uint64_t bytes;
 };

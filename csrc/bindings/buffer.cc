@@ -49,11 +49,32 @@ std::string reason(PyObject* object, const pybind11::error_already_set& error) {
     return said;
 }
 
+/// What a user can pass instead of an object that gives no buffer as it is; empty: who knows.
+std::string_view remedy(PyObject* object, Access access) {
+    using pybind11::detail::npy_api;
+    if (PyObject_CheckBuffer(object) == 0)
+        return pybind11::hasattr(pybind11::handle(object), "numpy")
+                   ? "; pass x.numpy(), which shares its memory, or use torch.distributed"
+                   : "; pass a numpy array, such as numpy.asarray(x)";
+    if (PyBytes_Check(object)) return "; it is read-only: pass bytearray(x)";
+    if (!is_numpy_array(object)) return {};
+    const int flags = pybind11::detail::array_proxy(object)->flags;
+    if ((flags & npy_api::NPY_ARRAY_C_CONTIGUOUS_) == 0)
+        return access == Access::kWrite
+                   ? "; it is strided: pass numpy.ascontiguousarray(x), and copy the result back"
+                   : "; it is strided: pass numpy.ascontiguousarray(x)";
+    if (access == Access::kWrite && (flags & npy_api::NPY_ARRAY_WRITEABLE_) == 0)
+        return "; it is read-only: pass x.copy()";
+    return {};
+}
+
 [[noreturn]] void refuse(PyObject* object, Access access) {
     const pybind11::error_already_set error;
-    throw_status(Status::invalid_argument(concat(
-        "expected a C-contiguous ", access == Access::kWrite ? "writable " : "",
-        "buffer such as a numpy array, got ", described(object, nullptr), reason(object, error))));
+    const std::string_view instead = remedy(object, access);
+    throw_status(Status::invalid_argument(
+        concat("expected a C-contiguous ", access == Access::kWrite ? "writable " : "",
+               "buffer such as a numpy array, got ", described(object, nullptr),
+               instead.empty() ? reason(object, error) : std::string(instead))));
 }
 
 }  // namespace

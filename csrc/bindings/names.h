@@ -13,17 +13,23 @@ namespace pccl::bindings {
 using comm::to_string;
 
 /// The enumerator up to `last` that prints as `name`; throws InvalidArgumentError "... is no
-/// <what>".
+/// <what>; there are ...".
 template <typename Enum>
 Enum named(const std::string& name, Enum last, const char* what) {
+    std::string all;
     for (int i = 0; i <= static_cast<int>(last); ++i) {
-        if (to_string(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+        const auto text = to_string(static_cast<Enum>(i));
+        if (text == name) return static_cast<Enum>(i);
+        all += concat(all.empty() ? "" : ", ", text);
     }
-    throw_status(Status::invalid_argument(concat("'", name, "' is no ", what)));
+    throw_status(
+        Status::invalid_argument(concat("'", name, "' is no ", what, "; there are ", all)));
 }
 
 inline schedule::CollectiveKind kind_of(const std::string& name) {
-    return named(name, schedule::CollectiveKind::kAllToAll, "collective");
+    if (const auto kind = schedule::collective_named(name)) return *kind;
+    throw_status(Status::invalid_argument(
+        concat("'", name, "' is no collective; there are ", schedule::names_of_collectives())));
 }
 
 }  // namespace pccl::bindings

@@ -9,7 +9,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/bindings/store_adaptor.h"
+#include "csrc/comm/transports.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -55,8 +55,12 @@ std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
 }
 
 transport::TransportFlags transports_of(const std::string& text) {
-    if (text.empty()) return transport::TransportFlags::all();
-    return value_or_throw(transport::TransportFlags::parse(text));
+    return value_or_throw(comm::transports_named(text));
+}
+
+/// What is not asynchronous is waited for on the caller's thread.
+comm::MessageOptions message_options(DataType type, const CallOptions& options) {
+    return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
 }
 
 std::span<std::byte> bytes_of(comm::Block block, DataType type) {
@@ -282,9 +286,10 @@ auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
                           const CallOptions& options) -> Outcome {
     Buffers buffers;
     const comm::Block block = buffers.add(x.ptr(), Access::kRead);
-    const auto bytes = bytes_of(block, buffers.type());
+    const DataType type = buffers.type();
+    const auto bytes = bytes_of(block, type);
     return exchange(std::move(buffers), options, [&] {
-        return communicator_->send(peer, tag, bytes, timeout_of(options.timeout));
+        return communicator_->send(peer, tag, bytes, message_options(type, options));
     });
 }
 
@@ -292,9 +297,10 @@ auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
                              const CallOptions& options) -> Outcome {
     Buffers buffers;
     const comm::Block block = buffers.add(x.ptr(), Access::kWrite);
-    const auto bytes = bytes_of(block, buffers.type());
+    const DataType type = buffers.type();
+    const auto bytes = bytes_of(block, type);
     return exchange(std::move(buffers), options, [&] {
-        return communicator_->receive(peer, tag, bytes, timeout_of(options.timeout));
+        return communicator_->receive(peer, tag, bytes, message_options(type, options));
     });
 }
 

@@ -43,6 +43,7 @@ struct Collective {
     Rank root = 0;
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
     std::span<const Block> outputs{};
+    bool is_barrier = false;  // an all_reduce of no user's data
 };
 
 /// Elements of the longest block of either side.

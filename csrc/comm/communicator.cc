@@ -222,25 +222,27 @@ Result<Event> Communicator::submit(const Collective& collective, OptionalTimeout
 }
 
 Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
-                                 OptionalTimeout timeout) {
+                                 const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kSend,
                          .self = rank(),
                          .peer = peer,
                          .tag = tag,
                          .data = const_cast<std::byte*>(bytes.data()),
-                         .bytes = bytes.size()},
-                        timeout);
+                         .bytes = bytes.size(),
+                         .type = options.type},
+                        options);
 }
 
 Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
-                                    OptionalTimeout timeout) {
+                                    const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kReceive,
                          .self = rank(),
                          .peer = peer_or_any,
                          .tag = tag,
                          .data = bytes.data(),
-                         .bytes = bytes.size()},
-                        timeout);
+                         .bytes = bytes.size(),
+                         .type = options.type},
+                        options);
 }
 
 Status Communicator::barrier(OptionalTimeout timeout) {
@@ -250,7 +252,8 @@ Status Communicator::barrier(OptionalTimeout timeout) {
                 .type = DataType::kUint8,
                 .op = ReduceOp::kMax,
                 .inputs = {&block, 1},
-                .outputs = {&block, 1}},
+                .outputs = {&block, 1},
+                .is_barrier = true},
                timeout);
 }
 

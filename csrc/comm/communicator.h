@@ -73,6 +73,14 @@ struct ShrinkOptions {
     std::optional<int> least = {};
 };
 
+struct MessageOptions {
+    std::optional<std::chrono::milliseconds> timeout{};  // the group's, unless given
+    std::optional<DataType> type{};                      // compared where both sides give one
+    /// The caller does nothing else until it is done: a message to its own rank whose other half it
+    /// has not submitted is kInvalidArgument.
+    bool is_awaited = false;
+};
+
 class PCCL_API Communicator {
    public:
     /// Meets the other ranks; what `options.interrupted` says ends that, too, and is returned.
@@ -100,12 +108,13 @@ class PCCL_API Communicator {
 
     /// Point-to-point: messages with one tag between two ranks keep their order; tags may be
     /// received in any order. `bytes` must stay valid until done. A receive gets exactly
-    /// bytes.size() bytes: a message of another length is kMismatch. To itself a rank may send as
-    /// well (the receive must be submitted too).
+    /// bytes.size() bytes: a message of another length, or type, is kMismatch. To itself a rank may
+    /// send as well (the receive must be submitted too).
     [[nodiscard]] Result<Event> send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
-                                     OptionalTimeout timeout = {});
+                                     const MessageOptions& options = {});
     [[nodiscard]] Result<Event> receive(Rank peer_or_any, std::int32_t tag,
-                                        std::span<std::byte> bytes, OptionalTimeout timeout = {});
+                                        std::span<std::byte> bytes,
+                                        const MessageOptions& options = {});
 
     /// All ranks have called it when it returns.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});

@@ -16,6 +16,7 @@ namespace pccl::comm {
 namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
+constexpr std::string_view kAlgorithm = "the algorithm";
 
 /// The side whose blocks all ranks know.
 std::span<const Block> known_blocks(const Collective& collective) {
@@ -24,17 +25,47 @@ std::span<const Block> known_blocks(const Collective& collective) {
                : collective.outputs;
 }
 
-/// "all_reduce #7 (sum of 1024 float32": the rest is up to the caller.
-std::string beginning_of(const abi::CollectiveHeader& header) {
+bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
+
+/// "all_reduce #7"
+std::string name_of(const abi::CollectiveHeader& header) {
     const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
-    const std::string what =
+    return concat(is_barrier(header) ? "barrier" : schedule::to_string(kind), " #",
+                  header.sequence);
+}
+
+/// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.
+std::string data_of(const abi::CollectiveHeader& header) {
+    if (is_barrier(header)) return {};
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    const std::string op =
         reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
     const std::string uneven =
         header.lengths == 0
             ? ""
             : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
-    return concat(schedule::to_string(kind), " #", header.sequence, " (", what, header.count, " ",
-                  to_string(static_cast<DataType>(header.data_type)), uneven);
+    return concat(op, header.count, " ", to_string(static_cast<DataType>(header.data_type)), uneven,
+                  schedule::is_rooted(kind) ? concat(", root ", header.root) : "");
+}
+
+/// "by ring in windows of 1024"
+std::string way_of(const abi::CollectiveHeader& header) {
+    return concat("by ", algorithm_name(header.algorithm), " in windows of ", header.window);
+}
+
+/// The first thing in which two collectives differ that are not the same; empty: in none of these.
+std::string_view field_that_differs(const abi::CollectiveHeader& ours,
+                                    const abi::CollectiveHeader& theirs) {
+    const bool is_one_kind = ours.kind == theirs.kind && is_barrier(ours) == is_barrier(theirs);
+    if (!is_one_kind) return "the collective";
+    if (ours.sequence != theirs.sequence) return "how many collectives came before";
+    if (ours.data_type != theirs.data_type) return "the element type";
+    if (ours.reduce_op != theirs.reduce_op) return "the operator";
+    if (ours.root != theirs.root) return "the root";
+    if (ours.count != theirs.count) return "the number of elements";
+    if (ours.lengths != theirs.lengths) return "the lengths of blocks";
+    if (ours.algorithm != theirs.algorithm || ours.window != theirs.window) return kAlgorithm;
+    return {};
 }
 
 }  // namespace
@@ -53,17 +84,18 @@ bool is_per_pair(schedule::CollectiveKind kind) {
 }
 
 std::string describe(const abi::CollectiveHeader& header) {
-    return concat(beginning_of(header), ", root ", header.root, ", by ",
-                  algorithm_name(header.algorithm), " in windows of ", header.window, ")");
+    const std::string data = data_of(header);
+    return concat(name_of(header), " (", data, data.empty() ? "" : ", ", way_of(header), ")");
 }
 
 std::string describe_call(const abi::CollectiveHeader& header) {
-    const bool has_root = schedule::is_rooted(static_cast<schedule::CollectiveKind>(header.kind));
-    return concat(beginning_of(header), has_root ? concat(", root ", header.root) : "", ")");
+    const std::string data = data_of(header);
+    return data.empty() ? name_of(header) : concat(name_of(header), " (", data, ")");
 }
 
 Signature signature_of(const Collective& collective) {
     Signature signature{.kind = collective.kind, .type = collective.type};
+    signature.is_barrier = collective.is_barrier;
     if (reduces(collective.kind)) signature.op = collective.op;
     if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
     if (is_per_pair(collective.kind)) return signature;
@@ -85,7 +117,8 @@ abi::CollectiveHeader header_of(const Signature& signature) {
             .data_type = static_cast<std::uint8_t>(signature.type),
             .reduce_op = static_cast<std::uint8_t>(signature.op),
             .algorithm = 0,
-            .root = static_cast<std::uint16_t>(signature.root),
+            .root = signature.is_barrier ? abi::kBarrierRoot
+                                         : static_cast<std::uint16_t>(signature.root),
             .sequence = 0,
             .window = 0,
             .count = signature.count,
@@ -121,16 +154,18 @@ Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader
     const Rank peer = sides.peer;
     if (theirs.magic != abi::kCollectiveMagic)
         return Status::peer_lost(peer, concat("rank ", peer, " sent bytes that are no collective"));
-    abi::CollectiveHeader with_our_history = theirs;
-    with_our_history.history = ours.history;
-    if (std::memcmp(&ours, &with_our_history, sizeof ours) == 0)
+    const std::string_view field = field_that_differs(ours, theirs);
+    if (field.empty())
         return Status::mismatch(
-            peer, concat("ranks disagree about a collective before ", describe(ours), ": rank ",
-                         sides.self, " and rank ", peer,
+            peer, concat("ranks disagree about a collective before ", describe_call(ours),
+                         ": rank ", sides.self, " and rank ", peer,
                          " have called different ones (pccl debug shows which); ", kCallAlike));
+    const auto side = [is_about_way = field == kAlgorithm](const abi::CollectiveHeader& header) {
+        return is_about_way ? describe(header) : describe_call(header);
+    };
     return Status::mismatch(
-        peer, concat("ranks disagree: rank ", sides.self, " runs ", describe(ours), " but rank ",
-                     peer, " runs ", describe(theirs), "; ", kCallAlike));
+        peer, concat("ranks disagree about ", field, ": rank ", sides.self, " runs ", side(ours),
+                     " but rank ", peer, " runs ", side(theirs), "; ", kCallAlike));
 }
 
 }  // namespace pccl::comm

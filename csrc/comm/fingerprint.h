@@ -20,9 +20,9 @@ namespace pccl::comm {
 /// Of a header's algorithm number: as PCCL_ALGORITHM has it.
 [[nodiscard]] std::string_view algorithm_name(std::uint8_t number);
 
-/// "all_reduce #7 (sum of 1024 float32, root 0, by one_shot in windows of 0)": for messages.
+/// "all_reduce #7 (sum of 1024 float32, by one_shot in windows of 0)", "barrier #8 (by ...)".
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);
-/// "all_reduce #7 (sum of 1024 float32)": what was called, not how it runs.
+/// "all_reduce #7 (sum of 1024 float32)", "barrier #8": what was called, not how it runs.
 [[nodiscard]] std::string describe_call(const abi::CollectiveHeader& header);
 
 /// What all ranks of a collective must call alike: operator and root where they mean something.
@@ -34,6 +34,7 @@ struct Signature {
     // Of blocks whose lengths all ranks know; else 0.
     std::uint64_t count = 0;   // of the longest
     std::uint64_t digest = 0;  // of all counts; 0: they are alike
+    bool is_barrier = false;
     auto operator<=>(const Signature&) const = default;
 };
 [[nodiscard]] Signature signature_of(const Collective& collective);
@@ -72,8 +73,8 @@ struct Sides {
 /// What to do about it: the end of every such message.
 inline constexpr std::string_view kCallAlike =
     "call the same collectives in the same order on all ranks";
-/// Of two headers that differ: kMismatch that says both sides, or kPeerLost where `theirs` is no
-/// header at all.
+/// Of two headers that differ: kMismatch that says in what, and both sides, or kPeerLost where
+/// `theirs` is no header at all.
 [[nodiscard]] Status difference(const abi::CollectiveHeader& ours,
                                 const abi::CollectiveHeader& theirs, const Sides& sides);
 

@@ -128,7 +128,8 @@ Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeou
     return Event(operation);
 }
 
-Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout timeout) {
+Result<Event> Group::post(const MessageOperation::Envelope& envelope,
+                          const MessageOptions& options) {
     PCCL_TRY(check_process());
     const bool any =
         envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
@@ -136,10 +137,11 @@ Result<Event> Group::post(MessageOperation::Envelope envelope, OptionalTimeout t
         return Status::invalid_argument(
             concat("rank ", envelope.peer, " is not in group ", name_, " of ", size_));
     auto message = std::make_shared<MessageOperation>(envelope);
-    message->begin(shared_from_this(), issue(envelope, timeout));
+    message->begin(shared_from_this(), issue(envelope, options.timeout));
     {
         const std::lock_guard lock(mutex_);
         if (!broken_.is_ok()) return broken_;
+        if (options.is_awaited) PCCL_TRY(mailbox_.check_other_half(*message));
         mailbox_.post(message);
     }
     leave_to_background(message);
@@ -303,9 +305,10 @@ void Group::break_with(const Status& cause) {
     cause_ = aborted_.load() && cause.code() == StatusCode::kTimeout
                  ? Status::aborted("abort was called on this group")
                  : cause;
-    broken_ =
-        explained(cause_, collectives_.empty() ? std::string()
-                                               : concat(", ", collectives_.front()->describe()));
+    // A mismatch says itself what each side does.
+    const bool says_what = collectives_.empty() || cause_.code() == StatusCode::kMismatch;
+    broken_ = explained(cause_,
+                        says_what ? std::string() : concat(", ", collectives_.front()->describe()));
     is_over_.store(true);
     // Before anything ends: then its caller uses its memory, which a peer may be reading.
     if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();

@@ -41,7 +41,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
-    Result<Event> post(MessageOperation::Envelope envelope, OptionalTimeout timeout);
+    Result<Event> post(const MessageOperation::Envelope& envelope, const MessageOptions& options);
 
     /// Advances the group on this thread until `operation` is done (or, with kFlushed, has sent all
     /// it has).

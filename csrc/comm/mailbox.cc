@@ -4,12 +4,32 @@
 #include <cstring>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/arithmetic.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
 
 using transport::kMessageChannel;
+
+namespace {
+
+abi::MessageHeader header_of(const MessageOperation::Envelope& envelope) {
+    const int type = envelope.type ? static_cast<int>(*envelope.type) + 1 : 0;
+    return {.magic = abi::kMessageMagic,
+            .data_type = static_cast<std::uint16_t>(type),
+            .tag = envelope.tag,
+            .bytes = envelope.bytes};
+}
+
+/// "float32", "type 77" where a peer says what is none.
+std::string type_of(const abi::MessageHeader& header) {
+    if (header.data_type <= kDataTypes)
+        return std::string(to_string(static_cast<DataType>(header.data_type - 1)));
+    return concat("type ", header.data_type - 1);
+}
+
+}  // namespace
 
 bool MessageOperation::wants(Rank source, std::int32_t tag) const {
     return tag == envelope_.tag && (envelope_.peer == kAnySource || envelope_.peer == source);
@@ -32,7 +52,7 @@ AwaitedRanks MessageOperation::awaited() const {
 Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
     PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link(envelope_.peer, 0));
     if (link == nullptr) return false;
-    const abi::MessageHeader header{abi::kMessageMagic, 0, envelope_.tag, envelope_.bytes};
+    const abi::MessageHeader header = header_of(envelope_);
     const auto head = std::as_bytes(std::span(&header, 1));
     while (moved_ < sizeof header + envelope_.bytes) {
         const bool in_header = moved_ < sizeof header;
@@ -72,9 +92,37 @@ void Mailbox::end(const MessagePtr& message, Status status, Rank source, Ended& 
     ended.push_back(message);
 }
 
-Status Mailbox::length_error(const MessageOperation& receive, Rank source, std::size_t sent) const {
-    return Status::mismatch(source, concat(receive.describe(), ": rank ", source, " sent ", sent,
-                                           " bytes; both sides must name one length"));
+Status Mailbox::check_other_half(const MessageOperation& message) const {
+    const MessageOperation::Envelope& half = message.envelope();
+    if (half.peer != self_) return Status::ok();
+    const bool sends = half.direction == MessageOperation::Direction::kSend;
+    const auto is_other = [&](const MessagePtr& posted) {
+        return sends ? posted->wants(self_, half.tag) : posted->envelope().tag == half.tag;
+    };
+    const auto& queue = outgoing_[static_cast<std::size_t>(self_)];
+    if (sends ? std::any_of(receives_.begin(), receives_.end(), is_other)
+              : std::any_of(queue.begin(), queue.end(), is_other))
+        return Status::ok();
+    return Status::invalid_argument(
+        concat(message.describe(), ": that is this rank itself, which ",
+               sends ? "receives nothing from itself yet; post recv(..., async_op=True) first"
+                     : "sends nothing to itself yet; post send(..., async_op=True) first"));
+}
+
+Status Mailbox::compare(const MessageOperation& receive, Rank source,
+                        const abi::MessageHeader& sent) {
+    const abi::MessageHeader ours = header_of(receive.envelope());
+    const auto differ = [&](const auto&... what) {
+        return Status::mismatch(source,
+                                concat(receive.describe(), ": rank ", source, " sent ", what...));
+    };
+    if (sent.bytes != ours.bytes)
+        return differ(sent.bytes, " bytes; both sides must name one length");
+    const bool are_known = sent.data_type != 0 && ours.data_type != 0;
+    if (are_known && sent.data_type != ours.data_type)
+        return differ(type_of(sent), ", this rank receives ", type_of(ours),
+                      "; both sides must name one type");
+    return Status::ok();
 }
 
 Status Mailbox::advance(LinkTable& links, bool& moved, Ended& ended) {
@@ -156,8 +204,9 @@ Mailbox::MessagePtr Mailbox::take_receive(Rank source, std::int32_t tag) {
 void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
     const std::size_t bytes = source.header.bytes;
     source.into = take_receive(rank, source.header.tag);
-    if (source.into && source.into->envelope().bytes != bytes) {
-        end(source.into, length_error(*source.into, rank, bytes), rank, ended);
+    const Status fits = source.into ? compare(*source.into, rank, source.header) : Status::ok();
+    if (!fits.is_ok()) {
+        end(source.into, fits, rank, ended);
         source.into.reset();
     }
     if (source.into) {
@@ -165,7 +214,7 @@ void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
         source.into->moved_ = sizeof source.header;
     } else if (bytes <= kMaxAside && source.waiting_bytes <= kMaxAside - bytes) {
         source.aside =
-            std::make_unique<Message>(Message{source.header.tag, std::vector<std::byte>(bytes)});
+            std::make_unique<Message>(Message{source.header, std::vector<std::byte>(bytes)});
     }
 }
 
@@ -196,13 +245,12 @@ bool Mailbox::take_waiting(const MessagePtr& receive, Ended& ended) {
         Source& source = sources_[static_cast<std::size_t>(rank)];
         const auto found =
             std::find_if(source.waiting.begin(), source.waiting.end(),
-                         [&](const Message& m) { return receive->wants(rank, m.tag); });
+                         [&](const Message& m) { return receive->wants(rank, m.header.tag); });
         if (found == source.waiting.end()) continue;
-        const bool fits = found->bytes.size() == receive->envelope().bytes;
-        if (fits && !found->bytes.empty())
+        const Status fits = compare(*receive, rank, found->header);
+        if (fits.is_ok() && !found->bytes.empty())
             std::memcpy(receive->envelope().data, found->bytes.data(), found->bytes.size());
-        end(receive, fits ? Status::ok() : length_error(*receive, rank, found->bytes.size()), rank,
-            ended);
+        end(receive, fits, rank, ended);
         source.waiting_bytes -= found->bytes.size();
         source.waiting.erase(found);
         return true;
@@ -216,9 +264,10 @@ void Mailbox::deliver_to_self(Ended& ended) {
         const MessagePtr receive = take_receive(self_, sent->envelope().tag);
         if (receive == nullptr) return false;
         const auto& from = sent->envelope();
-        const bool fits = from.bytes == receive->envelope().bytes;
-        if (fits && from.bytes > 0) std::memcpy(receive->envelope().data, from.data, from.bytes);
-        end(receive, fits ? Status::ok() : length_error(*receive, self_, from.bytes), self_, ended);
+        const Status fits = compare(*receive, self_, header_of(from));
+        if (fits.is_ok() && from.bytes > 0)
+            std::memcpy(receive->envelope().data, from.data, from.bytes);
+        end(receive, fits, self_, ended);
         end(sent, Status::ok(), self_, ended);
         return true;
     });

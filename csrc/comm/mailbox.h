@@ -10,10 +10,12 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "csrc/abi/datatype.h"
 #include "csrc/abi/wire.h"
 #include "csrc/comm/operation.h"
 
@@ -32,6 +34,7 @@ class MessageOperation final : public Operation {
         std::int32_t tag = 0;
         std::byte* data = nullptr;  // not written by a send
         std::size_t bytes = 0;
+        std::optional<DataType> type{};
     };
 
     explicit MessageOperation(Envelope envelope) : envelope_(envelope) {}
@@ -65,6 +68,8 @@ class Mailbox {
           outgoing_(static_cast<std::size_t>(size)) {}
 
     void post(MessagePtr message);
+    /// kInvalidArgument for a message to this rank itself whose other half is not posted yet.
+    [[nodiscard]] Status check_other_half(const MessageOperation& message) const;
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
@@ -78,7 +83,7 @@ class Mailbox {
     using Ended = std::vector<std::shared_ptr<Operation>>;
 
     struct Message {  // arrived, and put aside
-        std::int32_t tag = 0;
+        abi::MessageHeader header{};
         std::vector<std::byte> bytes;
     };
     struct Source {
@@ -104,8 +109,9 @@ class Mailbox {
     void deliver_to_self(Ended& ended);
     Status expire(Ended& ended);
     void end(const MessagePtr& message, Status status, Rank source, Ended& ended);
-    [[nodiscard]] Status length_error(const MessageOperation& receive, Rank source,
-                                      std::size_t sent) const;
+    /// kMismatch where what `source` sent is not what `receive` takes.
+    [[nodiscard]] static Status compare(const MessageOperation& receive, Rank source,
+                                        const abi::MessageHeader& sent);
 
     Rank self_;
     std::vector<Source> sources_;

@@ -15,8 +15,10 @@ enum class Answer : std::uint8_t { kGo = 1, kSomeMissing = 2 };
 
 Status report_to_root(Communicator& comm, std::chrono::milliseconds timeout) {
     std::byte token{1};
-    PCCL_ASSIGN_OR_RETURN(const Event arrived, comm.send(0, kArrivedTag, {&token, 1}, timeout));
-    PCCL_ASSIGN_OR_RETURN(const Event go, comm.receive(0, kGoTag, {&token, 1}, timeout));
+    PCCL_ASSIGN_OR_RETURN(const Event arrived,
+                          comm.send(0, kArrivedTag, {&token, 1}, {.timeout = timeout}));
+    PCCL_ASSIGN_OR_RETURN(const Event go,
+                          comm.receive(0, kGoTag, {&token, 1}, {.timeout = timeout}));
     const Status sent = arrived.wait();
     const Status answered = sent.is_ok() ? go.wait() : sent;
     // The words are Gloo's, which programs look for.
@@ -43,7 +45,8 @@ Status collect_reports(Communicator& comm, std::chrono::milliseconds timeout, bo
     for (Rank rank = 1; rank < comm.size(); ++rank) {
         PCCL_ASSIGN_OR_RETURN(
             reports.emplace_back(),
-            comm.receive(rank, kArrivedTag, {&tokens[static_cast<std::size_t>(rank)], 1}, timeout));
+            comm.receive(rank, kArrivedTag, {&tokens[static_cast<std::size_t>(rank)], 1},
+                         {.timeout = timeout}));
     }
     std::vector<Rank> present;
     std::vector<Rank> missing;

@@ -43,9 +43,7 @@ CurrentRuntime& current_runtime() {
 }
 
 Result<transport::TransportFlags> configured_transports() {
-    const std::string& names = process_config().transports;
-    if (names.empty()) return transport::TransportFlags::all();
-    auto flags = transport::TransportFlags::parse(names);
+    auto flags = transports_named(process_config().transports);
     if (!flags.is_ok()) return flags.status().with_context("PCCL_TRANSPORTS");
     return flags;
 }

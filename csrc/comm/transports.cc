@@ -1,7 +1,10 @@
 #include "csrc/comm/transports.h"
 
+#include <array>
+
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/text.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 
@@ -9,6 +12,15 @@ namespace pccl::comm {
 namespace {
 
 using transport::TransportKind;
+
+constexpr std::size_t kLongestShown = 64;
+constexpr std::array kKinds{TransportKind::kShm, TransportKind::kTcp};  // fastest first
+
+transport::TransportFlags all_kinds() {
+    transport::TransportFlags flags;
+    for (const TransportKind kind : kKinds) flags = flags | kind;
+    return flags;
+}
 
 Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
                                                              transport::Waiter& waiter) {
@@ -26,11 +38,20 @@ Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
 
 }  // namespace
 
+Result<transport::TransportFlags> transports_named(std::string_view names) {
+    if (names.empty()) return transport::TransportFlags::all();
+    const auto flags = transport::TransportFlags::parse(names);
+    if (flags.is_ok() && (*flags & all_kinds()) == *flags) return flags;
+    return Status::invalid_argument(concat("\"", names.substr(0, kLongestShown),
+                                           "\" asks for a transport that is not there; there are ",
+                                           all_kinds().to_string()));
+}
+
 Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
     transport::TransportFlags allowed, transport::Waiter& waiter) {
     std::vector<std::unique_ptr<transport::Transport>> transports;
     std::string reasons;
-    for (const TransportKind kind : {TransportKind::kShm, TransportKind::kTcp}) {
+    for (const TransportKind kind : kKinds) {
         if (!allowed.has(kind)) continue;
         auto made = make_transport(kind, waiter);
         if (made.is_ok()) {

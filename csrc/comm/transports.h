@@ -2,12 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
+
+/// "shm,tcp": what users ask for by name; empty is all. kInvalidArgument names what there is not,
+/// and what there is.
+[[nodiscard]] PCCL_API Result<transport::TransportFlags> transports_named(std::string_view names);
 
 /// In order of preference, fastest first. kUnavailable when `allowed` leaves none that this machine
 /// has.

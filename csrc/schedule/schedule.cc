@@ -73,6 +73,13 @@ std::string_view to_string(Action action) {
     return "unknown";
 }
 
+std::string names_of_collectives() {
+    std::string names;
+    for (int kind = 0; kind <= static_cast<int>(CollectiveKind::kAllToAll); ++kind)
+        names += concat(kind == 0 ? "" : ", ", to_string(static_cast<CollectiveKind>(kind)));
+    return names;
+}
+
 std::optional<CollectiveKind> collective_named(std::string_view name) {
     for (int kind = 0; kind <= static_cast<int>(CollectiveKind::kAllToAll); ++kind)
         if (to_string(static_cast<CollectiveKind>(kind)) == name)

@@ -42,6 +42,8 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 [[nodiscard]] PCCL_API std::string_view to_string(CollectiveKind kind);
+/// "all_reduce, all_gather, ...": all of them, for messages.
+[[nodiscard]] PCCL_API std::string names_of_collectives();
 /// The kind that prints as `name`.
 [[nodiscard]] PCCL_API std::optional<CollectiveKind> collective_named(std::string_view name);
 

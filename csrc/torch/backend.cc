@@ -7,6 +7,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/comm/transports.h"
 #include "csrc/extension/signals.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/errors.h"
@@ -18,8 +19,7 @@ namespace pccl::backend {
 namespace {
 
 transport::TransportFlags transports_of(const PcclOptions& options) {
-    if (options.transports.empty()) return transport::TransportFlags::all();
-    auto flags = transport::TransportFlags::parse(options.transports);
+    auto flags = comm::transports_named(options.transports);
     throw_unless_ok("pccl.Options.transports", flags.status());
     return *flags;
 }
@@ -235,7 +235,8 @@ auto PcclBackend::endCoalescing() -> WorkPtr {
 std::vector<comm::Prediction> PcclBackend::explain(const std::string& collective,
                                                    std::size_t bytes) {
     const auto kind = schedule::collective_named(collective);
-    TORCH_CHECK_VALUE(kind, "'", collective, "' is no collective");
+    TORCH_CHECK_VALUE(kind, "'", collective, "' is no collective; there are ",
+                      schedule::names_of_collectives());
     auto ways = communicator_->explain(*kind, bytes);
     throw_unless_ok("pccl:explain", ways.status());
     return std::move(*ways);

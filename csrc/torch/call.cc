@@ -59,7 +59,8 @@ comm::Collective Call::collective() const {
             .op = reduction_.op,
             .root = root_,
             .inputs = {inputs_.data(), inputs_.size()},
-            .outputs = {outputs_.data(), outputs_.size()}};
+            .outputs = {outputs_.data(), outputs_.size()},
+            .is_barrier = is_barrier_};
 }
 
 std::size_t Call::pieces() const {

@@ -34,6 +34,7 @@ class Call {
     void read_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
     void write_parts(const at::Tensor& whole, std::span<const std::size_t> lengths);
 
+    void mark_barrier() { is_barrier_ = true; }
     /// Says that blocks may differ in length on some rank.
     void mark_uneven() { is_uneven_ = true; }
     [[nodiscard]] bool is_uneven() const { return is_uneven_; }
@@ -69,6 +70,7 @@ class Call {
     Encoding encoding_;
     Rank root_;
     bool is_uneven_ = false;
+    bool is_barrier_ = false;
     Blocks inputs_;
     Blocks outputs_;
     std::array<comm::Block, 2> piece_{};  // of the only input, and of the only output

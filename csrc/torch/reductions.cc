@@ -91,6 +91,7 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
                       inputs.size(), " inputs");
     const Reduction reduction = reduction_of(options.reduceOp);
     std::vector<Call> calls;
+    calls.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         calls.push_back(reduce_scatter_call(outputs[i], inputs[i], reduction));
     }
@@ -105,6 +106,7 @@ auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
     const at::Tensor token = at::zeros({1}, at::kByte);
     Call call(CollectiveKind::kAllReduce, sample(token), {ReduceOp::kMax, {}});
     call.update(token);
+    call.mark_barrier();
     return perform({OpType::BARRIER, "pccl:barrier", none, {}, options.timeout, is_async(options)},
                    std::move(call));
 }

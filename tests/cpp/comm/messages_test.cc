@@ -112,7 +112,7 @@ TEST(MessagesTest, AReceiveThatNobodyAnswersTimesOutAndNamesThePeer) {
         if (comm.rank() == 1) {
             Data into(4);
             const Status status =
-                must(comm.receive(0, 1, into, std::chrono::milliseconds(50))).wait();
+                must(comm.receive(0, 1, into, {.timeout = std::chrono::milliseconds(50)})).wait();
             EXPECT_EQ(status.code(), StatusCode::kTimeout);
             EXPECT_EQ(status.peer(), 0);
             EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status.message();
