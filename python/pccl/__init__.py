@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
     from pccl._torch import Options
     from pccl.explanation import explain
     from pccl.flight import flight_record
+    from pccl.launch import RankError, run
     from pccl.peer_health import PeerHealth
     from pccl.torch_backend import health, monitored_barrier, shrink
 
@@ -48,6 +49,7 @@ __all__ = [
     "Options",
     "PeerHealth",
     "PeerLostError",
+    "RankError",
     "ResourceExhaustedError",
     "UnavailableError",
     "UnsupportedError",
@@ -58,6 +60,7 @@ __all__ = [
     "health",
     "monitored_barrier",
     "register",
+    "run",
     "schedule",
     "set_log_level",
     "shrink",
@@ -76,6 +79,8 @@ _LAZY = {
     "Options": "pccl._torch",
     "flight_record": "pccl.flight",
     "PeerHealth": "pccl.peer_health",
+    "RankError": "pccl.launch",
+    "run": "pccl.launch",
     "health": "pccl.torch_backend",
     "monitored_barrier": "pccl.torch_backend",
     "shrink": "pccl.torch_backend",

@@ -9,8 +9,6 @@ import typing
 from pccl.errors import InvalidArgumentError
 
 if typing.TYPE_CHECKING:
-    from torch.distributed import Store
-
     from pccl._core import _Store
 
 NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -35,14 +33,16 @@ def meeting_point(timeout: float) -> str | _Store:
     return f"tcp://[{address}]:{port}" if ":" in address else f"tcp://{address}:{port}"
 
 
-def _store_of_agent(address: str, port: int, timeout: float) -> Store:
+def _store_of_agent(address: str, port: int, timeout: float) -> _Store:
     """Join the store of torchrun's agent, in a part for this attempt at the job."""
-    from torch.distributed import PrefixStore, TCPStore
+    import torch.distributed
 
+    dist: typing.Any = torch.distributed  # which hides its stores from type checkers
     limit = datetime.timedelta(seconds=timeout)
-    store = TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
+    store = dist.TCPStore(address, port, is_master=False, timeout=limit, wait_for_workers=False)
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"pccl/attempt_{attempt}", store)
+    part: _Store = dist.PrefixStore(f"pccl/attempt_{attempt}", store)
+    return part
 
 
 def _text(name: str) -> str:

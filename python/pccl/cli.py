@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.commands import bench, debug, info, terminal, topo, tune
+from pccl.commands import bench, debug, info, run, terminal, topo, tune
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ def _print_version(is_wanted: bool) -> None:
     invoke_without_command=True,
     epilog=terminal.examples(
         "pccl info",
+        "pccl run -n 4 train.py",
         "pccl bench all_reduce --max 1M",
         "pccl topo --example dgx1v --search ring",
     ),
@@ -53,6 +54,11 @@ def _pccl(
 
 
 app.command("info", epilog=info.EXAMPLES)(info.info)
+app.command(
+    "run",
+    epilog=run.EXAMPLES,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)(run.run)
 app.command("bench", epilog=bench.EXAMPLES)(bench.bench)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
