@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +34,6 @@ for name in ("world", "world", "other"):
     print(f"rank {comm.rank} of {comm.world_size}", flush=True)
 """
 RANKS = 2
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def environment(**variables: object) -> dict[str, str]:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from support.ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
@@ -93,12 +95,6 @@ def doors_of(pid: int) -> list[Door]:
         if fields[6] in inodes and is_listening and len(fields) > 7:
             found.append(Door(socket.AF_UNIX, "\0" + fields[7].removeprefix("@")))
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start_rank(

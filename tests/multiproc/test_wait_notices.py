@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +58,6 @@ def wait_alone(rank: int, size: int, where: str, timeout: float = 8.0) -> list[s
     )
     assert done.stdout != ""
     return done.stderr.splitlines()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def test_rank_0_names_who_has_not_joined() -> None:

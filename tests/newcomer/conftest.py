@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support import wheel as wheels
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +22,4 @@ def fresh(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> wheels.Envir
 @pytest.fixture
 def port() -> int:
     """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()

@@ -78,7 +78,8 @@ def test_the_numpy_program_runs_alone_and_by_two_ranks(
     assert "rank 0 of 1: 1.0" in alone.stdout
     two = fresh.run("bash", "-c", shell_line("# two"), cwd=tmp_path)
     assert two.returncode == 0, two.stderr
-    assert sorted(re.findall(r"^\[\d\] rank (\d) of 2: 3\.0", two.stdout, re.MULTILINE)) == ["0", "1"]
+    said = re.findall(r"^\[\d\] rank (\d) of 2: 3\.0", two.stdout, re.MULTILINE)
+    assert sorted(said) == ["0", "1"]
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

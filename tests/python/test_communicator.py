@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 import threading
 import time
 import traceback
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import pccl
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +25,6 @@ pytestmark = pytest.mark.multiproc
 
 LIMIT = 60.0
 BROKEN = "broken"  # what a body returns that leaves no usable group
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _child(body: Callable[..., Any], rank: int, size: int, rendezvous: Any, failures: Any) -> None:
