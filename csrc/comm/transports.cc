@@ -40,7 +40,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
 
 Result<transport::TransportFlags> transports_named(std::string_view names) {
     if (names.empty()) return transport::TransportFlags::all();
-    const auto flags = transport::TransportFlags::parse(names);
+    auto flags = transport::TransportFlags::parse(names);
     if (flags.is_ok() && (*flags & all_kinds()) == *flags) return flags;
     return Status::invalid_argument(concat("\"", names.substr(0, kLongestShown),
                                            "\" asks for a transport that is not there; there are ",

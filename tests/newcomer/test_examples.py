@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
-COMMANDS = ["", "info", "bench", "tune", "topo", "debug"]
+COMMANDS = ["", "info", "run", "bench", "tune", "topo", "debug"]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+RANK = "import os; print(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
 RECORD = {"version": 1, "wall_ms": 1, "steady_ns": 1, "entries": []} | {
     "groups": [{"id": 1, "name": "world", "rank": 0, "size": 1}]
 }
@@ -27,6 +28,9 @@ def run_lines(fresh: Environment, lines: list[str], folder: Path) -> None:
     assert lines
     (folder / "flight").mkdir()
     (folder / "flight" / "flight-here-1.json").write_text(json.dumps(RECORD))
+    (folder / "train.py").write_text(RANK)
+    (folder / "package").mkdir()
+    (folder / "package" / "train.py").write_text(RANK)
     for line in lines:
         done = fresh.run("bash", "-c", line, cwd=folder, XDG_CACHE_HOME=str(folder))
         assert done.returncode == 0, (line, done.stderr)

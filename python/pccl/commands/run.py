@@ -7,7 +7,9 @@ import typer
 from pccl.commands import terminal
 
 EXAMPLES = terminal.examples(
-    "pccl run -n 4 train.py", "pccl run -n 2 sum.py --size 1M", "pccl run -n 2 -m package.module"
+    "pccl run -n 4 train.py",
+    "pccl run -n 2 train.py --steps 10",
+    "pccl run -n 2 -m package.train",
 )
 
 
