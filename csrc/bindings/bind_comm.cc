@@ -150,6 +150,23 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
         arg("x"), arg("peer") = py::none(), arg("tag") = 0);
 }
 
+Status shut_down(PyCommunicator& self) {
+    const py::gil_scoped_release released;
+    return (*self).shutdown();
+}
+
+/// The end of a with block: an exception goes on, and its name is what peers hear.
+void leave_block(PyCommunicator& self, const py::object& type, const py::object& /*error*/,
+                 const py::object& /*traceback*/) {
+    if (type.is_none()) return throw_unless_ok(shut_down(self));
+    const std::string name = py::str(type.attr("__name__"));
+    {
+        const py::gil_scoped_release released;
+        (*self).abort(Status::aborted(concat(name, " ended the group's with block")));
+    }
+    static_cast<void>(shut_down(self));
+}
+
 }  // namespace
 
 void bind_communicator(extension::Module& module) {
@@ -194,11 +211,12 @@ void bind_communicator(extension::Module& module) {
     cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
     cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none(), py::kw_only(),
             arg("least") = py::none());
-    cls.def("shutdown", [](PyCommunicator& self) {
-        throw_unless_ok([&self] {
-            const py::gil_scoped_release released;
-            return (*self).shutdown();
-        }());
+    cls.def("shutdown", [](PyCommunicator& self) { throw_unless_ok(shut_down(self)); });
+    cls.def("__enter__", [](py::object self) { return self; });
+    cls.def("__exit__", &leave_block, arg("type"), arg("error"), arg("traceback"));
+    cls.def("__repr__", [](PyCommunicator& self) {
+        return concat("<pccl.Communicator \"", (*self).name(), "\": rank ", (*self).rank(), " of ",
+                      (*self).size(), ">");
     });
 }
 

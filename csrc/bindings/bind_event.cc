@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
@@ -88,6 +89,13 @@ void bind_event(extension::Module& module) {
         .def("wait", &PyEvent::wait, py::arg("timeout") = py::none())
         .def("flush", &PyEvent::flush)
         .def("is_done", &PyEvent::is_done)
+        .def("__repr__",
+             [](const PyEvent& event) {
+                 if (!(*event).is_done()) return std::string("<pccl.Event in flight>");
+                 const Status status = (*event).status();
+                 return status.is_ok() ? std::string("<pccl.Event done>")
+                                       : concat("<pccl.Event failed: ", status.message(), ">");
+             })
         .def("record", [](const PyEvent& event) { return times_of(*event); })
         .def_property_readonly("source", [](const PyEvent& event) -> std::optional<int> {
             const Rank source = (*event).source();

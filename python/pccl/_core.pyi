@@ -7,7 +7,8 @@ times, another byte order) are refused. All buffers of one call have one type.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, overload
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
 from numpy.typing import NDArray
 from typing_extensions import Buffer
@@ -522,6 +523,15 @@ class Communicator:
         Raises MismatchError, after it has closed the group, where the last collective was not the
         same on all ranks and none of them had to notice: two roots of one broadcast.
         """
+    def __enter__(self) -> Self:
+        """Return the communicator: ``with pccl.Communicator(...) as comm:``."""
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Shut down; where an exception ends the block, abort, so that peers hear its name."""
 
 class Schedule:
     """The program of a collective: what each rank does."""
