@@ -99,7 +99,9 @@ def run(
         job = Path(folder, "job")
         job.write_bytes(cloudpickle.dumps((fn, args, kwargs)))
         command = [sys.executable, "-m", "pccl._rank", "call", folder]
-        with _Job(lambda rank: [*command, str(rank)], ranks) as started:
+        # What can be imported here can be there, whatever has been done to sys.path.
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        with _Job(lambda rank: [*command, str(rank)], ranks, PYTHONPATH=path) as started:
             failed = started.wait(timeout)
         outcomes = [_outcome_of(Path(folder, f"result-{rank}")) for rank in range(ranks)]
     if failed or any(isinstance(outcome, Failure) for outcome in outcomes):
@@ -121,7 +123,7 @@ def run_script(command: Sequence[str], ranks: int) -> int:
 class _Job:
     """The processes of all ranks; leaving the context ends those that still run."""
 
-    def __init__(self, command: Callable[[int], list[str]], ranks: int) -> None:
+    def __init__(self, command: Callable[[int], list[str]], ranks: int, **variables: str) -> None:
         if ranks < 1:
             raise InvalidArgumentError(f"{ranks} ranks; start 1 or more")
         self._lock = threading.Lock()
@@ -130,7 +132,8 @@ class _Job:
         port = _free_port()
         try:
             for rank in range(ranks):
-                self._start(command(rank), rank, _environment(rank, ranks, port))
+                place = _environment(rank, ranks, port)
+                self._start(command(rank), rank, {**os.environ, **place, **variables})
         except BaseException:
             self._end()
             raise
@@ -210,7 +213,6 @@ class _Job:
 
 def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
     return {
-        **os.environ,
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(ranks),
@@ -218,7 +220,6 @@ def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "PYTHONUNBUFFERED": "1",
-        "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
         "PCCL_STARTER_PID": str(os.getpid()),
     }
 
