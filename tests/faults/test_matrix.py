@@ -10,7 +10,7 @@ from faults.cells import GIVES_UP, Cell, cells, subset
 from faults.matrix import run_cells
 
 pytestmark = pytest.mark.multiproc
-SEED = int(os.environ.get("PCCL_FAULT_SEED", datetime.date.today().toordinal()))
+SEED = int(os.environ.get("PCCL_TEST_FAULT_SEED", datetime.date.today().toordinal()))
 
 
 def check(chosen: list[Cell]) -> None:
@@ -19,7 +19,7 @@ def check(chosen: list[Cell]) -> None:
         for report in run_cells(chosen)
         for complaint in report.complaints
     ]
-    assert not complaints, "\n".join([f"PCCL_FAULT_SEED={SEED}", *complaints])
+    assert not complaints, "\n".join([f"PCCL_TEST_FAULT_SEED={SEED}", *complaints])
 
 
 def test_survivors_name_who_failed_in_time_and_leave_nothing_behind() -> None:

@@ -1,6 +1,6 @@
 """Random collectives on two groups and three streams, every result checked on the GPU.
 
-``PCCL_STRESS_SECONDS`` says for how long; 10 by default.
+``PCCL_TEST_STRESS_SECONDS`` says for how long; 10 by default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 if GPUS == 0:
     pytest.skip("needs a GPU, this machine has none", allow_module_level=True)
 
-SECONDS = float(os.environ.get("PCCL_STRESS_SECONDS", "10"))
+SECONDS = float(os.environ.get("PCCL_TEST_STRESS_SECONDS", "10"))
 KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "p2p"]
 
 

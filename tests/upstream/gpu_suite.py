@@ -21,8 +21,8 @@ from typing import Any
 from suite import JsonResult, prepare_environment
 
 SUITE = "gpu_suite"  # this file, as ranks import it
-UNDER_TEST = "PCCL_UPSTREAM_BACKEND"
-SCRATCH = "PCCL_UPSTREAM_SCRATCH"
+UNDER_TEST = "PCCL_TEST_UPSTREAM_BACKEND"
+SCRATCH = "PCCL_TEST_UPSTREAM_SCRATCH"
 
 
 def prepare_gpu_environment(backend: str, world_size: int) -> None:
