@@ -1,6 +1,8 @@
 // What a child of fork() can do to the groups, stores and records of its parent: nothing.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -240,7 +242,13 @@ TEST(ForkTest, AStoreOverTcpIsItsParents) {
 TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
     auto store = TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
     const StoreLocation where = store->location();
-    ForkedChild child([] { return ::pause(); });
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    ForkedChild child([&] { return ::write(pipe[1], "!", 1) == 1 ? ::pause() : 1; });
+    // It lets go as soon as it runs, which may be later than this.
+    char signal = 0;
+    ASSERT_EQ(::read(pipe[0], &signal, 1), 1);
+    for (const int end : pipe) ::close(end);
     store.reset();
     const auto again = TcpStore::host(where, soon());
     EXPECT_TRUE(again.is_ok()) << again.status().to_string();
