@@ -1,7 +1,11 @@
 """``pccl info``."""
 
 import importlib.metadata
+import os
 import platform
+import subprocess
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +13,8 @@ import typer
 from pccl import _build_info
 from pccl._version import __version__
 from pccl.commands import terminal
+
+TRANSPORTS = ("shm", "tcp")
 
 EXAMPLES = terminal.examples("pccl info", "pccl info --json")
 
@@ -18,12 +24,17 @@ def info(
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
 ) -> None:
-    """Print versions, and what this build holds."""
+    """Print what a report of a fault needs.
+
+    Versions, what this build holds, which transports and GPUs there are and why others
+    are not, whether the machine is tuned, and the settings in the environment.
+    """
+    found = facts()
     if as_json:
-        terminal.print_json(facts())
+        terminal.print_json(found)
         return
-    longest = max(map(len, facts()))
-    for name, value in facts().items():
+    longest = max(map(len, found))
+    for name, value in found.items():
         print(f"{name:<{longest}}  {value}")
 
 
@@ -38,7 +49,11 @@ def facts() -> dict[str, str]:
         "modules": ", ".join(_build_info.MODULES) or "none",
         "CUDA kernels": "yes" if _build_info.CUDA else "no",
         "compiler": f"{_build_info.COMPILER} ({_build_info.BUILD_TYPE})",
-        "machine": platform.machine(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}",
+        **{f"transport {name}": _transport(name) for name in TRANSPORTS},
+        "GPUs": _gpus(),
+        "tuning": _tuning(),
+        "environment": _environment(),
     }
 
 
@@ -47,3 +62,37 @@ def _installed(distribution: str) -> str:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _transport(name: str) -> str:
+    """Tell whether a process with this transport alone can have a group; else why not."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import pccl; pccl.Communicator()"],
+        env={**os.environ, "PCCL_TRANSPORTS": name},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return "works"
+    return (done.stderr.strip().splitlines() or ["no word"])[-1].partition(": ")[2]
+
+
+def _gpus() -> str:
+    from pccl import topology
+
+    gpus = topology.detect().gpus
+    return ", ".join(gpu.name for gpu in gpus) or "none that the driver shows"
+
+
+def _tuning() -> str:
+    from pccl import _core
+
+    path = Path(_core.tuning_path())
+    return f"{path}, {'there' if path.exists() else 'not made yet: pccl tune'}"
+
+
+def _environment() -> str:
+    """Name the settings of PCCL; that of the secret's file is no secret."""
+    own = sorted(name for name in os.environ if name.startswith("PCCL_"))
+    return " ".join(f"{name}={os.environ[name]}" for name in own) or "no PCCL_ variable is set"

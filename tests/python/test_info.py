@@ -1,0 +1,56 @@
+"""``pccl info``: what a report of a fault needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import pccl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def info(**environment: str) -> dict[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pccl", "info", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def test_versions_are_those_that_run_here() -> None:
+    found = info()
+    assert found["pccl"] == pccl.__version__
+    assert found["numpy"] == np.__version__
+    assert found["python"] == platform.python_version()
+    assert found["transport shm"] == found["transport tcp"] == "works"
+
+
+def test_a_transport_that_is_not_there_says_why() -> None:
+    found = info(PCCL_SOCKET_IFNAME="nosuch")
+    assert found["transport shm"] == "works"
+    assert 'no running network interface fits "nosuch"' in found["transport tcp"]
+
+
+def test_settings_are_named() -> None:
+    found = info(PCCL_TCP_SOCKETS="3", PCCL_LOG_LEVEL="error")
+    assert found["environment"] == "PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3"
+
+
+def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.txt"
+    assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, not made yet: pccl tune"
+    path.write_text("")
+    assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, there"
