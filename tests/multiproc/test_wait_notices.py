@@ -108,9 +108,11 @@ def test_a_late_rank_is_named_once(tmp_path: Path, call: str, named: str, transp
         )
         for rank in range(3)
     ]
-    said = [process.communicate(timeout=60)[1].splitlines() for process in ranks]
+    said = [process.communicate(timeout=60)[1] for process in ranks]
     assert [process.returncode for process in ranks] == [0, 0, 0]
-    (line,) = said[0]
-    assert re.search(r"group world: rank 0 has waited 5 s for .*rank", line), line
+    # On a busy machine ranks may have waited for each other to join, too.
+    pattern = r"group world: rank 0 has waited \d+ s for .*rank.* in (?:all_reduce|messages)[^\n]*"
+    (line,) = re.findall(pattern, said[0])
     assert named in line
-    assert said[2] == []
+    assert " in all_reduce" not in said[2]
+    assert " in messages" not in said[2]
