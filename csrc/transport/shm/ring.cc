@@ -50,7 +50,8 @@ Result<std::byte*> map_twice(int fd, std::size_t offset, std::size_t bytes) {
 
 std::size_t ring_bytes(int ranks) {
     const std::size_t configured = process_config().shm_ring_bytes;
-    const auto pairs = static_cast<std::size_t>(std::max(1, ranks * (ranks - 1)));
+    const auto all = static_cast<std::size_t>(std::max(1, ranks));
+    const std::size_t pairs = std::max<std::size_t>(1, all * (all - 1));
     const std::size_t wanted =
         configured != 0 ? configured : std::min(kHostBudget / pairs, kLargest);
     return std::bit_floor(std::max(wanted, kSmallest));
