@@ -192,8 +192,9 @@ class _Job:
 
     def _pass_on(self, source: IO[str], sink: IO[str], rank: int) -> None:
         for line in source:
+            text = line.removesuffix("\n")
             with self._lock:
-                sink.write(f"[{rank}] {line}" if line.endswith("\n") else f"[{rank}] {line}\n")
+                sink.write(f"[{rank}] {text}\n")
                 sink.flush()
 
     def _end(self) -> None:
