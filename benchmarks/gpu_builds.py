@@ -1,12 +1,13 @@
-"""Time the small collectives of two builds of pccl against each other, on a single GPU.
+"""Time the small collectives of two builds of pccl against each other, on one GPU or two.
 
-    python benchmarks/gpu_builds.py OLD NEW [--sizes 512 4096 32768] [--rounds 3] [--json PATH]
+    python benchmarks/gpu_builds.py OLD NEW [--sizes 512 4096 32768] [--rounds 3] [--gpus 2]
+                                            [--json PATH]
 
 OLD and NEW are what PYTHONPATH has for each build (``build/gpu/python``). Two ranks live in one
 process, as two streams whose kernels run side by side: so a change of a kernel shows on a machine
-that has no two GPUs. What NVLink adds does not; nor do collectives that map each other's tensors,
-which a process cannot do with its own: sizes are those that go by words. Builds take turns, each
-time in a new process. CUDA graphs of 50 calls, bfloat16, the median over replays, then over turns.
+that has no two GPUs. Collectives that map each other's tensors do not, which a process cannot do
+with its own: sizes are those that go by words. Builds take turns, each time in a new process. CUDA
+graphs of 50 calls, bfloat16, the median over replays, then over turns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ AS_BUILD = "--as-build"
 Found = dict[str, float]  # microseconds by "all_reduce 4096"
 
 
-def make_groups() -> list[Any]:
+def make_groups(gpus: int) -> list[Any]:
     from pccl import _core
 
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -50,7 +51,7 @@ def make_groups() -> list[Any]:
             rank=rank,
             world_size=RANKS,
             rendezvous=store,
-            device=0,
+            device=rank % gpus,
             timeout=20.0,
             name=f"rank {rank}",
         )
@@ -65,56 +66,63 @@ def make_groups() -> list[Any]:
 
 def capture(call: Callable[[], None], stream: Any) -> Any:
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    with torch.cuda.device(stream.device), torch.cuda.graph(graph, stream=stream):
         for _ in range(CALLS):
             call()
     return graph
 
 
+def finish(streams: list[Any]) -> None:
+    for stream in streams:
+        stream.synchronize()
+
+
 def replay(graphs: list[Any], streams: list[Any]) -> float:
     """Return the microseconds of one call, by the clock of the rank that starts last."""
-    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-    torch.cuda.synchronize()
+    events = []
+    finish(streams)
     for graph, stream in zip(graphs, streams, strict=True):
         with torch.cuda.stream(stream):
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
             events[0].record()
             graph.replay()
             events[1].record()
-    torch.cuda.synchronize()
+    finish(streams)
     return 1000 * events[0].elapsed_time(events[1]) / CALLS
 
 
-def measure(groups: list[Any], collective: str, nbytes: int) -> float:
-    streams = [torch.cuda.Stream() for _ in groups]
+def measure(groups: list[Any], gpus: int, collective: str, nbytes: int) -> float:
+    streams = [torch.cuda.Stream(device=rank % gpus) for rank in range(len(groups))]
     count = nbytes // 2
     calls, tensors = [], []
     for group, stream in zip(groups, streams, strict=True):
-        x = torch.randn(count, device="cuda", dtype=torch.bfloat16)
-        y = torch.empty(count * COLLECTIVES[collective], device="cuda", dtype=torch.bfloat16)
+        x = torch.randn(count, device=stream.device, dtype=torch.bfloat16)
+        y = torch.empty(count * COLLECTIVES[collective], device=x.device, dtype=torch.bfloat16)
         tensors += [x, y]
         into = {"input": x.data_ptr(), "output": y.data_ptr(), "stream": stream.cuda_stream}
         calls.append(partial(group.launch, collective, count=count, dtype="bfloat16", **into))
-    torch.cuda.synchronize()
-    for call in calls:
-        call()
-    torch.cuda.synchronize()
+        torch.cuda.synchronize(stream.device)
+    for call, stream in zip(calls, streams, strict=True):
+        with torch.cuda.device(stream.device):
+            call()
+    finish(streams)
     graphs = [capture(call, stream) for call, stream in zip(calls, streams, strict=True)]
     times = [replay(graphs, streams) for _ in range(WARM_UP + REPLAYS)]
     return statistics.median(times[WARM_UP:])
 
 
-def be_build(sizes: list[int]) -> Found:
+def be_build(gpus: int, sizes: list[int]) -> Found:
     torch.cuda.set_device(0)
-    groups = make_groups()
+    groups = make_groups(gpus)
     return {
-        f"{collective} {nbytes}": measure(groups, collective, nbytes)
+        f"{collective} {nbytes}": measure(groups, gpus, collective, nbytes)
         for collective in COLLECTIVES
         for nbytes in sizes
     }
 
 
-def run_build(path: Path, sizes: list[int]) -> Found:
-    command = [sys.executable, __file__, AS_BUILD, *map(str, sizes)]
+def run_build(path: Path, gpus: int, sizes: list[int]) -> Found:
+    command = [sys.executable, __file__, AS_BUILD, str(gpus), *map(str, sizes)]
     environment = os.environ | {"PYTHONPATH": str(path)}
     ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=120)
     found: Found = json.loads(ran.stdout)
@@ -124,18 +132,20 @@ def run_build(path: Path, sizes: list[int]) -> Found:
 def main() -> int:
     """Measure both builds and print."""
     if sys.argv[1:2] == [AS_BUILD]:
-        print(json.dumps(be_build([int(size) for size in sys.argv[2:]])))
+        gpus, *sizes = map(int, sys.argv[2:])
+        print(json.dumps(be_build(gpus, sizes)))
         return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 4096, 16384, 32768])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--gpus", type=int, choices=[1, 2], default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     builds = {"old": options.old, "new": options.new}
     runs = [
-        {name: run_build(path, options.sizes) for name, path in builds.items()}
+        {name: run_build(path, options.gpus, options.sizes) for name, path in builds.items()}
         for _ in range(options.rounds)
     ]
     cells = []

@@ -5,6 +5,7 @@
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/ptx.cuh"
+#include "csrc/kernels/device/slowly.cuh"
 
 namespace pccl::kernels::device {
 
@@ -40,6 +41,7 @@ __device__ __noinline__ inline int find_dissenter(const abi::DeviceTeam& team,
                                      phase == abi::DevicePhase::kData ||
                                      phase == abi::DevicePhase::kStep;
     if (!is_before_agreement) return -1;
+#pragma unroll 1
     for (int peer = 0; peer < team.size; ++peer)
         if (peer != team.rank && dissents(team, peer, phase)) return peer;
     return -1;
@@ -51,7 +53,7 @@ inline constexpr std::uint32_t kIsSaid = 2;
 __device__ __forceinline__ void say_what_was_called(const abi::DeviceTeam& team) {
     abi::Heap* const own = team.heaps[team.rank];
     if (atomicCAS(&own->has_called, 0, 1) != 0) return;
-    own->called = team.call;
+    copy_slowly(own->called, team.call);
     store_release(&own->has_called, kIsSaid);
 }
 
@@ -64,7 +66,7 @@ __device__ __forceinline__ void hear_what_was_called(const abi::DeviceTeam& team
     const std::uint64_t began = global_timer_ns();
     while (load_acquire(&there->has_called) != kIsSaid)
         if (global_timer_ns() - began > kLongestNs) return;
-    called = there->called;
+    copy_slowly(called, there->called);
 }
 
 }  // namespace pccl::kernels::device

@@ -6,6 +6,7 @@
 #include "csrc/kernels/device/counters.cuh"
 #include "csrc/kernels/device/dissent.cuh"
 #include "csrc/kernels/device/ptx.cuh"
+#include "csrc/kernels/device/slowly.cuh"
 
 namespace pccl::kernels::device {
 
@@ -13,6 +14,7 @@ namespace pccl::kernels::device {
 /// for that one.
 __device__ __noinline__ inline int absent_or(const abi::DeviceTeam& team, int peer) {
     const abi::Channel& channel = team.heaps[team.rank]->channels[blockIdx.x];
+#pragma unroll 1
     for (int rank = 0; rank < team.size; ++rank) {
         const std::uint32_t seen = load_acquire(&channel.greetings[rank].output.low_epoch);
         if (!has_reached(seen, epoch_after(channel.epoch))) return rank;
@@ -33,13 +35,15 @@ __device__ __forceinline__ bool claim_fault(const abi::DeviceTeam& team) {
     return atomicCAS(&team.heaps[team.rank]->fault_is_claimed, 0, 1) == 0;
 }
 
-/// Tells `fault` to this rank's host, and to the peers' kernels, which stop as well: the hosts may
-/// be waiting for the GPUs. But where a host has stopped the kernels, the others have heard why.
-__device__ inline void tell(const abi::DeviceTeam& team, const abi::DeviceFault& fault) {
-    team.control->fault = fault;
+/// Tells the fault in this rank's heap to its host, and to the peers' kernels, which stop as well:
+/// the hosts may be waiting for the GPUs. But where a host has stopped the kernels, the others have
+/// heard why. Ends the other waits of this rank.
+__device__ __noinline__ inline void tell(const abi::DeviceTeam& team) {
+    const abi::DeviceFault& fault = team.heaps[team.rank]->fault;
+    copy_slowly(team.control->fault, fault);
     store_release(&team.control->has_given_up, 1);
     if (fault.is_abort != 0) return;
-    team.heaps[team.rank]->fault = fault;
+#pragma unroll 1
     for (int peer = 0; peer < team.size; ++peer)
         if (peer != team.rank) store_release(&team.heaps[peer]->has_quit[team.rank], 1);
 }
@@ -48,7 +52,7 @@ __device__ inline void tell(const abi::DeviceTeam& team, const abi::DeviceFault&
 __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Failure& failure) {
     const bool is_abort = load_system(&team.control->abort) != 0;
     if (claim_fault(team)) {
-        abi::DeviceFault fault{};
+        abi::DeviceFault& fault = team.heaps[team.rank]->fault;
         fault.phase = failure.phase;
         fault.rank = team.rank;
         fault.peer = failure.peer;
@@ -58,18 +62,19 @@ __device__ __noinline__ inline void report(const abi::DeviceTeam& team, const Fa
         fault.is_abort = is_abort ? 1 : 0;
         fault.ticket = team.ticket;
         if (failure.phase == abi::DevicePhase::kCall) {
-            fault.ours = team.call;
+            copy_slowly(fault.ours, team.call);
             hear_what_was_called(team, failure.peer, fault.theirs);
         }
-        tell(team, fault);
+        tell(team);
     }
     store_relaxed(&team.control->abort, 1);
 }
 
 /// A peer that has given up; -1 where none has.
-__device__ __forceinline__ int find_quitter(const abi::DeviceTeam& team) {
+__device__ __noinline__ inline int find_quitter(const abi::DeviceTeam& team) {
     const abi::Heap& own = *team.heaps[team.rank];
     unsigned quitters = 0;
+#pragma unroll 1
     for (int peer = 0; peer < team.size; ++peer)
         if (load_acquire(&own.has_quit[peer]) != 0) quitters |= 1U << peer;
     return __ffs(quitters) - 1;
@@ -78,9 +83,10 @@ __device__ __forceinline__ int find_quitter(const abi::DeviceTeam& team) {
 /// Makes the reason of a peer that has given up that of this rank.
 __device__ __noinline__ inline void report_as(const abi::DeviceTeam& team, int quitter) {
     if (claim_fault(team)) {
-        abi::DeviceFault fault = team.heaps[quitter]->fault;
+        abi::DeviceFault& fault = team.heaps[team.rank]->fault;
+        copy_slowly(fault, team.heaps[quitter]->fault);
         fault.ticket = team.ticket;
-        tell(team, fault);
+        tell(team);
     }
     store_relaxed(&team.control->abort, 1);
 }
