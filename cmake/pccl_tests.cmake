@@ -6,7 +6,7 @@ find_package(GTest REQUIRED)
 file(GLOB fakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fakes/*.cc)
 if(fakes)
   add_library(pccl_fakes STATIC ${fakes})
-  target_link_libraries(pccl_fakes PUBLIC pccl_comm PRIVATE GTest::gtest)
+  target_link_libraries(pccl_fakes PUBLIC pccl_comm pccl_device PRIVATE GTest::gtest)
 else()
   add_library(pccl_fakes INTERFACE)
 endif()
@@ -31,7 +31,11 @@ endfunction()
 # Stands in for NVIDIA's library: opened by name, as that is.
 add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc)
 
-foreach(room base abi sys topo schedule transport netconf capsule kernels cluster comm p2p)
+foreach(
+  room
+  base abi sys topo kernels schedule transport collective bootstrap runtime netconf capsule cluster
+  device comm p2p
+)
   pccl_test(
     NAME ${room} FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/${room} LIBRARIES pccl_${room}
   )
@@ -67,7 +71,7 @@ if(CUDAToolkit_FOUND)
   endif()
   target_link_libraries(pccl_emulator PRIVATE pccl_flags pccl_base)
   pccl_test(
-    NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_comm
+    NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_device
   )
   set_tests_properties(emulated PROPERTIES TIMEOUT 2400) # under ThreadSanitizer; 50 s without
 else()

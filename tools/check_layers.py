@@ -1,5 +1,7 @@
 """Check csrc/ against layers.toml: who includes whom, and which calls live in one room only.
 
+Nothing includes itself by detours: no unit (x.h with x.cc), and no folder.
+
     check_layers.py [repository]
 
 Prints one line per violation (file:line: rule: what would be right); exits with 1 if there is any.
@@ -11,12 +13,13 @@ import re
 import sys
 import tomllib
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from circles import circles
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SOURCES = {".h", ".cc", ".cuh", ".cu"}
 HEADERS = {".h", ".cuh"}
@@ -27,6 +30,8 @@ LITERAL_OR_COMMENT = re.compile(
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)",
     re.DOTALL,
 )
+# At the beginning of a line: the definition of a member, and its class.
+MEMBER = re.compile(r"^(?! )[^\n;{}()#/]*?\b(\w+)::~?\w+\(", re.MULTILINE)
 CMAKE_ROOM = re.compile(r"^pccl_room\(NAME (\w+) DEPS([^)]*)\)", re.MULTILINE)
 
 
@@ -88,8 +93,10 @@ def room_of(inside: str, rooms: dict[str, list[str]]) -> str | None:
 def sibling_of(inside: str, table: dict[str, Any]) -> str | None:
     """Name the implementation folder, such as transport/tcp, that ``inside`` lies in."""
     parts = inside.split("/")
-    is_implementation = len(parts) > 2 and parts[0] in table["siblings"]["rooms"]
-    return "/".join(parts[:2]) if is_implementation else None
+    folder = "/".join(parts[:2])
+    siblings = table["siblings"]
+    is_implementation = len(parts) > 2 and parts[0] in siblings["rooms"]
+    return folder if is_implementation and folder not in siblings.get("shared", []) else None
 
 
 def check_include(source: Source, target: str, table: dict[str, Any]) -> tuple[str, str] | None:
@@ -145,28 +152,89 @@ def check_bans(source: Source, table: dict[str, Any]) -> Iterator[Violation]:
             yield Violation(source.path, source.line_of(match.start()), ban["name"], text)
 
 
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def floor_of(place: str) -> str:
+    """Name the room that a room, wing or folder is in."""
+    return place.split("/")[0]
+
+
+def floors_below(room: str, table: dict[str, Any]) -> set[str]:
+    """Name the rooms that ``room`` and its wings may include."""
+    used = [uses for name, uses in table["rooms"].items() if floor_of(name) == room]
+    return {floor_of(place) for uses in used for place in uses} - {room}
+
+
 def check_table(table: dict[str, Any]) -> Iterator[Violation]:
-    """The rooms form floors: no cycle, and no dependency on a room that does not exist."""
+    """The rooms form floors: no circle, and no dependency on a room that does not exist."""
     path = Path("layers.toml")
-    floors = {
-        room: [place.split("/")[0] for place in uses] for room, uses in table["rooms"].items()
-    }
-    for room, uses in floors.items():
-        for unknown in set(uses) - floors.keys():
+    rooms = {floor_of(room) for room in table["rooms"]}
+    floors = {room: floors_below(room, table) for room in rooms}
+    for room, uses in sorted(floors.items()):
+        for unknown in sorted(uses - rooms):
             yield Violation(path, 1, "table", f"{room} uses {unknown}, which is no room")
-    try:
-        TopologicalSorter(floors).prepare()
-    except CycleError as error:
-        yield Violation(path, 1, "table", f"the rooms form a cycle: {' -> '.join(error.args[1])}")
+    for circle in circles(floors):
+        yield Violation(path, 1, "table", f"the rooms form a circle: {', '.join(circle)}")
+
+
+def unit_at(target: str) -> str:
+    return Path(target).with_suffix("").as_posix()
+
+
+def unit_of(source: Source) -> str:
+    """Name the unit that a file is part of: x.h, x.cc, x_cuda.cc and x.cu are one.
+
+    A file without a header of its own implements one of its folder: whose class it defines, or else
+    the first that it includes.
+    """
+    path = source.path
+    own = path.with_name(re.sub(r"_(no_)?cuda$", "", path.stem)).as_posix()
+    near = [t for t in INCLUDE.findall(source.text) if Path(t).parent == path.parent]
+    if path.suffix in HEADERS or not near or own in map(unit_at, near):
+        return own
+    defined = MEMBER.search(source.text)
+    named = snake_case(defined.group(1)) if defined else ""
+    return next((unit_at(t) for t in near if named.endswith(Path(t).stem)), unit_at(near[0]))
+
+
+def folder_of(source: Source) -> str:
+    return source.path.parent.as_posix()
+
+
+def folder_at(target: str) -> str:
+    return Path(target).parent.as_posix()
+
+
+def check_circles(
+    sources: list[Source], what: str, of: Callable[[Source], str], at: Callable[[str], str]
+) -> Iterator[Violation]:
+    """Nothing reaches itself through what it includes; an error for each step of a circle."""
+    steps: dict[tuple[str, str], tuple[Path, int]] = {}
+    for source in sources:
+        for match in INCLUDE.finditer(source.text):
+            step = of(source), at(match.group(1))
+            if step[0] != step[1]:
+                steps.setdefault(step, (source.path, source.line_of(match.start(1))))
+    graph: dict[str, set[str]] = {}
+    for start, end in steps:
+        graph.setdefault(start, set()).add(end)
+    for circle in circles(graph):
+        names = ", ".join(circle)
+        for (start, end), (path, line) in sorted(steps.items()):
+            if {start, end} <= set(circle):
+                text = f"{start} includes {end}; of the {what} {names} none may reach itself"
+                yield Violation(path, line, "circle", text)
 
 
 def check_cmake(root: Path, table: dict[str, Any]) -> Iterator[Violation]:
-    """CMakeLists.txt links every room to exactly the rooms that it may include."""
+    """CMakeLists.txt links every room to exactly the rooms that it and its wings may include."""
     path = root / "CMakeLists.txt"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for match in CMAKE_ROOM.finditer(text):
         room, linked = match.group(1), set(match.group(2).split(" LIBRARIES")[0].split())
-        wanted = {place.split("/")[0] for place in table["rooms"].get(room, [])}
+        wanted = floors_below(room, table)
         if linked != wanted:
             line = text.count("\n", 0, match.start()) + 1
             names = " ".join(sorted(wanted))
@@ -176,14 +244,16 @@ def check_cmake(root: Path, table: dict[str, Any]) -> Iterator[Violation]:
 def check(root: Path) -> list[Violation]:
     """Give every violation in the repository at ``root``, in the order of the files."""
     table = tomllib.loads((root / "layers.toml").read_text(encoding="utf-8"))
+    files = [file for file in sorted((root / "csrc").rglob("*")) if file.suffix in SOURCES]
+    sources = [read_source(root, file.relative_to(root)) for file in files]
     violations = [*check_table(table), *check_cmake(root, table)]
-    for file in sorted((root / "csrc").rglob("*")):
-        if file.suffix in SOURCES:
-            source = read_source(root, file.relative_to(root))
-            violations += check_includes(source, table)
-            violations += check_own_header(root, source)
-            violations += check_guard(source)
-            violations += check_bans(source, table)
+    for source in sources:
+        violations += check_includes(source, table)
+        violations += check_own_header(root, source)
+        violations += check_guard(source)
+        violations += check_bans(source, table)
+    violations += check_circles(sources, "units", unit_of, unit_at)
+    violations += check_circles(sources, "folders", folder_of, folder_at)
     return violations
 
 

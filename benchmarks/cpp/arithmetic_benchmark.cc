@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "csrc/comm/arithmetic.h"
-#include "csrc/comm/arithmetic/kernels.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/collective/arithmetic/kernels.h"
 
 namespace {
 
 using pccl::DataType;
 using pccl::ReduceOp;
-using pccl::comm::Combine;
+using pccl::arithmetic::Combine;
 
 constexpr std::size_t kInL2 = std::size_t{128} << 10;
 constexpr std::size_t kInMemory = std::size_t{64} << 20;
@@ -31,7 +31,8 @@ std::vector<std::byte> operand(DataType type, std::size_t bytes) {
     return data;
 }
 
-void run_combine(benchmark::State& state, Combine combine, DataType type, std::size_t bytes) {
+void run_combine(benchmark::State& state, arithmetic::Combine combine, DataType type,
+                 std::size_t bytes) {
     const auto a = operand(type, bytes);
     auto b = operand(type, bytes);
     const std::size_t count = bytes / size_of(type);
@@ -47,7 +48,7 @@ void run_copy(benchmark::State& state, std::size_t bytes) {
     const std::vector<std::byte> from(bytes, std::byte{1});
     std::vector<std::byte> to(bytes);
     for (auto _ : state) {
-        pccl::comm::copy_bytes(to.data(), from.data(), bytes);
+        pccl::arithmetic::copy_bytes(to.data(), from.data(), bytes);
         benchmark::ClobberMemory();
     }
     state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * bytes));
@@ -59,13 +60,13 @@ void register_all(const char* place, std::size_t bytes) {
             for (int o = 0; o < pccl::kReduceOps; ++o) {
                 const auto type = static_cast<DataType>(t);
                 const auto op = static_cast<ReduceOp>(o);
-                const Combine combine =
+                const arithmetic::Combine combine =
                     level.kernels
                         ->combine[static_cast<std::size_t>(t)][static_cast<std::size_t>(o)];
                 if (combine == nullptr || op == ReduceOp::kAvg) continue;
-                const std::string name = std::string(pccl::comm::to_string(op)) + "/" +
-                                         std::string(pccl::comm::to_string(type)) + "/" +
-                                         level.name + "/" + place;
+                const std::string name = std::string(pccl::to_string(op)) + "/" +
+                                         std::string(pccl::to_string(type)) + "/" + level.name +
+                                         "/" + place;
                 benchmark::RegisterBenchmark(name.c_str(), run_combine, combine, type, bytes);
             }
         }

@@ -12,6 +12,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/nearest.h"
+#include "csrc/base/stderr_sink.h"
 #include "csrc/base/text.h"
 
 namespace pccl {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "csrc/base/export.h"
-#include "csrc/base/log.h"
+#include "csrc/base/log_level.h"
 
 namespace pccl {
 

@@ -8,18 +8,14 @@
 #include <string_view>
 
 #include "csrc/base/export.h"
+#include "csrc/base/log_level.h"
 #include "csrc/base/text.h"
 
 namespace pccl {
 
-enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kOff };
-
 PCCL_API void set_log_level(LogLevel level);
 [[nodiscard]] PCCL_API bool log_enabled(LogLevel level);
 PCCL_API void log_line(LogLevel level, std::string_view text);
-
-/// A warning at any level, and before the level is known.
-void log_about_settings(std::string_view text);
 
 template <typename... Parts>
 void log(LogLevel level, const Parts&... parts) {

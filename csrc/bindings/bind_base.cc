@@ -9,7 +9,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/comm/flight_dump.h"
+#include "csrc/runtime/flight/flight_dump.h"
 
 namespace pccl::bindings {
 
@@ -39,7 +39,7 @@ void set_level(const std::string& name) {
 void bind_base(extension::Module& module) {
     module.def("set_log_level", &set_level, py::arg("level"));
     module.def(
-        "flight_record_json", [] { return comm::flight_record_json("asked for"); },
+        "flight_record_json", [] { return runtime::flight_record_json("asked for"); },
         py::call_guard<py::gil_scoped_release>());
 }
 

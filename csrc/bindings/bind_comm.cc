@@ -12,7 +12,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
 #include "csrc/bindings/quick_call.h"
-#include "csrc/comm/tuning.h"
+#include "csrc/comm/selection/tuning.h"
 
 namespace pccl::bindings {
 
@@ -44,24 +44,24 @@ void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks
     throw_unless_ok(status);
 }
 
-std::string printed(const comm::Prediction& prediction) {
+std::string printed(const Prediction& prediction) {
     return concat(prediction.algorithm, " over ", prediction.over, ": ",
                   std::round(prediction.seconds * 1e7) / 10, " us",
                   prediction.is_chosen ? ", chosen" : "");
 }
 
 void bind_predictions(extension::Module& module) {
-    extension::Class<comm::Prediction>(module, "Prediction")
-        .def_readonly("algorithm", &comm::Prediction::algorithm)
-        .def_readonly("over", &comm::Prediction::over)
-        .def_readonly("seconds", &comm::Prediction::seconds)
-        .def_readonly("busiest", &comm::Prediction::busiest)
-        .def_readonly("is_chosen", &comm::Prediction::is_chosen)
+    extension::Class<Prediction>(module, "Prediction")
+        .def_readonly("algorithm", &Prediction::algorithm)
+        .def_readonly("over", &Prediction::over)
+        .def_readonly("seconds", &Prediction::seconds)
+        .def_readonly("busiest", &Prediction::busiest)
+        .def_readonly("is_chosen", &Prediction::is_chosen)
         .def("__repr__", &printed);
 }
 
-std::vector<comm::Prediction> explain(PyCommunicator& self, const std::string& collective,
-                                      std::size_t nbytes) {
+std::vector<Prediction> explain(PyCommunicator& self, const std::string& collective,
+                                std::size_t nbytes) {
     const auto kind = kind_of(collective);
     return released([&] { return (*self).explain(kind, nbytes); });
 }
@@ -191,7 +191,7 @@ void bind_communicator(extension::Module& module) {
     module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
     cls.def("links_counted_on", [](PyCommunicator& self) {
-        const comm::LinksCountedOn found = (*self).links_counted_on();
+        const bootstrap::LinksCountedOn found = (*self).links_counted_on();
         return std::tuple(found.links, found.order, found.lanes);
     });
     cls.def("describe_job", &describe_job);

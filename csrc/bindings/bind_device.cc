@@ -20,14 +20,14 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/store_adaptor.h"
-#include "csrc/comm/algorithm_list.h"
-#include "csrc/comm/device/interruptible.h"
+#include "csrc/collective/algorithm_list.h"
+#include "csrc/device/interruptible.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using comm::DeviceGroup;
+using device::DeviceGroup;
 using kernels::Plan;
 using kernels::Protocol;
 using py::arg;
@@ -64,44 +64,45 @@ struct PyDeviceGroup {
         group.reset();
     }
 
-    std::shared_ptr<comm::Store> store;  // outlives the group: it may need the GIL to be destroyed
-    std::shared_ptr<DeviceGroup> group;
+    std::shared_ptr<bootstrap::Store>
+        store;  // outlives the group: it may need the GIL to be destroyed
+    std::shared_ptr<device::DeviceGroup> group;
 };
 
 std::unique_ptr<PyDeviceGroup> make_group(std::optional<Rank> rank, std::optional<int> world_size,
                                           const py::object& rendezvous, int device, double timeout,
                                           const std::string& algorithm, const std::string& name) {
-    throw_unless_ok(comm::check_algorithm_list(algorithm));
+    throw_unless_ok(pccl::check_algorithm_list(algorithm));
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(timeout));
     auto made = std::make_unique<PyDeviceGroup>();
     const Place place = place_in(rendezvous, rank, world_size);
     made->store = store_at(rendezvous, place, name, Deadline::after(limit));
     const py::gil_scoped_release released;
-    auto group = comm::create_interruptibly({.rank = place.rank,
-                                             .size = place.world_size,
-                                             .store = made->store,
-                                             .name = name,
-                                             .device = device,
-                                             .timeout = limit,
-                                             .algorithms = algorithm},
-                                            extension::check_signals);
+    auto group = device::create_interruptibly({.rank = place.rank,
+                                               .size = place.world_size,
+                                               .store = made->store,
+                                               .name = name,
+                                               .device = device,
+                                               .timeout = limit,
+                                               .algorithms = algorithm},
+                                              extension::check_signals);
     const py::gil_scoped_acquire gil;
     made->group = value_or_throw(std::move(group));
     return made;
 }
 
 /// Blocks one after the other, as many as that side of the collective has on this rank.
-std::vector<comm::Block> blocks_at(std::uint64_t address, std::size_t count, std::size_t bytes,
-                                   int number) {
-    std::vector<comm::Block> blocks;
+std::vector<Block> blocks_at(std::uint64_t address, std::size_t count, std::size_t bytes,
+                             int number) {
+    std::vector<Block> blocks;
     blocks.reserve(static_cast<std::size_t>(number));
     auto* at = std::bit_cast<std::byte*>(address);
     for (int i = 0; i < number; ++i, at += count * bytes) blocks.push_back({at, count});
     return blocks;
 }
 
-int blocks_of(const comm::Collective& collective, const DeviceGroup& group,
+int blocks_of(const Collective& collective, const device::DeviceGroup& group,
               schedule::Buffer buffer) {
     const bool is_root = !schedule::is_rooted(collective.kind) || group.rank() == collective.root;
     const bool is_input = buffer == schedule::Buffer::kInput;
@@ -113,11 +114,11 @@ int blocks_of(const comm::Collective& collective, const DeviceGroup& group,
     return schedule::blocks(collective.kind, buffer, group.size());
 }
 
-comm::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan> plan,
-                             const std::optional<std::string>& algorithm) {
-    comm::DeviceLaunch wanted{.plan = plan};
+device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan> plan,
+                               const std::optional<std::string>& algorithm) {
+    device::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
-    wanted.algorithm = comm::schedule_named(*algorithm, kind);
+    wanted.algorithm = device::schedule_named(*algorithm, kind);
     if (!wanted.algorithm)
         throw_status(Status::invalid_argument(
             concat("'", *algorithm, "' is no schedule of ", schedule::to_string(kind))));
@@ -128,10 +129,10 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
             std::uint64_t output, std::size_t count, const std::string& dtype,
             const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan,
             const std::optional<std::string>& algorithm) {
-    comm::Collective wanted{.kind = kind_of(collective),
-                            .type = named(dtype, DataType::kFloat8E5m2, "element type"),
-                            .op = named(op, ReduceOp::kBxor, "reduction"),
-                            .root = root};
+    Collective wanted{.kind = kind_of(collective),
+                      .type = named(dtype, DataType::kFloat8E5m2, "element type"),
+                      .op = named(op, ReduceOp::kBxor, "reduction"),
+                      .root = root};
     const auto side = [&](std::uint64_t address, schedule::Buffer buffer) {
         return blocks_at(address, count, size_of(wanted.type),
                          blocks_of(wanted, *self.group, buffer));
@@ -140,7 +141,7 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
     const auto outputs = side(output, schedule::Buffer::kOutput);
     wanted.inputs = inputs;
     wanted.outputs = outputs;
-    const comm::DeviceLaunch how = launch_of(wanted.kind, plan, algorithm);
+    const device::DeviceLaunch how = launch_of(wanted.kind, plan, algorithm);
     Status status;
     {
         const py::gil_scoped_release released;
@@ -151,8 +152,8 @@ void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t in
 
 using Triple = std::tuple<Rank, std::uint64_t, std::size_t>;
 
-std::vector<comm::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
-    std::vector<comm::DeviceMessage> messages;
+std::vector<device::DeviceMessage> messages_of(const std::vector<Triple>& triples) {
+    std::vector<device::DeviceMessage> messages;
     messages.reserve(triples.size());
     for (const auto& [peer, address, bytes] : triples)
         messages.push_back({peer, std::bit_cast<std::byte*>(address), bytes});
@@ -195,7 +196,7 @@ void bind_plan(extension::Module& module) {
             if (world_size < 2 || world_size > abi::kMostDevices)
                 throw_unless_ok(Status::invalid_argument(
                     concat("a plan for ", world_size, " GPUs; 2 to ", abi::kMostDevices, " work")));
-            return comm::plan_collective(kind_of(collective), nbytes, world_size);
+            return device::plan_collective(kind_of(collective), nbytes, world_size);
         },
         arg("collective"), arg("nbytes"), arg("world_size"));
 }

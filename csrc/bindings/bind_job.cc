@@ -10,9 +10,9 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
-#include "csrc/comm/imagined_group.h"
-#include "csrc/topo/gpu_copies.h"
-#include "csrc/topo/job.h"
+#include "csrc/comm/selection/imagined_group.h"
+#include "csrc/topo/detect/gpu_copies.h"
+#include "csrc/topo/job/job.h"
 
 namespace pccl::bindings {
 
@@ -46,7 +46,7 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
 }
 
 /// The ways, and the links counted on, the order of ranks and rings side by side.
-using Explanation = std::tuple<std::vector<comm::Prediction>,
+using Explanation = std::tuple<std::vector<Prediction>,
                                std::tuple<std::vector<std::string>, std::vector<Rank>, int>>;
 
 Explanation explain(const JobTopology& self, const std::string& collective, std::size_t nbytes) {

@@ -10,8 +10,8 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
-#include "csrc/schedule/generators.h"
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::bindings {
 

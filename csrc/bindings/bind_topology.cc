@@ -12,9 +12,10 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
-#include "csrc/topo/detect.h"
-#include "csrc/topo/facts.h"
-#include "csrc/topo/plan_xml.h"
+#include "csrc/topo/detect/detect.h"
+#include "csrc/topo/machine/facts.h"
+#include "csrc/topo/search/plan_xml.h"
+#include "csrc/topo/search/process_plan.h"
 
 namespace pccl::bindings {
 

@@ -10,7 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/comm/arithmetic.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
 
 namespace pccl::bindings {
 
@@ -79,7 +79,7 @@ std::string_view remedy(PyObject* object, Access access) {
 
 }  // namespace
 
-comm::Block Buffers::add(PyObject* object, Access access) {
+Block Buffers::add(PyObject* object, Access access) {
     std::optional<Memory> memory = memory_of_array(object, access);
     if (memory)
         arrays_.push_back(pybind11::reinterpret_borrow<pybind11::object>(object));
@@ -87,8 +87,8 @@ comm::Block Buffers::add(PyObject* object, Access access) {
         memory = memory_of_view(object, access);
     if (type_.value_or(memory->type) != memory->type) {
         throw_status(Status::invalid_argument(concat("expected buffers of one type, got ",
-                                                     comm::to_string(*type_), " and ",
-                                                     comm::to_string(memory->type))));
+                                                     pccl::to_string(*type_), " and ",
+                                                     pccl::to_string(memory->type))));
     }
     type_ = memory->type;
     return {memory->data, memory->bytes / size_of(memory->type)};

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/comm/collective.h"
+#include "csrc/collective/collective.h"
 
 namespace pccl::bindings {
 
@@ -25,7 +25,7 @@ class Buffers {
 
     /// The whole of a C-contiguous object. All objects must have one element type. Throws
     /// InvalidArgumentError.
-    comm::Block add(PyObject* object, Access access);
+    Block add(PyObject* object, Access access);
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
     /// Throws UnsupportedError, which names the type of the elements, where it is none of ours.
     void check_reducible() const {

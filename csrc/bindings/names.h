@@ -5,12 +5,10 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/comm/arithmetic.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::bindings {
-
-using comm::to_string;
 
 /// The enumerator up to `last` that prints as `name`; throws InvalidArgumentError "... is no
 /// <what>; there are ...".

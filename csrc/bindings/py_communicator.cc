@@ -15,8 +15,6 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using comm::CollectiveKind;
-
 namespace {
 
 using std::chrono::milliseconds;
@@ -63,7 +61,7 @@ comm::MessageOptions message_options(DataType type, const CallOptions& options) 
     return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
 }
 
-std::span<std::byte> bytes_of(comm::Block block, DataType type) {
+std::span<std::byte> bytes_of(Block block, DataType type) {
     return {block.data, block.count * size_of(type)};
 }
 
@@ -84,17 +82,17 @@ class KeptBlocks {
     KeptBlocks(const KeptBlocks&) = delete;
     KeptBlocks& operator=(const KeptBlocks&) = delete;
 
-    std::vector<comm::Block>& operator*() { return blocks_; }
-    [[nodiscard]] const std::vector<comm::Block>& operator*() const { return blocks_; }
+    std::vector<Block>& operator*() { return blocks_; }
+    [[nodiscard]] const std::vector<Block>& operator*() const { return blocks_; }
 
    private:
-    static std::vector<comm::Block>& kept(Side side) {
-        thread_local std::array<std::vector<comm::Block>, 2> kept;
+    static std::vector<Block>& kept(Side side) {
+        thread_local std::array<std::vector<Block>, 2> kept;
         return kept.at(static_cast<std::size_t>(side));
     }
 
     const Side side_;
-    std::vector<comm::Block> blocks_;
+    std::vector<Block> blocks_;
 };
 
 }  // namespace
@@ -120,7 +118,7 @@ struct PyCommunicator::Call {
     void read_blocks(const py::object& object) { add_blocks(*inputs, object, Access::kRead); }
     void write_blocks(const py::object& object) { add_blocks(*outputs, object, Access::kWrite); }
 
-    void add_blocks(std::vector<comm::Block>& blocks, const py::object& object, Access access) {
+    void add_blocks(std::vector<Block>& blocks, const py::object& object, Access access) {
         if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
             for (const py::handle item : object) blocks.push_back(buffers.add(item.ptr(), access));
             return;
@@ -128,7 +126,7 @@ struct PyCommunicator::Call {
         cut(blocks, buffers.add(object.ptr(), access));
     }
 
-    void cut(std::vector<comm::Block>& blocks, comm::Block whole) const {
+    void cut(std::vector<Block>& blocks, Block whole) const {
         const auto parts = static_cast<std::size_t>(size);
         if (whole.count % parts != 0) {
             throw_status(Status::invalid_argument(concat("a buffer of ", whole.count,
@@ -141,7 +139,7 @@ struct PyCommunicator::Call {
         }
     }
 
-    [[nodiscard]] comm::Collective collective() const {
+    [[nodiscard]] Collective collective() const {
         return {kind, buffers.type(), op, root, *inputs, *outputs};
     }
 };
@@ -285,7 +283,7 @@ auto PyCommunicator::all_to_all(const py::object& out, const py::object& x,
 auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
                           const CallOptions& options) -> Outcome {
     Buffers buffers;
-    const comm::Block block = buffers.add(x.ptr(), Access::kRead);
+    const Block block = buffers.add(x.ptr(), Access::kRead);
     const DataType type = buffers.type();
     const auto bytes = bytes_of(block, type);
     return exchange(std::move(buffers), options, [&] {
@@ -296,7 +294,7 @@ auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
 auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
                              const CallOptions& options) -> Outcome {
     Buffers buffers;
-    const comm::Block block = buffers.add(x.ptr(), Access::kWrite);
+    const Block block = buffers.add(x.ptr(), Access::kWrite);
     const DataType type = buffers.type();
     const auto bytes = bytes_of(block, type);
     return exchange(std::move(buffers), options, [&] {

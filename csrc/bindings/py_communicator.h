@@ -78,7 +78,7 @@ class PyCommunicator {
    private:
     struct Call;
 
-    PyCommunicator(std::shared_ptr<comm::Store> store,
+    PyCommunicator(std::shared_ptr<bootstrap::Store> store,
                    std::shared_ptr<comm::Communicator> communicator)
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
@@ -90,7 +90,7 @@ class PyCommunicator {
     Outcome exchange(Buffers buffers, const CallOptions& options, Post post);
 
     // Rank 0's may be the server that the others still read from.
-    std::shared_ptr<comm::Store> store_;
+    std::shared_ptr<bootstrap::Store> store_;
     std::shared_ptr<comm::Communicator> communicator_;
     std::shared_ptr<Discarded> discarded_ = std::make_shared<Discarded>();
 };

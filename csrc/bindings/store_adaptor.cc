@@ -13,6 +13,8 @@
 #include "csrc/base/interruptible.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bootstrap/open_store.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
@@ -27,7 +29,7 @@ constexpr Duration kEarly = std::chrono::milliseconds(20);
 constexpr Duration kShortest = std::chrono::milliseconds(1);
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
-class PythonStore final : public comm::Store {
+class PythonStore final : public bootstrap::Store {
    public:
     explicit PythonStore(py::object store) : store_(std::move(store)) {}
 
@@ -104,10 +106,11 @@ class PythonStore final : public comm::Store {
     py::object store_;
 };
 
-std::shared_ptr<comm::Store> open(const std::string& url, const Place& place, Deadline deadline) {
+std::shared_ptr<bootstrap::Store> open(const std::string& url, const Place& place,
+                                       Deadline deadline) {
     const auto attempt = [&](const Cancellation& cancellation) {
-        return comm::open_store(url, place.rank, place.world_size,
-                                deadline.unless(cancellation.is_set()));
+        return bootstrap::open_store(url, place.rank, place.world_size,
+                                     deadline.unless(cancellation.is_set()));
     };
     return released(
         [&] { return run_interruptibly("pccl-store-open", extension::check_signals, attempt); });
@@ -121,9 +124,9 @@ py::module_ environment() { return py::module_::import("pccl._environment"); }
 
 /// There is one, so that a process has its groups meet there one after the other, as with torch: a
 /// group has the part of it that its name and number in this process say.
-std::shared_ptr<comm::Store> store_of_environment(const Place& place, const std::string& group,
-                                                  Deadline deadline) {
-    static auto& store = *new std::shared_ptr<comm::Store>;  // guarded by the GIL, as the next
+std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, const std::string& group,
+                                                       Deadline deadline) {
+    static auto& store = *new std::shared_ptr<bootstrap::Store>;  // guarded by the GIL, as the next
     static auto& groups = *new std::map<std::string, int>;
     if (store == nullptr) {
         const double patience =
@@ -133,12 +136,12 @@ std::shared_ptr<comm::Store> store_of_environment(const Place& place, const std:
         store = py::isinstance<py::str>(where) ? open(where.cast<std::string>(), place, deadline)
                                                : adapt_store(where);
     }
-    return comm::prefixed(store, concat(group, "/", ++groups[group]));
+    return bootstrap::prefixed(store, concat(group, "/", ++groups[group]));
 }
 
 }  // namespace
 
-std::shared_ptr<comm::Store> adapt_store(py::object store) {
+std::shared_ptr<bootstrap::Store> adapt_store(py::object store) {
     return std::make_shared<PythonStore>(std::move(store));
 }
 
@@ -150,8 +153,8 @@ Place place_in(const py::object& rendezvous, std::optional<Rank> rank,
     return {place.first, place.second};
 }
 
-std::shared_ptr<comm::Store> store_at(const py::object& rendezvous, const Place& place,
-                                      const std::string& group, Deadline deadline) {
+std::shared_ptr<bootstrap::Store> store_at(const py::object& rendezvous, const Place& place,
+                                           const std::string& group, Deadline deadline) {
     if (rendezvous.is_none()) return nullptr;
     if (is_environment(rendezvous)) return store_of_environment(place, group, deadline);
     if (!py::isinstance<py::str>(rendezvous)) return adapt_store(rendezvous);

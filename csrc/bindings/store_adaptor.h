@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "csrc/comm/store.h"
+#include "csrc/bootstrap/rendezvous/store.h"
 
 namespace pccl::bindings {
 
@@ -15,7 +15,7 @@ namespace pccl::bindings {
 /// wait(keys, timedelta), check(keys) and delete_key(key) are used where they exist. Without
 /// wait(), get() must raise KeyError or return None while the key is missing; one that blocks holds
 /// up whoever looks whether a rank has left. Takes the GIL for each call.
-[[nodiscard]] std::shared_ptr<comm::Store> adapt_store(pybind11::object store);
+[[nodiscard]] std::shared_ptr<bootstrap::Store> adapt_store(pybind11::object store);
 
 /// Which rank this process is, and of how many.
 struct Place {
@@ -28,8 +28,9 @@ struct Place {
 
 /// What users give as rendezvous: "env://" (the store that the environment names, with a part for
 /// each group of that name), a URL for open_store(), a store object, or None (null here).
-[[nodiscard]] std::shared_ptr<comm::Store> store_at(const pybind11::object& rendezvous,
-                                                    const Place& place, const std::string& group,
-                                                    Deadline deadline);
+[[nodiscard]] std::shared_ptr<bootstrap::Store> store_at(const pybind11::object& rendezvous,
+                                                         const Place& place,
+                                                         const std::string& group,
+                                                         Deadline deadline);
 
 }  // namespace pccl::bindings

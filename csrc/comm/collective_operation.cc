@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
@@ -68,18 +68,6 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 }  // namespace
 
-bool reduces(schedule::CollectiveKind kind) {
-    return kind == schedule::CollectiveKind::kAllReduce ||
-           kind == schedule::CollectiveKind::kReduce ||
-           kind == schedule::CollectiveKind::kReduceScatter;
-}
-
-bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks) {
-    if (!reduces(kind) || !is_half(type) || ranks < 2) return false;
-    if (op == ReduceOp::kAvg) return true;
-    return ranks > 2 && (op == ReduceOp::kSum || op == ReduceOp::kProduct);
-}
-
 void CollectiveOperation::prepare(const Collective& collective, Decision decision,
                                   abi::CollectiveHeader header, Membership membership) {
     type_ = collective.type;
@@ -94,7 +82,7 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
     outputs_.assign(collective.outputs.begin(), collective.outputs.end());
 }
 
-std::string CollectiveOperation::describe() const { return comm::describe(header_); }
+std::string CollectiveOperation::describe() const { return pccl::describe(header_); }
 
 bool CollectiveOperation::is_flushed() const {
     return started_ && (is_on_board() ? board_execution_.is_flushed() : execution_.is_flushed());
@@ -124,21 +112,22 @@ void CollectiveOperation::start_on_board() {
                            {.plan = decision_.on_board,
                             .operands = &operands_,
                             .header = header_,
-                            .reduction = reduces_ ? Reduction(type_, op_, ranks_) : Reduction()});
+                            .reduction = reduces_ ? arithmetic::Reduction(type_, op_, ranks_)
+                                                  : arithmetic::Reduction()});
 }
 
 void CollectiveOperation::start_on_links() {
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
     operands_.element_bytes = size_of(executed);
-    operands_.combine = reduces_ ? combine_for(executed, op_).value() : nullptr;
+    operands_.combine = reduces_ ? arithmetic::combine_for(executed, op_).value() : nullptr;
     if (widened_) {
         const std::size_t element = operands_.element_bytes;
         aside_.resize(total(inputs_, element) + total(outputs_, element));
         place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element),
               element);
         for (std::size_t i = 0; i < inputs_.size(); ++i)
-            widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data), inputs_[i].data,
-                  inputs_[i].count);
+            arithmetic::widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data),
+                              inputs_[i].data, inputs_[i].count);
     } else if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_)) {
         copy_inputs_aside();
     }
@@ -150,7 +139,8 @@ void CollectiveOperation::copy_inputs_aside() {
     aside_.resize(total(inputs_, element));
     place(operands_.inputs, aside_.data(), 0, element);
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-        copy_bytes(operands_.inputs[i].data, inputs_[i].data, inputs_[i].count * element);
+        arithmetic::copy_bytes(operands_.inputs[i].data, inputs_[i].data,
+                               inputs_[i].count * element);
 }
 
 Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
@@ -168,11 +158,11 @@ void CollectiveOperation::finish_results() {
         schedule::swaps_operands(decision_.plan->algorithm, decision_.plan->shape.kind);
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = operands_.outputs[i];
-        if (unifies) unify_nans(executed, result.data, result.count);
-        if (op_ == ReduceOp::kAvg) divide(executed, result.data, result.count, ranks_);
+        if (unifies) arithmetic::unify_nans(executed, result.data, result.count);
+        if (op_ == ReduceOp::kAvg) arithmetic::divide(executed, result.data, result.count, ranks_);
         if (widened_)
-            narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),
-                   result.count);
+            arithmetic::narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),
+                               result.count);
     }
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/comm/board/board_execution.h"
-#include "csrc/comm/execution.h"
+#include "csrc/comm/links/execution.h"
 #include "csrc/comm/operation.h"
 
 namespace pccl::comm {
@@ -34,15 +34,16 @@ class CollectiveOperation final : public Operation {
     /// `collective` is copied; its blocks must stay valid until done.
     void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
                  Membership membership);
-    void begin(std::shared_ptr<Group> group, const Issue& issue) {
-        Operation::begin(std::move(group), issue);
+    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue) {
+        Operation::begin(std::move(engine), issue);
         started_ = false;
     }
 
-    Result<bool> advance(LinkTable& links, bool& moved) override;
+    /// Moves what can move; true when the operation is complete. An error ends it.
+    Result<bool> advance(LinkTable& links, bool& moved);
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] AwaitedRanks awaited() const override;
+    [[nodiscard]] AwaitedRanks awaited() const;
     /// Of the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return header_.sequence; }
     [[nodiscard]] const abi::CollectiveHeader& header() const { return header_; }
@@ -71,12 +72,5 @@ class CollectiveOperation final : public Operation {
     Execution execution_;
     BoardExecution board_execution_;
 };
-
-/// Whether a reduction of this type runs in float32, so that every contribution is added before one
-/// rounding. Two ranks need it for averages only: their sum is rounded once anyway.
-[[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op,
-                                int ranks);
-
-[[nodiscard]] PCCL_API bool reduces(schedule::CollectiveKind kind);
 
 }  // namespace pccl::comm

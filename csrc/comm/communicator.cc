@@ -5,23 +5,23 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/wait_notice.h"
-#include "csrc/comm/algorithm_list.h"
+#include "csrc/bootstrap/job_exchange.h"
+#include "csrc/bootstrap/locality.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/group.h"
-#include "csrc/comm/job_exchange.h"
-#include "csrc/comm/listed.h"
-#include "csrc/comm/locality.h"
-#include "csrc/comm/roster.h"
 #include "csrc/comm/runtime.h"
-#include "csrc/comm/tuning.h"
+#include "csrc/comm/selection/tuning.h"
 
 namespace pccl::comm {
 namespace {
 
-Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options) {
-    Endpoint endpoint;
+bootstrap::Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options) {
+    bootstrap::Endpoint endpoint;
     endpoint.rank = options.rank;
     endpoint.host = options.locality->host;
     endpoint.machine = options.locality->machine;
@@ -58,12 +58,12 @@ class JoinNotice {
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
 
     /// To be called once this rank has its own word in `room`.
-    void look_in(std::shared_ptr<Store> room) { room_ = std::move(room); }
+    void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
     void look(Rank awaited) {
         const Duration waited = system_clock().now() - begun_;
         if (!notice_.is_due(waited)) return;
         std::vector<Rank> late;
-        if (room_ != nullptr) late = unpublished(*room_, options_.size);
+        if (room_ != nullptr) late = bootstrap::unpublished(*room_, options_.size);
         if (late.empty()) late = {awaited};
         log(LogLevel::kWarning, "group ", options_.name, ": rank ", options_.rank, " of ",
             options_.size, " has waited ", in_seconds(waited), " at ", options_.store->where(),
@@ -73,36 +73,39 @@ class JoinNotice {
    private:
     const CommunicatorOptions& options_;
     const TimePoint begun_ = system_clock().now();
-    std::shared_ptr<Store> room_;
+    std::shared_ptr<bootstrap::Store> room_;
     WaitNotice notice_;
 };
 
-Result<GroupIdentity> identify(const Endpoint& own, const Meeting& meeting) {
-    if (meeting.size == 1) return fresh_identity();
-    PCCL_TRY(announce(*meeting.lobby, own));
-    return agree_on_identity(*meeting.lobby, own.rank, meeting);
+Result<bootstrap::GroupIdentity> identify(const bootstrap::Endpoint& own,
+                                          const bootstrap::Meeting& meeting) {
+    if (meeting.size == 1) return bootstrap::fresh_identity();
+    PCCL_TRY(bootstrap::announce(*meeting.lobby, own));
+    return bootstrap::agree_on_identity(*meeting.lobby, own.rank, meeting);
 }
 
 /// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
 /// one roster.
-Result<std::shared_ptr<const Layout>> agree_on_layout(Roster& roster,
-                                                      const CommunicatorOptions& options,
-                                                      const Meeting& meeting) {
+Result<std::shared_ptr<const bootstrap::Layout>> agree_on_layout(
+    bootstrap::Roster& roster, const CommunicatorOptions& options,
+    const bootstrap::Meeting& meeting) {
     if (options.size > 1)
-        PCCL_TRY(exchange_job(*options.store, roster, *options.locality, options.rank, meeting));
-    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
+        PCCL_TRY(bootstrap::exchange_job(*options.store, roster, *options.locality, options.rank,
+                                         meeting));
+    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     if (!layout->is_on_one_host())
-        PCCL_TRY(agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
+        PCCL_TRY(
+            bootstrap::agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
     return layout;
 }
 
 /// Whom this rank has no way to may be there all the same: then it has lost its network.
 Status with_own_part(const Status& why, const CommunicatorOptions& options,
-                     const Meeting& meeting) {
+                     const bootstrap::Meeting& meeting) {
     const bool misses_peer =
         why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
     if (!misses_peer || meeting.lobby == nullptr) return why;
-    const auto peer = announced(*meeting.lobby, why.peer());
+    const auto peer = bootstrap::announced(*meeting.lobby, why.peer());
     if (!peer.is_ok()) return why;
     const Status way = options.runtime->way_to(*peer, options.transports).status();
     return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
@@ -132,19 +135,21 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
     }
     if (options.locality == nullptr)
-        options.locality = std::make_shared<const Locality>(Locality::of_process());
-    Meeting meeting{.size = options.size,
-                    .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
-    PCCL_ASSIGN_OR_RETURN(meeting.lobby, lobby_at(options.store));
+        options.locality =
+            std::make_shared<const bootstrap::Locality>(bootstrap::Locality::of_process());
+    bootstrap::Meeting meeting{
+        .size = options.size,
+        .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
+    PCCL_ASSIGN_OR_RETURN(meeting.lobby, bootstrap::lobby_at(options.store));
     JoinNotice notice(options);
-    meeting.lost = [&](std::span<const Endpoint>, Rank awaited) {
+    meeting.lost = [&](std::span<const bootstrap::Endpoint>, Rank awaited) {
         notice.look(awaited);
         return options.runtime->look_for_lost(options.global_ranks, awaited);
     };
-    meeting.knock = [&](const Endpoint& endpoint) {
+    meeting.knock = [&](const bootstrap::Endpoint& endpoint) {
         return options.runtime->knock(endpoint, options.transports);
     };
-    const Endpoint own = endpoint_of(*options.runtime, options);
+    const bootstrap::Endpoint own = endpoint_of(*options.runtime, options);
     // Who is interrupted looks as if the time had passed.
     const auto cause = [&](const Status& met) {
         return cancellation.is_set() ? cancellation.why() : met;
@@ -152,7 +157,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     const auto fail = [&](const Status& met) {
         const Status why = with_own_part(cause(met), options, meeting);
         const Status agreed =
-            meeting.lobby ? agree_on_failure(*meeting.lobby, why, options.rank) : why;
+            meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
         return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
     };
     const auto miss = [&](const Status& met) {
@@ -161,27 +166,28 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     };
     const auto identified = identify(own, meeting);
     if (!identified.is_ok()) return miss(identified.status());
-    const GroupIdentity& identity = *identified;
-    options.store = room_at(meeting.lobby, identity);
+    const bootstrap::GroupIdentity& identity = *identified;
+    options.store = bootstrap::room_at(meeting.lobby, identity);
     notice.look_in(options.store);
     const std::shared_ptr<Group> group(new Group(*options.runtime, identity, options),
                                        LeaveToParent());
     options.runtime->enroll({identity.group, options.rank}, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    Roster roster{.endpoints = {own}, .tuning = {}, .job = {}};
+    bootstrap::Roster roster{.endpoints = {own}, .tuning = {}, .job = {}};
     if (options.size > 1) {
         if (options.rank == 0) {
             meeting.tuning = load_tuning();
-            meeting.describe = [&](const Roster& met) {
+            meeting.describe = [&](const bootstrap::Roster& met) {
                 return job_on_one_host(*options.locality, met);
             };
         }
-        meeting.lost = [&, of_job = meeting.lost](std::span<const Endpoint> present, Rank awaited) {
+        meeting.lost = [&, of_job = meeting.lost](std::span<const bootstrap::Endpoint> present,
+                                                  Rank awaited) {
             PCCL_TRY(of_job(present, awaited));
             return group->look_at(present);
         };
-        auto met = exchange_roster(*options.store, roster.endpoints[0], meeting);
+        auto met = bootstrap::exchange_roster(*options.store, roster.endpoints[0], meeting);
         if (!met.is_ok()) return miss(met.status());
         roster = std::move(*met);
     }
@@ -274,16 +280,17 @@ Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
     return group_->explain(kind, bytes);
 }
 
-LinksCountedOn Communicator::links_counted_on() const {
-    return comm::links_counted_on(group_->layout());
+bootstrap::LinksCountedOn Communicator::links_counted_on() const {
+    return bootstrap::links_counted_on(group_->layout());
 }
 
 Result<std::string> Communicator::describe_job() const {
     if (!group_->layout().job().empty()) return group_->layout().job();
-    Roster roster;
+    bootstrap::Roster roster;
     for (Rank rank = 0; rank < size(); ++rank) roster.endpoints.push_back(group_->endpoint(rank));
-    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host,
-                          host_of_ranks(*options_.locality, roster, ranks_by_host(roster).front()));
+    PCCL_ASSIGN_OR_RETURN(
+        topo::HostTopology host,
+        host_of_ranks(*options_.locality, roster, bootstrap::ranks_by_host(roster).front()));
     PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
     return encode(job);
 }

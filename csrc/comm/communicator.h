@@ -22,64 +22,21 @@
 #include <vector>
 
 #include "csrc/base/interruptible.h"
-#include "csrc/comm/collective.h"
+#include "csrc/bootstrap/links_counted_on.h"
+#include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/collective/collective.h"
+#include "csrc/collective/prediction.h"
+#include "csrc/comm/diagnosis/peer_health.h"
+#include "csrc/comm/diagnosis/situation.h"
 #include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
-#include "csrc/comm/peer_health.h"
-#include "csrc/comm/prediction.h"
-#include "csrc/comm/situation.h"
-#include "csrc/comm/store.h"
+#include "csrc/comm/options.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::comm {
 
 class Runtime;
 class Group;
-struct Locality;
-
-inline constexpr std::chrono::minutes kDefaultTimeout{30};
-inline constexpr Rank kAnySource = -1;
-/// Tags at and above this are the library's own; users' tags are below.
-inline constexpr std::int32_t kReservedTags = 1 << 30;
-
-/// Whether the waiting thread should stop waiting: not ok when so. Called now and then, with no
-/// lock held, on threads that wait.
-using InterruptCheck = std::function<Status()>;
-
-struct CommunicatorOptions {
-    Rank rank = 0;
-    int size = 1;
-    std::shared_ptr<Store> store{};  // of this group alone; may be null when size is 1
-    std::string name = "world";      // for messages
-    std::chrono::milliseconds timeout = kDefaultTimeout;  // of an operation, unless it has its own
-    transport::TransportFlags transports = transport::TransportFlags::all();
-    // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.
-    std::string algorithm{};
-    std::shared_ptr<Runtime> runtime{};  // null: the process's own
-    /// The members' numbers in the whole job, by rank: what one group learns of a process that has
-    /// gone, others that are being made learn through them. Empty: unknown.
-    std::vector<std::uint64_t> global_ranks{};
-    InterruptCheck interrupted{};
-    /// Bus id of the GPU that this rank uses, "0000:0d:00.0"; empty: none, or unknown.
-    std::string gpu{};
-    /// Where this rank runs; null: as the kernel says.
-    std::shared_ptr<const Locality> locality{};
-};
-
-struct ShrinkOptions {
-    std::string name = {};                                  // empty: "<name>:shrunk"
-    std::optional<std::chrono::milliseconds> timeout = {};  // of operations; empty: as before
-    /// The fewest ranks that may go on; empty: more than half, or half with rank 0.
-    std::optional<int> least = {};
-};
-
-struct MessageOptions {
-    std::optional<std::chrono::milliseconds> timeout{};  // the group's, unless given
-    std::optional<DataType> type{};                      // compared where both sides give one
-    /// The caller does nothing else until it is done: a message to its own rank whose other half it
-    /// has not submitted is kInvalidArgument.
-    bool is_awaited = false;
-};
 
 class PCCL_API Communicator {
    public:
@@ -96,8 +53,6 @@ class PCCL_API Communicator {
     void set_timeout(std::chrono::milliseconds timeout);
     /// Collectives submitted so far.
     [[nodiscard]] std::uint64_t sequence() const;
-
-    using OptionalTimeout = std::optional<std::chrono::milliseconds>;
 
     /// Runs a collective on this thread. Errors: kInvalidArgument (blocks that do not fit the
     /// collective, root out of range), kUnsupported (type and operator), kTimeout, kPeerLost,
@@ -137,7 +92,7 @@ class PCCL_API Communicator {
                                                           std::size_t bytes) const;
 
     /// What predictions and the order of rings rest on; the same on all ranks.
-    [[nodiscard]] LinksCountedOn links_counted_on() const;
+    [[nodiscard]] bootstrap::LinksCountedOn links_counted_on() const;
     /// The hosts of the group, their topologies and what joins them: what topo::decode_job() takes,
     /// the same on all ranks. It was exchanged when a group on several hosts was made; on one host
     /// every rank describes that at the first call. Errors as those of topo::detect().

@@ -7,8 +7,8 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/cost_model.h"
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/comm/selection/cost_model.h"
 
 namespace pccl::comm {
 namespace {
@@ -21,14 +21,15 @@ constexpr Duration kLeft = std::chrono::milliseconds(400);
 
 }  // namespace
 
-ConnectionContext::ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self)
+ConnectionContext::ConnectionContext(Runtime& runtime, const bootstrap::GroupIdentity& identity,
+                                     Member self)
     : runtime_(runtime),
       identity_(identity),
       self_(std::move(self)),
       first_senders_(static_cast<std::size_t>(self_.size), nullptr),
       first_receivers_(static_cast<std::size_t>(self_.size)) {}
 
-Status ConnectionContext::register_remote_infos(Roster roster, Deadline deadline) {
+Status ConnectionContext::register_remote_infos(bootstrap::Roster roster, Deadline deadline) {
     roster_ = std::move(roster);
     if (!has_board()) return Status::ok();
     PCCL_ASSIGN_OR_RETURN(auto region,
@@ -46,7 +47,7 @@ bool ConnectionContext::has_board() const {
 Result<std::unique_ptr<transport::Region>> ConnectionContext::share_region(Deadline deadline) {
     std::vector<std::string> addresses;
     addresses.reserve(roster_.endpoints.size());
-    for (const Endpoint& endpoint : roster_.endpoints)
+    for (const bootstrap::Endpoint& endpoint : roster_.endpoints)
         addresses.push_back(endpoint.addresses.at(transport::TransportKind::kShm));
     transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
     PCCL_ASSERT(shm != nullptr);
@@ -117,7 +118,7 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
     if (request.source != 0 || request.destination != self_.rank ||
         request.group_size != self_.size)
         return runtime_.refused(
-            transport::TransportKind::kShm,
+            to_string(transport::TransportKind::kShm),
             Status::invalid_argument(concat("a region from rank ", request.source, " to rank ",
                                             request.destination, " does not belong to group ",
                                             self_.group_name)));
@@ -147,7 +148,7 @@ transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channe
             .group_size = self_.size};
 }
 
-Result<Situation> ConnectionContext::ask(const Endpoint& peer, Deadline deadline) const {
+Result<Situation> ConnectionContext::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(peer, self_.allowed));
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const std::string answer,
@@ -281,7 +282,7 @@ transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channe
 void ConnectionContext::accepted(const transport::LinkRequest& request,
                                  std::unique_ptr<transport::RecvLink> link) {
     if (request.destination != self_.rank || request.source < 0 || request.source >= self_.size) {
-        runtime_.refused(link->kind(),
+        runtime_.refused(to_string(link->kind()),
                          Status::invalid_argument(
                              concat("a link from rank ", request.source, " to rank ",
                                     request.destination, " does not belong to rank ", self_.rank,

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "csrc/base/wait_notice.h"
+#include "csrc/bootstrap/roster.h"
 #include "csrc/comm/board/board.h"
-#include "csrc/comm/link_table.h"
-#include "csrc/comm/roster.h"
+#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/links/link_table.h"
 #include "csrc/comm/runtime.h"
-#include "csrc/comm/situation.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
@@ -34,11 +34,11 @@ class ConnectionContext final : public LinkTable {
         transport::TransportFlags allowed;
     };
 
-    ConnectionContext(Runtime& runtime, const GroupIdentity& identity, Member self);
+    ConnectionContext(Runtime& runtime, const bootstrap::GroupIdentity& identity, Member self);
 
     /// The peers' endpoints: to be called once, before anything is sent. Where all ranks share this
     /// host, waits until all have opened a board (see board()); errors are kTimeout and kPeerLost.
-    Status register_remote_infos(Roster roster, Deadline deadline);
+    Status register_remote_infos(bootstrap::Roster roster, Deadline deadline);
     /// The group's board, or null.
     [[nodiscard]] Board* board() const { return board_.get(); }
 
@@ -47,10 +47,10 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] Result<Situation> ask(Rank peer, Deadline deadline) const {
         return ask(endpoint(peer), deadline);
     }
-    [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const;
+    [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
     /// False while the group is being made.
     [[nodiscard]] bool knows_peers() const { return !roster_.endpoints.empty(); }
-    [[nodiscard]] const Endpoint& endpoint(Rank peer) const {
+    [[nodiscard]] const bootstrap::Endpoint& endpoint(Rank peer) const {
         return roster_.endpoints[static_cast<std::size_t>(peer)];
     }
     /// The rank that a thread waits for, or has waited for in vain, while the group is being made;
@@ -94,7 +94,7 @@ class ConnectionContext final : public LinkTable {
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
     /// Nothing more is accepted; ends a wait for a region. From any thread.
     void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
-    [[nodiscard]] const GroupIdentity& identity() const { return identity_; }
+    [[nodiscard]] const bootstrap::GroupIdentity& identity() const { return identity_; }
 
    private:
     using Key = std::pair<Rank, ChannelId>;
@@ -119,9 +119,9 @@ class ConnectionContext final : public LinkTable {
     void say_late(TimePoint since, Rank peer, std::string_view act);
 
     Runtime& runtime_;
-    const GroupIdentity identity_;
+    const bootstrap::GroupIdentity identity_;
     const Member self_;
-    Roster roster_;
+    bootstrap::Roster roster_;
     std::atomic<Rank> reaching_{kNoRank};
     std::map<Key, Attempt> attempts_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "csrc/comm/group.h"
 #include "csrc/comm/operation.h"
 
 namespace pccl::comm {
@@ -13,12 +12,13 @@ bool Event::is_done() const { return operation_->is_done(); }
 
 Status Event::flush() const {
     if (is_done()) return operation_->status();
-    return operation_->group()->help(*operation_, Group::Until::kFlushed, Deadline::never());
+    return operation_->engine()->help(*operation_, ProgressEngine::Until::kFlushed,
+                                      Deadline::never());
 }
 
 Status Event::wait(Deadline deadline) const {
     if (is_done()) return operation_->status();
-    return operation_->group()->help(*operation_, Group::Until::kDone, deadline);
+    return operation_->engine()->help(*operation_, ProgressEngine::Until::kDone, deadline);
 }
 
 Status Event::status() const { return operation_->status(); }

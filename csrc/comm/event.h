@@ -8,17 +8,11 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/comm/timing.h"
 
 namespace pccl::comm {
 
 class Operation;
-
-/// A mark that record() made: when the operation passed a point.
-struct Timing {
-    TimePoint issued;
-    TimePoint started;
-    TimePoint finished;  // TimePoint{} while it runs
-};
 
 /// Copyable; all copies speak of one operation, which outlives its communicator's handle if it
 /// must.

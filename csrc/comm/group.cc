@@ -6,7 +6,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {
 namespace {
@@ -27,7 +27,8 @@ std::string_view advice(const Status& cause) {
 
 }  // namespace
 
-Group::Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options)
+Group::Group(Runtime& runtime, const bootstrap::GroupIdentity& identity,
+             const CommunicatorOptions& options)
     : rank_(options.rank),
       size_(options.size),
       name_(options.name),
@@ -37,10 +38,10 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
       timeout_(options.timeout),
       global_ranks_(options.global_ranks),
       interrupted_(options.interrupted),
-      flight_group_(flight_recorder().add_group({.name = options.name,
-                                                 .rank = options.rank,
-                                                 .size = options.size,
-                                                 .global_ranks = options.global_ranks})),
+      flight_group_(runtime::flight_recorder().add_group({.name = options.name,
+                                                          .rank = options.rank,
+                                                          .size = options.size,
+                                                          .global_ranks = options.global_ranks})),
       answered_(static_cast<std::size_t>(options.size)),
       connections_(runtime, identity,
                    {.rank = options.rank,
@@ -49,7 +50,8 @@ Group::Group(Runtime& runtime, const GroupIdentity& identity, const Communicator
                     .allowed = options.transports}),
       mailbox_(options.rank, options.size) {}
 
-Status Group::register_remote_infos(const Roster& roster, std::shared_ptr<const Layout> layout,
+Status Group::register_remote_infos(const bootstrap::Roster& roster,
+                                    std::shared_ptr<const bootstrap::Layout> layout,
                                     Deadline deadline) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(why_late(connections_.register_remote_infos(roster, deadline)));
@@ -57,6 +59,13 @@ Status Group::register_remote_infos(const Roster& roster, std::shared_ptr<const 
     selector_.emplace(roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
                       Preferences{.wanted = algorithm_, .tuning = std::move(tuning)});
     return Status::ok();
+}
+
+Status Group::check(const Collective& collective) const {
+    PCCL_TRY(check_shape(collective, rank_, size_).with_context(concat("group ", name_)));
+    return reduces(collective.kind)
+               ? arithmetic::combine_for(collective.type, collective.op).status()
+               : Status::ok();
 }
 
 Deadline Group::deadline(TimePoint now, OptionalTimeout timeout) const {
@@ -68,7 +77,7 @@ Issue Group::issue(const CollectiveOperation& operation, OptionalTimeout timeout
     const TimePoint now = system_clock().now();
     return {.at = now,
             .deadline = deadline(now, timeout),
-            .ticket = flight_recorder().begin(flight_group_, operation.header(), now)};
+            .ticket = runtime::flight_recorder().begin(flight_group_, operation.header(), now)};
 }
 
 Issue Group::issue(const MessageOperation::Envelope& envelope, OptionalTimeout timeout) const {
@@ -76,8 +85,8 @@ Issue Group::issue(const MessageOperation::Envelope& envelope, OptionalTimeout t
     const bool sends = envelope.direction == MessageOperation::Direction::kSend;
     return {.at = now,
             .deadline = deadline(now, timeout),
-            .ticket = flight_recorder().begin(
-                flight_group_, sends ? FlightKind::kSend : FlightKind::kReceive,
+            .ticket = runtime::flight_recorder().begin(
+                flight_group_, sends ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
                 {.peer = envelope.peer, .tag = envelope.tag, .bytes = envelope.bytes}, now)};
 }
 
@@ -293,7 +302,7 @@ Status Group::explained(const Status& cause, std::string_view operation) const {
     Status status = cause;
     const Rank peer = cause.peer();
     if (peer >= 0 && peer < size_ && peer != rank_ && connections_.knows_peers()) {
-        const Endpoint& endpoint = connections_.endpoint(peer);
+        const bootstrap::Endpoint& endpoint = connections_.endpoint(peer);
         text += concat(" (rank ", peer, " is process ", endpoint.pid, " on ", endpoint.host, ")");
         status = status.with_process({.host = endpoint.host, .pid = endpoint.pid});
     }

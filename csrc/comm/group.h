@@ -18,35 +18,37 @@
 
 #include "csrc/base/tellers.h"
 #include "csrc/base/wait_notice.h"
+#include "csrc/bootstrap/layout.h"
+#include "csrc/collective/prediction.h"
 #include "csrc/comm/collective_operation.h"
-#include "csrc/comm/communicator.h"
 #include "csrc/comm/connection_context.h"
-#include "csrc/comm/inquest.h"
+#include "csrc/comm/diagnosis/inquest.h"
+#include "csrc/comm/diagnosis/peer_health.h"
+#include "csrc/comm/event.h"
 #include "csrc/comm/mailbox.h"
-#include "csrc/comm/peer_health.h"
-#include "csrc/comm/selector.h"
+#include "csrc/comm/options.h"
+#include "csrc/comm/selection/selector.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
-class Group final : public Participant, public std::enable_shared_from_this<Group> {
+class Group final : public Participant,
+                    public ProgressEngine,
+                    public std::enable_shared_from_this<Group> {
    public:
-    using OptionalTimeout = Communicator::OptionalTimeout;
-
-    Group(Runtime& runtime, const GroupIdentity& identity, const CommunicatorOptions& options);
+    Group(Runtime& runtime, const bootstrap::GroupIdentity& identity,
+          const CommunicatorOptions& options);
 
     /// To be called once, before any operation. On one host it waits for all ranks.
-    Status register_remote_infos(const Roster& roster, std::shared_ptr<const Layout> layout,
+    Status register_remote_infos(const bootstrap::Roster& roster,
+                                 std::shared_ptr<const bootstrap::Layout> layout,
                                  Deadline deadline);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
     Result<Event> post(const MessageOperation::Envelope& envelope, const MessageOptions& options);
 
-    /// Advances the group on this thread until `operation` is done (or, with kFlushed, has sent all
-    /// it has).
-    enum class Until : bool { kDone, kFlushed };
-    Status help(Operation& operation, Until until, Deadline deadline);
+    Status help(Operation& operation, Until until, Deadline deadline) override;
     /// ok, or that this thread was interrupted: the operation goes on.
     [[nodiscard]] Status check_interrupt() const {
         if (interrupted_) PCCL_TRY(interrupted_());
@@ -55,7 +57,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
 
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
     /// Needs register_remote_infos().
-    [[nodiscard]] const Layout& layout() const { return selector_->layout(); }
+    [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
 
     void abort(const Status& reason);
     /// Ends the group as its user wants it, and waits for callbacks that other threads run:
@@ -67,7 +69,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] Status check_process() const;
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
-    [[nodiscard]] Result<Situation> ask(const Endpoint& peer, Deadline deadline) const {
+    [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
         return connections_.ask(peer, deadline);
     }
     /// The same, and when `rank` last gave a sign of life.
@@ -77,7 +79,7 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     /// With what its GPU waits in.
     [[nodiscard]] Situation whole_situation() const;
     /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
-    [[nodiscard]] Status look_at(std::span<const Endpoint> joined) const;
+    [[nodiscard]] Status look_at(std::span<const bootstrap::Endpoint> joined) const;
 
     void accept_link(const transport::LinkRequest& request,
                      std::unique_ptr<transport::RecvLink> link) override;
@@ -103,8 +105,12 @@ class Group final : public Participant, public std::enable_shared_from_this<Grou
     [[nodiscard]] int size() const { return size_; }
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const transport::GroupId& id() const { return identity().group; }
-    [[nodiscard]] const GroupIdentity& identity() const { return connections_.identity(); }
-    [[nodiscard]] const Endpoint& endpoint(Rank peer) const { return connections_.endpoint(peer); }
+    [[nodiscard]] const bootstrap::GroupIdentity& identity() const {
+        return connections_.identity();
+    }
+    [[nodiscard]] const bootstrap::Endpoint& endpoint(Rank peer) const {
+        return connections_.endpoint(peer);
+    }
     /// `cause` as users see it: with the group, ", <operation>" unless empty, the process of the
     /// rank that it blames, and what to do next.
     [[nodiscard]] Status explained(const Status& cause, std::string_view operation = {}) const;

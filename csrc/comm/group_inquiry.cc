@@ -3,13 +3,13 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/agreement.h"
-#include "csrc/comm/flight_dump.h"
 #include "csrc/comm/group.h"
-#include "csrc/comm/listed.h"
+#include "csrc/comm/membership/agreement.h"
+#include "csrc/runtime/flight/flight_dump.h"
 
 namespace pccl::comm {
 namespace {
@@ -74,7 +74,7 @@ PeerHealth Group::health_of(Rank rank, Deadline deadline) const {
 
 TimePoint Group::last_sign_of(Rank rank) const {
     TimePoint last = answered_[static_cast<std::size_t>(rank)].load();
-    for (const FlightEntry& entry : flight_recorder().entries())
+    for (const runtime::FlightEntry& entry : runtime::flight_recorder().entries())
         if (entry.group == flight_group_ && is_sign_of(rank, entry, rank_))
             last = std::max(last, entry.finished);
     return last;
@@ -108,7 +108,7 @@ Situation Group::situation() const {
 
 Situation Group::whole_situation() const {
     Situation whole = situation();
-    for (const FlightWait& wait : flight_recorder().waits(name_, rank_)) {
+    for (const runtime::FlightWait& wait : runtime::flight_recorder().waits(name_, rank_)) {
         if (whole.gpu_operation.empty()) whole.gpu_operation = wait.operation;
         if (wait.operation == whole.gpu_operation) whole.gpu_awaited.push_back(wait.peer);
     }
@@ -117,7 +117,7 @@ Situation Group::whole_situation() const {
 
 std::string Group::describe() const {
     Situation answer = whole_situation();
-    answer.recent = flight_recorder().recent(flight_group_, Situation::kMostRecent);
+    answer.recent = runtime::flight_recorder().recent(flight_group_, Situation::kMostRecent);
     answer.elsewhere = runtime_.blocked_outside(id());
     answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
     answer.has_one_thread = runtime_.has_one_thread();
@@ -140,8 +140,8 @@ Elsewhere Group::blocked_in() const {
     return there;
 }
 
-Status Group::look_at(std::span<const Endpoint> joined) const {
-    for (const Endpoint& endpoint : joined) {
+Status Group::look_at(std::span<const bootstrap::Endpoint> joined) const {
+    for (const bootstrap::Endpoint& endpoint : joined) {
         if (endpoint.rank == rank_) continue;
         const auto answer = connections_.ask(endpoint, Deadline::after(kGlance));
         PCCL_TRY(why_lost(endpoint.rank, answer, rank_, size_));
@@ -218,7 +218,7 @@ void Group::say_whom_it_awaits(Duration idle) const {
     const Rank first = now.awaited.front();
     std::string process;
     if (connections_.knows_peers() && now.awaited.size() == 1) {
-        const Endpoint& peer = connections_.endpoint(first);
+        const bootstrap::Endpoint& peer = connections_.endpoint(first);
         process = concat(" (process ", peer.pid, " on ", peer.host, ")");
     }
     log(LogLevel::kWarning, "group ", name_, ": rank ", rank_, " has waited ", in_seconds(idle),
@@ -363,7 +363,7 @@ void Group::tell_the_others() {
         const bool is_failure = cause_.code() != StatusCode::kAborted;
         if (is_failure && !std::exchange(is_recorded_, true)) text = broken_.to_string();
     }
-    if (!text.empty()) dump_flight_record(text);
+    if (!text.empty()) runtime::dump_flight_record(text);
     const Deadline deadline = Deadline::after(kTelling);
     for (const Rank rank : ranks) {
         if (deadline.passed()) return;

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/arithmetic.h"
-#include "csrc/comm/communicator.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/comm/options.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {

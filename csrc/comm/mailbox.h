@@ -17,6 +17,8 @@
 
 #include "csrc/abi/datatype.h"
 #include "csrc/abi/wire.h"
+#include "csrc/collective/awaited.h"
+#include "csrc/comm/links/link_table.h"
 #include "csrc/comm/operation.h"
 
 namespace pccl::comm {
@@ -45,10 +47,10 @@ class MessageOperation final : public Operation {
     [[nodiscard]] bool wants(Rank source, std::int32_t tag) const;
 
     /// Sends; a receive is advanced by the mailbox, which knows what has arrived.
-    Result<bool> advance(LinkTable& links, bool& moved) override;
+    Result<bool> advance(LinkTable& links, bool& moved);
     [[nodiscard]] bool is_flushed() const override { return true; }
     [[nodiscard]] std::string describe() const override;
-    [[nodiscard]] AwaitedRanks awaited() const override;
+    [[nodiscard]] AwaitedRanks awaited() const;
     /// Bytes have moved: giving it up would break the stream.
     [[nodiscard]] bool is_under_way() const { return moved_ > 0; }
 

@@ -1,7 +1,7 @@
 #include "csrc/comm/memory_context.h"
 
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/listed.h"
 
 namespace pccl::comm {
 namespace {
@@ -28,8 +28,8 @@ Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std
     if (workspaces_.contains(name))
         return Status::invalid_argument(
             concat("workspace \"", name, "\" exists; release it first"));
-    PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::shareable(name, bytes));
-    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory mine, register_mapping(mapping));
+    PCCL_ASSIGN_OR_RETURN(transport::Mapping mapping, transport::Mapping::shareable(name, bytes));
+    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory mine, register_mapping(mapping));
     const std::string key = concat("memory/", name, "/", allocations_[name]);
     if (options_.size > 1)
         PCCL_TRY(options_.store->set(key_of(key, options_.rank), mine.serialise()));
@@ -44,16 +44,17 @@ Result<MemoryContext::Span> MemoryContext::predefined(const std::string& name, s
     return found != workspaces_.end() ? found->second.mapping.memory() : allocate(name, bytes);
 }
 
-Result<RegisteredMemory> MemoryContext::register_mapping(const Mapping& mapping) const {
+Result<transport::RegisteredMemory> MemoryContext::register_mapping(
+    const transport::Mapping& mapping) const {
     PCCL_ASSIGN_OR_RETURN(abi::MemoryDescriptor memory, mapping.describe());
     memory.owner = options_.rank;
     memory.transports = transport::TransportFlags(transport::TransportKind::kShm).bits();
-    return RegisteredMemory(memory);
+    return transport::RegisteredMemory(memory);
 }
 
 Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
-    std::vector<RegisteredMemory> parts;
+    std::vector<transport::RegisteredMemory> parts;
     std::vector<Rank> missing;
     for (Rank rank = 0; rank < options_.size; ++rank) {
         // Once one rank is missing the time is up: the others are only looked for.
@@ -73,12 +74,13 @@ Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline)
     return Status::ok();
 }
 
-Result<RegisteredMemory> MemoryContext::fetch(const Workspace& workspace, Rank rank,
-                                              Deadline deadline) const {
+Result<transport::RegisteredMemory> MemoryContext::fetch(const Workspace& workspace, Rank rank,
+                                                         Deadline deadline) const {
     if (rank == options_.rank) return register_mapping(workspace.mapping);
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
                           options_.store->get(key_of(workspace.key, rank), deadline));
-    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory part, RegisteredMemory::deserialise(blob));
+    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory part,
+                          transport::RegisteredMemory::deserialise(blob));
     const std::size_t mine = workspace.mapping.memory().size();
     if (part.owner() != rank || part.bytes() != mine)
         return Status::mismatch(
@@ -87,7 +89,8 @@ Result<RegisteredMemory> MemoryContext::fetch(const Workspace& workspace, Rank r
     return part;
 }
 
-Result<RegisteredMemory> MemoryContext::remote_memory(const std::string& name, Rank rank) const {
+Result<transport::RegisteredMemory> MemoryContext::remote_memory(const std::string& name,
+                                                                 Rank rank) const {
     if (rank < 0 || rank >= options_.size)
         return Status::invalid_argument(concat("rank ", rank, " is not one of ", options_.size));
     const auto found = workspaces_.find(name);
@@ -99,12 +102,13 @@ Result<RegisteredMemory> MemoryContext::remote_memory(const std::string& name, R
 }
 
 Result<MemoryContext::Span> MemoryContext::map_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(const RegisteredMemory part, remote_memory(name, rank));
+    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory part, remote_memory(name, rank));
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
     if (rank == options_.rank) return workspace->mapping.memory();
     auto view = workspace->views.find(rank);
     if (view == workspace->views.end()) {
-        PCCL_ASSIGN_OR_RETURN(Mapping mapping, Mapping::of_peer(part.descriptor()));
+        PCCL_ASSIGN_OR_RETURN(transport::Mapping mapping,
+                              transport::Mapping::of_peer(part.descriptor()));
         view = workspace->views.emplace(rank, std::move(mapping)).first;
     }
     return view->second.memory();
@@ -120,8 +124,8 @@ Status MemoryContext::release(const std::string& name) {
 Result<MemoryContext::Span> MemoryContext::grow_temp(std::size_t bytes) {
     // Twice as much each time: a slowly growing demand must not allocate at every call.
     const std::size_t wanted = std::max({bytes, 2 * temp_.memory().size(), 64 * kKiB});
-    temp_ = Mapping();
-    PCCL_ASSIGN_OR_RETURN(temp_, Mapping::anonymous(wanted));
+    temp_ = transport::Mapping();
+    PCCL_ASSIGN_OR_RETURN(temp_, transport::Mapping::anonymous(wanted));
     return temp_.memory().first(bytes);
 }
 

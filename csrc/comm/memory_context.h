@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/comm/mapping.h"
-#include "csrc/comm/registered_memory.h"
-#include "csrc/comm/store.h"
+#include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/transport/mapping.h"
+#include "csrc/transport/registered_memory.h"
 
 namespace pccl::comm {
 
@@ -30,7 +30,7 @@ inline constexpr const char* kHostBuffer = "pccl/host";  // users' data that pee
 struct MemoryContextOptions {
     Rank rank = 0;
     int size = 1;
-    std::shared_ptr<Store> store;  // of this group alone; may be null when size is 1
+    std::shared_ptr<bootstrap::Store> store;  // of this group alone; may be null when size is 1
     std::size_t lib_bytes = 64 * kKiB;
     std::size_t host_bytes = 16 * kMiB;
 };
@@ -58,7 +58,8 @@ class PCCL_API MemoryContext {
     /// kTimeout names the missing ranks; kMismatch a rank that chose another size.
     Status wait_workspace(const std::string& name, Deadline deadline);
     /// A peer's part, or one's own; kUnavailable before wait_workspace().
-    [[nodiscard]] Result<RegisteredMemory> remote_memory(const std::string& name, Rank rank) const;
+    [[nodiscard]] Result<transport::RegisteredMemory> remote_memory(const std::string& name,
+                                                                    Rank rank) const;
     /// A peer's part in this process's address space, until release(); kUnsupported when it is on
     /// another host or not visible from here.
     Result<Span> map_remote(const std::string& name, Rank rank);
@@ -75,23 +76,25 @@ class PCCL_API MemoryContext {
 
    private:
     struct Workspace {
-        Mapping mapping;
-        std::string key;                      // in the store, without the rank
-        std::vector<RegisteredMemory> parts;  // by rank; filled by wait_workspace()
-        std::map<Rank, Mapping> views;
+        transport::Mapping mapping;
+        std::string key;                                 // in the store, without the rank
+        std::vector<transport::RegisteredMemory> parts;  // by rank; filled by wait_workspace()
+        std::map<Rank, transport::Mapping> views;
     };
 
     Result<Span> allocate(const std::string& name, std::size_t bytes);
     Result<Span> predefined(const std::string& name, std::size_t bytes);
     Result<Span> grow_temp(std::size_t bytes);
-    [[nodiscard]] Result<RegisteredMemory> register_mapping(const Mapping& mapping) const;
-    Result<RegisteredMemory> fetch(const Workspace& workspace, Rank rank, Deadline deadline) const;
+    [[nodiscard]] Result<transport::RegisteredMemory> register_mapping(
+        const transport::Mapping& mapping) const;
+    Result<transport::RegisteredMemory> fetch(const Workspace& workspace, Rank rank,
+                                              Deadline deadline) const;
     Result<Workspace*> find(const std::string& name);
 
     MemoryContextOptions options_;
     std::map<std::string, Workspace> workspaces_;
     std::map<std::string, int> allocations_;  // so far, by name
-    Mapping temp_;
+    transport::Mapping temp_;
 };
 
 }  // namespace pccl::comm

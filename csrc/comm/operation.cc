@@ -4,28 +4,28 @@
 
 namespace pccl::comm {
 
-void Operation::begin(std::shared_ptr<Group> group, const Issue& issue) {
-    group_ = std::move(group);
+void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue) {
+    engine_ = std::move(engine);
     deadline_ = issue.deadline;
     ticket_ = issue.ticket;
     status_ = Status::ok();
     source_ = kNoRank;
-    if (group_ != nullptr) timing_ = {issue.at, {}, {}};
+    if (engine_ != nullptr) timing_ = {issue.at, {}, {}};
     done_.store(false, std::memory_order_relaxed);
 }
 
 void Operation::mark_started() {
-    if (group_ == nullptr || timing_.started != TimePoint{}) return;
+    if (engine_ == nullptr || timing_.started != TimePoint{}) return;
     timing_.started = system_clock().now();
-    flight_recorder().started(ticket_, timing_.started);
+    runtime::flight_recorder().started(ticket_, timing_.started);
 }
 
 void Operation::finish(Status status, Rank source) {
     status_ = std::move(status);
     source_ = source;
     const TimePoint now = system_clock().now();
-    if (group_ != nullptr) timing_.finished = now;
-    flight_recorder().finished(ticket_, status_, now);
+    if (engine_ != nullptr) timing_.finished = now;
+    runtime::flight_recorder().finished(ticket_, status_, now);
     const std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);
 }

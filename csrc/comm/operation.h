@@ -12,20 +12,29 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/comm/awaited.h"
-#include "csrc/comm/event.h"
-#include "csrc/comm/flight_recorder.h"
-#include "csrc/comm/link_table.h"
+#include "csrc/comm/timing.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::comm {
 
-class Group;
+class Operation;
+
+/// What carries an operation on while somebody waits for it: its group.
+class ProgressEngine {
+   public:
+    enum class Until : bool { kDone, kFlushed };
+    /// Advances on this thread until `operation` is done (or, with kFlushed, has sent all it has).
+    virtual Status help(Operation& operation, Until until, Deadline deadline) = 0;
+
+   protected:
+    ~ProgressEngine() = default;
+};
 
 /// How an operation enters the world.
 struct Issue {
     TimePoint at;
     Deadline deadline = Deadline::never();
-    FlightRecorder::Ticket ticket = 0;
+    runtime::FlightRecorder::Ticket ticket = 0;
 };
 
 class Operation {
@@ -34,18 +43,15 @@ class Operation {
 
     // Under the group's lock:
 
-    /// Moves what can move; true when the operation is complete. An error ends it.
-    virtual Result<bool> advance(LinkTable& links, bool& moved) = 0;
     /// Everything that this rank has to send is handed to its links.
     [[nodiscard]] virtual bool is_flushed() const = 0;
     /// "all_reduce #12 (sum of 1024 float32)".
     [[nodiscard]] virtual std::string describe() const = 0;
-    [[nodiscard]] virtual AwaitedRanks awaited() const = 0;
     [[nodiscard]] Deadline deadline() const { return deadline_; }
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);
     /// For one that has succeeded with nobody to tell.
-    void finish_unseen() { flight_recorder().finished(ticket_, {}, system_clock().now()); }
+    void finish_unseen() { runtime::flight_recorder().finished(ticket_, {}, system_clock().now()); }
 
     // From any thread:
 
@@ -60,12 +66,12 @@ class Operation {
     [[nodiscard]] bool has_callbacks();
     /// Runs the callbacks of an operation that is done.
     void notify();
-    [[nodiscard]] const std::shared_ptr<Group>& group() const { return group_; }
+    [[nodiscard]] const std::shared_ptr<ProgressEngine>& engine() const { return engine_; }
 
    protected:
-    /// Makes the object ready for a new run. `group` is null for operations that no event speaks
+    /// Makes the object ready for a new run. `engine` is null for operations that no event speaks
     /// of; these take no times.
-    void begin(std::shared_ptr<Group> group, const Issue& issue);
+    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue);
     void mark_started();
 
    private:
@@ -74,8 +80,8 @@ class Operation {
     Rank source_ = kNoRank;
     Timing timing_;
     Deadline deadline_ = Deadline::never();
-    FlightRecorder::Ticket ticket_ = 0;
-    std::shared_ptr<Group> group_;
+    runtime::FlightRecorder::Ticket ticket_ = 0;
+    std::shared_ptr<ProgressEngine> engine_;
     std::mutex mutex_;  // guards callbacks_, and finishing against adding
     std::vector<std::function<void(const Status&)>> callbacks_;
 };

@@ -90,7 +90,7 @@ Status Runtime::start() {
     for (const auto& transport : transports_)
         if (transport->accept_fd() >= 0)
             PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
-    flight_signal_ = FlightSignal::install();
+    flight_signal_ = runtime::FlightSignal::install();
     if (flight_signal_) PCCL_TRY(watch_input(arrivals_.get(), flight_signal_->fd()));
     acceptor_ =
         std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
@@ -112,7 +112,7 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
     return nullptr;
 }
 
-Result<Runtime::Way> Runtime::way_to(const Endpoint& peer,
+Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
                                      transport::TransportFlags allowed) const {
     std::string reasons;
     for (const auto& transport : transports_) {
@@ -126,7 +126,7 @@ Result<Runtime::Way> Runtime::way_to(const Endpoint& peer,
                   peer.rank);
 }
 
-Status Runtime::knock(const Endpoint& peer, transport::TransportFlags allowed) const {
+Status Runtime::knock(const bootstrap::Endpoint& peer, transport::TransportFlags allowed) const {
     const auto way = way_to(peer, allowed);
     if (!way.is_ok()) return Status::ok();
     Status answer = way->transport->knock(way->address, Deadline::after(kKnock));
@@ -369,17 +369,17 @@ void Runtime::accepted_region(const transport::LinkRequest& request,
 void Runtime::fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
                          const Status& why) {
     const auto participant = participant_at(request);
-    if (participant == nullptr) return refused(kind, why);
+    if (participant == nullptr) return refused(to_string(kind), why);
     participant->fall_short(why.with_context(concat(
         "rank ", request.destination, " cannot take the connection of rank ", request.source)));
     waiter_->wake();
 }
 
-void Runtime::refused(transport::TransportKind kind, const Status& why) {
+void Runtime::refused(std::string_view way, const Status& why) {
     // Who leaves by itself did not like our proof: it asks for a group that is not made here yet.
     const bool left = why.code() == StatusCode::kPeerLost;
     refusals_.line(left ? LogLevel::kInfo : LogLevel::kWarning, why.process().host,
-                   "refused a connection over ", to_string(kind), ": ", why.message());
+                   "refused a connection over ", way, ": ", why.message());
 }
 
 }  // namespace pccl::comm

@@ -22,9 +22,9 @@
 #include "csrc/base/fork.h"
 #include "csrc/base/limited_log.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/comm/endpoint.h"
-#include "csrc/comm/flight_dump.h"
-#include "csrc/comm/situation.h"
+#include "csrc/bootstrap/endpoint.h"
+#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/runtime/flight/flight_dump.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
@@ -112,9 +112,11 @@ class PCCL_API Runtime final : public transport::Acceptor {
     };
     /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
     /// without one.
-    [[nodiscard]] Result<Way> way_to(const Endpoint& peer, transport::TransportFlags allowed) const;
+    [[nodiscard]] Result<Way> way_to(const bootstrap::Endpoint& peer,
+                                     transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
-    [[nodiscard]] Status knock(const Endpoint& peer, transport::TransportFlags allowed) const;
+    [[nodiscard]] Status knock(const bootstrap::Endpoint& peer,
+                               transport::TransportFlags allowed) const;
 
     /// A rank of a group: several may be in one process, on threads of their own.
     struct Seat {
@@ -161,7 +163,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
                          std::unique_ptr<transport::Region> region) override;
     void fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
                     const Status& why) override;
-    void refused(transport::TransportKind kind, const Status& why) override;
+    void refused(std::string_view way, const Status& why) override;
 
    private:
     struct Member {
@@ -196,7 +198,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     Transports transports_;
     UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
     UniqueFd stop_;      // eventfd
-    std::unique_ptr<FlightSignal> flight_signal_;
+    std::unique_ptr<runtime::FlightSignal> flight_signal_;
     const ForkMark made_in_;
     std::atomic<const void*> first_thread_{nullptr};  // that has waited
     std::atomic<bool> has_several_threads_{false};

@@ -5,13 +5,13 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/agreement.h"
+#include "csrc/bootstrap/job_exchange.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/cost_model.h"
 #include "csrc/comm/group.h"
-#include "csrc/comm/job_exchange.h"
-#include "csrc/comm/quorum.h"
+#include "csrc/comm/membership/agreement.h"
+#include "csrc/comm/membership/quorum.h"
 #include "csrc/comm/runtime.h"
+#include "csrc/comm/selection/cost_model.h"
 
 namespace pccl::comm {
 namespace {
@@ -32,14 +32,14 @@ Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank>
     return survivors;
 }
 
-Result<Roster> roster_of(const Group& group, const std::vector<Rank>& survivors) {
-    Roster roster;
+Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>& survivors) {
+    bootstrap::Roster roster;
     for (const Rank rank : survivors) {
-        Endpoint endpoint = group.endpoint(rank);
+        bootstrap::Endpoint endpoint = group.endpoint(rank);
         endpoint.rank = static_cast<Rank>(roster.endpoints.size());
         roster.endpoints.push_back(std::move(endpoint));
     }
-    PCCL_ASSIGN_OR_RETURN(roster.job, job_of_survivors(group.layout().job(), survivors));
+    PCCL_ASSIGN_OR_RETURN(roster.job, bootstrap::job_of_survivors(group.layout().job(), survivors));
     return roster;
 }
 
@@ -96,8 +96,8 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink(std::span<const Rank>
 Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<Rank>& survivors,
                                                               std::span<const Rank> excluded,
                                                               const ShrinkOptions& wanted) const {
-    PCCL_ASSIGN_OR_RETURN(const Roster roster, roster_of(*group_, survivors));
-    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
+    PCCL_ASSIGN_OR_RETURN(const bootstrap::Roster roster, roster_of(*group_, survivors));
+    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     CommunicatorOptions options = options_of_smaller(options_, survivors);
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
@@ -117,7 +117,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
          .patience = process_config().peer_timeout});
     std::shared_ptr<Communicator> comm;
     for (bool all_have_confirmed = false; !all_have_confirmed;) {
-        PCCL_ASSIGN_OR_RETURN(const GroupIdentity identity, agreement.propose());
+        PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, agreement.propose());
         const std::shared_ptr<Group> group(new Group(*runtime_, identity, options),
                                            LeaveToParent());
         runtime_->enroll({identity.group, options.rank}, identity.secret, group);

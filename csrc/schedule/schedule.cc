@@ -92,6 +92,16 @@ bool is_rooted(CollectiveKind kind) {
            kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
 }
 
+bool reduces(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce ||
+           kind == CollectiveKind::kReduceScatter;
+}
+
+bool is_per_pair(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter;
+}
+
 int blocks(CollectiveKind kind, Buffer buffer, int ranks) {
     const bool per_rank_input = kind == CollectiveKind::kReduceScatter ||
                                 kind == CollectiveKind::kScatter ||

@@ -50,6 +50,11 @@ enum class CollectiveKind : std::uint8_t {
 /// broadcast, reduce, gather and scatter: those for which Shape::root counts.
 [[nodiscard]] PCCL_API bool is_rooted(CollectiveKind kind);
 
+/// all_reduce, reduce and reduce_scatter.
+[[nodiscard]] PCCL_API bool reduces(CollectiveKind kind);
+/// gather, scatter and all_to_all: only two ranks know the length of a block.
+[[nodiscard]] PCCL_API bool is_per_pair(CollectiveKind kind);
+
 enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
 
 [[nodiscard]] PCCL_API std::string_view to_string(Buffer buffer);
@@ -144,6 +149,11 @@ struct Shape {
     int slots = 2;   // messages that a FIFO holds
     auto operator<=>(const Shape&) const = default;
 };
+
+/// Whether input and output are one memory: all_reduce, broadcast and reduce: the same chunks;
+/// all_gather and gather: input is block `rank` of the output; reduce_scatter and scatter: output
+/// is block `rank` of the input. all_to_all has no in-place form.
+enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
 struct Schedule {
     std::string name;

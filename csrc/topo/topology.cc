@@ -8,9 +8,10 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/sysfs/file.h"
 #include "csrc/topo/digest.h"
-#include "csrc/topo/hwloc_xml.h"
-#include "csrc/topo/machine_xml.h"
-#include "csrc/topo/sanity.h"
+#include "csrc/topo/machine/sanity.h"
+#include "csrc/topo/xml/hwloc_xml.h"
+#include "csrc/topo/xml/machine_xml.h"
+#include "csrc/topo/xml/xml_text.h"
 
 namespace pccl::topo {
 namespace {

@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "csrc/base/status.h"
-#include "csrc/topo/calibration.h"
-#include "csrc/topo/completion.h"
-#include "csrc/topo/graph.h"
-#include "csrc/topo/machine.h"
-#include "csrc/topo/paths.h"
-#include "csrc/topo/warning.h"
+#include "csrc/topo/graph/graph.h"
+#include "csrc/topo/graph/paths.h"
+#include "csrc/topo/machine/calibration.h"
+#include "csrc/topo/machine/completion.h"
+#include "csrc/topo/machine/machine.h"
+#include "csrc/topo/machine/warning.h"
 
 namespace pccl::topo {
 

@@ -7,6 +7,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/transports.h"
 #include "csrc/extension/signals.h"
 #include "csrc/torch/arguments.h"
@@ -58,7 +59,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
     : Backend(rank, size),
       options_(std::move(options)),
       communicator_(connect(store, rank, size, *options_)),
-      gpu_({.store = comm::prefixed(adapt_store(store), "gpu"),
+      gpu_({.store = bootstrap::prefixed(adapt_store(store), "gpu"),
             .name = communicator_->name(),
             .global_ranks = options_->global_ranks_in_group,
             .rank = rank,
@@ -70,7 +71,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
 }
 
 PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                         std::shared_ptr<comm::Store> store,
+                         std::shared_ptr<bootstrap::Store> store,
                          c10::intrusive_ptr<PcclOptions> options)
     : Backend(communicator->rank(), communicator->size()),
       options_(std::move(options)),
@@ -232,8 +233,7 @@ auto PcclBackend::endCoalescing() -> WorkPtr {
     return c10::make_intrusive<BatchWork>(rank_, std::move(window.works));
 }
 
-std::vector<comm::Prediction> PcclBackend::explain(const std::string& collective,
-                                                   std::size_t bytes) {
+std::vector<Prediction> PcclBackend::explain(const std::string& collective, std::size_t bytes) {
     const auto kind = schedule::collective_named(collective);
     TORCH_CHECK_VALUE(kind, "'", collective, "' is no collective; there are ",
                       schedule::names_of_collectives());

@@ -19,7 +19,7 @@
 
 #include "csrc/base/fork.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/device/shareable_memory.h"
+#include "csrc/device/shareable_memory.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_lane.h"
 #include "csrc/torch/observer.h"
@@ -42,7 +42,7 @@ class PcclBackend final : public c10d::Backend {
                 c10::intrusive_ptr<PcclOptions> options);
     /// Over a group that exists already; `store` is for its GPUs.
     PcclBackend(std::shared_ptr<comm::Communicator> communicator,
-                std::shared_ptr<comm::Store> store, c10::intrusive_ptr<PcclOptions> options);
+                std::shared_ptr<bootstrap::Store> store, c10::intrusive_ptr<PcclOptions> options);
     ~PcclBackend() override;
     PcclBackend(const PcclBackend&) = delete;
     PcclBackend& operator=(const PcclBackend&) = delete;
@@ -84,7 +84,7 @@ class PcclBackend final : public c10d::Backend {
                      const c10d::AllToAllOptions& options) override;
     WorkPtr barrier(const c10d::BarrierOptions& options) override;
     /// As Communicator::explain(), by the collective's name.
-    std::vector<comm::Prediction> explain(const std::string& collective, std::size_t bytes);
+    std::vector<Prediction> explain(const std::string& collective, std::size_t bytes);
 
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
@@ -117,7 +117,7 @@ class PcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
-    bool supportsTensorAlloc(c10::DeviceIndex) override { return comm::has_gpu_driver(); }
+    bool supportsTensorAlloc(c10::DeviceIndex) override { return device::has_gpu_driver(); }
     /// Of `size` elements on a CUDA device; the peers begin to map it at once.
     at::Tensor allocateTensor(long size, at::TensorOptions options) override;
     /// Makes the group of GPUs now instead of with the first CUDA tensor.
@@ -152,7 +152,7 @@ class PcclBackend final : public c10d::Backend {
     void end();
 
     struct Split;
-    using OptionalTimeout = comm::Communicator::OptionalTimeout;
+    using OptionalTimeout = comm::OptionalTimeout;
 
     [[nodiscard]] static OptionalTimeout timeout_of(std::chrono::milliseconds timeout);
     /// For the calls on tensors like `tensor`.

@@ -52,7 +52,7 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     }();
     std::vector<Way> ways;
     ways.reserve(predictions.size());
-    for (const comm::Prediction& way : predictions)
+    for (const Prediction& way : predictions)
         ways.emplace_back(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen);
     return ways;
 }
@@ -60,7 +60,7 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
 /// Links, order of ranks, rings side by side.
 std::tuple<std::vector<std::string>, std::vector<Rank>, int> links_counted_on(
     const PcclBackend& self) {
-    const comm::LinksCountedOn found = self.communicator().links_counted_on();
+    const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
     return {found.links, found.order, found.lanes};
 }
 

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
-#include "csrc/comm/arithmetic.h"
-#include "csrc/comm/collective_operation.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/torch/errors.h"
 
 namespace pccl::backend {
 
-Call::Call(comm::CollectiveKind kind, const Sample& sample, Rank root)
+Call::Call(CollectiveKind kind, const Sample& sample, Rank root)
     : Call(kind, sample, Reduction{}, root) {
     encoding_ = encoding_for_moves(scalar_type_);
 }
 
-Call::Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root)
+Call::Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root)
     : kind_(kind),
       scalar_type_(sample.tensor.scalar_type()),
       device_(sample.tensor.device()),
@@ -21,7 +20,7 @@ Call::Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& red
       reduction_(reduction),
       root_(root),
       staging_(sample.place) {
-    if (comm::reduces(kind))
+    if (schedule::reduces(kind))
         encoding_ = encoding_for_reductions(scalar_type_, reduction.op, is_on_host_);
 }
 
@@ -53,7 +52,7 @@ void Call::write_parts(const at::Tensor& whole, std::span<const std::size_t> len
     append_parts(outputs_, block_to_write(writable(whole), encoding_), lengths);
 }
 
-comm::Collective Call::collective() const {
+Collective Call::collective() const {
     return {.kind = kind_,
             .type = encoding_.type,
             .op = reduction_.op,
@@ -65,18 +64,18 @@ comm::Collective Call::collective() const {
 
 std::size_t Call::pieces() const {
     constexpr std::size_t kBytes = std::size_t{4} << 20;
-    const bool is_one_block = kind_ == comm::CollectiveKind::kAllReduce ||
-                              kind_ == comm::CollectiveKind::kReduce ||
-                              kind_ == comm::CollectiveKind::kBroadcast;
+    const bool is_one_block = kind_ == CollectiveKind::kAllReduce ||
+                              kind_ == CollectiveKind::kReduce ||
+                              kind_ == CollectiveKind::kBroadcast;
     if (!is_one_block || !is_on_host_ || !device_.is_cuda() || reduction_.factor) return 1;
-    const comm::Block& block = inputs_.empty() ? outputs_.front() : inputs_.front();
+    const Block& block = inputs_.empty() ? outputs_.front() : inputs_.front();
     const std::size_t bytes = block.count * size_of(encoding_.type);
     return bytes <= kBytes ? 1 : (bytes + kBytes - 1) / kBytes;
 }
 
-comm::Collective Call::piece(std::size_t index) {
+Collective Call::piece(std::size_t index) {
     const std::size_t all = pieces();
-    comm::Collective whole = collective();
+    Collective whole = collective();
     if (all == 1) {
         staging_.load();
         return whole;
@@ -87,10 +86,10 @@ comm::Collective Call::piece(std::size_t index) {
     const std::size_t begin = std::min(index * share * encoding_.units, elements);
     const std::size_t count = std::min(share * encoding_.units, elements - begin);
     staging_.load(begin / encoding_.units, (begin + count) / encoding_.units);
-    const auto cut = [&](std::span<const comm::Block> side, comm::Block& part) {
+    const auto cut = [&](std::span<const Block> side, Block& part) {
         if (side.empty()) return side;
         part = {side.front().data + begin * size_of(encoding_.type), count};
-        return std::span<const comm::Block>(&part, 1);
+        return std::span<const Block>(&part, 1);
     };
     whole.inputs = cut(whole.inputs, piece_[0]);
     whole.outputs = cut(whole.outputs, piece_[1]);
@@ -112,8 +111,7 @@ at::Tensor Call::writable(const at::Tensor& tensor) {
     return staging_.writable(tensor);
 }
 
-void Call::append_parts(Blocks& blocks, comm::Block whole,
-                        std::span<const std::size_t> lengths) const {
+void Call::append_parts(Blocks& blocks, Block whole, std::span<const std::size_t> lengths) const {
     std::byte* at = whole.data;
     for (const std::size_t length : lengths) {
         const std::size_t count = length * encoding_.units;
@@ -134,10 +132,10 @@ void Call::check(const at::Tensor& tensor) const {
 at::Tensor Call::premultiplied(const at::Tensor& tensor) const {
     if (tensor.is_cuda()) return scaled_copy(tensor, *reduction_.factor);
     at::Tensor product = stage_for(tensor);
-    const comm::Block from = block_to_read(tensor, encoding_);
-    const comm::Block to = block_to_write(product, encoding_);
+    const Block from = block_to_read(tensor, encoding_);
+    const Block to = block_to_write(product, encoding_);
     const Status status =
-        comm::premultiply(encoding_.type, to.data, from.data, from.count, *reduction_.factor);
+        arithmetic::premultiply(encoding_.type, to.data, from.data, from.count, *reduction_.factor);
     throw_unless_ok("premul_sum", status);
     return product;
 }

@@ -7,7 +7,7 @@
 #include <array>
 #include <span>
 
-#include "csrc/comm/collective.h"
+#include "csrc/collective/collective.h"
 #include "csrc/torch/staging.h"
 #include "csrc/torch/tensors.h"
 
@@ -20,9 +20,8 @@ class Call {
         const at::Tensor& tensor;
         Staging::Place place = Staging::Place::kDevice;
     };
-    Call(comm::CollectiveKind kind, const Sample& sample, Rank root = 0);
-    Call(comm::CollectiveKind kind, const Sample& sample, const Reduction& reduction,
-         Rank root = 0);
+    Call(CollectiveKind kind, const Sample& sample, Rank root = 0);
+    Call(CollectiveKind kind, const Sample& sample, const Reduction& reduction, Rank root = 0);
 
     /// One input block: all of `tensor`.
     void read(const at::Tensor& tensor);
@@ -40,12 +39,12 @@ class Call {
     [[nodiscard]] bool is_uneven() const { return is_uneven_; }
 
     /// Valid as long as this Call is neither moved nor changed.
-    [[nodiscard]] comm::Collective collective() const;
+    [[nodiscard]] Collective collective() const;
     /// How many pieces to run it in: several where elements come from a GPU through the host, so
     /// that the next piece is copied while one travels. The same on all ranks.
     [[nodiscard]] std::size_t pieces() const;
     /// One of them, its input there. Valid as collective() is, until the next piece.
-    [[nodiscard]] comm::Collective piece(std::size_t index);
+    [[nodiscard]] Collective piece(std::size_t index);
     [[nodiscard]] Staging& staging() { return staging_; }
     /// Of all its tensors.
     [[nodiscard]] at::Device device() const { return device_; }
@@ -53,16 +52,15 @@ class Call {
     [[nodiscard]] bool is_on_host() const { return is_on_host_; }
 
    private:
-    using Blocks = c10::SmallVector<comm::Block, 4>;
+    using Blocks = c10::SmallVector<Block, 4>;
 
     [[nodiscard]] at::Tensor readable(const at::Tensor& tensor);
     [[nodiscard]] at::Tensor writable(const at::Tensor& tensor);
-    void append_parts(Blocks& blocks, comm::Block whole,
-                      std::span<const std::size_t> lengths) const;
+    void append_parts(Blocks& blocks, Block whole, std::span<const std::size_t> lengths) const;
     void check(const at::Tensor& tensor) const;
     [[nodiscard]] at::Tensor premultiplied(const at::Tensor& tensor) const;
 
-    comm::CollectiveKind kind_;
+    CollectiveKind kind_;
     at::ScalarType scalar_type_;
     at::Device device_;
     bool is_on_host_;
@@ -73,8 +71,8 @@ class Call {
     bool is_barrier_ = false;
     Blocks inputs_;
     Blocks outputs_;
-    std::array<comm::Block, 2> piece_{};  // of the only input, and of the only output
-    Staging staging_;                     // whose memory the blocks are
+    std::array<Block, 2> piece_{};  // of the only input, and of the only output
+    Staging staging_;               // whose memory the blocks are
 };
 
 }  // namespace pccl::backend

@@ -13,7 +13,8 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
-#include "csrc/comm/device/interruptible.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
+#include "csrc/device/interruptible.h"
 #include "csrc/extension/signals.h"
 #include "csrc/torch/compat.h"
 #include "csrc/torch/errors.h"
@@ -37,8 +38,8 @@ void keep_until(const Staging& staging, const c10::Stream& stream) {
 
 /// Messages, and the memory they use.
 struct Staged {
-    std::vector<comm::DeviceMessage> sends;
-    std::vector<comm::DeviceMessage> receives;
+    std::vector<device::DeviceMessage> sends;
+    std::vector<device::DeviceMessage> receives;
     Staging staging;
 
     explicit Staged(std::span<const GpuMessage> messages) {
@@ -155,7 +156,7 @@ auto GpuLane::launch(const GpuRequest& request, std::span<Call> calls) -> WorkPt
     const at::Device device = calls.front().device();
     return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
         void* const stream = native_handle(streams_of(device), on);
-        std::vector<comm::Collective> collectives;
+        std::vector<Collective> collectives;
         for (const Call& call : calls) collectives.push_back(call.collective());
         const bool is_uneven = std::ranges::any_of(calls, &Call::is_uneven);
         throw_unless_ok(request.title,
@@ -240,7 +241,8 @@ void GpuLane::set_timeout(std::chrono::milliseconds timeout) {
     if (const auto group = group_.load()) group->set_timeout(timeout);
 }
 
-std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, const char* title) {
+std::shared_ptr<device::DeviceGroup> GpuLane::group_on(const at::Device& device,
+                                                       const char* title) {
     auto group = group_.load();
     if (group == nullptr) return make_group(device);
     TORCH_CHECK_VALUE(*device_ == device, title, ": this rank's group is on ", *device_,
@@ -248,11 +250,11 @@ std::shared_ptr<comm::DeviceGroup> GpuLane::group_on(const at::Device& device, c
     return group;
 }
 
-comm::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
+device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
     // What an earlier meeting wrote there is not for this one.
     return {.rank = options_.rank,
             .size = options_.size,
-            .store = comm::prefixed(options_.store, std::to_string(++meetings_)),
+            .store = bootstrap::prefixed(options_.store, std::to_string(++meetings_)),
             .name = options_.name,
             .global_ranks = options_.global_ranks,
             .device = device.index(),
@@ -264,13 +266,13 @@ comm::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .explain = explanation_by(options_.communicator)};
 }
 
-std::shared_ptr<comm::DeviceGroup> GpuLane::make_group(const at::Device& device) {
+std::shared_ptr<device::DeviceGroup> GpuLane::make_group(const at::Device& device) {
     TORCH_CHECK(!is_meeting_, "a signal handler may only abort a group whose GPUs are meeting");
     is_meeting_ = true;
     const ScopeExit met([this] { is_meeting_ = false; });
     const auto released = without_gil();
-    auto made = comm::create_interruptibly(group_options(device),
-                                           Interruption(is_aborted_, options_.communicator));
+    auto made = device::create_interruptibly(group_options(device),
+                                             Interruption(is_aborted_, options_.communicator));
     if (made.status().code() == StatusCode::kUnsupported) {
         log(LogLevel::kWarning, "CUDA tensors go through host memory: ", made.status().message());
         route_ = Route::kHost;

@@ -21,8 +21,9 @@
 
 #include "csrc/base/fork.h"
 #include "csrc/base/lookout.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/device/device_group.h"
+#include "csrc/device/device_group.h"
 #include "csrc/torch/call.h"
 #include "csrc/torch/gpu_work.h"
 #include "csrc/torch/observer.h"
@@ -39,7 +40,7 @@ struct GpuMessage {
 class GpuLane {
    public:
     struct Options {
-        std::shared_ptr<comm::Store> store;  // of this lane alone
+        std::shared_ptr<bootstrap::Store> store;  // of this lane alone
         std::string name{};
         std::vector<std::uint64_t> global_ranks{};
         Rank rank = 0;
@@ -68,8 +69,8 @@ class GpuLane {
     /// Of later launches.
     void set_timeout(std::chrono::milliseconds timeout);
     /// For the lane of a group that is made of this one, by a name that is used once.
-    [[nodiscard]] std::shared_ptr<comm::Store> store_for(const std::string& child) const {
-        return comm::prefixed(options_.store, child);
+    [[nodiscard]] std::shared_ptr<bootstrap::Store> store_for(const std::string& child) const {
+        return bootstrap::prefixed(options_.store, child);
     }
     /// Makes what waits end, a group that is being made, too; until close(), nothing is launched.
     void abort();
@@ -87,10 +88,10 @@ class GpuLane {
     WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
     /// Lets the observer know when the GPU has done the work of `request`.
     void watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer);
-    std::shared_ptr<comm::DeviceGroup> group_on(const at::Device& device, const char* title);
+    std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
     /// Null where GPUs do not reach each other.
-    std::shared_ptr<comm::DeviceGroup> make_group(const at::Device& device);
-    [[nodiscard]] comm::DeviceGroupOptions group_options(const at::Device& device);
+    std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);
+    [[nodiscard]] device::DeviceGroupOptions group_options(const at::Device& device);
     c10::Stream own_stream(const at::Device& device, Channel channel);
 
     const ForkMark made_in_;
@@ -100,7 +101,7 @@ class GpuLane {
     // it while a group is made.
     std::recursive_mutex mutex_;
     bool is_meeting_ = false;
-    std::atomic<std::shared_ptr<comm::DeviceGroup>> group_;
+    std::atomic<std::shared_ptr<device::DeviceGroup>> group_;
     enum class Route { kUnknown, kNvlink, kHost };
     std::atomic<Route> route_{Route::kUnknown};
     std::atomic<bool> is_aborted_{false};

@@ -4,12 +4,12 @@
 #include <sys/types.h>
 
 #include "csrc/base/log.h"
-#include "csrc/comm/device/shareable_memory.h"
+#include "csrc/device/shareable_memory.h"
 
 extern "C" {
 
 [[gnu::visibility("default")]] void* pccl_gpu_allocate(ssize_t bytes, int device, void*) {
-    auto memory = pccl::comm::allocate_shareable(device, static_cast<std::size_t>(bytes));
+    auto memory = pccl::device::allocate_shareable(device, static_cast<std::size_t>(bytes));
     if (memory.is_ok()) return *memory;
     pccl::log(pccl::LogLevel::kError, "no GPU memory to share: ", memory.status().message());
     return nullptr;
@@ -17,7 +17,7 @@ extern "C" {
 
 [[gnu::visibility("default")]] void pccl_gpu_free(void* memory, ssize_t, int, void*) {
     if (memory == nullptr) return;
-    const pccl::Status freed = pccl::comm::free_shareable(memory);
+    const pccl::Status freed = pccl::device::free_shareable(memory);
     if (!freed.is_ok())
         pccl::log(pccl::LogLevel::kError, "GPU memory was not freed: ", freed.message());
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/comm/device/device_group.h"
+#include "csrc/device/device_group.h"
 #include "csrc/torch/call.h"
 
 namespace pccl::backend {
@@ -49,7 +49,7 @@ class GpuTimer {
 
 class GpuWork final : public c10d::Work {
    public:
-    GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<comm::DeviceGroup> group);
+    GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<device::DeviceGroup> group);
 
     /// For works that are timed: to be called before the launch, with its stream.
     void start_timer(const c10::Stream& stream) { timer_ = std::make_shared<GpuTimer>(stream); }
@@ -79,7 +79,7 @@ class GpuWork final : public c10d::Work {
     const bool async_;
     const std::uint64_t sequence_;
     const std::vector<at::Tensor> outputs_;
-    const std::weak_ptr<comm::DeviceGroup> group_;
+    const std::weak_ptr<device::DeviceGroup> group_;
     std::shared_ptr<GpuTimer> timer_;
     std::optional<c10::Event> end_;                   // of asynchronous ones
     std::optional<c10::Stream> stream_;               // likewise

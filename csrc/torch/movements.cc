@@ -8,8 +8,6 @@
 namespace pccl::backend {
 
 using c10d::OpType;
-using comm::CollectiveKind;
-
 namespace {
 
 // Splits count rows of dimension 0; none given means equal ones.

@@ -10,7 +10,6 @@
 namespace pccl::backend {
 
 using c10d::OpType;
-using comm::CollectiveKind;
 
 auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) -> WorkPtr {
     const at::Tensor& tensor = only(tensors, "tensor");

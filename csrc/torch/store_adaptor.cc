@@ -33,7 +33,7 @@ Status guarded(const char* what, const std::string& key, Function function) {
     }
 }
 
-class StoreAdaptor final : public comm::Store {
+class StoreAdaptor final : public bootstrap::Store {
    public:
     explicit StoreAdaptor(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
 
@@ -74,7 +74,7 @@ class StoreAdaptor final : public comm::Store {
 
 }  // namespace
 
-std::shared_ptr<comm::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store) {
+std::shared_ptr<bootstrap::Store> adapt_store(c10::intrusive_ptr<c10d::Store> store) {
     return std::make_shared<StoreAdaptor>(std::move(store));
 }
 

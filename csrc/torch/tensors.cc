@@ -146,13 +146,13 @@ void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin,
     part(to).copy_(part(from));
 }
 
-comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding) {
+Block block_to_read(const at::Tensor& tensor, Encoding encoding) {
     // A Block has one pointer type for both directions; the communicator only reads inputs.
     auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(tensor.const_data_ptr()));
     return {data, static_cast<std::size_t>(tensor.numel()) * encoding.units};
 }
 
-comm::Block block_to_write(const at::Tensor& tensor, Encoding encoding) {
+Block block_to_write(const at::Tensor& tensor, Encoding encoding) {
     auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
     return {data, static_cast<std::size_t>(tensor.numel()) * encoding.units};
 }

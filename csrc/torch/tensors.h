@@ -8,7 +8,7 @@
 
 #include "csrc/abi/datatype.h"
 #include "csrc/base/ids.h"
-#include "csrc/comm/collective.h"
+#include "csrc/collective/collective.h"
 #include "csrc/torch/compat.h"
 
 namespace pccl::backend {
@@ -53,7 +53,7 @@ void copy_elements(const at::Tensor& to, const at::Tensor& from);
 void copy_range(const at::Tensor& to, const at::Tensor& from, std::size_t begin, std::size_t end);
 
 /// The memory of a contiguous tensor. Reading does not unshare copy-on-write memory.
-[[nodiscard]] comm::Block block_to_read(const at::Tensor& tensor, Encoding encoding);
-[[nodiscard]] comm::Block block_to_write(const at::Tensor& tensor, Encoding encoding);
+[[nodiscard]] Block block_to_read(const at::Tensor& tensor, Encoding encoding);
+[[nodiscard]] Block block_to_write(const at::Tensor& tensor, Encoding encoding);
 
 }  // namespace pccl::backend

@@ -18,6 +18,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/transport/control/socket_watcher.h"
 
 namespace pccl::transport {
 
@@ -56,7 +57,7 @@ class PCCL_API RemoteDoorbell {
 };
 
 /// This process's doorbell and its epoll set. Safe from every thread.
-class PCCL_API Waiter {
+class PCCL_API Waiter final : public SocketWatcher {
    public:
     static Result<std::unique_ptr<Waiter>> create();
     ~Waiter();
@@ -68,10 +69,8 @@ class PCCL_API Waiter {
         return {memfd_.get(), event_.get(), process_.get()};
     }
 
-    /// Watches a socket, edge-triggered for input and output; it ends sleeps in every thread.
-    /// Closing the descriptor ends the watch.
-    Status watch(int fd);
-    void unwatch(int fd);
+    Status watch(int fd) override;
+    void unwatch(int fd) override;
 
     [[nodiscard]] std::uint32_t prepare();
     /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow

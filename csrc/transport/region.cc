@@ -6,7 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/parcel.h"
+#include "csrc/transport/control/parcel.h"
 
 namespace pccl::transport {
 namespace {

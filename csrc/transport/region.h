@@ -15,8 +15,8 @@
 
 #include "csrc/base/status.h"
 #include "csrc/base/unique_fd.h"
+#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/farewell.h"
 #include "csrc/transport/region_memory.h"
 
 namespace pccl::transport {

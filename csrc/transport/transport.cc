@@ -6,16 +6,15 @@
 namespace pccl::transport {
 
 void Acceptor::accepted_region(const LinkRequest&, std::unique_ptr<Region>) {
-    refused(TransportKind::kShm, Status::unsupported("regions are not taken here"));
+    refused(to_string(TransportKind::kShm), Status::unsupported("regions are not taken here"));
 }
 
-bool Acceptor::serves(const LinkRequest&) { return true; }
 std::string Acceptor::describe(const LinkRequest&) { return {}; }
 
 void Acceptor::noticed(const LinkRequest&, const Status&) {}
 
 void Acceptor::fell_short(const LinkRequest&, TransportKind kind, const Status& why) {
-    refused(kind, why);
+    refused(to_string(kind), why);
 }
 
 Status Transport::tell(const std::string&, const LinkRequest&, const Secret&, const Status&,

@@ -2,11 +2,10 @@
 //
 // A transport publishes an opaque address. Peers carry it through the rendezvous and hand it to
 // dial() of their transport of the same kind; transports know neither the rendezvous nor the
-// topology. Every connection proves the group's secret both ways (handshake.h) before anything else
-// from it is parsed.
+// topology. Every connection proves the group's secret both ways (control/handshake.h) before
+// anything else from it is parsed.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,28 +14,15 @@
 #include <string>
 
 #include "csrc/base/clock.h"
+#include "csrc/transport/control/control_host.h"
 #include "csrc/transport/link.h"
 
 namespace pccl::transport {
-
-/// Names a group in a handshake; random, not secret.
-using GroupId = std::array<std::uint8_t, 16>;
-/// Shared by the ranks of a group; never sent.
-using Secret = std::array<std::uint8_t, 32>;
 
 /// Channels of every link.
 inline constexpr ChannelId kCollectiveChannel = 0;
 inline constexpr ChannelId kMessageChannel = 1;
 inline constexpr int kChannels = 2;
-
-/// What a connection is for; the acceptor believes it only once the secret is proven.
-struct LinkRequest {
-    GroupId group{};
-    Rank source = 0;        // connects and sends
-    Rank destination = 0;   // accepts and receives
-    ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
-    int group_size = 1;     // scales the buffers
-};
 
 class Region;
 
@@ -47,31 +33,22 @@ struct RegionRequest {
     std::function<void(Rank)> waits_for = {};  // called before each rank that is waited for
 };
 
-/// What a transport asks of, and tells, its process about incoming connections. Called on the
-/// thread that runs Transport::accept().
-class Acceptor {
+/// What a transport tells its process about incoming connections. Called on the thread that runs
+/// Transport::accept().
+class Acceptor : public ControlHost {
    public:
-    virtual ~Acceptor() = default;
-    /// nullopt for a group that this process is not in.
-    virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
-    /// Whether request.destination is of this process, of whose group it has the secret: several
-    /// ranks may be, and come and go one by one. True unless overridden.
-    virtual bool serves(const LinkRequest& request);
     virtual void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) = 0;
     /// Memory that request.source, rank 0 of the group, shares with all its ranks.
     /// Refused unless overridden.
     virtual void accepted_region(const LinkRequest& request, std::unique_ptr<Region> region);
-    /// What request.destination answers a rank of the group that asks how it fares (inquiry.h);
-    /// empty unless overridden. Must not wait for long.
+    /// What request.destination answers a rank of the group that asks how it fares
+    /// (control/inquiry.h); empty unless overridden. Must not wait for long.
     virtual std::string describe(const LinkRequest& request);
     /// A rank of the group tells why it has left, or what made it leave. Nothing unless overridden.
     virtual void noticed(const LinkRequest& request, const Status& reason);
     /// This process lacks what the request takes (descriptors, memory): kResourceExhausted. Must
     /// not wait. Refused unless overridden.
     virtual void fell_short(const LinkRequest& request, TransportKind kind, const Status& why);
-    /// A connection that failed its handshake, to be logged in bounds: strangers can cause as many
-    /// as they like. `why.process().host` tells who it was, where that is known.
-    virtual void refused(TransportKind kind, const Status& why) = 0;
 };
 
 /// A link that is being opened; dropped, it is given up. One thread at a time.

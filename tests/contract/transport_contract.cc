@@ -78,7 +78,7 @@ void Process::accepted(const LinkRequest& request, std::unique_ptr<RecvLink> lin
     waiter_->wake();
 }
 
-void Process::refused(TransportKind, const Status&) {
+void Process::refused(std::string_view, const Status&) {
     ++refusals_;
     waiter_->wake();
 }

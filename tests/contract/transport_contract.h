@@ -57,7 +57,7 @@ class Process final : public Acceptor {
 
     std::optional<Secret> secret_of(const GroupId& group) override;
     void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override;
-    void refused(TransportKind kind, const Status& why) override;
+    void refused(std::string_view way, const Status& why) override;
 
    private:
     std::unique_ptr<Waiter> waiter_;

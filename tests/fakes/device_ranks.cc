@@ -22,13 +22,13 @@ void run_device_ranks(const DeviceRanksOptions& options,
     for (Rank rank = 0; rank < options.size; ++rank) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
-            auto group = comm::DeviceGroup::create({.rank = rank,
-                                                    .size = options.size,
-                                                    .store = store,
-                                                    .name = options.name,
-                                                    .device = rank,
-                                                    .timeout = options.timeout,
-                                                    .driver = &driver});
+            auto group = device::DeviceGroup::create({.rank = rank,
+                                                      .size = options.size,
+                                                      .store = store,
+                                                      .name = options.name,
+                                                      .device = rank,
+                                                      .timeout = options.timeout,
+                                                      .driver = &driver});
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
             DeviceRank member{**group, driver, together};
             body(member);

@@ -7,13 +7,13 @@
 #include <functional>
 #include <string>
 
-#include "csrc/comm/device/device_group.h"
+#include "csrc/device/device_group.h"
 #include "tests/fakes/fake_cuda.h"
 
 namespace pccl::fakes {
 
 struct DeviceRank {
-    comm::DeviceGroup& group;
+    device::DeviceGroup& group;
     FakeCudaDriver& driver;
     std::barrier<>& together;
 };

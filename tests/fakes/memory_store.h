@@ -5,12 +5,12 @@
 #include <mutex>
 #include <string>
 
-#include "csrc/comm/store.h"
+#include "csrc/bootstrap/rendezvous/store.h"
 
 namespace pccl::fakes {
 
 /// A store in memory, shared by threads.
-class MemoryStore final : public comm::Store {
+class MemoryStore final : public bootstrap::Store {
    public:
     Status set(const std::string& key, const std::string& value) override;
     Result<std::string> get(const std::string& key, Deadline deadline) override;

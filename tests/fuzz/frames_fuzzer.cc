@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/comm/fingerprint.h"
-#include "csrc/comm/rendezvous/tcp_protocol.h"
-#include "csrc/comm/situation.h"
-#include "csrc/transport/farewell.h"
+#include "csrc/bootstrap/rendezvous/tcp_protocol.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/tcp/wire.h"
 
 namespace {
@@ -30,14 +30,14 @@ void require(bool holds) {
 void read_store_frames(std::string_view bytes) {
     std::string buffer(bytes);
     for (;;) {
-        const auto frame = comm::take_frame(buffer);
+        const auto frame = bootstrap::take_frame(buffer);
         if (!frame.is_ok() || !frame->has_value()) return;
-        const auto request = comm::parse_request(**frame);
+        const auto request = bootstrap::parse_request(**frame);
         if (request.is_ok()) {
-            std::string again = comm::frame_of(*request);
-            require(comm::take_frame(again)->value() == **frame);
+            std::string again = bootstrap::frame_of(*request);
+            require(bootstrap::take_frame(again)->value() == **frame);
         }
-        static_cast<void>(comm::parse_answer(**frame));
+        static_cast<void>(bootstrap::parse_answer(**frame));
     }
 }
 
@@ -54,8 +54,8 @@ void read_headers(std::string_view bytes) {
     const auto theirs = filled_from<abi::CollectiveHeader>(bytes);
     abi::CollectiveHeader ours{};
     ours.magic = abi::kCollectiveMagic;
-    static_cast<void>(comm::describe(theirs));
-    static_cast<void>(comm::compare(ours, theirs, {.self = 0, .peer = 1}));
+    static_cast<void>(pccl::describe(theirs));
+    static_cast<void>(pccl::compare(ours, theirs, {.self = 0, .peer = 1}));
 }
 
 }  // namespace

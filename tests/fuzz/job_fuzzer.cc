@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "csrc/topo/calibration.h"
-#include "csrc/topo/job.h"
+#include "csrc/topo/job/job.h"
+#include "csrc/topo/machine/calibration.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace pccl::topo;  // NOLINT(google-build-using-namespace): one function

@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
-#include "csrc/comm/endpoint.h"
+#include "csrc/bootstrap/endpoint.h"
 #include "csrc/sys/socket/address.h"
 #include "csrc/transport/tcp/wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace pccl;  // NOLINT(google-build-using-namespace): one function
     const std::string bytes(reinterpret_cast<const char*>(data), size);
-    const auto endpoint = comm::Endpoint::deserialise(bytes);
+    const auto endpoint = bootstrap::Endpoint::deserialise(bytes);
     if (endpoint.is_ok()) {
-        const auto again = comm::Endpoint::deserialise(endpoint->serialise());
+        const auto again = bootstrap::Endpoint::deserialise(endpoint->serialise());
         if (!again.is_ok() || !(*again == *endpoint)) std::abort();
         static_cast<void>(endpoint->to_string());
     }

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "csrc/topo/plan_xml.h"
-#include "csrc/topo/search.h"
+#include "csrc/topo/search/plan_xml.h"
+#include "csrc/topo/search/search.h"
 #include "csrc/topo/topology.h"
 
 namespace {

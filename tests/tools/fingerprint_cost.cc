@@ -10,7 +10,7 @@
 #include <iostream>
 #include <vector>
 
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace {
@@ -43,7 +43,7 @@ double time_of_all_reduce() {
     double nanoseconds = 0;
     comm::run_ranks({.size = 2}, [&](comm::Communicator& comm) {
         std::array<float, 256> values{};
-        const comm::Block block{reinterpret_cast<std::byte*>(values.data()), values.size()};
+        const Block block{reinterpret_cast<std::byte*>(values.data()), values.size()};
         const double own = time_of(
             [&] { static_cast<void>(comm.run({.inputs = {&block, 1}, .outputs = {&block, 1}})); });
         if (comm.rank() == 0) nanoseconds = own;
@@ -59,10 +59,10 @@ double time_of_fingerprint() {
     bool equal = true;
     const double nanoseconds = time_of([&] {
         own.sequence += 1;
-        own.history = comm::history_after(own);
+        own.history = pccl::history_after(own);
         line = own;
         std::atomic_signal_fence(std::memory_order_seq_cst);  // it is memory, for all one knows
-        equal &= comm::compare(own, line, {.self = 0, .peer = 1}).is_ok();
+        equal &= pccl::compare(own, line, {.self = 0, .peer = 1}).is_ok();
     });
     return equal ? nanoseconds : -1;
 }

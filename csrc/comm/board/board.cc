@@ -8,7 +8,7 @@
 
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
 

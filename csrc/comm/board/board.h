@@ -23,7 +23,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
-#include "csrc/transport/farewell.h"
+#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/region.h"
 
 namespace pccl::comm {

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "csrc/base/ids.h"
-#include "csrc/comm/collective_operation.h"
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/arithmetic/streaming.h"
-#include "csrc/comm/fingerprint.h"
-#include "csrc/comm/geometry.h"
+#include "csrc/collective/arithmetic/streaming.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/collective/geometry.h"
 
 namespace pccl::comm {
 namespace {
@@ -24,9 +24,9 @@ constexpr std::size_t kStreamedBytes = 4 * kKiB;
 /// a fifth of that, and reading them from there no longer than from another core.
 void put(std::byte* room, const std::byte* data, std::size_t bytes) {
     if (bytes < kStreamedBytes)
-        copy_bytes(room, data, bytes);
+        arithmetic::copy_bytes(room, data, bytes);
     else
-        stream_bytes(room, data, bytes);
+        arithmetic::stream_bytes(room, data, bytes);
 }
 
 // Results of so many bytes leave the cache before anybody reads them.
@@ -221,9 +221,9 @@ void BoardExecution::keep_own() const {
 
 void BoardExecution::keep(const Span& to, const std::byte* from) const {
     if (streams_results_)
-        stream_bytes(to.data, from, to.bytes);
+        arithmetic::stream_bytes(to.data, from, to.bytes);
     else
-        copy_bytes(to.data, from, to.bytes);
+        arithmetic::copy_bytes(to.data, from, to.bytes);
 }
 
 Status BoardExecution::reduce() {

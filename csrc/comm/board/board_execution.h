@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
-#include "csrc/comm/arithmetic/reduction.h"
-#include "csrc/comm/awaited.h"
+#include "csrc/collective/arithmetic/reduction.h"
+#include "csrc/collective/awaited.h"
+#include "csrc/collective/operands.h"
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/board/board_algorithm.h"
-#include "csrc/comm/operands.h"
 
 namespace pccl::comm {
 
@@ -27,7 +27,7 @@ class BoardExecution {
         BoardPlan plan;
         const Operands* operands = nullptr;  // stay where they are until the execution is done
         abi::CollectiveHeader header{};
-        Reduction reduction;  // of collectives that reduce
+        arithmetic::Reduction reduction;  // of collectives that reduce
     };
 
     void start(Board& board, const Task& task);

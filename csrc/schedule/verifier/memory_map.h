@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "csrc/schedule/schedule.h"
-#include "csrc/schedule/verifier.h"
 
 namespace pccl::schedule {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "csrc/topo/rates.h"
+#include "csrc/topo/machine/rates.h"
 
 namespace pccl::topo {
 namespace {

@@ -4,9 +4,10 @@
 
 #include <vector>
 
-#include "csrc/topo/search.h"
 #include "csrc/topo/search/hamiltonian.h"
 #include "csrc/topo/search/packing.h"
+#include "csrc/topo/search/plan.h"
+#include "csrc/topo/topology.h"
 
 namespace pccl::topo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/topo/rates.h"
+#include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/orders.h"
 
 namespace pccl::topo {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "csrc/topo/plan.h"
+#include "csrc/topo/search/plan.h"
 #include "csrc/topo/search/problem.h"
 
 namespace pccl::topo {

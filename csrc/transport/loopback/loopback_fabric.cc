@@ -14,7 +14,7 @@ void answer(const std::shared_ptr<Process>& process, Call& call, Acceptor& accep
     auto secret = acceptor.secret_of(call.request.group);
     if (!acceptor.serves(call.request)) secret.reset();
     if (secret != call.secret) {
-        acceptor.refused(TransportKind::kLoopback,
+        acceptor.refused(to_string(TransportKind::kLoopback),
                          Status::invalid_argument(concat("rank ", call.request.source,
                                                          " does not know the group's secret")));
         return call.finish(Call::Outcome::kRefused);

@@ -6,7 +6,9 @@
 
 #include "csrc/base/limited_log.h"
 #include "csrc/base/text.h"
-#include "csrc/transport/unix_socket.h"
+#include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/unix_socket.h"
+#include "csrc/transport/transport_flags.h"
 
 namespace pccl::transport::nvlink {
 namespace {
@@ -14,17 +16,16 @@ namespace {
 constexpr Duration kBetweenQuestions = std::chrono::seconds(1);
 
 /// Knows one group, and takes no links.
-class Gatekeeper final : public Acceptor {
+class Gatekeeper final : public ControlHost {
    public:
     explicit Gatekeeper(const PeerSocketsOptions& options) : options_(options) {}
 
     std::optional<Secret> secret_of(const GroupId& group) override {
         return group == options_.group ? std::optional(options_.secret) : std::nullopt;
     }
-    void accepted(const LinkRequest&, std::unique_ptr<RecvLink>) override {}
-    void refused(TransportKind kind, const Status& why) override {
-        refusals_.line(LogLevel::kWarning, why.process().host, "refused a connection over ",
-                       to_string(kind), ": ", why.message());
+    void refused(std::string_view way, const Status& why) override {
+        refusals_.line(LogLevel::kWarning, why.process().host, "refused a connection over ", way,
+                       ": ", why.message());
     }
 
    private:
@@ -40,8 +41,8 @@ PeerSockets::PeerSockets(const PeerSocketsOptions& options)
 Result<std::unique_ptr<PeerSockets>> PeerSockets::listen(const PeerSocketsOptions& options) {
     std::unique_ptr<PeerSockets> sockets(new PeerSockets(options));
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
-    PCCL_ASSIGN_OR_RETURN(sockets->server_,
-                          HandshakeServer::listen(name, {.kind = TransportKind::kNvlink}));
+    PCCL_ASSIGN_OR_RETURN(sockets->server_, HandshakeServer::listen(
+                                                name, {.way = to_string(TransportKind::kNvlink)}));
     return sockets;
 }
 

@@ -14,7 +14,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/unique_fd.h"
-#include "csrc/transport/handshake_server.h"
+#include "csrc/transport/control/handshake_server.h"
 
 namespace pccl::transport::nvlink {
 

@@ -5,7 +5,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/parcel.h"
+#include "csrc/transport/control/parcel.h"
 
 namespace pccl::transport::nvlink {
 namespace {

@@ -12,10 +12,10 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/handshake.h"
-#include "csrc/transport/inquiry.h"
-#include "csrc/transport/parcel.h"
-#include "csrc/transport/unix_socket.h"
+#include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/inquiry.h"
+#include "csrc/transport/control/parcel.h"
+#include "csrc/transport/control/unix_socket.h"
 #include "csrc/transport/watched_socket.h"
 
 namespace pccl::transport::shm {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(Waiter& waiter) {
     std::unique_ptr<ShmTransport> transport(new ShmTransport(waiter, std::move(host)));
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
     PCCL_ASSIGN_OR_RETURN(transport->server_,
-                          HandshakeServer::listen(name, {.kind = TransportKind::kShm}));
+                          HandshakeServer::listen(name, {.way = to_string(TransportKind::kShm)}));
     return transport;
 }
 
@@ -231,7 +231,7 @@ void ShmTransport::accept(Acceptor& acceptor) {
             return acceptor.noticed(introduction.request,
                                     reason_of(word_in<Notice>(introduction.purpose)));
         if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
-            return acceptor.refused(kind(), watched);
+            return acceptor.refused(to_string(kind()), watched);
         arrivals_.push_back({std::move(socket), introduction, Deadline::after(kPatience)});
     });
     arrivals_.remove_if([&](Arrival& arrival) { return receive_memory(arrival, acceptor); });
@@ -250,7 +250,7 @@ bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
         static_cast<void>(sys::send_descriptors(socket, kShortage, {}));
         acceptor.fell_short(arrival.introduction.request, kind(), failure);
     } else if (!failure.is_ok()) {
-        acceptor.refused(kind(), failure);
+        acceptor.refused(to_string(kind()), failure);
     }
     if (arrival.socket.is_open()) server_->unwatch(socket);
     return true;

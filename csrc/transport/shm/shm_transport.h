@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/handshake_server.h"
 #include "csrc/transport/region.h"
 #include "csrc/transport/region_memory.h"
 #include "csrc/transport/shm/link.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "csrc/base/clock.h"
+#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/farewell.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::transport::shm {

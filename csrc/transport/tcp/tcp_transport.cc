@@ -6,7 +6,7 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/host.h"
-#include "csrc/transport/inquiry.h"
+#include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 
@@ -43,8 +43,8 @@ Status TcpTransport::start() {
     PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, options_.interface));
     PCCL_ASSIGN_OR_RETURN(own_.host, sys::host_identity());
     PCCL_ASSIGN_OR_RETURN(
-        server_, HandshakeServer::listen(chosen.address,
-                                         {.kind = TransportKind::kTcp, .stream = options_.stream}));
+        server_, HandshakeServer::listen(chosen.address, {.way = to_string(TransportKind::kTcp),
+                                                          .stream = options_.stream}));
     own_.address = server_->address();
     interface_ = chosen;
     return Status::ok();
@@ -170,7 +170,7 @@ void TcpTransport::accept(Acceptor& acceptor) {
         if (fault.code() == StatusCode::kResourceExhausted)
             acceptor.fell_short(introduction.request, kind(), fault);
         else if (!fault.is_ok())
-            acceptor.refused(kind(), fault);
+            acceptor.refused(to_string(kind()), fault);
     });
     give_up_incomplete(acceptor);
 }
@@ -220,8 +220,9 @@ void TcpTransport::give_up_incomplete(Acceptor& acceptor) {
     std::erase_if(assemblies_, [&](const auto& entry) {
         const Assembly& assembly = entry.second;
         if (!assembly.deadline.passed()) return false;
-        acceptor.refused(kind(), Status::timeout(concat("rank ", assembly.request.source,
-                                                        " opened only some sockets of a link")));
+        acceptor.refused(to_string(kind()),
+                         Status::timeout(concat("rank ", assembly.request.source,
+                                                " opened only some sockets of a link")));
         return true;
     });
 }

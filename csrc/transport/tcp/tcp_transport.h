@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "csrc/sys/socket/interfaces.h"
-#include "csrc/transport/handshake_server.h"
+#include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/tcp/watch.h"
 #include "csrc/transport/tcp/wire.h"
 #include "csrc/transport/transport.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/transport/farewell.h"
+#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/tcp/stripes.h"
 
 namespace pccl::transport::tcp {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "csrc/sys/socket/address.h"
-#include "csrc/transport/farewell.h"
-#include "csrc/transport/handshake.h"
+#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/control/handshake.h"
 
 namespace pccl::transport::tcp {
 

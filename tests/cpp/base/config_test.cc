@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "csrc/base/log.h"
+
 namespace pccl {
 namespace {
 

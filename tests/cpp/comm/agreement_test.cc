@@ -1,5 +1,5 @@
 // How ranks agree on a smaller group, whoever dies meanwhile.
-#include "csrc/comm/agreement.h"
+#include "csrc/comm/membership/agreement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-using Outcome = Result<GroupIdentity>;
+using Outcome = Result<bootstrap::GroupIdentity>;
 
 /// Four ranks in a world of their own.
 struct Ranks {
@@ -45,7 +45,7 @@ struct Ranks {
                              .tell = [&](const Shrinking& now) { state(rank).tell(now); },
                              .interrupted = is_dead,
                              .deadline = Deadline::after(limit)});
-        GroupIdentity identity;
+        bootstrap::GroupIdentity identity;
         for (bool all_have_confirmed = false; !all_have_confirmed;) {
             PCCL_ASSIGN_OR_RETURN(identity, agreement.propose());
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/execution.h"
-#include "csrc/comm/fingerprint.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/comm/links/execution.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/comm/direct_results.h"
@@ -101,7 +101,7 @@ class Host final : public Acceptor, public LinkTable {
     void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
         receivers_[{request.source, request.channel}] = std::move(link);
     }
-    void refused(TransportKind, const Status&) override {}
+    void refused(std::string_view, const Status&) override {}
     Result<SendLink*> send_link(Rank peer, ChannelId channel) override;
     RecvLink* receive_link(Rank peer, ChannelId channel) override {
         const auto found = receivers_.find({peer, channel});
@@ -177,7 +177,7 @@ Result<SendLink*> Host::send_link(Rank peer, ChannelId channel) {
 void Host::start(const Scenario& scenario) {
     const auto& shape = scenario.shape;
     operands_.element_bytes = sizeof(std::int64_t);
-    operands_.combine = combine_for(DataType::kInt64, ReduceOp::kSum).value();
+    operands_.combine = arithmetic::combine_for(DataType::kInt64, ReduceOp::kSum).value();
     operands_.inputs = blocks_over(input_, shape, Buffer::kInput, scenario.count);
     operands_.outputs = blocks_over(output_, shape, Buffer::kOutput, scenario.count);
     fill(input_, rank_, scenario.count);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/collective.h"
+#include "csrc/collective/collective.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::comm::testing {

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/bootstrap/rendezvous/file_store.h"
+#include "csrc/bootstrap/rendezvous/tcp_store.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/flight_recorder.h"
-#include "csrc/comm/rendezvous/file_store.h"
-#include "csrc/comm/rendezvous/tcp_store.h"
 #include "csrc/comm/runtime.h"
+#include "csrc/runtime/flight/flight_recorder.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/forked_child.h"
@@ -124,8 +124,8 @@ class Pair {
 
    private:
     static std::shared_ptr<Communicator> join(LoopbackFabric& fabric,
-                                              const std::shared_ptr<Store>& store, Rank rank,
-                                              Gate& gate) {
+                                              const std::shared_ptr<bootstrap::Store>& store,
+                                              Rank rank, Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
         Runtime::Transports transports;
         transports.push_back(std::make_unique<GatedTransport>(
@@ -193,10 +193,10 @@ void fork_beside(const std::function<void()>& busy, const std::function<bool()>&
 }
 
 TEST(ForkTest, TheFlightRecordIsWholeInAChild) {
-    fork_beside([] { flight_recorder().add_group({.name = "busy"}); },
+    fork_beside([] { runtime::flight_recorder().add_group({.name = "busy"}); },
                 [] {
-                    flight_recorder().add_group({.name = "own"});
-                    return flight_recorder().groups().back().name == "own";
+                    runtime::flight_recorder().add_group({.name = "own"});
+                    return runtime::flight_recorder().groups().back().name == "own";
                 });
 }
 
@@ -223,8 +223,8 @@ TEST(ForkTest, AChildMakesGroupsOfItsOwnOnceItHasDroppedItsParents) {
 }
 
 TEST(ForkTest, AStoreOverTcpIsItsParents) {
-    auto store = TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
-    const auto peer = TcpStore::join(store->location(), soon()).value();
+    auto store = bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
+    const auto peer = bootstrap::TcpStore::join(store->location(), soon()).value();
     ASSERT_TRUE(store->set("before", "1").is_ok());
     ForkedChild child([&] {
         if (!is_refused(store->set("during", "2")) ||
@@ -240,8 +240,8 @@ TEST(ForkTest, AStoreOverTcpIsItsParents) {
 }
 
 TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
-    auto store = TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
-    const StoreLocation where = store->location();
+    auto store = bootstrap::TcpStore::host({.host = "127.0.0.1", .port = 0}, soon()).value();
+    const bootstrap::StoreLocation where = store->location();
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
     ForkedChild child([&] { return ::write(pipe[1], "!", 1) == 1 ? ::pause() : 1; });
@@ -250,13 +250,13 @@ TEST(ForkTest, AChildDoesNotKeepThePortOfAStore) {
     ASSERT_EQ(::read(pipe[0], &signal, 1), 1);
     for (const int end : pipe) ::close(end);
     store.reset();
-    const auto again = TcpStore::host(where, soon());
+    const auto again = bootstrap::TcpStore::host(where, soon());
     EXPECT_TRUE(again.is_ok()) << again.status().to_string();
 }
 
 TEST(ForkTest, AStoreInAFileIsItsParents) {
     const std::string path = testing::TempDir() + "pccl-fork-" + std::to_string(::getpid());
-    const auto store = FileStore::open(path, 0, soon()).value();
+    const auto store = bootstrap::FileStore::open(path, 0, soon()).value();
     ForkedChild child([&] {
         return is_refused(store->set("during", "1")) &&
                        is_refused(store->get("during", soon()).status())
@@ -272,7 +272,7 @@ TEST(ForkTest, AGroupOfGpusIsItsParents) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         member.together.arrive_and_wait();
         if (member.group.rank() == 0) {
-            DeviceGroup& group = member.group;
+            device::DeviceGroup& group = member.group;
             ForkedChild child([&group] {
                 group.abort();
                 return is_refused(group.health()) && is_refused(group.launch({}, nullptr)) &&

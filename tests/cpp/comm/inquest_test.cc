@@ -1,5 +1,5 @@
 // Who is blamed for a stall, by what the ranks say.
-#include "csrc/comm/inquest.h"
+#include "csrc/comm/diagnosis/inquest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/comm/fingerprint.h"
-#include "csrc/transport/inquiry.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/transport/control/inquiry.h"
 
 namespace pccl::comm {
 namespace {

@@ -1,5 +1,5 @@
 // Groups on several hosts, without these: each rank claims to run where the test says.
-#include "csrc/comm/layout.h"
+#include "csrc/bootstrap/layout.h"
 
 #include <gmock/gmock.h>
 
@@ -7,12 +7,12 @@
 #include <mutex>
 #include <thread>
 
+#include "csrc/bootstrap/job_exchange.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/imagined_group.h"
-#include "csrc/comm/job_exchange.h"
-#include "csrc/comm/locality.h"
 #include "csrc/comm/runtime.h"
-#include "csrc/comm/selector.h"
+#include "csrc/comm/selection/imagined_group.h"
+#include "csrc/comm/selection/selector.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -43,7 +43,7 @@ struct Place {
     int numa = 0;
 };
 
-Locality locality_of(const Place& place, int megabits) {
+bootstrap::Locality locality_of(const Place& place, int megabits) {
     const std::string host = "node" + std::to_string(place.host);
     return {.machine = host,
             .host = host,
@@ -52,10 +52,10 @@ Locality locality_of(const Place& place, int megabits) {
             .topology = machine_with(megabits)};
 }
 
-Roster roster_of(const std::vector<Place>& places, int megabits) {
-    Roster roster;
+bootstrap::Roster roster_of(const std::vector<Place>& places, int megabits) {
+    bootstrap::Roster roster;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        Endpoint endpoint;
+        bootstrap::Endpoint endpoint;
         endpoint.rank = static_cast<Rank>(i);
         endpoint.machine = "node" + std::to_string(places[i].host);
         endpoint.numa = places[i].numa;
@@ -63,9 +63,9 @@ Roster roster_of(const std::vector<Place>& places, int megabits) {
         roster.endpoints.push_back(endpoint);
     }
     std::vector<topo::HostTopology> hosts;
-    for (const auto& ranks : ranks_by_host(roster)) {
+    for (const auto& ranks : bootstrap::ranks_by_host(roster)) {
         const Place& first = places[static_cast<std::size_t>(ranks.front())];
-        auto host = host_of_ranks(locality_of(first, megabits), roster, ranks);
+        auto host = bootstrap::host_of_ranks(locality_of(first, megabits), roster, ranks);
         EXPECT_TRUE(host.is_ok()) << host.status().to_string();
         hosts.push_back(*std::move(host));
     }
@@ -94,7 +94,7 @@ int crossings(const schedule::RankOrder& order, const std::vector<Place>& places
 }
 
 TEST(LayoutTest, ARingOfInterleavedRanksLeavesEachHostOnce) {
-    const auto layout = Layout::make(roster_of(kInterleaved, 10'000));
+    const auto layout = bootstrap::Layout::make(roster_of(kInterleaved, 10'000));
     ASSERT_TRUE(layout.is_ok()) << layout.status().to_string();
     EXPECT_THAT((*layout)->order(), ElementsAre(0, 4, 2, 6, 1, 5, 3, 7))
         << "host by host, and on each by NUMA node";
@@ -103,16 +103,16 @@ TEST(LayoutTest, ARingOfInterleavedRanksLeavesEachHostOnce) {
 }
 
 TEST(LayoutTest, HostsOfOneSubnetFollowEachOther) {
-    Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
+    bootstrap::Roster roster = roster_of({{0, 0}, {1, 0}, {2, 0}}, 10'000);
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[1].network.subnet = "10.0.1.0/24";
     roster.job = encode(*topo::JobTopology::make(hosts));
-    EXPECT_THAT((*Layout::make(roster))->order(), ElementsAre(0, 2, 1));
+    EXPECT_THAT((*bootstrap::Layout::make(roster))->order(), ElementsAre(0, 2, 1));
 }
 
 std::vector<Prediction> predicted(const std::vector<Place>& places, int megabits) {
-    const Roster roster = roster_of(places, megabits);
-    Selector selector(roster, {.rank = 0, .layout = *Layout::make(roster)}, {});
+    const bootstrap::Roster roster = roster_of(places, megabits);
+    Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)}, {});
     auto ways = selector.explain(CollectiveKind::kAllReduce, 64 * kMiB);
     EXPECT_TRUE(ways.is_ok()) << ways.status().to_string();
     return *std::move(ways);
@@ -149,9 +149,9 @@ TEST(LayoutTest, PatIsChosenWhereNoRankShouldSendAllItHasToAnotherHost) {
 
 TEST(LayoutTest, PatIsNotChosenWhereAllRanksAreEquallyFar) {
     for (int ranks = 2; ranks <= 40; ++ranks) {
-        Roster roster;
+        bootstrap::Roster roster;
         roster.endpoints.resize(static_cast<std::size_t>(ranks));
-        Selector selector(roster, {.rank = 0, .layout = *Layout::make(roster)}, {});
+        Selector selector(roster, {.rank = 0, .layout = *bootstrap::Layout::make(roster)}, {});
         for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                           CollectiveKind::kReduceScatter})
             for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, kMiB, 64 * kMiB})
@@ -165,8 +165,8 @@ TEST(ImaginedGroupTest, ChoosesAsOneThatExistsAndCountsOnTheSame) {
     for (const auto& places : {kInterleaved, hosts_of_four(4)})
         for (const CollectiveKind kind :
              {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll}) {
-            const Roster roster = roster_of(places, 10'000);
-            const auto layout = *Layout::make(roster);
+            const bootstrap::Roster roster = roster_of(places, 10'000);
+            const auto layout = *bootstrap::Layout::make(roster);
             Selector selector(roster, {.rank = 0, .layout = layout}, {});
             const auto ranks = static_cast<int>(places.size());
             const auto real = *selector.explain(kind, block_bytes(kind, kMiB, ranks));
@@ -186,7 +186,7 @@ TEST(ImaginedGroupTest, ChoosesAsOneThatExistsAndCountsOnTheSame) {
 }
 
 TEST(ImaginedGroupTest, OfOneHostHasABoard) {
-    const Roster roster = roster_of({{0, 0}, {0, 0}, {0, 1}, {0, 1}}, 10'000);
+    const bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 1}, {0, 1}}, 10'000);
     const auto imagined =
         explain(*topo::decode_job(roster.job), CollectiveKind::kAllReduce, 1 * kMiB);
     ASSERT_TRUE(imagined.is_ok()) << imagined.status().to_string();
@@ -206,36 +206,37 @@ TEST(ImaginedGroupTest, NeedsRanksFromZeroOn) {
 }
 
 TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
-    const auto layout = *Layout::make(roster_of(kInterleaved, 25'000));
+    const auto layout = *bootstrap::Layout::make(roster_of(kInterleaved, 25'000));
     EXPECT_THAT(layout->describe_links(), ElementsAre("eth0 of node0: 3.125 GB/s, declared",
                                                       "eth0 of node1: 3.125 GB/s, declared"));
-    Roster alone;
+    bootstrap::Roster alone;
     alone.endpoints.resize(2);
-    EXPECT_THAT((*Layout::make(alone))->describe_links(),
+    EXPECT_THAT((*bootstrap::Layout::make(alone))->describe_links(),
                 ElementsAre("memory of one host: usual times, not measured"));
 }
 
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
-    Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
-    const double usual = link_model(reach_of(roster), **Layout::make(roster)).near.seconds_per_byte;
+    bootstrap::Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
+    const double usual =
+        link_model(reach_of(roster), **bootstrap::Layout::make(roster)).near.seconds_per_byte;
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
-    const LinkModel model = link_model(reach_of(roster), **Layout::make(roster));
+    const LinkModel model = link_model(reach_of(roster), **bootstrap::Layout::make(roster));
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
 }
 
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
-    Roster roster = roster_of(kInterleaved, 10'000);
-    const LinkModel usual = link_model(reach_of(roster), **Layout::make(roster));
+    bootstrap::Roster roster = roster_of(kInterleaved, 10'000);
+    const LinkModel usual = link_model(reach_of(roster), **bootstrap::Layout::make(roster));
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
     hosts[1].calibration =
         *topo::Calibration::parse("network eth0 node0 29 2\nnetwork eth1 node0 1 9\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
-    const auto layout = *Layout::make(roster);
+    const auto layout = *bootstrap::Layout::make(roster);
     EXPECT_THAT(layout->describe_links(),
                 ElementsAre("eth0 of node0: 2 GB/s, measured", "eth0 of node1: 2 GB/s, measured"));
     const topo::HostLink link = layout->links()->job().link_between(0, 1);
@@ -255,11 +256,11 @@ TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
     const auto machine =
         topo::Topology::load(std::string(PCCL_TEST_DATA) + "/topology/nccl/dgx1v_cubemesh.xml", {});
     ASSERT_TRUE(machine.is_ok()) << machine.status().to_string();
-    Roster roster;
-    Locality locality{.machine = "dgx", .host = "dgx", .topology = *machine};
+    bootstrap::Roster roster;
+    bootstrap::Locality locality{.machine = "dgx", .host = "dgx", .topology = *machine};
     std::vector<Rank> ranks;
     for (const int gpu : machine->graph().gpus()) {
-        Endpoint endpoint;
+        bootstrap::Endpoint endpoint;
         endpoint.rank = static_cast<Rank>(ranks.size());
         endpoint.machine = "dgx";
         endpoint.gpu = machine->graph().node(gpu).label;
@@ -267,7 +268,7 @@ TEST(LayoutTest, RanksFollowTheRingOfTheirGpus) {
         roster.endpoints.push_back(endpoint);
     }
     const auto job_of = [&] {
-        return *topo::JobTopology::make({*host_of_ranks(locality, roster, ranks)});
+        return *topo::JobTopology::make({*bootstrap::host_of_ranks(locality, roster, ranks)});
     };
     const auto ring = topo::search(*machine, {});
     ASSERT_TRUE(ring.is_ok());
@@ -289,13 +290,14 @@ void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
         threads.emplace_back([&, i] {
             auto runtime = Runtime::create(TransportKind::kTcp);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
-            auto comm = Communicator::create({.rank = static_cast<Rank>(i),
-                                              .size = static_cast<int>(places.size()),
-                                              .store = store,
-                                              .timeout = std::chrono::seconds(60),
-                                              .runtime = *runtime,
-                                              .locality = std::make_shared<const Locality>(
-                                                  locality_of(places[i], megabits[i]))});
+            auto comm =
+                Communicator::create({.rank = static_cast<Rank>(i),
+                                      .size = static_cast<int>(places.size()),
+                                      .store = store,
+                                      .timeout = std::chrono::seconds(60),
+                                      .runtime = *runtime,
+                                      .locality = std::make_shared<const bootstrap::Locality>(
+                                          locality_of(places[i], megabits[i]))});
             body(static_cast<Rank>(i), comm);
             if (comm.is_ok()) static_cast<void>((*comm)->barrier());
         });
@@ -350,17 +352,19 @@ TEST(JobExchangeTest, ASmallerGroupKeepsItsHosts) {
 
 TEST(JobExchangeTest, NamesWhoFoundSomethingElse) {
     fakes::MemoryStore store;
-    const Meeting meeting{.size = 3, .deadline = Deadline::after(std::chrono::seconds(60))};
-    std::thread second([&] { static_cast<void>(agree_on_digest(store, "a", 1, meeting)); });
+    const bootstrap::Meeting meeting{.size = 3,
+                                     .deadline = Deadline::after(std::chrono::seconds(60))};
+    std::thread second(
+        [&] { static_cast<void>(bootstrap::agree_on_digest(store, "a", 1, meeting)); });
     std::thread third([&] {
-        const Status told = agree_on_digest(store, "b", 2, meeting);
+        const Status told = bootstrap::agree_on_digest(store, "b", 2, meeting);
         EXPECT_EQ(told.code(), StatusCode::kMismatch);
     });
-    const Status status = agree_on_digest(store, "a", 0, meeting);
+    const Status status = bootstrap::agree_on_digest(store, "a", 0, meeting);
     EXPECT_EQ(status.code(), StatusCode::kMismatch);
     EXPECT_EQ(status.peer(), 2);
     EXPECT_THAT(status.message(), HasSubstr("rank 2 found other channels than rank 0"));
-    static_cast<void>(agree_on_failure(store, status, 0));
+    static_cast<void>(bootstrap::agree_on_failure(store, status, 0));
     second.join();
     third.join();
 }

@@ -13,9 +13,9 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
-#include "csrc/comm/cost_model.h"
-#include "csrc/comm/execution.h"
-#include "csrc/comm/selector.h"
+#include "csrc/comm/links/execution.h"
+#include "csrc/comm/selection/cost_model.h"
+#include "csrc/comm/selection/selector.h"
 #include "csrc/transport/loopback/links.h"
 #include "csrc/transport/shm/ring.h"
 #include "tests/cpp/comm/direct_results.h"
@@ -35,10 +35,10 @@ using transport::TransportKind;
 enum class Reach { kSharedMemory, kSockets };
 
 /// A group that has links alone: all ranks on one host, or each on its own.
-Roster roster_of(int ranks, Reach reach) {
-    Roster roster;
+bootstrap::Roster roster_of(int ranks, Reach reach) {
+    bootstrap::Roster roster;
     for (Rank rank = 0; rank < ranks; ++rank) {
-        Endpoint endpoint;
+        bootstrap::Endpoint endpoint;
         endpoint.rank = rank;
         endpoint.addresses[TransportKind::kTcp] = "10.0.0.1:1";
         if (reach == Reach::kSharedMemory) endpoint.addresses[TransportKind::kShm] = "1;node;@x";
@@ -54,12 +54,12 @@ std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::s
 }
 
 /// A rank's choice where the user wants `algorithm`.
-Result<Choice> choice_of(const Roster& roster, Rank rank, const schedule::testing::Maker& maker,
-                         DataType type, std::size_t count) {
+Result<Choice> choice_of(const bootstrap::Roster& roster, Rank rank,
+                         const schedule::testing::Maker& maker, DataType type, std::size_t count) {
     const int ranks = static_cast<int>(roster.endpoints.size());
     const std::string wanted =
         concat(schedule::to_string(maker.kind), "=", schedule::to_string(maker.algorithm));
-    PCCL_ASSIGN_OR_RETURN(auto layout, Layout::make(roster));
+    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     Selector selector(roster, {.rank = rank, .layout = std::move(layout)},
                       {.wanted = wanted, .tuning = {}});
     const auto inputs = blocks_of(maker.kind, Buffer::kInput, ranks, count);
@@ -96,7 +96,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
 
     /// What four ranks choose fits, or all four refuse it, before anything is sent.
     static void check(const schedule::testing::Maker& maker, DataType type, Reach reach) {
-        const Roster roster = roster_of(ranks(), reach);
+        const bootstrap::Roster roster = roster_of(ranks(), reach);
         const std::size_t ring = transport::shm::ring_bytes(ranks());
         const std::size_t capacity =
             reach == Reach::kSharedMemory ? ring : std::min(ring, kTcpCapacity);
@@ -194,7 +194,7 @@ class World::Host final : public LinkTable {
             .inputs = testing::blocks_over(input_, shape, Buffer::kInput, world_.count_),
             .outputs = testing::blocks_over(output_, shape, Buffer::kOutput, world_.count_),
             .element_bytes = sizeof(std::int64_t),
-            .combine = combine_for(DataType::kInt64, ReduceOp::kSum).value()};
+            .combine = arithmetic::combine_for(DataType::kInt64, ReduceOp::kSum).value()};
         testing::fill(input_, rank_, world_.count_);
         execution_.start(plan_, choice.cut, operands_, choice.header, rank_);
     }
@@ -226,7 +226,7 @@ class World::Host final : public LinkTable {
 };
 
 World::World(int ranks, const schedule::testing::Maker& maker, std::size_t count) : count_(count) {
-    const Roster roster = roster_of(ranks, Reach::kSharedMemory);
+    const bootstrap::Roster roster = roster_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
         const auto choice = choice_of(roster, rank, maker, DataType::kInt64, count);
         EXPECT_TRUE(choice.is_ok()) << choice.status().to_string();

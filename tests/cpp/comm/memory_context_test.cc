@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "csrc/base/scope_exit.h"
+#include "csrc/bootstrap/open_store.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -35,7 +36,7 @@ bool holds(std::span<const std::byte> memory, int value) {
 }
 
 /// A barrier from what the store offers.
-void meet(Store& store, const std::string& key, int ranks) {
+void meet(bootstrap::Store& store, const std::string& key, int ranks) {
     if (store.add(key, 1).value() == ranks) {
         ASSERT_TRUE(store.set(key + "/open", "").is_ok());
     }
@@ -43,7 +44,7 @@ void meet(Store& store, const std::string& key, int ranks) {
 }
 
 /// Every rank writes its number into its own part and reads it from all others'.
-void exchange(MemoryContext& memory, Store& store, Rank rank, int ranks) {
+void exchange(MemoryContext& memory, bootstrap::Store& store, Rank rank, int ranks) {
     auto mine = memory.allocate_workspace("halo", kBytes);
     ASSERT_TRUE(mine.is_ok()) << mine.status().to_string();
     EXPECT_THAT(*mine, Each(std::byte{0}));
@@ -70,7 +71,8 @@ void exchange(MemoryContext& memory, Store& store, Rank rank, int ranks) {
     EXPECT_EQ((*mine)[7], std::byte{0x77});
 }
 
-void run_threads(int ranks, const std::function<void(MemoryContext&, Store&, Rank)>& body) {
+void run_threads(int ranks,
+                 const std::function<void(MemoryContext&, bootstrap::Store&, Rank)>& body) {
     const auto store = std::make_shared<fakes::MemoryStore>();
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < ranks; ++rank)
@@ -83,7 +85,7 @@ void run_threads(int ranks, const std::function<void(MemoryContext&, Store&, Ran
 
 TEST(MemoryContextTest, ThreadsSeeEachOthersWorkspaces) {
     constexpr int kRanks = 3;
-    run_threads(kRanks, [](MemoryContext& memory, Store& store, Rank rank) {
+    run_threads(kRanks, [](MemoryContext& memory, bootstrap::Store& store, Rank rank) {
         exchange(memory, store, rank, kRanks);
     });
 }
@@ -96,7 +98,8 @@ TEST(MemoryContextTest, ProcessesSeeEachOthersWorkspaces) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
         const pid_t child = ::fork();
         if (child == 0) {
-            const auto store = open_store("file://" + path, rank, kRanks, soon()).value();
+            const auto store =
+                bootstrap::open_store("file://" + path, rank, kRanks, soon()).value();
             MemoryContext memory({.rank = rank, .size = kRanks, .store = store});
             exchange(memory, *store, rank, kRanks);
             meet(*store, "done", kRanks);
@@ -181,7 +184,7 @@ TEST(MemoryContextTest, AGroupOfOneNeedsNoStore) {
 
 TEST(MemoryContextTest, PredefinedBuffersAreSharedByTheirNames) {
     constexpr int kRanks = 2;
-    run_threads(kRanks, [](MemoryContext& memory, Store& store, Rank rank) {
+    run_threads(kRanks, [](MemoryContext& memory, bootstrap::Store& store, Rank rank) {
         const auto host = memory.host_buffer().value();
         EXPECT_EQ(host.size(), 16 * kMiB);
         EXPECT_EQ(memory.host_buffer().value().data(), host.data());
@@ -222,8 +225,8 @@ abi::MemoryDescriptor sample() {
 }
 
 TEST(RegisteredMemoryTest, SurvivesTheTrip) {
-    const RegisteredMemory before(sample());
-    const auto after = RegisteredMemory::deserialise(before.serialise());
+    const transport::RegisteredMemory before(sample());
+    const auto after = transport::RegisteredMemory::deserialise(before.serialise());
     ASSERT_TRUE(after.is_ok()) << after.status().to_string();
     EXPECT_EQ(*after, before);
     EXPECT_EQ(after->owner(), 3);
@@ -234,7 +237,9 @@ TEST(RegisteredMemoryTest, ImpossibleValuesAreRefused) {
     const auto refused = [](auto change) {
         abi::MemoryDescriptor memory = sample();
         change(memory);
-        return !RegisteredMemory::deserialise(RegisteredMemory(memory).serialise()).is_ok();
+        return !transport::RegisteredMemory::deserialise(
+                    transport::RegisteredMemory(memory).serialise())
+                    .is_ok();
     };
     EXPECT_TRUE(refused([](auto& memory) { memory.owner = -1; }));
     EXPECT_TRUE(refused([](auto& memory) { memory.bytes = ~std::uint64_t{0}; }));
@@ -246,13 +251,13 @@ TEST(RegisteredMemoryTest, ImpossibleValuesAreRefused) {
 
 TEST(RegisteredMemoryTest, MappingMemoryThatIsElsewhereOrGoneIsUnsupported) {
     const auto code_of = [](const abi::MemoryDescriptor& memory) {
-        return Mapping::of_peer(memory).status().code();
+        return transport::Mapping::of_peer(memory).status().code();
     };
     EXPECT_EQ(code_of(sample()), StatusCode::kUnsupported) << "another host";
 
-    const Mapping mapping = Mapping::shareable("test", 4096).value();
+    const transport::Mapping mapping = transport::Mapping::shareable("test", 4096).value();
     const abi::MemoryDescriptor real = mapping.describe().value();
-    EXPECT_TRUE(Mapping::of_peer(real).is_ok());
+    EXPECT_TRUE(transport::Mapping::of_peer(real).is_ok());
     abi::MemoryDescriptor wrong = real;
     wrong.file = 0;
     EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "another file";
@@ -268,14 +273,14 @@ TEST(RegisteredMemoryTest, MappingMemoryThatIsElsewhereOrGoneIsUnsupported) {
 }
 
 TEST(RegisteredMemoryTest, RandomAndDamagedBytesGiveAStatus) {
-    const std::string blob = RegisteredMemory(sample()).serialise();
+    const std::string blob = transport::RegisteredMemory(sample()).serialise();
     std::mt19937 random(11);
     for (int round = 0; round < 20'000; ++round) {
         std::string damaged = round % 2 == 0 ? blob : std::string(random() % 80, '\0');
         for (std::size_t hits = random() % 6; hits > 0 && !damaged.empty(); --hits)
             damaged[random() % damaged.size()] = static_cast<char>(random());
         if (random() % 3 == 0) damaged.resize(random() % (damaged.size() + 1));
-        const auto result = RegisteredMemory::deserialise(damaged);
+        const auto result = transport::RegisteredMemory::deserialise(damaged);
         if (result.is_ok()) {
             ASSERT_EQ(result->serialise(), damaged);
         } else {

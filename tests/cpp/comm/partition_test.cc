@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/comm/agreement.h"
-#include "csrc/comm/quorum.h"
+#include "csrc/comm/membership/agreement.h"
+#include "csrc/comm/membership/quorum.h"
 #include "tests/cpp/comm/world.h"
 
 namespace pccl::comm {
@@ -45,7 +45,7 @@ class Program {
 
    private:
     struct Place {
-        GroupIdentity identity{};
+        bootstrap::GroupIdentity identity{};
         std::vector<Rank> members{};  // as numbered in the world
     };
     Rank in_world(Rank rank) const { return group_.members[static_cast<std::size_t>(rank)]; }

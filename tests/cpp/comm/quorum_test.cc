@@ -1,5 +1,5 @@
 // How many ranks may go on without the others.
-#include "csrc/comm/quorum.h"
+#include "csrc/comm/membership/quorum.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/locality.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/comm/runtime.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
 namespace {
 
-std::shared_ptr<const Locality> locality_of(Rank rank, const RanksOptions& options) {
-    Locality locality = Locality::of_process();
+std::shared_ptr<const bootstrap::Locality> locality_of(Rank rank, const RanksOptions& options) {
+    bootstrap::Locality locality = bootstrap::Locality::of_process();
     if (options.on_hosts_of_their_own) locality.machine = locality.host = concat("host", rank);
-    return std::make_shared<const Locality>(std::move(locality));
+    return std::make_shared<const bootstrap::Locality>(std::move(locality));
 }
 
 }  // namespace

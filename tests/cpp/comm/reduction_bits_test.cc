@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/arithmetic.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/comm/board/board_algorithm.h"
-#include "csrc/schedule/generators.h"
-#include "tests/cpp/comm/arithmetic_reference.h"
+#include "csrc/schedule/generators/generators.h"
+#include "tests/cpp/collective/arithmetic_reference.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {
 namespace {
 
-using reference::Element;
+using arithmetic::reference::Element;
 
 constexpr DataType kTypes[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32,
                                DataType::kFloat64};
@@ -34,7 +34,7 @@ const std::vector<Element>& values_of(DataType type) {
     static const auto kValues = [] {
         std::map<DataType, std::vector<Element>> values;
         for (const DataType each : kTypes) {
-            values[each] = reference::special_values(each);
+            values[each] = arithmetic::reference::special_values(each);
             // Without the smallest numbers, of which sums and products depend on the order.
             values[each].erase(values[each].begin() + 2, values[each].begin() + 4);
         }
@@ -57,7 +57,7 @@ const Element& input(DataType type, Rank rank, std::size_t index) {
 Element reduced(DataType type, ReduceOp op, int ranks, std::size_t index) {
     Element result = input(type, 0, index);
     for (Rank rank = 1; rank < ranks; ++rank)
-        result = *reference::combine(type, op, result, input(type, rank, index));
+        result = *arithmetic::reference::combine(type, op, result, input(type, rank, index));
     return result;
 }
 
@@ -85,8 +85,8 @@ bool is_right(DataType type, ReduceOp op, const std::vector<std::byte>& got,
     if (op == ReduceOp::kMin || op == ReduceOp::kMax) return got == want;
     const std::size_t size = size_of(type);
     for (std::size_t at = 0; at < got.size(); at += size)
-        if (!reference::same(type, Element(&got[at], &got[at] + size),
-                             Element(&want[at], &want[at] + size)))
+        if (!arithmetic::reference::same(type, Element(&got[at], &got[at] + size),
+                                         Element(&want[at], &want[at] + size)))
             return false;
     return true;
 }

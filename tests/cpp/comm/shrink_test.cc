@@ -158,14 +158,14 @@ TEST_F(ShrinkAcrossHostsTest, OneHalfOfAGroupThatFallsApartGoesOn) {
     EXPECT_EQ(gone_on, 2);
 }
 
-FlightEntry ended_well(FlightKind kind) {
-    FlightEntry entry{.kind = kind};
+runtime::FlightEntry ended_well(runtime::FlightKind kind) {
+    runtime::FlightEntry entry{.kind = kind};
     entry.finished = TimePoint(Duration(1));
     return entry;
 }
 
-FlightEntry collective(CollectiveKind kind, Rank root) {
-    FlightEntry entry = ended_well(FlightKind::kCollective);
+runtime::FlightEntry collective(CollectiveKind kind, Rank root) {
+    runtime::FlightEntry entry = ended_well(runtime::FlightKind::kCollective);
     entry.collective.kind = static_cast<std::uint8_t>(kind);
     entry.collective.root = static_cast<std::uint16_t>(root);
     return entry;
@@ -177,13 +177,13 @@ TEST(SignOfLifeTest, IsWhatNeededThePeer) {
     EXPECT_FALSE(is_sign_of(2, collective(CollectiveKind::kBroadcast, 1), 0));
     EXPECT_TRUE(is_sign_of(1, collective(CollectiveKind::kGather, 0), 0));
     EXPECT_FALSE(is_sign_of(1, collective(CollectiveKind::kGather, 2), 0));
-    FlightEntry message = ended_well(FlightKind::kReceive);
+    runtime::FlightEntry message = ended_well(runtime::FlightKind::kReceive);
     message.message.peer = 1;
     EXPECT_TRUE(is_sign_of(1, message, 0));
     EXPECT_FALSE(is_sign_of(2, message, 0));
-    message.kind = FlightKind::kSend;
+    message.kind = runtime::FlightKind::kSend;
     EXPECT_FALSE(is_sign_of(1, message, 0));
-    FlightEntry failed = collective(CollectiveKind::kAllReduce, 0);
+    runtime::FlightEntry failed = collective(CollectiveKind::kAllReduce, 0);
     failed.outcome = StatusCode::kTimeout;
     EXPECT_FALSE(is_sign_of(1, failed, 0));
 }

@@ -1,4 +1,4 @@
-#include "csrc/comm/tuning.h"
+#include "csrc/comm/selection/tuning.h"
 
 #include <gtest/gtest.h>
 

@@ -28,17 +28,17 @@ bool World::is_dead(Rank rank) {
     return dead_.contains(rank);
 }
 
-std::shared_ptr<ShrinkState> World::enter(const GroupIdentity& group, Rank rank) {
+std::shared_ptr<ShrinkState> World::enter(const bootstrap::GroupIdentity& group, Rank rank) {
     const std::lock_guard lock(mutex_);
     return members_[{group.group, rank}] = std::make_shared<ShrinkState>();
 }
 
-void World::leave(const GroupIdentity& group, Rank rank) {
+void World::leave(const bootstrap::GroupIdentity& group, Rank rank) {
     const std::lock_guard lock(mutex_);
     members_.erase({group.group, rank});
 }
 
-Result<Situation> World::ask(const GroupIdentity& group, Rank from, Rank to) {
+Result<Situation> World::ask(const bootstrap::GroupIdentity& group, Rank from, Rank to) {
     const std::lock_guard lock(mutex_);
     event(*this, asked_++);
     if (dead_.contains(from)) return Status::aborted("this rank is dead");
@@ -50,7 +50,8 @@ Result<Situation> World::ask(const GroupIdentity& group, Rank from, Rank to) {
     return Situation{.shrinking = found->second->told()};
 }
 
-bool World::meet(const GroupIdentity& group, Rank rank, std::size_t size, Duration limit) {
+bool World::meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size,
+                 Duration limit) {
     std::unique_lock lock(mutex_);
     std::set<Rank>& met = met_[group.group];
     met.insert(rank);

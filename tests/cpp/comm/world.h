@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/comm/roster.h"
-#include "csrc/comm/shrinking.h"
-#include "csrc/comm/situation.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/comm/diagnosis/shrinking.h"
+#include "csrc/comm/diagnosis/situation.h"
 
 namespace pccl::comm {
 
 /// The group that all ranks of a world begin in.
-inline constexpr GroupIdentity kOld{.group = {1}, .secret = {2}};
+inline constexpr bootstrap::GroupIdentity kOld{.group = {1}, .secret = {2}};
 
 /// Those of `size` ranks that are not among `some`.
 std::vector<Rank> others_of(std::span<const Rank> some, int size);
@@ -35,11 +35,11 @@ class World {
     void cut(std::span<const std::pair<Rank, Rank>> pairs);
     [[nodiscard]] bool is_dead(Rank rank);
 
-    std::shared_ptr<ShrinkState> enter(const GroupIdentity& group, Rank rank);
-    void leave(const GroupIdentity& group, Rank rank);
-    Result<Situation> ask(const GroupIdentity& group, Rank from, Rank to);
+    std::shared_ptr<ShrinkState> enter(const bootstrap::GroupIdentity& group, Rank rank);
+    void leave(const bootstrap::GroupIdentity& group, Rank rank);
+    Result<Situation> ask(const bootstrap::GroupIdentity& group, Rank from, Rank to);
     /// What an operation shows: whether all members of a group use it.
-    bool meet(const GroupIdentity& group, Rank rank, std::size_t size, Duration limit);
+    bool meet(const bootstrap::GroupIdentity& group, Rank rank, std::size_t size, Duration limit);
 
    private:
     std::recursive_mutex mutex_;  // events call back

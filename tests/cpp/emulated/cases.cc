@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "tests/cpp/comm/arithmetic_reference.h"
+#include "tests/cpp/collective/arithmetic_reference.h"
 
 namespace pccl::comm {
 namespace {
@@ -30,9 +30,9 @@ void write(DataType type, std::byte* to, double number) {
         case DataType::kUint8:
             return put(static_cast<std::uint8_t>(number));
         case DataType::kBfloat16:
-            return put(reference::encode(reference::kBfloat16, number));
+            return put(arithmetic::reference::encode(arithmetic::reference::kBfloat16, number));
         case DataType::kFloat16:
-            return put(reference::encode(reference::kFloat16, number));
+            return put(arithmetic::reference::encode(arithmetic::reference::kFloat16, number));
         case DataType::kFloat32:
             return put(static_cast<float>(number));
         default:
@@ -73,7 +73,7 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
     return of.op == ReduceOp::kAvg ? sum / ranks : sum;
 }
 
-DeviceLaunch wanted_by(const Case& of) {
+device::DeviceLaunch wanted_by(const Case& of) {
     return {.plan = of.plan, .algorithm = of.algorithm, .is_uneven = of.has_split_sizes};
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "csrc/comm/device/device_group.h"
+#include "csrc/device/device_group.h"
 #include "tests/fakes/device_ranks.h"
 
 namespace pccl::comm {

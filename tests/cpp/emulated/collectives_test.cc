@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/comm/device/device_program.h"
-#include "csrc/schedule/generators.h"
+#include "csrc/device/programs/device_program.h"
+#include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/emulated/cases.h"
 
 namespace pccl::comm {
@@ -64,7 +64,7 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
                         .ranks = GetParam(),
                         .chunks = schedule::chunk_granularity(algorithm, kind, GetParam()),
                         .slots = schedule::slots_needed(algorithm, kind)});
-        return device_grid(*made)->lanes;
+        return device::device_grid(*made)->lanes;
     }
 };
 

@@ -28,7 +28,7 @@ class EmulatedEndingTest : public ::testing::Test {
         for (std::thread& rank : ranks) rank.join();
     }
 
-    std::unique_ptr<DeviceGroup>& group(Rank rank) {
+    std::unique_ptr<device::DeviceGroup>& group(Rank rank) {
         return groups_.at(static_cast<std::size_t>(rank));
     }
     FakeCudaDriver& driver(Rank rank) { return *drivers_.at(static_cast<std::size_t>(rank)); }
@@ -38,12 +38,12 @@ class EmulatedEndingTest : public ::testing::Test {
 
    private:
     void begin(Rank rank) {
-        auto made = DeviceGroup::create({.rank = rank,
-                                         .size = 2,
-                                         .store = store_,
-                                         .device = rank,
-                                         .timeout = std::chrono::seconds(20),
-                                         .driver = &driver(rank)});
+        auto made = device::DeviceGroup::create({.rank = rank,
+                                                 .size = 2,
+                                                 .store = store_,
+                                                 .device = rank,
+                                                 .timeout = std::chrono::seconds(20),
+                                                 .driver = &driver(rank)});
         ASSERT_TRUE(made.is_ok()) << made.status().to_string();
         group(rank) = std::move(*made);
         fakes::DeviceRank member{*group(rank), driver(rank), alone_};
@@ -56,7 +56,7 @@ class EmulatedEndingTest : public ::testing::Test {
     // Never destroyed: what is kept for good may be theirs.
     const std::array<FakeCudaDriver*, 2> drivers_{new FakeCudaDriver(gpus_),
                                                   new FakeCudaDriver(gpus_)};
-    std::array<std::unique_ptr<DeviceGroup>, 2> groups_;
+    std::array<std::unique_ptr<device::DeviceGroup>, 2> groups_;
     std::barrier<> alone_{1};
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/comm/flight_dump.h"
+#include "csrc/runtime/flight/flight_dump.h"
 #include "tests/cpp/emulated/cases.h"
 
 namespace pccl::comm {
@@ -33,7 +33,7 @@ struct Recorded {
     json entries = json::array();
 
     Recorded(const std::string& name, Rank rank) {
-        const json record = json::parse(flight_record_json("a test"));
+        const json record = json::parse(runtime::flight_record_json("a test"));
         for (const json& one : record["groups"])
             if (one["name"] == name && one["rank"] == rank) group = one;
         for (const json& entry : record["entries"])
@@ -122,8 +122,8 @@ TEST_F(FlightTest, CollectivesAndMessagesThatAreCalledTogetherAreOneEntry) {
         const CaseRun memory(calls.front(), member);
         const Block& block = memory.collective().outputs.front();
         const Rank peer = 1 - member.group.rank();
-        const DeviceMessage sent{.peer = peer, .data = block.data, .bytes = 16};
-        const DeviceMessage received{.peer = peer, .data = block.data + 16, .bytes = 16};
+        const device::DeviceMessage sent{.peer = peer, .data = block.data, .bytes = 16};
+        const device::DeviceMessage received{.peer = peer, .data = block.data + 16, .bytes = 16};
         ASSERT_TRUE(
             member.group.exchange({.sends = {&sent, 1}, .receives = {&received, 1}}, nullptr)
                 .is_ok());

@@ -39,8 +39,8 @@ TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
     fakes::run_device_ranks({.size = kRanks}, [](fakes::DeviceRank& member) {
         const Rank self = member.group.rank();
         for (int round = 0; round < 3; ++round) {
-            std::vector<DeviceMessage> sends;
-            std::vector<DeviceMessage> receives;
+            std::vector<device::DeviceMessage> sends;
+            std::vector<device::DeviceMessage> receives;
             for (Rank peer = 0; peer < kRanks; ++peer) {
                 const std::size_t out = bytes_between(self, peer);
                 sends.push_back({peer, memory(member, out), out});
@@ -52,7 +52,7 @@ TEST(EmulatedMessagesTest, EachPairHasItsOwn) {
                 member.group.exchange({.sends = sends, .receives = receives}, nullptr);
             ASSERT_TRUE(status.is_ok()) << status.to_string();
             ASSERT_TRUE(member.group.health().is_ok());
-            for (const DeviceMessage& each : receives) {
+            for (const device::DeviceMessage& each : receives) {
                 const std::vector<std::byte> got(each.data, each.data + each.bytes);
                 EXPECT_THAT(got, Each(mark(each.peer, self, round))) << each.peer << self;
             }
@@ -65,7 +65,7 @@ TEST(EmulatedMessagesTest, AnotherLengthIsRefused) {
     fakes::run_device_ranks(options, [](fakes::DeviceRank& member) {
         const bool is_sending = member.group.rank() == 0;
         const std::size_t bytes = is_sending ? 128 : 192;
-        const DeviceMessage message{1 - member.group.rank(), memory(member, bytes), bytes};
+        const device::DeviceMessage message{1 - member.group.rank(), memory(member, bytes), bytes};
         const Status launched = is_sending
                                     ? member.group.exchange({.sends = {&message, 1}}, nullptr)
                                     : member.group.exchange({.receives = {&message, 1}}, nullptr);

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/comm/device/device_programs.h"
+#include "csrc/device/programs/device_programs.h"
 #include "csrc/kernels/launch.h"
 #include "tests/cpp/emulated/bare_ranks.h"
 #include "tests/fakes/fake_cuda.h"
@@ -85,14 +85,14 @@ class Scheduled : public BareRanks {
    public:
     Scheduled() : BareRanks(2) {
         for (Rank rank : {0, 1})
-            programs_.at(static_cast<std::size_t>(rank)) = std::make_unique<comm::DevicePrograms>(
-                comm::DevicePrograms::Options{.driver = driver_, .rank = rank, .size = 2});
+            programs_.at(static_cast<std::size_t>(rank)) = std::make_unique<device::DevicePrograms>(
+                device::DevicePrograms::Options{.driver = driver_, .rank = rank, .size = 2});
     }
     /// Of rank 0's tensor.
     Run broadcast(Rank rank, const Tensor& tensor, Protocol protocol) {
-        const comm::Block block{data_of(tensor), tensor.size()};
-        comm::DevicePrograms& own = *programs_.at(static_cast<std::size_t>(rank));
-        auto run = own.prepare({.kind = comm::CollectiveKind::kBroadcast,
+        const Block block{data_of(tensor), tensor.size()};
+        device::DevicePrograms& own = *programs_.at(static_cast<std::size_t>(rank));
+        auto run = own.prepare({.kind = CollectiveKind::kBroadcast,
                                 .type = DataType::kInt32,
                                 .inputs = {&block, rank == 0 ? std::size_t{1} : 0},
                                 .outputs = {&block, 1}},
@@ -105,7 +105,7 @@ class Scheduled : public BareRanks {
 
    private:
     fakes::FakeCudaDriver driver_{std::make_shared<fakes::FakeGpus>()};
-    std::array<std::unique_ptr<comm::DevicePrograms>, 2> programs_;
+    std::array<std::unique_ptr<device::DevicePrograms>, 2> programs_;
 };
 
 TEST(EmulatedQueuedTest, ALaterBroadcastIsNotTakenForOneThatWasGivenUp) {

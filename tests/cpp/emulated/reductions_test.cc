@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/comm/arithmetic.h"
-#include "csrc/schedule/generators.h"
-#include "tests/cpp/comm/arithmetic_reference.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/schedule/generators/generators.h"
+#include "tests/cpp/collective/arithmetic_reference.h"
 #include "tests/fakes/device_ranks.h"
 
 namespace pccl::comm {
@@ -27,7 +27,8 @@ std::vector<std::byte> random_bytes(Rank rank, DataType type) {
     return data;
 }
 
-reference::Element element(const std::vector<std::byte>& data, std::size_t index, DataType type) {
+arithmetic::reference::Element element(const std::vector<std::byte>& data, std::size_t index,
+                                       DataType type) {
     const auto size = static_cast<std::ptrdiff_t>(size_of(type));
     const auto begin = data.begin() + static_cast<std::ptrdiff_t>(index) * size;
     return {begin, begin + size};
@@ -42,10 +43,10 @@ void reduce(fakes::DeviceRank& member, DataType type, ReduceOp op) {
     const std::vector<std::byte> first = random_bytes(0, type);
     const std::vector<std::byte> second = random_bytes(1, type);
     for (std::size_t i = 0; i < kCount; ++i) {
-        const auto want =
-            reference::combine(type, op, element(first, i, type), element(second, i, type));
+        const auto want = arithmetic::reference::combine(type, op, element(first, i, type),
+                                                         element(second, i, type));
         ASSERT_TRUE(want.has_value());
-        ASSERT_TRUE(reference::same(type, *want, element(data, i, type)))
+        ASSERT_TRUE(arithmetic::reference::same(type, *want, element(data, i, type)))
             << "element " << i << " of type " << static_cast<int>(type) << " by operator "
             << static_cast<int>(op);
     }
@@ -68,7 +69,7 @@ TEST(EmulatedReductionTest, TypesAndOperators) {
 
 /// Every special value beside every other: zeros of both signs, NaNs with several payloads.
 std::vector<std::byte> special_bytes(Rank rank, DataType type) {
-    const auto values = reference::special_values(type);
+    const auto values = arithmetic::reference::special_values(type);
     std::vector<std::byte> data;
     for (std::size_t i = 0; i < values.size() * values.size(); ++i) {
         const auto& value = values[(rank % 2 == 0 ? i : i / values.size()) % values.size()];
@@ -123,9 +124,10 @@ void check(const Special& of, const Results& results) {
     const auto first = special_bytes(0, of.type);
     const auto second = special_bytes(1, of.type);
     for (std::size_t i = 0; i < first.size() / size_of(of.type); ++i) {
-        const auto want = reference::combine(of.type, of.op, element(first, i, of.type),
-                                             element(second, i, of.type));
-        ASSERT_TRUE(reference::same(of.type, *want, element(results[0], i, of.type))) << i;
+        const auto want = arithmetic::reference::combine(of.type, of.op, element(first, i, of.type),
+                                                         element(second, i, of.type));
+        ASSERT_TRUE(arithmetic::reference::same(of.type, *want, element(results[0], i, of.type)))
+            << i;
     }
 }
 

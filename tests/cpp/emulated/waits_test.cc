@@ -67,7 +67,7 @@ TEST(EmulatedTimeoutTest, TheCallsOwnOrTheGroupsAsItIsNow) {
             member.together.arrive_and_wait();
             if (member.group.rank() == 1) return;
             if (is_set) member.group.set_timeout(milliseconds(300));
-            DeviceLaunch wanted{.plan = kFewThreads};
+            device::DeviceLaunch wanted{.plan = kFewThreads};
             if (!is_set) wanted.timeout = milliseconds(300);
             ASSERT_TRUE(member.group.launch(run.collective(), nullptr, wanted).is_ok());
             EXPECT_EQ(member.group.health().code(), StatusCode::kTimeout);
@@ -137,8 +137,8 @@ TEST(EmulatedOrderTest, MessagesInAGraphAndOutsideKeepTwoOrders) {
     fakes::run_device_ranks({.size = 2}, [](fakes::DeviceRank& member) {
         auto* const memory = std::bit_cast<std::byte*>(member.driver.allocate(32));
         const Rank peer = 1 - member.group.rank();
-        const DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
-        const DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
+        const device::DeviceMessage send{.peer = peer, .data = memory, .bytes = 16};
+        const device::DeviceMessage receive{.peer = peer, .data = memory + 16, .bytes = 16};
         const auto orders = orders_of(member.driver, [&](kernels::Stream on) {
             return member.group.exchange({.sends = {&send, 1}, .receives = {&receive, 1}}, on);
         });

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/schedule/generators.h"
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::schedule::testing {
 

@@ -1,11 +1,11 @@
 // The closed forms against counts from the programs themselves.
-#include "csrc/schedule/cost.h"
+#include "csrc/schedule/generators/cost.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::schedule {

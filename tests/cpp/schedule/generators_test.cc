@@ -1,10 +1,10 @@
 // Every generator is proven for every number of ranks from 1 to 64, every root and several chunk
 // counts.
-#include "csrc/schedule/generators.h"
+#include "csrc/schedule/generators/generators.h"
 
 #include <gtest/gtest.h>
 
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::schedule {

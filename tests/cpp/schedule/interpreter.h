@@ -7,7 +7,7 @@
 #include <string>
 
 #include "csrc/schedule/schedule.h"
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::schedule::testing {
 

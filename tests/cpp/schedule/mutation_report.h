@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/mutation.h"
 
 namespace pccl::schedule::testing {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::schedule {

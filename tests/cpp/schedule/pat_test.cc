@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/schedule/generators.h"
+#include "csrc/schedule/generators/generators.h"
 
 namespace pccl::schedule {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "csrc/schedule/generators.h"
+#include "csrc/schedule/generators/generators.h"
 
 namespace pccl::schedule {
 namespace {

@@ -1,10 +1,10 @@
 // Hand-made schedules, each with one fault, and what the verifier says about it.
-#include "csrc/schedule/verifier.h"
+#include "csrc/schedule/verifier/verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "csrc/schedule/generators.h"
+#include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/schedule/samples.h"
 
 namespace pccl::schedule {

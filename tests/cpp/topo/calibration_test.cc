@@ -1,4 +1,4 @@
-#include "csrc/topo/calibration.h"
+#include "csrc/topo/machine/calibration.h"
 
 #include <gmock/gmock.h>
 

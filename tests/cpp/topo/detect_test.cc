@@ -1,12 +1,14 @@
-#include "csrc/topo/detect.h"
+#include "csrc/topo/detect/detect.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "csrc/topo/live.h"
-#include "csrc/topo/machine_xml.h"
+#include "csrc/topo/detect/live.h"
+#include "csrc/topo/search/process_plan.h"
+#include "csrc/topo/search/search.h"
+#include "csrc/topo/xml/machine_xml.h"
 #include "tests/cpp/topo/machines.h"
 
 namespace pccl::topo {

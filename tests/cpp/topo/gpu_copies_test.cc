@@ -1,4 +1,4 @@
-#include "csrc/topo/gpu_copies.h"
+#include "csrc/topo/detect/gpu_copies.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "csrc/topo/job.h"
+#include "csrc/topo/job/job.h"
 
 #include <gmock/gmock.h>
 

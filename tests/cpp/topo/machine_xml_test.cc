@@ -1,7 +1,8 @@
-#include "csrc/topo/machine_xml.h"
+#include "csrc/topo/xml/machine_xml.h"
 
 #include <gmock/gmock.h>
 
+#include "csrc/topo/xml/xml_text.h"
 #include "tests/cpp/topo/machines.h"
 
 namespace pccl::topo {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/topo/search.h"
+#include "csrc/topo/search/search.h"
 
 namespace pccl::topo {
 

@@ -1,4 +1,4 @@
-#include "csrc/topo/paths.h"
+#include "csrc/topo/graph/paths.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "csrc/topo/plan_xml.h"
+#include "csrc/topo/search/plan_xml.h"
 
 #include <gmock/gmock.h>
 

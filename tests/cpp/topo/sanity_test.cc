@@ -1,8 +1,8 @@
-#include "csrc/topo/sanity.h"
+#include "csrc/topo/machine/sanity.h"
 
 #include <gmock/gmock.h>
 
-#include "csrc/topo/machine_xml.h"
+#include "csrc/topo/xml/machine_xml.h"
 #include "tests/cpp/topo/machines.h"
 
 namespace pccl::topo {

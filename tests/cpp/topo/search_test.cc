@@ -1,4 +1,4 @@
-#include "csrc/topo/search.h"
+#include "csrc/topo/search/search.h"
 
 #include <gmock/gmock.h>
 

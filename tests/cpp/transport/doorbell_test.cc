@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "csrc/sys/socket/descriptors.h"
-#include "csrc/transport/parcel.h"
+#include "csrc/transport/control/parcel.h"
 
 namespace pccl::transport {
 namespace {

@@ -1,5 +1,5 @@
 // What ranks that stay make of the last words of one that leaves.
-#include "csrc/transport/farewell.h"
+#include "csrc/transport/control/farewell.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

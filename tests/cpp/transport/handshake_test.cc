@@ -1,4 +1,4 @@
-#include "csrc/transport/handshake.h"
+#include "csrc/transport/control/handshake.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
-#include "csrc/transport/handshake_messages.h"
-#include "csrc/transport/handshake_server.h"
+#include "csrc/transport/control/handshake_messages.h"
+#include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/loopback/manual_clock.h"
 
 namespace pccl::transport {
@@ -37,14 +37,13 @@ constexpr Secret kSecret{1, 2, 3};
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
-class Receptionist final : public Acceptor {
+class Receptionist final : public ControlHost {
    public:
     std::optional<Secret> secret_of(const GroupId& group) override {
         if (group != kGroup) return std::nullopt;
         return kSecret;
     }
-    void accepted(const LinkRequest&, std::unique_ptr<RecvLink>) override { FAIL(); }
-    void refused(TransportKind, const Status& why) override { refusals.push_back(why); }
+    void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
 
     std::vector<Status> refusals;
 };
@@ -440,7 +439,7 @@ sys::Address unix_address(const std::string& name) {
 TEST_F(HandshakeTest, AnotherUserOfThisHostHoldsNoSlot) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user as well";
     server_ = std::move(HandshakeServer::listen(unix_address("users"),
-                                                {.kind = TransportKind::kShm,
+                                                {.way = "shm",
                                                  .most_pending = 4,
                                                  .patience = std::chrono::hours(1),
                                                  .patience_when_crowded = std::chrono::hours(1)})
@@ -552,8 +551,7 @@ TEST_F(HandshakeTest, ConnectingGivesUpAtItsDeadline) {
 TEST_F(HandshakeTest, WorksOverUnixSocketsEvenWhenTheQueueIsFull) {
     const auto name =
         sys::Address::from_unix_name("pccl-handshake-test-" + std::to_string(::getpid()));
-    server_ =
-        std::move(HandshakeServer::listen(name.value(), {.kind = TransportKind::kShm}).value());
+    server_ = std::move(HandshakeServer::listen(name.value(), {.way = "shm"}).value());
     constexpr int kClients = 40;
     std::atomic<int> done{0};
     std::vector<std::thread> clients;

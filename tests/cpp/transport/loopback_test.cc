@@ -51,7 +51,7 @@ class World {
         void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
             links[{request.source, request.channel}] = std::move(link);
         }
-        void refused(TransportKind, const Status& why) override { FAIL() << why.to_string(); }
+        void refused(std::string_view, const Status& why) override { FAIL() << why.to_string(); }
 
         std::unique_ptr<Waiter> waiter;
         std::unique_ptr<LoopbackTransport> transport;

@@ -34,7 +34,7 @@ class Host final : public Acceptor {
         requests.push_back(request);
         links.push_back(std::move(link));
     }
-    void refused(TransportKind, const Status& why) override { refusals.push_back(why); }
+    void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
     void accept_until(const std::function<bool()>& done) {
         const Deadline deadline = patience();
         while (!done() && !deadline.passed()) {

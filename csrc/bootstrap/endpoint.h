@@ -1,0 +1,39 @@
+// What a rank tells the others about how to reach it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+#include "csrc/transport/transport_flags.h"
+
+namespace pccl::bootstrap {
+
+/// A plain value, comparable. Its serialised form stays below 8 KiB, so that it fits a value of any
+/// Store.
+struct PCCL_API Endpoint {
+    Rank rank = 0;
+    std::string host;      // name of the machine (management plane), for messages
+    std::int64_t pid = 0;  // in its own pid namespace
+    transport::TransportFlags transports;
+    std::map<transport::TransportKind, std::string> addresses;  // data plane: Transport::address()
+    std::string machine;      // the same on all ranks of a host, and nowhere else
+    int numa = -1;            // node of the cores that it may run on; -1: several, or unknown
+    std::string gpu;          // bus id of the GPU that it uses; empty: none, or unknown
+    int queue_depth = 64;     // operations that the rank takes in flight from one peer
+    std::uint64_t nonce = 0;  // made up for one exchange_roster(), to know the answer to it by
+
+    bool operator==(const Endpoint&) const = default;
+
+    /// Addresses and host must keep the bounds that deserialise() checks.
+    [[nodiscard]] std::string serialise() const;
+    /// From bytes of any origin. kInvalidArgument names the field and the place.
+    static Result<Endpoint> deserialise(std::string_view bytes);
+    /// "rank 3 on node7 (pid 812, shm,tcp)"
+    [[nodiscard]] std::string to_string() const;
+};
+
+}  // namespace pccl::bootstrap

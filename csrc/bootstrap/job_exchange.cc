@@ -1,0 +1,138 @@
+#include "csrc/bootstrap/job_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/topo/machine/calibration.h"
+
+namespace pccl::bootstrap {
+namespace {
+
+constexpr const char* kJobKey = "pccl/job";
+constexpr const char* kAgreedKey = "pccl/agreed";
+constexpr std::size_t kMostHostBytes = 8 * kMiB;
+
+std::string host_key(Rank first) { return concat("pccl/host/", first); }
+std::string digest_key(Rank rank) { return concat("pccl/digest/", rank); }
+
+bool are_bound_apart(const Roster& roster) {
+    const int first = roster.endpoints.front().numa;
+    return std::any_of(roster.endpoints.begin(), roster.endpoints.end(),
+                       [first](const Endpoint& endpoint) { return endpoint.numa != first; });
+}
+
+/// Whoever names a file wants it read or written when groups are made, as with NCCL.
+bool names_files(const Config& config) {
+    return !(config.topo_file.empty() && config.topo_dump_file.empty() &&
+             config.graph_file.empty() && config.graph_dump_file.empty());
+}
+
+void log_warnings(const topo::JobTopology& job) {
+    constexpr std::array<std::string_view, 3> kLoud{"missing_nvlinks", "fabric_failed",
+                                                    "nic_sets_differ"};
+    for (const topo::Warning& warning : job.warnings()) {
+        const bool is_loud = std::ranges::find(kLoud, warning.name) != kLoud.end();
+        log(is_loud ? LogLevel::kWarning : LogLevel::kInfo, "topology: ", warning.name, ": ",
+            warning.subject, ": ", warning.message);
+    }
+}
+
+Result<topo::HostTopology> await_host(Store& store, const std::vector<Rank>& ranks,
+                                      const Meeting& meeting) {
+    const Rank first = ranks.front();
+    PCCL_ASSIGN_OR_RETURN(const std::string blob,
+                          await_text(store, {host_key(first), first}, kMostHostBytes, meeting));
+    auto host = topo::decode_host(blob);
+    if (host.is_ok() && host->ranks == ranks) return host;
+    const std::string why = host.is_ok() ? "it has other ranks" : host.status().message();
+    return Status::peer_lost(
+        first, concat("rank ", first, " describes a host that cannot be used: ", why));
+}
+
+Result<std::string> collect(Store& store, const std::vector<std::vector<Rank>>& hosts,
+                            topo::HostTopology own, const Meeting& meeting) {
+    std::vector<topo::HostTopology> found;
+    found.push_back(std::move(own));
+    for (std::size_t host = 1; host < hosts.size(); ++host) {
+        PCCL_ASSIGN_OR_RETURN(topo::HostTopology other, await_host(store, hosts[host], meeting));
+        found.push_back(std::move(other));
+    }
+    PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make(std::move(found)));
+    log_warnings(job);
+    std::string text = encode(job);
+    PCCL_TRY(publish_text(store, kJobKey, text));
+    return text;
+}
+
+}  // namespace
+
+Result<std::string> job_on_one_host(const Locality& locality, const Roster& roster) {
+    const auto hosts = ranks_by_host(roster);
+    const bool says_something =
+        are_bound_apart(roster) || topo::has_calibrations() || names_files(process_config());
+    if (hosts.size() > 1 || !says_something) return std::string();
+    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, hosts.front()));
+    PCCL_ASSIGN_OR_RETURN(const topo::JobTopology job, topo::JobTopology::make({std::move(host)}));
+    return encode(job);
+}
+
+Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank self,
+                    const Meeting& meeting) {
+    const auto hosts = ranks_by_host(roster);
+    if (hosts.size() == 1) return Status::ok();
+    const auto own = std::find_if(hosts.begin(), hosts.end(),
+                                  [self](const auto& ranks) { return ranks.front() == self; });
+    if (own == hosts.end()) {
+        PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
+        return Status::ok();
+    }
+    PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, *own));
+    if (self == 0) {
+        PCCL_ASSIGN_OR_RETURN(roster.job, collect(store, hosts, std::move(host), meeting));
+        return Status::ok();
+    }
+    PCCL_TRY(publish_text(store, host_key(self), encode(host)));
+    PCCL_ASSIGN_OR_RETURN(roster.job, await_text(store, {kJobKey, 0}, kMostJobBytes, meeting));
+    return Status::ok();
+}
+
+Status agree_on_digest(Store& store, const std::string& digest, Rank self, const Meeting& meeting) {
+    if (self != 0) {
+        PCCL_TRY(store.set(digest_key(self), digest));
+        return await(store, {kAgreedKey, 0}, meeting).status();
+    }
+    std::vector<std::string> digests{digest};
+    for (Rank rank = 1; rank < meeting.size; ++rank) {
+        PCCL_ASSIGN_OR_RETURN(digests.emplace_back(),
+                              await(store, {digest_key(rank), rank}, meeting));
+    }
+    PCCL_TRY(topo::check_agreement(digests));
+    return store.set(kAgreedKey, digest);
+}
+
+Result<std::string> job_of_survivors(const std::string& job, const std::vector<Rank>& survivors) {
+    if (job.empty()) return job;
+    PCCL_ASSIGN_OR_RETURN(const topo::JobTopology whole, topo::decode_job(job));
+    std::vector<topo::HostTopology> hosts;
+    for (topo::HostTopology host : whole.hosts()) {
+        topo::HostTopology left = host;
+        left.ranks.clear();
+        left.numa.clear();
+        for (std::size_t place = 0; place < host.ranks.size(); ++place) {
+            const auto found = std::ranges::find(survivors, host.ranks[place]);
+            if (found == survivors.end()) continue;
+            left.ranks.push_back(static_cast<Rank>(found - survivors.begin()));
+            left.numa.push_back(host.numa_of(place));
+        }
+        if (!left.ranks.empty()) hosts.push_back(std::move(left));
+    }
+    PCCL_ASSIGN_OR_RETURN(const topo::JobTopology rest, topo::JobTopology::make(std::move(hosts)));
+    return encode(rest);
+}
+
+}  // namespace pccl::bootstrap

@@ -1,0 +1,177 @@
+#include "csrc/bootstrap/locality.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/sys/host.h"
+#include "csrc/sys/socket/interfaces.h"
+#include "csrc/sys/sysfs/sysfs.h"
+#include "csrc/topo/detect/detect.h"
+#include "csrc/topo/search/process_plan.h"
+
+namespace pccl::bootstrap {
+namespace {
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
+    return name.data();
+}
+
+/// Of "0000ffff,ffffffff": groups of 32 cores, the last ones first.
+sys::CoreSet cores_of_mask(std::string_view mask) {
+    sys::CoreSet cores;
+    for (std::size_t base = 0; !mask.empty() && base < cores.size(); base += 32) {
+        const std::size_t comma = mask.find_last_of(',');
+        const std::string_view group =
+            comma == std::string_view::npos ? mask : mask.substr(comma + 1);
+        std::uint32_t bits = 0;
+        std::from_chars(group.data(), group.data() + group.size(), bits, 16);
+        for (; bits != 0; bits &= bits - 1)
+            cores[base + static_cast<std::size_t>(std::countr_zero(bits))] = true;
+        mask = comma == std::string_view::npos ? std::string_view() : mask.substr(0, comma);
+    }
+    return cores;
+}
+
+/// -1 where this thread may run on cores of several nodes.
+int own_numa_node(const sys::Sysfs& sysfs) {
+    const sys::CoreSet own = sys::usable_cores();
+    int found = -1;
+    for (const int node : sysfs.numa_nodes()) {
+        if ((own & cores_of_mask(sysfs.cores_of(node))).none()) continue;
+        if (found >= 0) return -1;
+        found = node;
+    }
+    return found;
+}
+
+/// The interface that sockets use, as TcpTransport chooses it.
+topo::Network own_network() {
+    const auto interfaces = sys::list_interfaces();
+    if (!interfaces.is_ok()) return {};
+    const auto chosen = sys::choose_interface(*interfaces, process_config().socket_ifname);
+    if (!chosen.is_ok()) return {};
+    const int megabits = sys::megabits_of(chosen->name);
+    return {.interface = chosen->name,
+            .subnet = sys::subnet_of(*chosen),
+            .megabits = megabits,
+            .provenance = megabits > 0 ? topo::Provenance::kMeasured : topo::Provenance::kAssumed};
+}
+
+/// The port of the network, as this host's own topology has it.
+void look_up_speed(topo::HostTopology& host) {
+    for (const topo::Cpu& cpu : host.topology.machine().cpus) {
+        topo::Machine one{.name = {}, .cpus = {cpu}};
+        const auto look = [&](const std::vector<topo::Nic>& nics) {
+            for (const topo::Nic& nic : nics)
+                for (const topo::Net& net : nic.nets) {
+                    if (net.name.value_or("") != host.network.interface) continue;
+                    host.network.megabits = net.speed.value_or(-1);
+                    host.network.provenance = provenance(net.speed.source());
+                }
+        };
+        look(cpu.nics);
+        visit_devices(one, [&](topo::Cpu&, topo::PciDevice& device) { look(device.nics); });
+    }
+}
+
+/// To PCCL_GRAPH_DUMP_FILE; nothing for a machine without GPUs, which has no plan.
+Status dump_plans(const topo::Topology& topology, std::size_t hosts) {
+    if (process_config().graph_dump_file.empty()) return Status::ok();
+    for (const topo::Pattern pattern : {topo::Pattern::kRing, topo::Pattern::kTree}) {
+        const auto found =
+            topo::plan(topology, {.pattern = pattern, .nodes = static_cast<int>(hosts)});
+        if (found.status().code() == StatusCode::kUnsupported) return Status::ok();
+        PCCL_TRY(found.status());
+    }
+    return Status::ok();
+}
+
+bool names_ranks(const topo::Graph& graph) {
+    return std::ranges::any_of(graph.gpus(), [&](int gpu) { return graph.node(gpu).rank >= 0; });
+}
+
+/// Which rank uses which GPU: several of one where they share it. Ranks that a file names are those
+/// of another job.
+Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& roster,
+                                  const std::vector<Rank>& ranks) {
+    const auto gpu_of = [&](Rank rank) -> const std::string& {
+        return roster.endpoints[static_cast<std::size_t>(rank)].gpu;
+    };
+    const auto has_none = [&](Rank rank) { return gpu_of(rank).empty(); };
+    if (std::ranges::all_of(ranks, has_none) && !names_ranks(topology.graph())) return topology;
+    topo::Machine machine = topology.machine();
+    visit_devices(machine, [&](topo::Cpu&, topo::PciDevice& device) {
+        if (device.gpus.empty()) return;
+        topo::Gpu model = device.gpus.front();
+        model.rank = {};
+        std::vector<topo::Gpu> used;
+        for (const Rank rank : ranks)
+            if (gpu_of(rank) == device.bus_id.value_or("")) {
+                used.push_back(model);
+                used.back().rank = {rank, topo::Source::kUserFile};
+            }
+        if (used.empty()) used.push_back(std::move(model));
+        device.gpus = std::move(used);
+    });
+    topo::LoadOptions options;
+    options.assume = topology.assumptions();
+    PCCL_ASSIGN_OR_RETURN(topo::Topology placed, topo::Topology::make(std::move(machine), options));
+    // What was repaired once needs no repair now: its warnings count, and what sharing adds.
+    topo::Warnings warnings = topology.warnings();
+    for (const topo::Warning& warning : placed.warnings())
+        if (warning.name == "shared_gpu") warnings.push_back(warning);
+    return placed.with(std::move(warnings));
+}
+
+}  // namespace
+
+Locality Locality::of_process() {
+    const sys::Sysfs sysfs;
+    auto machine = sys::host_identity();
+    return {.machine = machine.is_ok() ? *std::move(machine) : host_name(),
+            .host = host_name(),
+            .numa = own_numa_node(sysfs)};
+}
+
+Result<topo::Topology> topology_of(const Locality& locality) {
+    if (locality.topology) return *locality.topology;
+    static const Result<topo::Topology> detected = topo::detect({});
+    return detected;
+}
+
+Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster& roster,
+                                         const std::vector<Rank>& ranks) {
+    PCCL_ASSIGN_OR_RETURN(const topo::Topology machine, topology_of(locality));
+    PCCL_TRY(dump_plans(machine, ranks_by_host(roster).size()));
+    PCCL_ASSIGN_OR_RETURN(topo::Topology placed, with_ranks(machine, roster, ranks));
+    topo::HostTopology host{.name = locality.host, .ranks = ranks, .topology = std::move(placed)};
+    for (const Rank rank : ranks)
+        host.numa.push_back(roster.endpoints[static_cast<std::size_t>(rank)].numa);
+    host.network = locality.network;
+    if (host.network.interface.empty()) host.network = own_network();
+    look_up_speed(host);
+    host.calibration = topo::load_calibration(machine.digest());
+    return host;
+}
+
+std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster) {
+    std::vector<std::vector<Rank>> hosts;
+    std::map<std::string, std::size_t> known;
+    for (const Endpoint& endpoint : roster.endpoints) {
+        const auto [host, is_new] = known.emplace(endpoint.machine, hosts.size());
+        if (is_new) hosts.emplace_back();
+        hosts[host->second].push_back(endpoint.rank);
+    }
+    return hosts;
+}
+
+}  // namespace pccl::bootstrap

@@ -1,0 +1,37 @@
+// Where a process runs: its host, the NUMA node of its cores, its GPU, and what of these the ranks
+// of a job tell each other.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/topo/job/job.h"
+
+namespace pccl::bootstrap {
+
+struct Locality {
+    std::string machine;  // the same in all processes of this host, and nowhere else
+    std::string host;     // its name, for messages
+    int numa = -1;        // -1: several, or unknown
+    topo::Network network{};
+    /// Empty: detected when it is first needed.
+    std::optional<topo::Topology> topology{};
+
+    /// Of this process. Where the kernel does not say, fields are as they are above.
+    [[nodiscard]] static Locality of_process();
+};
+
+/// This machine's, detected once in a process.
+[[nodiscard]] Result<topo::Topology> topology_of(const Locality& locality);
+
+/// The host on which `ranks` of the roster run, `locality` being that of one of them.
+[[nodiscard]] Result<topo::HostTopology> host_of_ranks(const Locality& locality,
+                                                       const Roster& roster,
+                                                       const std::vector<Rank>& ranks);
+
+/// The ranks of each host, in the order of their first ones.
+[[nodiscard]] std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster);
+
+}  // namespace pccl::bootstrap

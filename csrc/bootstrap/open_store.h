@@ -1,0 +1,17 @@
+// The library's own stores, by URL.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "csrc/bootstrap/rendezvous/store.h"
+
+namespace pccl::bootstrap {
+
+/// "tcp://host:port" (rank 0 listens there, "[::1]" for IPv6 addresses) or "file:///path" (a file
+/// that must not exist before the job, on a disk that all ranks see). kInvalidArgument says what is
+/// wrong with `url`.
+[[nodiscard]] PCCL_API Result<std::shared_ptr<Store>> open_store(const std::string& url, Rank rank,
+                                                                 int size, Deadline deadline);
+
+}  // namespace pccl::bootstrap

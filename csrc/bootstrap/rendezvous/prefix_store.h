@@ -1,0 +1,33 @@
+// A part of a store: the same store with a prefix before every key.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "csrc/bootstrap/rendezvous/store.h"
+
+namespace pccl::bootstrap {
+
+class PrefixStore final : public Store {
+   public:
+    PrefixStore(std::shared_ptr<Store> store, std::string prefix)
+        : store_(std::move(store)), prefix_(std::move(prefix)) {}
+
+    Status set(const std::string& key, const std::string& value) override;
+    Result<std::string> get(const std::string& key, Deadline deadline) override;
+    Result<std::int64_t> add(const std::string& key, std::int64_t delta) override;
+    Status remove(const std::string& key) override;
+    [[nodiscard]] std::string where() const override { return store_->where(); }
+
+   private:
+    [[nodiscard]] std::string full(const std::string& key) const { return prefix_ + "/" + key; }
+
+    std::shared_ptr<Store> store_;
+    std::string prefix_;
+};
+
+/// The same store with "<prefix>/" before every key.
+[[nodiscard]] PCCL_API std::shared_ptr<Store> prefixed(std::shared_ptr<Store> store,
+                                                       std::string prefix);
+
+}  // namespace pccl::bootstrap

@@ -1,0 +1,108 @@
+// The server half of TcpStore: a dictionary behind sockets, on a thread of its own.
+//
+// Nothing of a connection is read before its handshake, which has the bounds of every handshake
+// (transport/handshake_server.h). A client that sends nonsense, half a request, or requests whose
+// answers it does not take costs at most two frames of memory, for a minute, and is dropped with a
+// line in the log. Clients take at most three quarters of the descriptors of this process, which
+// has other uses for some; more wait in the kernel's queue.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/limited_log.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/bootstrap/rendezvous/dictionary.h"
+#include "csrc/bootstrap/rendezvous/tcp_protocol.h"
+#include "csrc/sys/socket/address.h"
+#include "csrc/transport/control/handshake_server.h"
+
+namespace pccl::bootstrap {
+
+class StoreServer final : private transport::ControlHost {
+   public:
+    struct Options {
+        transport::Secret secret = kNoStoreSecret;
+        Duration patience = kStorePatience;
+        std::size_t most_clients = 0;  // 0: by the limit of this process
+    };
+
+    /// Listens at all of `addresses` (port 0: any free one). Errors: those of sys::listen_on.
+    static Result<std::unique_ptr<StoreServer>> start(std::span<const sys::Address> addresses,
+                                                      const Options& options);
+    /// Sends what it has answered, for a second at most, and closes all connections.
+    ~StoreServer() override;
+    StoreServer(const StoreServer&) = delete;
+    StoreServer& operator=(const StoreServer&) = delete;
+
+    /// With the ports that the system chose.
+    [[nodiscard]] const std::vector<sys::Address>& addresses() const { return addresses_; }
+
+   private:
+    struct Parked {
+        std::string key;
+        std::uint32_t id = 0;
+    };
+    struct Connection {
+        UniqueFd socket;
+        Dictionary::Owner owner = 0;
+        std::string in;
+        std::string out;
+        bool writing = false;                // watched for output instead of input
+        std::optional<Parked> parked;        // until the key exists
+        std::optional<Deadline> unfinished;  // for the rest of a frame, either way
+    };
+    using Connections = std::map<int, Connection>;  // by descriptor
+
+    explicit StoreServer(const Options& options);
+    Status listen(const sys::Address& address);
+    [[nodiscard]] Status watch(int fd, int action, unsigned events) const;
+
+    void serve();
+    void tend(int fd);
+    [[nodiscard]] Duration between_looks() const;
+    void open_doors(bool open);
+    void welcome(UniqueFd socket);
+    std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
+    void refused(std::string_view way, const Status& why) override;
+
+    void advance(Connection& connection);
+    [[nodiscard]] static Status receive(Connection& connection);
+    Status obey(Connection& connection);
+    void execute(Connection& connection, StoreRequest& request);
+    void wake_waiters(const std::string& key);
+    void unpark(Connection& connection);
+    static void answer(Connection& connection, std::uint32_t id, const Result<std::string>& result);
+    [[nodiscard]] Status flush(Connection& connection);
+    void begin_frame(Connection& connection);
+    void end_frame(Connection& connection);
+    void drop(Connection& connection, const Status& why);
+    void drop_overdue();
+
+    const Options options_;
+    const ForkMark made_in_;
+    std::vector<sys::Address> addresses_;
+    std::vector<std::unique_ptr<transport::HandshakeServer>> doors_;  // one for each address
+    bool doors_are_open_ = true;
+    UniqueFd epoll_;
+    UniqueFd stop_;  // eventfd
+    std::atomic<bool> stopping_{false};
+    Connections connections_;
+    std::multimap<std::string, int> waiters_;  // key to descriptor
+    Dictionary entries_;
+    Dictionary::Owner last_owner_ = 0;
+    std::size_t unfinished_ = 0;                              // connections with such a frame
+    Deadline next_look_ = Deadline::after(Duration::zero());  // at those
+    LimitedLog log_{"connections of the rendezvous store refused or dropped"};
+    std::unique_ptr<BackgroundThread> thread_;  // last: stops first
+};
+
+}  // namespace pccl::bootstrap

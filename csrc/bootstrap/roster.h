@@ -1,0 +1,57 @@
+// Who is in a group: agreed through the store when the group is made, the same on every rank.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "csrc/bootstrap/endpoint.h"
+#include "csrc/bootstrap/meeting.h"
+#include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::bootstrap {
+
+/// Made up by rank 0.
+struct GroupIdentity {
+    transport::GroupId group{};
+    transport::Secret secret{};
+};
+
+struct Roster {
+    std::vector<Endpoint> endpoints;  // by rank
+    std::string tuning;  // rank 0's, so that all choose alike: what Tuning::parse() takes
+    std::string job;     // what topo::decode_job() takes; empty on one host, unless it has parts
+};
+
+/// Bytes of Roster::job.
+inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
+inline constexpr std::size_t kMostTuningBytes = 24 * kKiB;
+
+/// `store` for what ranks say before they know the group: as it is, or sealed under
+/// PCCL_SECRET_FILE, where that is set. kInvalidArgument as secret_from_file() has it.
+[[nodiscard]] Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store);
+/// The same for what they say of it afterwards: sealed under its secret besides.
+[[nodiscard]] std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby,
+                                             const GroupIdentity& identity);
+
+// In this order, with the group enrolled in its runtime between the two: whoever holds the roster
+// may connect at once, for every rank in it knows the secret and accepts.
+
+/// For a group of one rank, and for rank 0 to publish.
+[[nodiscard]] Result<GroupIdentity> fresh_identity();
+
+/// kTimeout when rank 0 has not come, kPeerLost when it is gone.
+[[nodiscard]] Result<GroupIdentity> agree_on_identity(Store& store, Rank rank,
+                                                      const Meeting& meeting);
+
+/// The first ranks that have not published, of those worth naming.
+[[nodiscard]] std::vector<Rank> unpublished(Store& store, int size);
+
+/// Publishes `mine` with a nonce, and returns what rank 0 collected from all ranks. Errors:
+/// kTimeout names the ranks that have not published; kPeerLost a rank that is gone or publishes
+/// nonsense; kMismatch another process that is in the roster in this one's place; kUnavailable when
+/// the store fails.
+[[nodiscard]] Result<Roster> exchange_roster(Store& store, Endpoint mine, const Meeting& meeting);
+
+}  // namespace pccl::bootstrap

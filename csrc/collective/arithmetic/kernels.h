@@ -1,0 +1,44 @@
+// The kernels of one instruction set, and the sets that this machine can run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "csrc/abi/datatype.h"
+#include "csrc/collective/arithmetic/combine.h"
+
+namespace pccl::arithmetic {
+
+using Widen = void (*)(float* dst, const std::byte* src, std::size_t count);
+using Narrow = void (*)(std::byte* dst, const float* src, std::size_t count);
+using Divide = void (*)(std::byte* data, std::size_t count, int divisor);
+using UnifyNans = void (*)(std::byte* data, std::size_t count);
+using Scale = void (*)(std::byte* dst, const std::byte* src, std::size_t count, double factor);
+
+/// Null where a type does not have the operation.
+struct Kernels {
+    std::array<std::array<Combine, kReduceOps>, kDataTypes> combine{};
+    std::array<Widen, kDataTypes> widen{};
+    std::array<Narrow, kDataTypes> narrow{};
+    std::array<Divide, kDataTypes> divide{};
+    std::array<Scale, kDataTypes> scale{};
+    std::array<UnifyNans, kDataTypes> unify_nans{};
+};
+
+struct Level {
+    const char* name;  // "baseline", "avx2", "avx512"
+    const Kernels* kernels;
+};
+
+/// The levels that this machine can run, slowest first; never empty. All give the same bits for the
+/// same input, but for the NaNs of sums and products.
+[[nodiscard]] std::span<const Level> levels();
+
+extern const Kernels kBaselineKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+#endif
+
+}  // namespace pccl::arithmetic

@@ -1,0 +1,7 @@
+#include "csrc/collective/arithmetic/table.h"
+
+namespace pccl::arithmetic {
+
+constinit const Kernels kBaselineKernels = make_kernels();
+
+}  // namespace pccl::arithmetic

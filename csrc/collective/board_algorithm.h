@@ -1,0 +1,32 @@
+// The ways in which a collective can go over a board, by name and number.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace pccl {
+
+enum class BoardAlgorithm : std::uint8_t {
+    kOneShot,  // everybody publishes, everybody reads: every collective
+    kTwoShot,  // reduce_scatter, then all_gather: all_reduce
+    kDirect,   // as these two, but read from the other's memory, with no copy on the board
+};
+inline constexpr std::array kBoardAlgorithms{BoardAlgorithm::kOneShot, BoardAlgorithm::kTwoShot,
+                                             BoardAlgorithm::kDirect};
+
+/// As PCCL_ALGORITHM and messages have them.
+[[nodiscard]] constexpr std::string_view to_string(BoardAlgorithm algorithm) {
+    constexpr std::array<std::string_view, 3> kNames{"shm_one_shot", "shm_two_shot", "shm_direct"};
+    return kNames.at(static_cast<std::size_t>(algorithm));
+}
+
+/// In a CollectiveHeader the algorithms of boards come after the schedules' own.
+inline constexpr std::uint8_t kFirstBoardAlgorithm = 64;
+
+[[nodiscard]] constexpr std::uint8_t wire_number(BoardAlgorithm algorithm) {
+    return static_cast<std::uint8_t>(kFirstBoardAlgorithm + static_cast<std::uint8_t>(algorithm));
+}
+
+}  // namespace pccl

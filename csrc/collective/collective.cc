@@ -1,0 +1,65 @@
+#include "csrc/collective/collective.h"
+
+#include "csrc/base/text.h"
+
+namespace pccl {
+namespace {
+
+using schedule::Buffer;
+using schedule::CollectiveKind;
+
+/// Whether only the root has this side of the collective.
+bool is_root_only(CollectiveKind kind, Buffer buffer) {
+    if (buffer == Buffer::kInput)
+        return kind == CollectiveKind::kScatter || kind == CollectiveKind::kBroadcast;
+    return kind == CollectiveKind::kGather || kind == CollectiveKind::kReduce;
+}
+
+Status check_blocks(const Collective& collective, Buffer buffer, Rank rank, int ranks) {
+    const bool is_input = buffer == Buffer::kInput;
+    const auto& given = is_input ? collective.inputs : collective.outputs;
+    const bool absent = is_root_only(collective.kind, buffer) && rank != collective.root;
+    const auto needed =
+        static_cast<std::size_t>(absent ? 0 : schedule::blocks(collective.kind, buffer, ranks));
+    if (given.size() != needed)
+        return Status::invalid_argument(concat(
+            schedule::to_string(collective.kind), " on rank ", rank, " of ", ranks, " takes ",
+            needed, is_input ? " input" : " output", " blocks, not ", given.size()));
+    for (const Block& block : given)
+        if (block.count > 0 && block.data == nullptr)
+            return Status::invalid_argument("a block that is not empty has no memory");
+    return Status::ok();
+}
+
+/// The block that a rank with both sides keeps for itself has one length on both.
+Status check_own_block(const Collective& collective, Rank rank) {
+    if (collective.inputs.empty() || collective.outputs.empty()) return Status::ok();
+    const auto own = [rank](std::span<const Block> blocks) {
+        return blocks.size() == 1 ? blocks[0].count : blocks[static_cast<std::size_t>(rank)].count;
+    };
+    const std::size_t input = own(collective.inputs);
+    const std::size_t output = own(collective.outputs);
+    if (input == output) return Status::ok();
+    return Status::invalid_argument(
+        concat(schedule::to_string(collective.kind), ": rank ", rank, " gives ", input,
+               " elements as its own input block but ", output, " as the output block for it"));
+}
+
+}  // namespace
+
+Status check_shape(const Collective& collective, Rank rank, int ranks) {
+    if (schedule::is_rooted(collective.kind) && (collective.root < 0 || collective.root >= ranks))
+        return Status::invalid_argument(
+            concat("root ", collective.root, " is not in a group of ", ranks));
+    PCCL_TRY(check_blocks(collective, Buffer::kInput, rank, ranks));
+    PCCL_TRY(check_blocks(collective, Buffer::kOutput, rank, ranks));
+    return check_own_block(collective, rank);
+}
+
+bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op, int ranks) {
+    if (!reduces(kind) || !is_half(type) || ranks < 2) return false;
+    if (op == ReduceOp::kAvg) return true;
+    return ranks > 2 && (op == ReduceOp::kSum || op == ReduceOp::kProduct);
+}
+
+}  // namespace pccl

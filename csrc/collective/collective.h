@@ -1,0 +1,62 @@
+// A collective as its caller describes it: a plain value that the selector, the executor and the
+// flight recorder read.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "csrc/abi/datatype.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+#include "csrc/schedule/schedule.h"
+
+namespace pccl {
+
+using schedule::CollectiveKind;
+
+/// Host memory of one block of a buffer.
+struct Block {
+    std::byte* data = nullptr;
+    std::size_t count = 0;  // elements
+    auto operator<=>(const Block&) const = default;
+};
+
+/// Elements of the longest block; 0 where there is none.
+[[nodiscard]] constexpr std::size_t longest(std::span<const Block> blocks) {
+    std::size_t most = 0;
+    for (const Block& block : blocks) most = std::max(most, block.count);
+    return most;
+}
+
+/// Blocks as schedule::blocks() counts them: n for the sides that hold one block for each rank,
+/// else 1. They may lie anywhere and may differ in count (the "v" variants) where every rank that
+/// sends or receives a block gives it the same count: all_gather's output block r and
+/// reduce_scatter's input block r have one count on all ranks; all_to_all's output block r here is
+/// input block `this rank` there. A root-only buffer is empty on the other ranks. The spans are
+/// read during the call only; the memory must stay valid until the operation is done.
+struct Collective {
+    CollectiveKind kind = CollectiveKind::kAllReduce;
+    DataType type = DataType::kFloat32;
+    ReduceOp op = ReduceOp::kSum;
+    Rank root = 0;
+    std::span<const Block> inputs{};  // read only, unless the same memory as the output
+    std::span<const Block> outputs{};
+    bool is_barrier = false;  // an all_reduce of no user's data
+};
+
+/// Elements of the longest block of either side.
+[[nodiscard]] constexpr std::size_t longest(const Collective& collective) {
+    return std::max(longest(collective.inputs), longest(collective.outputs));
+}
+
+/// Whether the blocks are those that `rank` of `ranks` needs, and a root is one of them.
+[[nodiscard]] PCCL_API Status check_shape(const Collective& collective, Rank rank, int ranks);
+
+/// Whether a reduction of this type runs in float32, so that every contribution is added before one
+/// rounding. Two ranks need it for averages only: their sum is rounded once anyway.
+[[nodiscard]] bool runs_widened(schedule::CollectiveKind kind, DataType type, ReduceOp op,
+                                int ranks);
+
+}  // namespace pccl

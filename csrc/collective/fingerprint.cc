@@ -1,0 +1,165 @@
+#include "csrc/collective/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <span>
+
+#include "csrc/base/text.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/collective/board_algorithm.h"
+#include "csrc/schedule/generators/generators.h"
+
+namespace pccl {
+namespace {
+
+constexpr std::uint64_t kShownDigests = 1'000'000;
+constexpr std::string_view kAlgorithm = "the algorithm";
+
+/// The side whose blocks all ranks know.
+std::span<const Block> known_blocks(const Collective& collective) {
+    return collective.kind == CollectiveKind::kReduceScatter || collective.outputs.empty()
+               ? collective.inputs
+               : collective.outputs;
+}
+
+bool is_barrier(const abi::CollectiveHeader& header) { return header.root == abi::kBarrierRoot; }
+
+/// "all_reduce #7"
+std::string name_of(const abi::CollectiveHeader& header) {
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    return concat(is_barrier(header) ? "barrier" : schedule::to_string(kind), " #",
+                  header.sequence);
+}
+
+/// "sum of 1024 float32", "8 int32, root 0"; of a barrier nothing.
+std::string data_of(const abi::CollectiveHeader& header) {
+    if (is_barrier(header)) return {};
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    const std::string op =
+        reduces(kind) ? concat(to_string(static_cast<ReduceOp>(header.reduce_op)), " of ") : "";
+    const std::string uneven =
+        header.lengths == 0
+            ? ""
+            : concat(", blocks of different lengths, digest ", header.lengths % kShownDigests);
+    return concat(op, header.count, " ", to_string(static_cast<DataType>(header.data_type)), uneven,
+                  schedule::is_rooted(kind) ? concat(", root ", header.root) : "");
+}
+
+/// "by ring in windows of 1024"
+std::string way_of(const abi::CollectiveHeader& header) {
+    return concat("by ", algorithm_name(header.algorithm), " in windows of ", header.window);
+}
+
+/// The first thing in which two collectives differ that are not the same; empty: in none of these.
+std::string_view field_that_differs(const abi::CollectiveHeader& ours,
+                                    const abi::CollectiveHeader& theirs) {
+    const bool is_one_kind = ours.kind == theirs.kind && is_barrier(ours) == is_barrier(theirs);
+    if (!is_one_kind) return "the collective";
+    if (ours.sequence != theirs.sequence) return "how many collectives came before";
+    if (ours.data_type != theirs.data_type) return "the element type";
+    if (ours.reduce_op != theirs.reduce_op) return "the operator";
+    if (ours.root != theirs.root) return "the root";
+    if (ours.count != theirs.count) return "the number of elements";
+    if (ours.lengths != theirs.lengths) return "the lengths of blocks";
+    if (ours.algorithm != theirs.algorithm || ours.window != theirs.window) return kAlgorithm;
+    return {};
+}
+
+}  // namespace
+
+std::string_view algorithm_name(std::uint8_t number) {
+    if (number < kFirstBoardAlgorithm)
+        return schedule::to_string(static_cast<schedule::Algorithm>(number));
+    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+        if (wire_number(algorithm) == number) return to_string(algorithm);
+    return "unknown";
+}
+
+std::string describe(const abi::CollectiveHeader& header) {
+    const std::string data = data_of(header);
+    return concat(name_of(header), " (", data, data.empty() ? "" : ", ", way_of(header), ")");
+}
+
+std::string describe_call(const abi::CollectiveHeader& header) {
+    const std::string data = data_of(header);
+    return data.empty() ? name_of(header) : concat(name_of(header), " (", data, ")");
+}
+
+Signature signature_of(const Collective& collective) {
+    Signature signature{.kind = collective.kind, .type = collective.type};
+    signature.is_barrier = collective.is_barrier;
+    if (reduces(collective.kind)) signature.op = collective.op;
+    if (schedule::is_rooted(collective.kind)) signature.root = collective.root;
+    if (is_per_pair(collective.kind)) return signature;
+    const std::span<const Block> blocks = known_blocks(collective);
+    std::uint64_t digest = 0xCBF29CE484222325ULL;
+    bool even = true;
+    for (const Block& block : blocks) {
+        signature.count = std::max<std::uint64_t>(signature.count, block.count);
+        even &= block.count == blocks.front().count;
+        digest = mixed(digest, block.count);
+    }
+    if (!even) signature.digest = digest;
+    return signature;
+}
+
+abi::CollectiveHeader header_of(const Signature& signature) {
+    return {.magic = abi::kCollectiveMagic,
+            .kind = static_cast<std::uint8_t>(signature.kind),
+            .data_type = static_cast<std::uint8_t>(signature.type),
+            .reduce_op = static_cast<std::uint8_t>(signature.op),
+            .algorithm = 0,
+            .root = signature.is_barrier ? abi::kBarrierRoot
+                                         : static_cast<std::uint16_t>(signature.root),
+            .sequence = 0,
+            .window = 0,
+            .count = signature.count,
+            .lengths = folded(signature.digest),
+            .history = 0};
+}
+
+abi::CollectiveHeader common_part(abi::CollectiveHeader header) {
+    if (!is_per_pair(static_cast<schedule::CollectiveKind>(header.kind))) return header;
+    header.count = 0;
+    header.lengths = 0;
+    header.window = 0;
+    return header;
+}
+
+std::uint64_t digest_of(const abi::CollectiveHeader& header) {
+    std::array<std::uint64_t, sizeof header / sizeof(std::uint64_t)> words{};
+    static_assert(sizeof words == sizeof header);
+    std::memcpy(words.data(), &header, sizeof header);
+    // Words are mixed side by side: this is on the path of every call.
+    std::uint64_t digest = 0;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        digest ^= std::rotl(words[i] * (kOddMultiplier + 2 * i), static_cast<int>(13 * i));
+    return spread(digest);
+}
+
+std::uint32_t history_after(const abi::CollectiveHeader& header) {
+    return static_cast<std::uint32_t>(digest_of(common_part(header)) >> 32U);
+}
+
+Status difference(const abi::CollectiveHeader& ours, const abi::CollectiveHeader& theirs,
+                  const Sides& sides) {
+    const Rank peer = sides.peer;
+    if (theirs.magic != abi::kCollectiveMagic)
+        return Status::peer_lost(peer, concat("rank ", peer, " sent bytes that are no collective"));
+    const std::string_view field = field_that_differs(ours, theirs);
+    if (field.empty())
+        return Status::mismatch(
+            peer, concat("ranks disagree about a collective before ", describe_call(ours),
+                         ": rank ", sides.self, " and rank ", peer,
+                         " have called different ones (pccl debug shows which); ", kCallAlike));
+    const auto side = [is_about_way = field == kAlgorithm](const abi::CollectiveHeader& header) {
+        return is_about_way ? describe(header) : describe_call(header);
+    };
+    return Status::mismatch(
+        peer, concat("ranks disagree about ", field, ": rank ", sides.self, " runs ", side(ours),
+                     " but rank ", peer, " runs ", side(theirs), "; ", kCallAlike));
+}
+
+}  // namespace pccl

@@ -1,0 +1,47 @@
+#include "csrc/comm/diagnosis/shrinking.h"
+
+#include <algorithm>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+
+Status ShrinkState::begin(std::span<const Rank> left_out) {
+    const std::lock_guard lock(mutex_);
+    if (told_.stage == Shrinking::Stage::kDecided)
+        return Status::invalid_argument("it has been shrunk: shrink the smaller group");
+    if (is_under_way_) return Status::invalid_argument("another thread shrinks it");
+    std::vector<Rank> back;
+    for (const Rank rank : renounced_)
+        if (std::ranges::find(left_out, rank) == left_out.end()) back.push_back(rank);
+    if (!back.empty())
+        return Status::invalid_argument(concat("leave out ", listed(back),
+                                               ", too: this rank has confirmed that before, and "
+                                               "others may have gone on without"));
+    is_under_way_ = true;
+    return Status::ok();
+}
+
+void ShrinkState::tell(const Shrinking& now) {
+    const std::lock_guard lock(mutex_);
+    told_ = now;
+    is_under_way_ = now.stage != Shrinking::Stage::kNone;
+}
+
+void ShrinkState::renounce(std::span<const Rank> left_out) {
+    const std::lock_guard lock(mutex_);
+    renounced_.assign(left_out.begin(), left_out.end());
+}
+
+Shrinking ShrinkState::told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+}
+
+std::vector<Rank> ShrinkState::renounced() const {
+    const std::lock_guard lock(mutex_);
+    return renounced_;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,134 @@
+#include "csrc/comm/diagnosis/situation.h"
+
+#include <algorithm>
+#include <span>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kLongestText = 1 * kKiB;
+constexpr std::size_t kLongestOperation = 400;
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kMostAwaited = 64;
+static_assert(kMostAwaited >= Shrinking::kMostNamed);
+
+void write_ranks(ByteWriter& out, const std::vector<Rank>& ranks) {
+    const std::size_t count = std::min(ranks.size(), kMostAwaited);
+    out.u32(static_cast<std::uint32_t>(count));
+    for (std::size_t i = 0; i < count; ++i) out.i64(ranks[i]);
+}
+
+Status read_ranks(ByteReader& in, std::vector<Rank>& ranks) {
+    std::uint32_t count = 0;
+    PCCL_TRY(in.u32(count));
+    if (count > kMostAwaited)
+        return Status::invalid_argument(concat("a rank that waits for ", count, " others"));
+    for (std::uint32_t i = 0; i < count; ++i) {
+        std::int64_t rank = 0;
+        PCCL_TRY(in.i64(rank));
+        ranks.push_back(static_cast<Rank>(rank));
+    }
+    return Status::ok();
+}
+
+void write(ByteWriter& out, const Elsewhere& elsewhere) {
+    out.raw(std::as_bytes(std::span(elsewhere.group)));
+    out.text(std::string_view(elsewhere.name).substr(0, kLongestName));
+    out.i64(elsewhere.rank);
+    out.text(std::string_view(elsewhere.operation).substr(0, kLongestOperation));
+    out.u64(elsewhere.sequence);
+    write_ranks(out, elsewhere.awaited);
+}
+
+Status read(ByteReader& in, Elsewhere& elsewhere) {
+    std::int64_t rank = 0;
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(elsewhere.group))));
+    PCCL_TRY(in.text(elsewhere.name, kLongestName));
+    PCCL_TRY(in.i64(rank));
+    PCCL_TRY(in.text(elsewhere.operation, kLongestOperation));
+    PCCL_TRY(in.u64(elsewhere.sequence));
+    elsewhere.rank = static_cast<Rank>(rank);
+    return read_ranks(in, elsewhere.awaited);
+}
+
+void write(ByteWriter& out, const Shrinking& shrinking) {
+    out.u8(static_cast<std::uint8_t>(shrinking.stage));
+    if (shrinking.stage == Shrinking::Stage::kNone) return;
+    out.i64(shrinking.lost);
+    out.raw(std::as_bytes(std::span(shrinking.call)));
+    out.raw(std::as_bytes(std::span(shrinking.list)));
+    out.raw(std::as_bytes(std::span(shrinking.pact)));
+    out.u32(static_cast<std::uint32_t>(shrinking.staying));
+    write_ranks(out, shrinking.left_out);
+}
+
+Status read(ByteReader& in, Shrinking& shrinking) {
+    std::uint8_t stage = 0;
+    std::int64_t lost = 0;
+    std::uint32_t staying = 0;
+    PCCL_TRY(in.u8(stage));
+    if (stage > static_cast<std::uint8_t>(Shrinking::Stage::kDecided))
+        return Status::invalid_argument(concat("stage ", int{stage}, " of a shrink"));
+    shrinking.stage = static_cast<Shrinking::Stage>(stage);
+    if (shrinking.stage == Shrinking::Stage::kNone) return Status::ok();
+    PCCL_TRY(in.i64(lost));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.call))));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.list))));
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(shrinking.pact))));
+    PCCL_TRY(in.u32(staying));
+    shrinking.lost = static_cast<Rank>(lost);
+    shrinking.staying = static_cast<int>(staying);
+    return read_ranks(in, shrinking.left_out);
+}
+
+}  // namespace
+
+std::string Situation::serialise() const {
+    ByteWriter out;
+    out.status(broken, kLongestText);
+    out.u64(sequence);
+    out.text(std::string_view(operation).substr(0, kLongestOperation));
+    write_ranks(out, awaited);
+    out.text(std::string_view(gpu_operation).substr(0, kLongestOperation));
+    write_ranks(out, gpu_awaited);
+    const auto last = std::span(recent).last(std::min(recent.size(), kMostRecent));
+    out.u32(static_cast<std::uint32_t>(last.size()));
+    out.raw(std::as_bytes(last));
+    write(out, elsewhere);
+    write(out, shrinking);
+    out.u32(is_whole ? 1 : 0);
+    out.u32(has_one_thread ? 1 : 0);
+    return out.take();
+}
+
+Result<Situation> Situation::parse(std::string_view bytes) {
+    ByteReader in(bytes);
+    Situation situation;
+    std::uint32_t recent = 0;
+    std::uint32_t is_whole = 0;
+    std::uint32_t has_one_thread = 0;
+    PCCL_TRY(in.status(situation.broken, kLongestText));
+    PCCL_TRY(in.u64(situation.sequence));
+    PCCL_TRY(in.text(situation.operation, kLongestOperation));
+    PCCL_TRY(read_ranks(in, situation.awaited));
+    PCCL_TRY(in.text(situation.gpu_operation, kLongestOperation));
+    PCCL_TRY(read_ranks(in, situation.gpu_awaited));
+    PCCL_TRY(in.u32(recent));
+    if (recent > kMostRecent)
+        return Status::invalid_argument(concat("a rank that tells of ", recent, " collectives"));
+    situation.recent.resize(recent);
+    PCCL_TRY(in.raw(std::as_writable_bytes(std::span(situation.recent))));
+    PCCL_TRY(read(in, situation.elsewhere));
+    PCCL_TRY(read(in, situation.shrinking));
+    PCCL_TRY(in.u32(is_whole));
+    PCCL_TRY(in.u32(has_one_thread));
+    PCCL_TRY(in.finish());
+    situation.is_whole = is_whole != 0;
+    situation.has_one_thread = has_one_thread != 0;
+    return situation;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,157 @@
+#include "csrc/comm/links/execution.h"
+
+#include <algorithm>
+
+namespace pccl::comm {
+
+using schedule::Action;
+
+void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
+                      const abi::CollectiveHeader& header, Rank self) {
+    plan_ = std::move(plan);
+    self_ = self;
+    operands_ = &operands;
+    cut_ = cut;
+    header_ = header;
+    const std::size_t count = longest(operands);
+    rounds_ = cut_.rounds(count);
+    // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
+    // rank's own block only: see takes_uneven() of the selector.
+    scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
+    scratch_stride_ =
+        cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
+    const auto scratch_bytes = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;
+    if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);
+    lanes_.resize(plan_->lanes.size());
+    send_ports_.assign(plan_->send_ports.size(), {});
+    receive_ports_.assign(plan_->receive_ports.size(), {});
+    window_round_ = lanes_through_ = lanes_done_ = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = lanes_[i];
+        lane.round = lane.step = 0;
+        lane.entered = false;
+        lane.done = rounds_ == 0 || plan_->lanes[i].empty();
+        lanes_done_ += lane.done ? 1 : 0;
+    }
+    lanes_through_ = lanes_done_;
+}
+
+Result<bool> Execution::advance(LinkTable& links, bool& moved) {
+    links_ = &links;
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+        if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
+    if (lanes_done_ < lanes_.size()) return false;
+    return flush_links();
+}
+
+Result<bool> Execution::flush_links() {
+    bool all = true;
+    for (std::size_t i = 0; i < send_ports_.size(); ++i) {
+        if (send_ports_[i].link == nullptr) continue;
+        PCCL_ASSIGN_OR_RETURN(const bool empty,
+                              send_ports_[i].link->flush(transport::kCollectiveChannel));
+        all &= empty;
+    }
+    return all;
+}
+
+Status Execution::advance_lane(Lane& lane, std::size_t index, bool& moved) {
+    while (!lane.done) {
+        if (plan_->scratch_chunks > 0 && lane.round > window_round_) return Status::ok();
+        const PlanStep& step = plan_->lanes[index][lane.step];
+        if (!lane.entered) {
+            if (!may_run(lane, step)) return Status::ok();
+            enter(lane, step);
+        }
+        PCCL_ASSIGN_OR_RETURN(const bool complete, advance_step(lane, step, moved));
+        if (!complete) return Status::ok();
+        moved = true;
+        next_step(lane, index);
+    }
+    return Status::ok();
+}
+
+void Execution::enter(Lane& lane, const PlanStep& step) {
+    lane.entered = true;
+    lane.received = lane.sent = lane.carried = 0;
+    lane.total = length(step.dst.count > 0 ? step.dst : step.src, lane.round);
+    if (step.action == Action::kRecvReduceSend && lane.unstored.size() < lane.total)
+        lane.unstored.resize(lane.total);
+}
+
+void Execution::next_step(Lane& lane, std::size_t index) {
+    lane.entered = false;
+    if (++lane.step < plan_->lanes[index].size()) return;
+    lane.step = 0;
+    lane.done = ++lane.round == rounds_;
+    lanes_done_ += lane.done ? 1 : 0;
+    if (++lanes_through_ < lanes_.size()) return;
+    ++window_round_;
+    lanes_through_ = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+        lanes_through_ += plan_->lanes[i].empty() ? 1 : 0;
+}
+
+bool Execution::may_run(const Lane& lane, const PlanStep& step) const {
+    return std::all_of(step.after.begin(), step.after.end(),
+                       [&](const auto& dependency) { return is_past(dependency, lane.round); });
+}
+
+bool Execution::is_past(const schedule::Dependency& dependency, std::size_t round) const {
+    const Lane& other = lanes_[static_cast<std::size_t>(dependency.lane)];
+    if (other.done || other.round > round) return true;
+    return other.round == round && other.step > static_cast<std::size_t>(dependency.step);
+}
+
+Result<bool> Execution::advance_step(Lane& lane, const PlanStep& step, bool& moved) {
+    switch (step.action) {
+        case Action::kNop:
+            return true;
+        case Action::kCopy:
+            copy(step, lane.round);
+            return true;
+        case Action::kReduce:
+            reduce(step, lane.round);
+            return true;
+        case Action::kSwitchPhase:
+            return Status::unsupported("switch_phase: this communicator has one phase");
+        default:
+            break;
+    }
+    if (step.from != kNoPort && lane.received < lane.total) PCCL_TRY(receive(lane, step, moved));
+    if (step.to != kNoPort && lane.sent < lane.total) PCCL_TRY(send(lane, step, moved));
+    const bool all_in = step.from == kNoPort || lane.received == lane.total;
+    const bool all_out = step.to == kNoPort || lane.sent == lane.total;
+    return all_in && all_out;
+}
+
+bool Execution::is_flushed() const {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const Lane& lane = lanes_[i];
+        if (lane.done) continue;
+        const auto& steps = plan_->lanes[i];
+        const std::size_t from = lane.round + 1 < rounds_ ? 0 : lane.step;
+        const bool sends =
+            std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(from), steps.end(),
+                        [](const PlanStep& step) { return step.to != kNoPort; });
+        if (sends) return false;
+    }
+    return true;
+}
+
+AwaitedRanks Execution::awaited() const {
+    AwaitedRanks ranks;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const Lane& lane = lanes_[i];
+        if (lane.done || !lane.entered) continue;
+        const PlanStep& step = plan_->lanes[i][lane.step];
+        if (step.from != kNoPort && lane.received < lane.total)
+            ranks.push_back({plan_->receive_ports[static_cast<std::size_t>(step.from)].peer});
+        else if (step.to != kNoPort && lane.sent < lane.total)
+            ranks.push_back({plan_->send_ports[static_cast<std::size_t>(step.to)].peer,
+                             Awaited::Act::kReceive});
+    }
+    return ranks;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,121 @@
+// The CPU executor: runs one rank's plan over buffers and links, as far as it goes without waiting.
+//
+// advance() steps the lanes round robin; each lane moves bytes until its current step has to wait.
+// Nothing is allocated once an Execution has run a plan of the same size: it is meant to be started
+// again and again.
+//
+// The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
+// next on their own, unless the program uses scratch: then all lanes of this rank finish a window
+// first, for the next one uses the same scratch.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/collective/awaited.h"
+#include "csrc/collective/operands.h"
+#include "csrc/comm/links/link_table.h"
+#include "csrc/comm/links/plan.h"
+
+namespace pccl::comm {
+
+class Execution {
+   public:
+    /// `operands` stay where they are until the execution is done.
+    void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
+               const abi::CollectiveHeader& header, Rank self);
+
+    /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
+    /// leave the links in the middle of a stream.
+    Result<bool> advance(LinkTable& links, bool& moved);
+
+    /// Everything that this rank has to send is handed to its links.
+    [[nodiscard]] bool is_flushed() const;
+    /// The peers that unfinished lanes wait for.
+    [[nodiscard]] AwaitedRanks awaited() const;
+
+   private:
+    struct Lane {
+        std::size_t round = 0;
+        std::size_t step = 0;
+        std::size_t total = 0;     // bytes of the current step
+        std::size_t received = 0;  // of these
+        std::size_t sent = 0;
+        bool entered = false;
+        bool done = false;
+        std::array<std::byte, 16> carry{};  // the front of an element whose rest has not arrived
+        std::size_t carried = 0;
+        std::vector<std::byte> unstored;  // a reduction on its way through
+    };
+    struct SendPort {
+        transport::SendLink* link = nullptr;
+        std::size_t header_sent = 0;
+        abi::CollectiveHeader header{};
+    };
+    struct ReceivePort {
+        transport::RecvLink* link = nullptr;
+        std::size_t header_received = 0;
+        abi::CollectiveHeader header{};
+    };
+    struct Span {
+        std::byte* data = nullptr;
+        std::size_t bytes = 0;
+    };
+
+    Status advance_lane(Lane& lane, std::size_t index, bool& moved);
+    /// True when the step is complete.
+    Result<bool> advance_step(Lane& lane, const PlanStep& step, bool& moved);
+    void enter(Lane& lane, const PlanStep& step);
+    void next_step(Lane& lane, std::size_t index);
+    [[nodiscard]] bool may_run(const Lane& lane, const PlanStep& step) const;
+    [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
+
+    void copy(const PlanStep& step, std::size_t round);
+    void reduce(const PlanStep& step, std::size_t round);
+    Status receive(Lane& lane, const PlanStep& step, bool& moved);
+    Status receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+                           bool& moved);
+    Status receive_reducing(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+                            bool& moved);
+    Result<std::size_t> fill_carry(Lane& lane, transport::RecvLink& link);
+    void combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming,
+                       std::size_t bytes);
+    Status send(Lane& lane, const PlanStep& step, bool& moved);
+    /// The header for or from `peer`; where only the two of them know a block's length, with that.
+    [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks,
+                                                   Rank peer) const;
+    Result<bool> open_send(SendPort& port, const schedule::Port& where);
+    Result<bool> open_receive(ReceivePort& port, const schedule::Port& where, bool& moved);
+
+    [[nodiscard]] std::size_t length(const schedule::Slice& slice, std::size_t round) const;
+    /// The contiguous memory at byte `offset` of a slice, to the end of its block.
+    [[nodiscard]] Span piece(const schedule::Slice& slice, std::size_t round,
+                             std::size_t offset) const;
+    [[nodiscard]] Span outgoing(const Lane& lane, const PlanStep& step) const;
+    [[nodiscard]] Span target(Lane& lane, const PlanStep& step);
+    Result<bool> flush_links();
+
+    std::shared_ptr<const Plan> plan_;
+    const Operands* operands_ = nullptr;
+    Cut cut_;
+    abi::CollectiveHeader header_{};
+    Rank self_ = 0;
+    std::vector<Lane> lanes_;
+    std::vector<SendPort> send_ports_;
+    std::vector<ReceivePort> receive_ports_;
+    std::vector<std::byte> scratch_;
+    std::size_t rounds_ = 0;
+    std::size_t scratch_stride_ = 0;  // bytes
+    std::size_t scratch_count_ = 0;   // elements of the block whose cut scratch follows
+    std::size_t window_round_ =
+        0;  // the round that lanes may be in, where scratch holds them together
+    std::size_t lanes_through_ = 0;  // lanes that finished it
+    std::size_t lanes_done_ = 0;
+    LinkTable* links_ = nullptr;  // during advance()
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,246 @@
+#include "csrc/comm/membership/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/listed.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr Duration kShortestPause = std::chrono::microseconds(200);
+constexpr Duration kLongestPause = std::chrono::milliseconds(5);
+constexpr Duration kLinger = std::chrono::milliseconds(50);
+constexpr Duration kFresh = std::chrono::milliseconds(500);  // an answer; more in large groups
+constexpr Duration kFreshPerRank = std::chrono::milliseconds(2);
+
+sys::Digest digest(const bootstrap::GroupIdentity& old, std::string_view label,
+                   std::string_view content) {
+    std::vector<std::uint8_t> message(label.begin(), label.end());
+    message.insert(message.end(), old.group.begin(), old.group.end());
+    message.insert(message.end(), content.begin(), content.end());
+    return sys::hmac_sha256(old.secret, message);
+}
+
+sys::Digest digest_of_list(const AgreementOptions& options) {
+    ByteWriter out;
+    for (const Rank rank : options.staying) out.u32(static_cast<std::uint32_t>(rank));
+    out.text(options.terms);
+    return digest(options.old, "pccl-shrink-list", out.take());
+}
+
+std::string_view view(const sys::Digest& digest) {
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+/// One-way: members of the smaller group learn nothing that they do not know of the old one.
+bootstrap::GroupIdentity derive(const bootstrap::GroupIdentity& old, const sys::Digest& pact) {
+    bootstrap::GroupIdentity identity;
+    const sys::Digest group = digest(old, "pccl-shrink-group", view(pact));
+    const sys::Digest secret = digest(old, "pccl-shrink-secret", view(pact));
+    std::memcpy(identity.group.data(), group.data(), identity.group.size());
+    std::memcpy(identity.secret.data(), secret.data(), identity.secret.size());
+    return identity;
+}
+
+bool names(const std::vector<Rank>& ranks, Rank rank) {
+    return std::ranges::find(ranks, rank) != ranks.end();
+}
+
+Status cannot_go_on(Rank rank, std::string_view why) {
+    return Status::peer_lost(rank, concat("rank ", rank, " cannot go on: ", why));
+}
+
+}  // namespace
+
+Agreement::Agreement(AgreementOptions options)
+    : options_(std::move(options)), begun_(system_clock().now()) {
+    own_.list = digest_of_list(options_);
+    own_.staying = static_cast<int>(options_.staying.size());
+    own_.left_out = options_.left_out;
+    own_.left_out.resize(std::min(own_.left_out.size(), Shrinking::kMostNamed));
+    for (const Rank rank : options_.staying)
+        if (rank != options_.self) peers_.push_back({.rank = rank});
+}
+
+Agreement::~Agreement() {
+    if (own_.stage != Stage::kDecided) options_.tell({});
+}
+
+void Agreement::tell(Stage stage) {
+    own_.stage = stage;
+    options_.tell(own_);
+}
+
+Result<bootstrap::GroupIdentity> Agreement::propose() {
+    // The same for as long as this call of shrink lasts: others count on it.
+    if (own_.stage == Stage::kNone) PCCL_TRY(sys::fill_random(own_.call));
+    tell(Stage::kProposed);
+    PCCL_TRY(gather(Stage::kProposed).status());
+    calls_ = {{options_.self, own_.call}};
+    for (const Peer& peer : peers_) calls_[peer.rank] = peer.said.call;
+    std::string content(view(own_.list));
+    for (const auto& [rank, call] : calls_)
+        content.append(reinterpret_cast<const char*>(call.data()), call.size());
+    own_.pact = digest(options_.old, "pccl-shrink-pact", content);
+    return derive(options_.old, own_.pact);
+}
+
+Result<bool> Agreement::await_ready() {
+    tell(Stage::kReady);
+    return gather(Stage::kReady);
+}
+
+Result<bool> Agreement::confirm() {
+    tell(Stage::kConfirmed);
+    Result<bool> gathered = gather(Stage::kConfirmed);
+    const bool have_all = gathered.is_ok() && *gathered;
+    if (!have_all && !others_have_gone_on(gathered.status().peer())) return gathered;
+    tell(Stage::kDecided);
+    return true;
+}
+
+/// Asks until all have come as far, and have said so not long ago: who has waited for a late rank
+/// knows by then whether the others still are there. False where one has given up.
+Result<bool> Agreement::gather(Stage stage) {
+    Duration pause = kShortestPause;
+    while (Peer* const peer = next_to_ask(stage)) {
+        if (Status found = look_at(*peer); !found.is_ok()) return let_see(std::move(found));
+        if (stage != Stage::kProposed && has_given_up(*peer)) return false;
+        if (is_here(*peer, stage)) {
+            pause = kShortestPause;
+            continue;
+        }
+        if (options_.deadline.passed()) return has_not_come(*peer);
+        if (options_.interrupted) PCCL_TRY(options_.interrupted());
+        system_clock().sleep_for(std::min(pause, options_.deadline.remaining()));
+        pause = std::min(2 * pause, kLongestPause);
+    }
+    return true;
+}
+
+/// Two ranks with different lists both hear of it: this one, when it takes its own back.
+Status Agreement::let_see(Status found) const {
+    if (found.code() == StatusCode::kMismatch) system_clock().sleep_for(kLinger);
+    return found;
+}
+
+/// The one that was asked the longest ago; null when all is known.
+auto Agreement::next_to_ask(Stage stage) -> Peer* {
+    const TimePoint now = system_clock().now();
+    Peer* next = nullptr;
+    for (Peer& peer : peers_) {
+        if (stage == Stage::kConfirmed && has_gone_on(peer.said)) return nullptr;
+        if (is_here(peer, stage) && now - peer.answered < fresh()) continue;
+        if (next == nullptr || peer.asked < next->asked) next = &peer;
+    }
+    return next;
+}
+
+Duration Agreement::fresh() const {
+    return kFresh + static_cast<int>(peers_.size()) * kFreshPerRank;
+}
+
+Status Agreement::look_at(Peer& peer) {
+    peer.asked = system_clock().now();
+    const Result<Situation> answer = options_.ask(peer.rank);
+    if (answer.is_ok()) {
+        peer.said = answer->shrinking;
+        peer.answered = system_clock().now();
+        peer.silence.clear();
+        return judge(peer);
+    }
+    peer.silence = answer.status().message();
+    const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
+    const TimePoint since = std::max(peer.answered, begun_);
+    if (!is_gone && system_clock().now() - since < options_.patience) return Status::ok();
+    return cannot_go_on(peer.rank, peer.silence);
+}
+
+/// What does not become right by waiting.
+Status Agreement::judge(const Peer& peer) const {
+    const Shrinking& said = peer.said;
+    if (said.stage == Stage::kDecided && !has_gone_on(said)) return gone_on(peer.rank, said);
+    if (names(said.left_out, options_.self))
+        return Status::mismatch(peer.rank, concat("rank ", peer.rank, " leaves out this rank"));
+    // The one with fewer ranks left may wait for the other, who sees now who else is missing.
+    if (said.stage != Stage::kNone && said.list != own_.list && said.staying <= own_.staying)
+        return Status::mismatch(peer.rank, differs(peer));
+    if (said.stage != Stage::kDoubtful || !has_our_pact(said)) return Status::ok();
+    const bool is_other = said.lost != options_.self && names(options_.staying, said.lost);
+    if (!is_other) return Status::ok();
+    return Status::peer_lost(
+        said.lost, concat("rank ", said.lost, " cannot go on, as rank ", peer.rank, " has found"));
+}
+
+std::string Agreement::differs(const Peer& peer) const {
+    return concat("rank ", peer.rank, " leaves out ", listed(peer.said.left_out),
+                  "; this rank leaves out ", listed(options_.left_out));
+}
+
+bool Agreement::has_our_pact(const Shrinking& said) const {
+    return own_.stage >= Stage::kReady && said.stage >= Stage::kReady && said.pact == own_.pact;
+}
+
+bool Agreement::is_here(const Peer& peer, Stage stage) const {
+    const Shrinking& said = peer.said;
+    if (stage == Stage::kProposed) return said.stage >= stage && said.list == own_.list;
+    return said.stage >= stage && said.stage != Stage::kDoubtful && has_our_pact(said);
+}
+
+/// The call of shrink that the pact counts on, or is about to: whether it calls again or not, what
+/// all have proposed no longer holds.
+bool Agreement::has_given_up(const Peer& peer) const {
+    const bool is_doubtful = peer.said.stage == Stage::kDoubtful && has_our_pact(peer.said);
+    return is_doubtful || peer.said.call != calls_.at(peer.rank);
+}
+
+bool Agreement::has_gone_on(const Shrinking& said) const {
+    return said.stage == Stage::kDecided && has_our_pact(said) && own_.stage >= Stage::kConfirmed;
+}
+
+/// A rank that has confirmed must not give up before it knows whether the others count on that:
+/// they may have gone on. Asks until one has, or none can any more.
+bool Agreement::others_have_gone_on(Rank lost) {
+    own_.lost = lost;
+    tell(Stage::kDoubtful);
+    const Deadline latest = Deadline::after(options_.doubt);
+    const Deadline stale = Deadline::after(fresh());  // what others have heard of this rank
+    for (bool can_go_on = true; can_go_on && !latest.passed();) {
+        can_go_on = false;
+        for (const Peer& peer : peers_) {
+            const Result<Situation> answer = options_.ask(peer.rank);
+            if (!answer.is_ok()) continue;
+            const Shrinking& said = answer->shrinking;
+            if (has_gone_on(said)) return true;
+            const bool is_behind = said.stage == Stage::kProposed || said.stage == Stage::kReady;
+            can_go_on = can_go_on || (said.stage == Stage::kConfirmed && has_our_pact(said)) ||
+                        (is_behind && said.list == own_.list && !stale.passed());
+        }
+        if (can_go_on) system_clock().sleep_for(kLongestPause);
+    }
+    return false;
+}
+
+Status Agreement::has_not_come(const Peer& peer) const {
+    const std::string why = !peer.silence.empty()             ? peer.silence
+                            : peer.said.stage == Stage::kNone ? "it has not called it"
+                            : peer.said.list != own_.list     ? differs(peer)
+                                                              : "it waits for another rank";
+    return Status::timeout(
+        concat("timed out: rank ", peer.rank, " does not shrink the group in the same way: ", why),
+        peer.rank);
+}
+
+Status gone_on(Rank rank, const Shrinking& said) {
+    return Status(StatusCode::kUnavailable,
+                  concat("rank ", rank, " has gone on without this one, in a group of ",
+                         said.staying, " that leaves out ", listed(said.left_out)),
+                  rank);
+}
+
+}  // namespace pccl::comm

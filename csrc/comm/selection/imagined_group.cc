@@ -1,0 +1,56 @@
+#include "csrc/comm/selection/imagined_group.h"
+
+#include <optional>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/text.h"
+#include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/comm/selection/selector.h"
+#include "csrc/transport/shm/shm_transport.h"
+
+namespace pccl::comm {
+namespace {
+
+Status check_ranks(const topo::JobTopology& job) {
+    for (Rank rank = 0; rank < job.ranks(); ++rank)
+        if (job.host_of(rank) < 0)
+            return Status::invalid_argument(concat("a job of ", job.ranks(),
+                                                   " ranks needs ranks 0 to ", job.ranks() - 1,
+                                                   "; no host has rank ", rank));
+    return Status::ok();
+}
+
+/// Of the usual size, but for the few lines that it keeps for itself.
+std::optional<BoardShape> board_of(const topo::JobTopology& job) {
+    const int ranks = job.ranks();
+    if (job.hosts().size() > 1 || ranks == 1 || ranks > kMostBoardRanks) return std::nullopt;
+    const auto parts = static_cast<std::size_t>(ranks);
+    const std::size_t half = transport::shm::region_bytes(ranks) / parts / 2;
+    return BoardShape{.ranks = ranks,
+                      .half_bytes = half,
+                      .part_bytes = half / parts / kCacheLine * kCacheLine,
+                      .reads_directly = true};
+}
+
+}  // namespace
+
+Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind,
+                               std::size_t bytes) {
+    PCCL_TRY(check_ranks(job));
+    const std::string& wanted = process_config().algorithm;
+    PCCL_TRY(check_algorithm_list(wanted));
+    PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(job.ranks(), encode(job)));
+    const bool is_on_one_host = job.hosts().size() == 1;
+    Selector selector(
+        {.rank = 0,
+         .reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
+         .board = board_of(job),
+         .layout = layout},
+        {.wanted = wanted, .tuning = {}});
+    PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
+    return ImaginedChoice{std::move(ways), bootstrap::links_counted_on(*layout)};
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,132 @@
+// Chooses the algorithm and the cut of a collective, alike on every rank.
+//
+// The choice is a pure function of what all ranks know: the roster, the collective, and the lengths
+// of blocks that every rank sees. Where ranks see different lengths (all_to_all, gather, scatter)
+// it depends on the group alone. Choices are cached: a repeated call costs one comparison.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/bootstrap/layout.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/collective/collective.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/collective/prediction.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/comm/board/board_cost.h"
+#include "csrc/comm/links/plan.h"
+#include "csrc/comm/selection/cost_model.h"
+#include "csrc/comm/selection/tuning.h"
+
+namespace pccl::comm {
+
+/// By a schedule over links, or, where `plan` is null, over the board.
+struct Choice {
+    std::shared_ptr<const Plan> plan;
+    Cut cut;
+    BoardPlan on_board;
+    abi::CollectiveHeader header{};  // without its sequence number
+};
+
+/// What comes before the cost model; the same on all ranks.
+struct Preferences {
+    std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
+    Tuning tuning;       // of boards
+};
+
+/// Of each block of a collective whose largest buffer has `bytes`.
+[[nodiscard]] std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
+
+class Selector {
+   public:
+    struct Place {
+        Rank rank = 0;
+        const Board* board = nullptr;  // null in groups that have none
+        std::shared_ptr<const bootstrap::Layout> layout;
+    };
+    Selector(const bootstrap::Roster& roster, Place place, Preferences preferences);
+
+    /// The same of a group that may exist nowhere.
+    struct Setting {
+        Rank rank = 0;
+        Reach reach;
+        std::optional<BoardShape> board;
+        std::shared_ptr<const bootstrap::Layout> layout;
+    };
+    Selector(Setting setting, Preferences preferences);
+
+    /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
+    /// fit.
+    Result<const Choice*> choose(const Collective& collective);
+
+    struct LinkCall {
+        CollectiveKind kind = CollectiveKind::kAllReduce;
+        std::size_t element_bytes = 1;
+        std::size_t count = 0;   // of the longest block, as far as all ranks know it
+        bool is_uneven = false;  // blocks differ in length
+    };
+    struct Candidate {
+        schedule::Algorithm algorithm;
+        double seconds = 0;   // predicted
+        std::string busiest;  // link, where one is shared
+    };
+    /// Every algorithm that can make the call over links, best first.
+    [[nodiscard]] std::vector<Candidate> candidates(const LinkCall& call);
+    [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
+
+    /// Every way to make a collective of uint8 blocks of equal length, as choose() orders them: the
+    /// board's before those over links, each best first.
+    [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
+                                                          std::size_t block_bytes);
+
+   private:
+    struct Entry {
+        bool decided = false;
+        Signature signature{};
+        Choice choice;
+    };
+
+    [[nodiscard]] static abi::CollectiveHeader header_for(const Signature& signature,
+                                                          std::uint8_t algorithm,
+                                                          std::size_t window);
+    Result<Choice> decide(const Signature& signature);
+    /// nullopt where a schedule is wanted, or there is no board.
+    std::optional<Choice> decide_on_board(const Signature& signature) const;
+    Result<Choice> decide_on_links(const Signature& signature);
+    Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
+                                             Rank root);
+    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const LinkCall& call);
+    /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
+    /// longest has more chunks than would fit with one element each.
+    [[nodiscard]] std::size_t most_in_chunk(schedule::Algorithm algorithm,
+                                            const LinkCall& call) const;
+    [[nodiscard]] schedule::Shape shape_for(schedule::Algorithm algorithm, CollectiveKind kind,
+                                            Rank root) const;
+    [[nodiscard]] Candidate candidate(schedule::Algorithm algorithm, CollectiveKind kind,
+                                      std::size_t bytes);
+    /// The algorithm that the user wants; empty where the choice is free.
+    [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
+
+    const int ranks_;
+    const Rank rank_;
+    const Preferences preferences_;
+    const std::shared_ptr<const bootstrap::Layout> layout_;
+    const LinkModel links_;
+    const std::optional<BoardShape> board_;
+    std::array<Entry, 32> recent_;
+    std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>>
+        plans_;
+    std::map<std::pair<schedule::Algorithm, CollectiveKind>, Traffic> traffic_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,84 @@
+#include "csrc/comm/selection/tuning.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/sys/host.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kLongestAlgorithm = 32;
+
+}  // namespace
+
+Result<Tuning::Line> Tuning::parse_line(std::string_view text) {
+    const std::string_view kind_word = next_word(text);
+    const auto kind = schedule::collective_named(kind_word);
+    if (!kind) return Status::invalid_argument(concat("no collective: ", kind_word.substr(0, 32)));
+    const auto ranks = number_in(next_word(text), 0, std::numeric_limits<int>::max());
+    const auto bytes =
+        number_in(next_word(text), std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+    const std::string_view algorithm = next_word(text);
+    if (!ranks || !bytes || algorithm.empty() || algorithm.size() > kLongestAlgorithm ||
+        !next_word(text).empty())
+        return Status::invalid_argument(
+            concat("after ", kind_word, " must come ranks, bytes and an algorithm"));
+    return Line{*kind, *ranks, static_cast<std::size_t>(*bytes), std::string(algorithm)};
+}
+
+Result<Tuning> Tuning::parse(std::string_view text) {
+    if (text.size() > kMostBytes)
+        return Status::invalid_argument(
+            concat("a tuning of ", text.size(), " bytes; at most ", kMostBytes));
+    Tuning tuning;
+    for (int number = 1; !text.empty(); ++number) {
+        const std::string_view line = next_line(text);
+        if (is_comment(line)) continue;
+        Result<Line> parsed = parse_line(line);
+        if (!parsed.is_ok()) return parsed.status().with_context(concat("line ", number));
+        tuning.lines_.push_back(*std::move(parsed));
+    }
+    return tuning;
+}
+
+std::string_view Tuning::fastest(CollectiveKind kind, int ranks, std::size_t bytes) const {
+    const Line* best = nullptr;
+    for (const Line& line : lines_) {
+        if (line.kind != kind || line.ranks > ranks || line.from_bytes > bytes) continue;
+        if (best == nullptr ||
+            std::tie(best->ranks, best->from_bytes) <= std::tie(line.ranks, line.from_bytes))
+            best = &line;
+    }
+    return best == nullptr ? std::string_view() : best->algorithm;
+}
+
+std::string tuning_path() {
+    const Config& config = process_config();
+    if (!config.tuning_file.empty() || config.cache_folder.empty()) return config.tuning_file;
+    return concat(config.cache_folder, "/pccl/tuning-", sys::machine_name(), ".txt");
+}
+
+std::string load_tuning() {
+    const std::string path = tuning_path();
+    std::ifstream file(path);
+    if (path.empty() || !file) return {};
+    std::string text(Tuning::kMostBytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    const Result<Tuning> tuning = Tuning::parse(text);
+    if (tuning.is_ok()) return text;
+    log(LogLevel::kWarning, path, " is ignored: ", tuning.status().message(),
+        "; pccl tune writes a new one");
+    return {};
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,49 @@
+// What `pccl tune` measured: the fastest algorithm by collective, ranks and size.
+//
+// Lines of text, each "all_reduce 4 65536 shm_two_shot": from blocks of 65536 bytes on, that
+// algorithm is the fastest among 4 ranks of one host. Lines that start with # say nothing.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/collective/collective.h"
+
+namespace pccl::comm {
+
+class Tuning {
+   public:
+    static constexpr std::size_t kMostBytes = bootstrap::kMostTuningBytes;
+
+    /// kInvalidArgument names the line and what is wrong with it.
+    [[nodiscard]] static Result<Tuning> parse(std::string_view text);
+
+    /// The name of the fastest algorithm for blocks of `bytes` (0 where ranks see different
+    /// lengths), as measured with the most ranks that are no more than `ranks`. Empty where nothing
+    /// was.
+    [[nodiscard]] std::string_view fastest(CollectiveKind kind, int ranks, std::size_t bytes) const;
+
+   private:
+    struct Line {
+        CollectiveKind kind = CollectiveKind::kAllReduce;
+        int ranks = 0;
+        std::size_t from_bytes = 0;
+        std::string algorithm;
+    };
+    static Result<Line> parse_line(std::string_view line);
+
+    std::vector<Line> lines_;
+};
+
+/// Where this machine's tuning is kept: PCCL_TUNING_FILE, or else a file in the user's cache that
+/// is named after the machine. Empty where the environment names no such place.
+[[nodiscard]] PCCL_API std::string tuning_path();
+
+/// What is kept there; empty without a file. What cannot be used is named in a warning, and empty.
+[[nodiscard]] std::string load_tuning();
+
+}  // namespace pccl::comm

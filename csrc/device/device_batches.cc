@@ -1,0 +1,70 @@
+// Collectives that are asked for together.
+#include <algorithm>
+
+#include "csrc/collective/algorithm_list.h"
+#include "csrc/device/device_group.h"
+#include "csrc/device/launch/batching.h"
+
+namespace pccl::device {
+
+Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    PCCL_TRY(check_process());
+    if (collectives.empty()) return Status::ok();
+    const auto lock = enter(wanted.timeout);
+    log(collectives, stream, wanted);
+    return settle(launch_together(collectives, stream, wanted));
+}
+
+Status DeviceGroup::launch_together(std::span<const Collective> collectives, kernels::Stream stream,
+                                    const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.prefers_engines = prefers_engines_;
+    while (!collectives.empty()) {
+        const auto preferred = algorithm_listed(algorithms_, collectives.front().kind);
+        const bool is_said_how = wanted.plan || wanted.algorithm || !preferred.empty();
+        const bool is_alone = options_.size == 1 || is_said_how;
+        const std::size_t small = is_alone ? 1 : batch_length(collectives, options_.size);
+        const std::size_t large =
+            is_alone ? 1 : large_batch_length(collectives, how, options_.size);
+        const auto some = collectives.first(std::max(small, large));
+        if (large > small) {
+            PCCL_TRY(launch_large_batch(some, stream));
+        } else if (small > 1) {
+            PCCL_TRY(launch_batch(some, stream));
+        } else {
+            PCCL_TRY(launch_alone(some.front(), stream, wanted));
+        }
+        collectives = collectives.subspan(some.size());
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
+    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
+                          make_batch(collectives, options_.rank, options_.size));
+    if (batch.words == 0) return Status::ok();
+    PCCL_TRY(why_over());
+    batch.team = team_;
+    return in_turn(stream, batch.plan, [&] { return kernels::launch_batch(batch, stream); });
+}
+
+Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
+                                       kernels::Stream stream) {
+    PCCL_ASSIGN_OR_RETURN(kernels::LargeBatch batch,
+                          make_large_batch(collectives, options_.rank, options_.size));
+    PCCL_TRY(why_over());
+    batch.team = team_;
+    PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+        std::ranges::copy(tensors.inputs[i].at, batch.parts[i].postings.inputs);
+        std::ranges::copy(tensors.outputs[i].at, batch.parts[i].postings.outputs);
+    }
+    return in_turn(stream, batch.plan, [&] {
+        PCCL_TRY(copy_in(collectives, tensors, stream));
+        PCCL_TRY(kernels::launch_large_batch(batch, stream));
+        return copy_out(collectives, tensors, stream);
+    });
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,318 @@
+#include "csrc/device/device_group.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/runtime/flight/flight_dump.h"
+
+namespace pccl::device {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+
+/// Whether the calls differ in what headers do not show. Their numbers may: a rank may capture what
+/// it never replays.
+bool look_alike(abi::CollectiveHeader ours, const abi::CollectiveHeader& theirs) {
+    ours.sequence = theirs.sequence;
+    const abi::CollectiveHeader there = common_part(theirs);
+    ours = common_part(ours);
+    return std::memcmp(&ours, &there, sizeof ours) == 0;
+}
+
+/// Of a peer that has called something else than `operation`, as far as it has said what.
+Status disagreement(const abi::DeviceFault& fault, std::string_view operation) {
+    const bool is_known = fault.theirs.magic == abi::kCollectiveMagic;
+    const std::string theirs = is_known ? describe_call(fault.theirs) : "another one";
+    const std::string_view how =
+        is_known && look_alike(fault.ours, fault.theirs)
+            ? ", with other split sizes, another plan, or other calls together with it"
+            : "";
+    return Status::mismatch(
+        fault.peer, concat("ranks disagree: rank ", fault.rank, " runs ", operation, " but rank ",
+                           fault.peer, " runs ", theirs, how, "; ", kCallAlike));
+}
+
+Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
+    if (fault.phase == abi::DevicePhase::kCall) return disagreement(fault, operation);
+    const std::string what =
+        concat("rank ", fault.rank, " waited for rank ", fault.peer, " in ", operation, ", block ",
+               fault.block, " (expected ", fault.expected, ", seen ", fault.seen, ")");
+    if (fault.phase == abi::DevicePhase::kLength)
+        return Status::mismatch(
+            fault.peer, concat("rank ", fault.rank, " sends ", fault.expected, " bytes, but rank ",
+                               fault.peer, " expects ", fault.seen, ", in ", operation));
+    if (fault.is_abort != 0) return Status::aborted(what);
+    return Status::timeout(what, fault.peer);
+}
+
+constexpr Duration kPatienceForPeers = std::chrono::seconds(1);
+constexpr Duration kPatienceForKernels = std::chrono::seconds(3);  // that are told to end
+
+/// Not even the end of the process gives it back before.
+void keep_for_good(std::shared_ptr<const void> memory) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::shared_ptr<const void>>;
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(memory));
+}
+
+/// The driver, with this rank's device current on this thread.
+Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
+    sys::cuda::Driver* driver = options.driver;
+    if (driver == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
+    }
+    PCCL_TRY(driver->use(options.device));
+    if (!options.has_peer_access) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
+    return driver;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
+                                                         const Cancellation* cancellation) {
+    if (options.size < 1 || options.size > abi::kMostDevices)
+        return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
+                                          abi::kMostDevices, " work"));
+    if (options.rank < 0 || options.rank >= options.size)
+        return Status::invalid_argument(
+            concat("rank ", options.rank, " is not in a group of ", options.size));
+    PCCL_ASSIGN_OR_RETURN(const auto lobby, bootstrap::lobby_at(options.store));
+    DeviceMeeting meeting({.store = lobby,
+                           .rank = options.rank,
+                           .size = options.size,
+                           .timeout = options.timeout,
+                           .cancellation = cancellation});
+    auto made = make(options, meeting);
+    if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
+    return made;
+}
+
+Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(const DeviceGroupOptions& options,
+                                                       DeviceMeeting& meeting) {
+    const auto driver = driver_of(options);
+    PCCL_TRY(meeting.agree_on_host(driver.status()));
+    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
+    // Peers that wait for this rank's memory see its sockets close.
+    const auto leave = [&group] { group.reset(); };
+    PCCL_TRY(meeting.agree(group->meet(meeting), leave));
+    return group;
+}
+
+DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)
+    : options_(options),
+      driver_(driver),
+      timeout_(options.timeout),
+      collectives_(driver, options.device),
+      sends_(driver, options.device),
+      receives_(driver, options.device) {}
+
+DeviceGroup::~DeviceGroup() {
+    if (registrations_ == nullptr || made_in_.is_child()) return;
+    bool has_ended = false;
+    // The caller's thread may be on another GPU, or in the middle of a capture.
+    {
+        const BackgroundThread ending("pccl-gpu-end", [&] { has_ended = end_kernels(); });
+    }
+    if (!has_ended) keep_memory();
+}
+
+bool DeviceGroup::end_kernels() {
+    static_cast<void>(adopt_thread());
+    if (await_launches(Deadline::after(kPatienceForPeers))) return true;
+    end(Status::aborted("the group was destroyed while a kernel of it waited"));
+    if (await_launches(Deadline::after(kPatienceForKernels))) return true;
+    pccl::log(LogLevel::kWarning,
+              "a group of GPUs was destroyed whose kernels cannot run to their end: ",
+              "its memory stays mapped");
+    return false;
+}
+
+bool DeviceGroup::await_launches(Deadline deadline) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(lanes(),
+                               [&](Lane* lane) { return lane->order.await_all(deadline); });
+}
+
+void DeviceGroup::keep_memory() {
+    registrations_->keep_mappings();
+    programs_->keep_memory();
+    for (Lane* lane : lanes()) lane->keep_memory();
+    keep_for_good(std::move(heap_));
+    keep_for_good(control_);
+}
+
+Status DeviceGroup::meet(const DeviceMeeting& meeting) {
+    PCCL_TRY(connect(meeting));
+    PCCL_TRY(agree_on_preferences(meeting));
+    if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
+    return share_memory(meeting.deadline());
+}
+
+Status DeviceGroup::share_memory(Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(
+        heap_, transport::nvlink::SymmetricHeap::create(
+                   {.driver = driver_, .device = options_.device, .bytes = sizeof(abi::Heap)},
+                   *sockets_, deadline));
+    PCCL_TRY(allocate_control());
+    PCCL_ASSIGN_OR_RETURN(window_, LaunchWindow::of(driver_, options_.device));
+    PCCL_ASSIGN_OR_RETURN(
+        registrations_,
+        transport::nvlink::RegistrationCache::create(
+            {.driver = driver_, .device = options_.device, .sockets = *sockets_, .on_lost = [this] {
+                 stop_kernels();
+             }}));
+    puller_ = std::make_unique<Puller>(
+        Puller::Options{.driver = driver_,
+                        .device = options_.device,
+                        .hints = control_->hints,
+                        .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
+                            return registrations_->has_mapped(address, bytes);
+                        }});
+    programs_ = std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
+                                                                         .device = options_.device,
+                                                                         .rank = options_.rank,
+                                                                         .size = options_.size});
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
+    team_.control = control_.get();
+    team_.rank = options_.rank;
+    team_.size = options_.size;
+    return Status::ok();
+}
+
+Status DeviceGroup::connect(const DeviceMeeting& meeting) {
+    transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
+    if (options_.size > 1) {
+        PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, meeting.agree_on_identity());
+        own.group = identity.group;
+        own.secret = identity.secret;
+    }
+    PCCL_ASSIGN_OR_RETURN(sockets_, transport::nvlink::PeerSockets::listen(own));
+    if (options_.size == 1) return Status::ok();
+    PCCL_TRY(meeting.say("address", sockets_->address()));
+    std::vector<std::string> addresses(index(options_.size));
+    for (Rank peer = 0; peer < options_.rank; ++peer) {
+        PCCL_ASSIGN_OR_RETURN(addresses[index(peer)], meeting.hear(peer, "address"));
+    }
+    return sockets_->connect(addresses, meeting.deadline(),
+                             [&meeting] { return meeting.objection(); });
+}
+
+/// "1all_reduce=ring": whether engines are preferred, and the list of schedules.
+Status DeviceGroup::agree_on_preferences(const DeviceMeeting& meeting) {
+    constexpr std::string_view kSubject = "preferences";
+    std::string said = concat(options_.prefers_engines ? "1" : "0", options_.algorithms);
+    if (options_.size > 1 && options_.rank == 0) PCCL_TRY(meeting.say(kSubject, said));
+    if (options_.size > 1 && options_.rank != 0) {
+        PCCL_ASSIGN_OR_RETURN(said, meeting.hear(0, kSubject));
+    }
+    prefers_engines_ = said.starts_with('1');
+    algorithms_ = said.substr(std::min<std::size_t>(1, said.size()));
+    return Status::ok();
+}
+
+Status DeviceGroup::allocate_control() {
+    PCCL_ASSIGN_OR_RETURN(void* const memory, driver_.allocate_host(sizeof(abi::DeviceControl)));
+    control_ = {static_cast<abi::DeviceControl*>(memory),
+                [&driver = driver_](void* made) { static_cast<void>(driver.free_host(made)); }};
+    log_ = LaunchLog::open({.name = options_.name,
+                            .rank = options_.rank,
+                            .size = options_.size,
+                            .global_ranks = options_.global_ranks},
+                           control_);
+    return Status::ok();
+}
+
+Status DeviceGroup::check_process() const {
+    if (!made_in_.is_child()) return Status::ok();
+    return Status::unavailable(concat("group ", options_.name,
+                                      " of GPUs belongs to the parent of this forked process; CUDA "
+                                      "works in processes started by spawn"));
+}
+
+Status DeviceGroup::health() const {
+    PCCL_TRY(check_process());
+    Status why = why_over();
+    if (why.is_ok()) return why;
+    why = explained(with_doubt(why));
+    record_end(why);
+    return why;
+}
+
+Status DeviceGroup::why_over() const {
+    PCCL_TRY(registrations_->health());
+    if (!has_given_up()) return Status::ok();
+    const Status why = given_up();
+    if (control_->fault.rank == options_.rank) {
+        end(why);
+    } else {
+        registrations_->end(why);
+    }
+    return registrations_->health();
+}
+
+Status DeviceGroup::given_up() const {
+    const abi::DeviceFault& fault = control_->fault;
+    const std::string operation = log_->operation(fault.ticket);
+    if (fault.rank == options_.rank) return status_of(fault, operation);
+    const bool is_dispute = fault.phase == abi::DevicePhase::kCall;
+    return registrations_->as_told_by(
+        fault.rank, status_of(fault, is_dispute ? describe_call(fault.ours) : operation));
+}
+
+Status DeviceGroup::with_doubt(const Status& why) const {
+    const std::uint32_t doubt = std::atomic_ref(control_->in_doubt).load();
+    if (doubt == 0) return why;
+    return {why.code(),
+            concat(why.message(), "; rank ", doubt - 1,
+                   " had not let go of this rank's tensors when its kernel ended, and may still "
+                   "read and write them"),
+            why.peer()};
+}
+
+void DeviceGroup::record_end(const Status& why) const {
+    if (has_given_up()) log_->end(control_->fault.ticket, given_up());
+    if (why.code() == StatusCode::kAborted) return;
+    std::call_once(is_recorded_, [&] { runtime::dump_flight_record(why.message()); });
+}
+
+bool DeviceGroup::has_given_up() const {
+    return std::atomic_ref(control_->has_given_up).load(std::memory_order_acquire) != 0;
+}
+
+void DeviceGroup::abort() {
+    if (check_process().is_ok()) end(Status::aborted("abort was called"));
+}
+
+void DeviceGroup::end(const Status& why) const {
+    registrations_->leave(why);
+    stop_kernels();
+}
+
+void DeviceGroup::stop_kernels() const { std::atomic_ref(control_->abort).store(1); }
+
+bool DeviceGroup::is_captured(kernels::Stream stream) const {
+    const auto capture = driver_.capture_of(stream);
+    // The default stream refuses to say while another is being captured.
+    return !capture.is_ok() || *capture != 0;
+}
+
+Status DeviceGroup::adopt_thread() const {
+    PCCL_TRY(use_device());
+    return driver_.ignore_captures();
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,290 @@
+// What a group of GPUs launches.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/collective/algorithm_list.h"
+#include "csrc/device/device_group.h"
+#include "csrc/device/launch/launch_fingerprint.h"
+
+namespace pccl::device {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+
+DeviceAddress address_of(const void* pointer) { return std::bit_cast<DeviceAddress>(pointer); }
+
+void replace(std::span<const Block> staged, std::byte* (&places)[abi::kMostDevices]) {
+    for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
+}
+void replace(std::span<const Block> staged, const std::byte* (&places)[abi::kMostDevices]) {
+    for (std::size_t i = 0; i < staged.size(); ++i) places[i] = staged[i].data;
+}
+
+bool is_by_all_to_all(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter;
+}
+
+/// What this rank expects of each: its one block is the root's.
+void post_lengths(const Collective& collective, abi::Postings& postings) {
+    const auto& outputs = collective.outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        postings.inputs[outputs.size() == 1 ? index(collective.root) : i] =
+            outputs[i].count * size_of(collective.type);
+}
+
+/// Messages of at most one to each rank, taken from the front of `left`.
+std::vector<DeviceMessage> take_round(std::vector<DeviceMessage>& left) {
+    std::vector<DeviceMessage> round;
+    std::vector<DeviceMessage> later;
+    for (const DeviceMessage& message : left) {
+        const bool is_taken = std::ranges::any_of(
+            round, [&](const DeviceMessage& other) { return other.peer == message.peer; });
+        (is_taken ? later : round).push_back(message);
+    }
+    left = std::move(later);
+    return round;
+}
+
+std::vector<DeviceMessage> not_empty(std::span<const DeviceMessage> messages) {
+    std::vector<DeviceMessage> found;
+    std::ranges::copy_if(messages, std::back_inserter(found),
+                         [](const DeviceMessage& message) { return message.bytes > 0; });
+    return found;
+}
+
+Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
+    for (const DeviceMessage& message : messages) {
+        if (message.peer < 0 || message.peer >= ranks)
+            return Status::invalid_argument(
+                concat("rank ", message.peer, " is not in a group of ", ranks));
+        if (message.data == nullptr && message.bytes > 0)
+            return Status::invalid_argument("a message without memory");
+    }
+    return Status::ok();
+}
+
+/// Of each message: enough to fill NVLink from one rank to another, and room for all.
+int blocks_for(std::span<const DeviceMessage> sends) {
+    constexpr std::size_t kBytesPerBlock = std::size_t{64} << 10;
+    constexpr std::size_t kMost = 64;
+    std::size_t longest = 0;
+    for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
+    const std::size_t room =
+        (abi::kMostBlocks - abi::kMostDevices) / std::max<std::size_t>(1, sends.size());
+    return static_cast<int>(
+        std::clamp<std::size_t>(longest / kBytesPerBlock, 1, std::min(kMost, room)));
+}
+
+}  // namespace
+
+std::unique_lock<std::mutex> DeviceGroup::enter(std::optional<std::chrono::milliseconds> timeout) {
+    std::unique_lock lock(mutex_);
+    using std::chrono::milliseconds;
+    const milliseconds longest = std::clamp(timeout.value_or(timeout_.load()), milliseconds(0),
+                                            milliseconds(std::chrono::years(1)));
+    team_.timeout_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(longest).count());
+    return lock;
+}
+
+void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream stream,
+                      const DeviceLaunch& wanted) {
+    team_.ticket = log_->begin(collectives, is_captured(stream));
+    team_.call = log_->call();
+    team_.fingerprint = launch_fingerprint(collectives, wanted);
+}
+
+void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
+    const bool is_sending = !messages.sends.empty();
+    const DeviceMessage& first = is_sending ? messages.sends.front() : messages.receives.front();
+    team_.ticket =
+        log_->begin(is_sending ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
+                    {.peer = first.peer, .bytes = first.bytes},
+                    messages.sends.size() + messages.receives.size(), is_captured(stream));
+}
+
+Status DeviceGroup::settle(Status outcome) {
+    const bool is_refused = outcome.code() == StatusCode::kInvalidArgument ||
+                            outcome.code() == StatusCode::kUnsupported;
+    if (is_refused) {
+        log_->refuse(team_.ticket, outcome);
+        return outcome;
+    }
+    log_->end(team_.ticket, outcome);
+    if (outcome.is_ok()) return outcome;
+    end(outcome);
+    return health();
+}
+
+Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
+                           const DeviceLaunch& wanted) {
+    PCCL_TRY(check_process());
+    const auto lock = enter(wanted.timeout);
+    log({&collective, 1}, stream, wanted);
+    return settle(launch_alone(collective, stream, wanted));
+}
+
+Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream stream,
+                                 const DeviceLaunch& wanted) {
+    PCCL_TRY(check_shape(collective, options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(const auto algorithm, schedule_for(collective, wanted));
+    if (algorithm) return launch_schedule(collective, *algorithm, stream, wanted);
+    const auto phases = two_phases(collective, wanted, options_.size);
+    if (!phases) return launch_one(collective, stream, wanted);
+    PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
+    return launch_one(phases->all_gather(collective, options_.rank), stream, {});
+}
+
+Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
+                               const DeviceLaunch& wanted) {
+    DeviceLaunch how = wanted;
+    how.prefers_engines = prefers_engines_;
+    PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
+                          lower(collective, how, options_.rank, options_.size));
+    if (is_nothing(collective, wanted)) return Status::ok();
+    if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
+    PCCL_TRY(why_over());
+    launch.team = team_;
+    if (launch.plan.protocol == kernels::Protocol::kWords)
+        return in_turn(stream, launch.plan,
+                       [&] { return launch_kernel_of(collective.kind, launch, stream); });
+    if (is_pulled(collective, wanted, launch.plan)) return pull(collective, launch, stream);
+    return launch_shared(collective, launch, stream);
+}
+
+auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch& wanted) const
+    -> Result<std::optional<schedule::Algorithm>> {
+    using Wanted = std::optional<schedule::Algorithm>;
+    if (options_.size == 1 || (wanted.plan && !wanted.algorithm)) return Wanted();
+    const bool is_possible = takes_schedules(collective, wanted);
+    if (wanted.algorithm && !is_possible)
+        return Status::unsupported(
+            "a schedule for blocks of several lengths, or of lengths that "
+            "only some ranks know");
+    if (wanted.algorithm || !is_possible) return Wanted(wanted.algorithm);
+    return schedule_named(algorithm_listed(algorithms_, collective.kind), collective.kind);
+}
+
+Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
+                                    kernels::Stream stream, const DeviceLaunch& wanted) {
+    if (reduces(collective.kind))
+        PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
+    PCCL_TRY(why_over());
+    if (longest(collective) == 0) return Status::ok();
+    if (!desks_have_met_ && is_captured(stream))
+        return Status::invalid_argument(
+            "a group's first schedule cannot be captured into a CUDA graph: call it once before");
+    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, wanted.plan));
+    PCCL_ASSIGN_OR_RETURN(
+        const auto desk,
+        registrations_->find(programs_->desk(), programs_->desk_bytes(), deadline()));
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
+    run.team = team_;
+    return in_turn(stream, run.plan, [&] {
+        if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
+        desks_have_met_ = true;
+        return kernels::launch_program(run, stream);
+    });
+}
+
+Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& launch,
+                         kernels::Stream stream) {
+    DeviceStage& stage = collectives_.inputs;
+    PCCL_ASSIGN_OR_RETURN(const Shared inputs, share(collective.inputs, collective.type, stage));
+    kernels::Pull pull{.team = team_, .plan = launch.plan};
+    std::ranges::copy(inputs.at, pull.postings.inputs);
+    for (std::size_t peer = 0; peer < collective.outputs.size(); ++peer) {
+        pull.outputs[peer] = collective.outputs[peer].data;
+        pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
+    }
+    const std::uint64_t own = inputs.at[index(options_.rank)];
+    return in_turn(stream, launch.plan, [&] {
+        if (!inputs.staged.empty())
+            PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
+        return puller_->launch(pull, collective.kind, std::bit_cast<const std::byte*>(own), stream);
+    });
+}
+
+Status DeviceGroup::launch_shared(const Collective& collective, kernels::Launch& launch,
+                                  kernels::Stream stream) {
+    PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors({&collective, 1}));
+    const Shared& inputs = tensors.inputs.front();
+    const Shared& outputs = tensors.outputs.front();
+    std::ranges::copy(inputs.at, launch.postings.inputs);
+    std::ranges::copy(outputs.at, launch.postings.outputs);
+    if (is_by_all_to_all(collective.kind)) post_lengths(collective, launch.postings);
+    replace(inputs.staged, launch.blocks.inputs);
+    replace(outputs.staged, launch.blocks.outputs);
+    return in_turn(stream, launch.plan, [&] {
+        PCCL_TRY(copy_in({&collective, 1}, tensors, stream));
+        PCCL_TRY(launch_kernel_of(collective.kind, launch, stream));
+        return copy_out({&collective, 1}, tensors, stream);
+    });
+}
+
+Status DeviceGroup::copy_alone(const Collective& collective, kernels::Stream stream) {
+    const Block& from = collective.inputs.front();
+    const Block& to = collective.outputs.front();
+    if (from.data == to.data || from.count == 0) return Status::ok();
+    return driver_.copy(address_of(to.data), address_of(from.data),
+                        from.count * size_of(collective.type), stream);
+}
+
+Status DeviceGroup::exchange(const Exchange& messages, kernels::Stream stream) {
+    PCCL_TRY(check_process());
+    PCCL_TRY(check_messages(messages.sends, options_.size));
+    PCCL_TRY(check_messages(messages.receives, options_.size));
+    if (messages.sends.empty() && messages.receives.empty()) return Status::ok();
+    const auto lock = enter();
+    log(messages, stream);
+    return settle(exchange_all(messages, stream));
+}
+
+Status DeviceGroup::exchange_all(const Exchange& messages, kernels::Stream stream) {
+    auto sends = not_empty(messages.sends);
+    auto receives = not_empty(messages.receives);
+    while (!sends.empty() || !receives.empty()) {
+        PCCL_TRY(why_over());
+        const auto some_sends = take_round(sends);
+        const auto some_receives = take_round(receives);
+        PCCL_TRY(exchange_once({some_sends, some_receives}, stream));
+    }
+    return Status::ok();
+}
+
+Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
+                               const Exchange& messages, kernels::Stream stream) {
+    if (!messages.sends.empty()) PCCL_TRY((sends_.order.*side)(stream));
+    return messages.receives.empty() ? Status::ok() : (receives_.order.*side)(stream);
+}
+
+Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
+    kernels::Messages launch{.team = team_, .blocks = blocks_for(messages.sends)};
+    for (const DeviceMessage& send : messages.sends)
+        launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
+    std::vector<Block> blocks(index(options_.size));
+    for (const DeviceMessage& receive : messages.receives)
+        blocks[index(receive.peer)] = {receive.data, receive.bytes};
+    PCCL_ASSIGN_OR_RETURN(const Shared shared, share(blocks, DataType::kBytes, receives_.outputs));
+    for (const DeviceMessage& receive : messages.receives)
+        launch.received[launch.receives++] = {.posting = shared.at[index(receive.peer)],
+                                              .bytes = receive.bytes,
+                                              .peer = receive.peer};
+    PCCL_TRY(keep_order(&LaunchOrder::begin, messages, stream));
+    PCCL_TRY(kernels::launch_messages(launch, stream));
+    if (!shared.staged.empty())
+        PCCL_TRY(receives_.outputs.copy(blocks, shared.staged, DataType::kBytes, stream));
+    return keep_order(&LaunchOrder::end, messages, stream);
+}
+
+Status DeviceGroup::announce(const void* memory) {
+    PCCL_TRY(check_process());
+    return registrations_->announce(address_of(memory), Deadline::after(timeout_.load()));
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,146 @@
+#include "csrc/device/device_meeting.h"
+
+#include <chrono>
+#include <utility>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/sys/host.h"
+
+namespace pccl::device {
+namespace {
+
+constexpr Duration kBetweenLooks = std::chrono::seconds(1);
+
+constexpr std::size_t kLongestText = 1 * kKiB;
+
+/// What a rank has to say, and whether it is well.
+std::string vote_of(const Status& status, std::string_view word = {}) {
+    ByteWriter out;
+    out.status(status, kLongestText);
+    out.text(word);
+    return out.take();
+}
+
+/// The word of a vote; its objection, if it is one.
+Result<std::string> word_in(std::string_view vote) {
+    ByteReader in(vote);
+    Status objection;
+    std::string word;
+    PCCL_TRY(in.status(objection, kLongestText));
+    PCCL_TRY(objection);
+    PCCL_TRY(in.text(word, kLongestText));
+    return word;
+}
+
+Status said_by(Rank rank, const Status& status) {
+    return status.with_message(concat("rank ", rank, ": ", status.message()));
+}
+
+Deadline deadline_of(const DeviceMeeting::Options& options) {
+    const Deadline deadline = Deadline::after(options.timeout);
+    if (options.cancellation == nullptr) return deadline;
+    return deadline.unless(options.cancellation->is_set());
+}
+
+}  // namespace
+
+DeviceMeeting::DeviceMeeting(Options options)
+    : options_(std::move(options)), deadline_(deadline_of(options_)) {}
+
+bool DeviceMeeting::is_cancelled() const {
+    return options_.cancellation != nullptr && options_.cancellation->is_set().load();
+}
+
+std::string DeviceMeeting::key(std::string_view subject, Rank rank) const {
+    return concat("pccl/gpu/", subject, "/", rank);
+}
+
+Status DeviceMeeting::say(std::string_view subject, const std::string& what) const {
+    return options_.store->set(key(subject, options_.rank), what);
+}
+
+template <typename Get>
+auto DeviceMeeting::attentively(Rank awaited, Get get) const -> decltype(get(Deadline::never())) {
+    for (;;) {
+        auto got = get(deadline_.within(kBetweenLooks));
+        if (got.status().code() != StatusCode::kTimeout || deadline_.passed()) return got;
+        PCCL_TRY(objection());
+        say_late(awaited);
+    }
+}
+
+void DeviceMeeting::say_late(Rank awaited) const {
+    if (const Duration waited = system_clock().now() - begun_; notice_.is_due(waited))
+        log(LogLevel::kWarning, "rank ", options_.rank, " of ", options_.size, " has waited ",
+            in_seconds(waited), " at ", options_.store->where(), " for rank ", awaited,
+            " to come with its GPU");
+}
+
+Result<std::string> DeviceMeeting::hear(Rank peer, std::string_view subject) const {
+    auto said = attentively(
+        peer, [&](Deadline soon) { return options_.store->get(key(subject, peer), soon); });
+    if (said.status().code() != StatusCode::kTimeout) return said;
+    return Status::timeout(concat("rank ", peer, " has not come with its GPU"), peer);
+}
+
+Result<bootstrap::GroupIdentity> DeviceMeeting::agree_on_identity() const {
+    return attentively(0, [&](Deadline soon) {
+        return bootstrap::agree_on_identity(*options_.store, options_.rank,
+                                            {.size = options_.size, .deadline = soon});
+    });
+}
+
+Status DeviceMeeting::objection() const {
+    for (Rank rank = 0; rank < options_.size; ++rank) {
+        const auto said = options_.store->get(key("met", rank), Deadline::after(Duration::zero()));
+        if (said.is_ok()) PCCL_TRY(word_in(*said).status());
+    }
+    return Status::ok();
+}
+
+Result<std::vector<std::string>> DeviceMeeting::votes(std::string_view subject) const {
+    std::vector<std::string> words;
+    for (Rank rank = 0; rank < options_.size; ++rank) {
+        PCCL_ASSIGN_OR_RETURN(const std::string said, hear(rank, subject));
+        PCCL_ASSIGN_OR_RETURN(std::string word, word_in(said));
+        words.push_back(std::move(word));
+    }
+    return words;
+}
+
+Status DeviceMeeting::agree_on_host(const Status& here) {
+    PCCL_ASSIGN_OR_RETURN(const std::string host, sys::host_identity());
+    Status heard = as_heard(here);
+    if (options_.size == 1) return heard;
+    PCCL_TRY(say("host", vote_of(heard, host)));
+    PCCL_ASSIGN_OR_RETURN(const auto hosts, votes("host"));
+    for (std::size_t rank = 1; rank < hosts.size(); ++rank)
+        if (hosts[rank] != hosts.front())
+            return Status::unsupported(concat("rank ", rank, " is on another host than rank 0"));
+    return Status::ok();
+}
+
+Status DeviceMeeting::as_heard(const Status& why) const {
+    const StatusCode code = why.code();
+    if (code == StatusCode::kOk || code == StatusCode::kPeerLost) return why;
+    if (code == StatusCode::kUnavailable) return said_by(options_.rank, why);
+    const bool is_leaving = code == StatusCode::kAborted;
+    return said_by(options_.rank, is_leaving ? Status::peer_lost(options_.rank, why.message())
+                                             : Status::unsupported(why.message()));
+}
+
+Status DeviceMeeting::vote_on(const Status& met) const {
+    Status heard = met.is_ok() ? met : objection();
+    if (heard.is_ok()) heard = as_heard(met);
+    return say("met", vote_of(heard));
+}
+
+Status DeviceMeeting::call_off() const {
+    const Status& why = options_.cancellation->why();
+    if (options_.size > 1) PCCL_TRY(say("met", vote_of(as_heard(why))));
+    return why;
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,76 @@
+// How the ranks of a group of GPUs agree, before their sockets are connected: by votes in the
+// store. A rank that cannot come, or will not, says so there.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/interruptible.h"
+#include "csrc/base/status.h"
+#include "csrc/base/wait_notice.h"
+#include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/bootstrap/roster.h"
+
+namespace pccl::device {
+
+class DeviceMeeting {
+   public:
+    struct Options {
+        std::shared_ptr<bootstrap::Store> store{};
+        Rank rank = 0;
+        int size = 1;
+        std::chrono::milliseconds timeout{};
+        const Cancellation* cancellation = nullptr;  // ends every wait; may be null
+    };
+    explicit DeviceMeeting(Options options);
+
+    [[nodiscard]] Deadline deadline() const { return deadline_; }
+    [[nodiscard]] bool is_cancelled() const;
+
+    // What waits for others fails once a rank has objected; kTimeout names who has not come.
+
+    /// All ranks are on one host, and well; `here` is what this one says of itself. The first that
+    /// objects decides for all.
+    Status agree_on_host(const Status& here);
+    [[nodiscard]] Result<bootstrap::GroupIdentity> agree_on_identity() const;
+    /// What `peer` writes as its `subject`.
+    [[nodiscard]] Result<std::string> hear(Rank peer, std::string_view subject) const;
+    Status say(std::string_view subject, const std::string& what) const;
+    /// Why a rank will not come, if one has said so by now.
+    [[nodiscard]] Status objection() const;
+    /// All ranks have `met`. One that has not calls leave() once it has said why.
+    template <typename Leave>
+    Status agree(const Status& met, Leave leave) {
+        if (met.code() == StatusCode::kTimeout) return met;
+        if (options_.size == 1) return as_heard(met);
+        PCCL_TRY(vote_on(met));
+        if (!met.is_ok()) leave();
+        return votes("met").status();
+    }
+    /// Tells the others why this rank, which is cancelled, will not come, and returns that.
+    [[nodiscard]] Status call_off() const;
+
+   private:
+    [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
+    /// What get(deadline) gives, which waits; objections are looked for now and then.
+    template <typename Get>
+    [[nodiscard]] auto attentively(Rank awaited, Get get) const -> decltype(get(Deadline::never()));
+    void say_late(Rank awaited) const;
+    /// Why this rank will not come, as others hear it.
+    [[nodiscard]] Status as_heard(const Status& why) const;
+    /// Who fails because another has objected says what that one said.
+    Status vote_on(const Status& met) const;
+    [[nodiscard]] Result<std::vector<std::string>> votes(std::string_view subject) const;
+
+    const Options options_;
+    const Deadline deadline_;
+    const TimePoint begun_ = system_clock().now();
+    mutable WaitNotice notice_;
+};
+
+}  // namespace pccl::device

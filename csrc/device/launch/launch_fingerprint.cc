@@ -1,0 +1,37 @@
+#include "csrc/device/launch/launch_fingerprint.h"
+
+#include "csrc/collective/fingerprint.h"
+
+namespace pccl::device {
+namespace {
+
+/// One more `wanted` in a digest, which all ranks want alike.
+std::uint64_t mixed_in(std::uint64_t digest, const DeviceLaunch& wanted) {
+    if (wanted.plan) {
+        digest = mixed(digest, 1 + static_cast<std::uint64_t>(wanted.plan->protocol));
+        digest = mixed(digest, static_cast<std::uint64_t>(wanted.plan->blocks));
+        digest = mixed(digest, static_cast<std::uint64_t>(wanted.plan->threads));
+    }
+    if (wanted.algorithm) digest = mixed(digest, 1 + static_cast<std::uint64_t>(*wanted.algorithm));
+    return digest;
+}
+
+std::uint64_t mixed_in(std::uint64_t digest, const Collective& collective, bool is_private) {
+    abi::CollectiveHeader header = header_of(signature_of(collective));
+    // Of an even all_to_all all ranks know it, though it is no part of the signature.
+    header.count = is_private ? 0 : longest(collective);
+    return mixed(mixed(digest, is_private ? 1 : 0), digest_of(header));
+}
+
+}  // namespace
+
+std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
+                                 const DeviceLaunch& wanted) {
+    constexpr std::uint32_t kUpperHalf = 0xFFFF0000;
+    std::uint64_t digest = mixed_in(0, wanted);
+    for (const Collective& collective : collectives)
+        digest = mixed_in(digest, collective, has_private_lengths(collective, wanted));
+    return static_cast<std::uint32_t>(spread(digest) >> 32U) & kUpperHalf;
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,194 @@
+#include "csrc/device/launch/lowering.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "csrc/base/ids.h"
+#include "csrc/kernels/all_gather.h"
+#include "csrc/kernels/all_reduce.h"
+#include "csrc/kernels/all_to_all.h"
+#include "csrc/kernels/broadcast.h"
+#include "csrc/kernels/reduce_scatter.h"
+
+namespace pccl::device {
+namespace {
+
+using kernels::Protocol;
+
+// That one rank gets: below, two small kernels take longer than what engines spare.
+constexpr std::size_t kLeastForEngines = 16 * kMiB;
+
+bool is_even(std::span<const Block> blocks) {
+    return std::ranges::all_of(
+        blocks, [&](const Block& block) { return block.count == blocks.front().count; });
+}
+
+bool is_moved(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll;
+}
+
+kernels::Blocks blocks_of(const Collective& collective) {
+    kernels::Blocks blocks{};
+    const std::size_t size = size_of(collective.type);
+    const bool is_got = collective.kind == CollectiveKind::kReduceScatter ||
+                        collective.kind == CollectiveKind::kBroadcast;
+    const auto& sized = is_got ? collective.outputs : collective.inputs;
+    for (std::size_t i = 0; i < collective.inputs.size(); ++i)
+        blocks.inputs[i] = collective.inputs[i].data;
+    for (std::size_t i = 0; i < collective.outputs.size(); ++i)
+        blocks.outputs[i] = collective.outputs[i].data;
+    for (std::size_t i = 0; i < sized.size(); ++i) blocks.bytes[i] = sized[i].count * size;
+    return blocks;
+}
+
+/// gather as an all_to_all in which all send to the root alone.
+kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
+    const auto at = static_cast<std::size_t>(root);
+    const std::byte* const input = blocks.inputs[0];
+    const std::size_t bytes = blocks.bytes[0];
+    blocks.inputs[0] = nullptr;
+    blocks.bytes[0] = 0;
+    blocks.inputs[at] = input;
+    blocks.bytes[at] = bytes;
+    return blocks;
+}
+
+}  // namespace
+
+std::size_t longest_bytes(const Collective& collective) {
+    return longest(collective) * size_of(collective.type);
+}
+
+bool has_private_lengths(const Collective& collective, const DeviceLaunch& wanted) {
+    return collective.kind == CollectiveKind::kGather ||
+           collective.kind == CollectiveKind::kScatter ||
+           (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
+}
+
+kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks) {
+    switch (kind) {
+        case CollectiveKind::kAllReduce:
+            return kernels::plan_all_reduce(bytes, ranks);
+        case CollectiveKind::kReduce:
+            return kernels::plan_reduce(bytes, ranks);
+        case CollectiveKind::kReduceScatter:
+            return kernels::plan_reduce_scatter(bytes, ranks);
+        case CollectiveKind::kAllGather:
+            return kernels::plan_all_gather(bytes, ranks);
+        case CollectiveKind::kAllToAll:
+            return kernels::plan_all_to_all(bytes, ranks);
+        case CollectiveKind::kBroadcast:
+            return kernels::plan_broadcast(bytes, ranks);
+        case CollectiveKind::kGather:
+        case CollectiveKind::kScatter:
+            break;
+    }
+    return kernels::plan_of_unknown_lengths();
+}
+
+kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
+    if (wanted.plan) return *wanted.plan;
+    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
+    const std::size_t bytes = longest_bytes(collective);
+    kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
+    // A block that ends early would not meet its peers' in the words after its end.
+    if (plan.protocol == Protocol::kWords &&
+        !(is_even(collective.inputs) && is_even(collective.outputs)))
+        plan = {.protocol = Protocol::kDirect, .blocks = 16};
+    const bool is_large = bytes * static_cast<std::size_t>(ranks - 1) >= kLeastForEngines;
+    if (wanted.prefers_engines && is_large && is_moved(collective.kind))
+        plan = kernels::engines_plan();
+    return plan;
+}
+
+bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
+    return !has_private_lengths(collective, wanted) && longest(collective) == 0;
+}
+
+bool takes_schedules(const Collective& collective, const DeviceLaunch& wanted) {
+    return !has_private_lengths(collective, wanted) && is_even(collective.inputs) &&
+           is_even(collective.outputs);
+}
+
+bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
+               const kernels::Plan& plan) {
+    return plan.protocol == Protocol::kEngines && is_moved(collective.kind) &&
+           !has_private_lengths(collective, wanted);
+}
+
+Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& wanted, Rank rank,
+                              int ranks) {
+    PCCL_TRY(check_shape(collective, rank, ranks));
+    if (reduces(collective.kind))
+        PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
+    kernels::Launch launch{.blocks = blocks_of(collective),
+                           .type = collective.type,
+                           .op = collective.op,
+                           .plan = plan_of(collective, wanted, ranks)};
+    if (schedule::is_rooted(collective.kind)) launch.root = collective.root;
+    if (collective.kind == CollectiveKind::kGather)
+        launch.blocks = sent_to_root(launch.blocks, collective.root);
+    if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
+        return Status::invalid_argument("blocks of several lengths do not go by words");
+    PCCL_TRY(kernels::check_plan(launch.plan, longest_bytes(collective)));
+    return launch;
+}
+
+Collective TwoPhases::reduce_scatter(const Collective& whole, Rank rank) const {
+    return {.kind = CollectiveKind::kReduceScatter,
+            .type = whole.type,
+            .op = whole.op,
+            .inputs = inputs,
+            .outputs = {&outputs[static_cast<std::size_t>(rank)], 1}};
+}
+
+Collective TwoPhases::all_gather(const Collective& whole, Rank rank) const {
+    return {.kind = CollectiveKind::kAllGather,
+            .type = whole.type,
+            .op = whole.op,
+            .inputs = {&outputs[static_cast<std::size_t>(rank)], 1},
+            .outputs = outputs};
+}
+
+std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLaunch& wanted,
+                                    int ranks) {
+    constexpr std::size_t kUnit = 128;  // elements: whole cache lines, whatever their size
+    if (collective.kind != CollectiveKind::kAllReduce || wanted.plan) return std::nullopt;
+    const Block& input = collective.inputs.front();
+    const Block& output = collective.outputs.front();
+    const std::size_t size = size_of(collective.type);
+    if (!kernels::is_faster_in_two(input.count * size, ranks)) return std::nullopt;
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t units = (input.count + kUnit - 1) / kUnit;
+    const std::size_t share = (units + n - 1) / n * kUnit;
+    TwoPhases phases;
+    for (std::size_t part = 0; part < n; ++part) {
+        const std::size_t begin = std::min(part * share, input.count);
+        const std::size_t count = std::min(share, input.count - begin);
+        phases.inputs.push_back({input.data + begin * size, count});
+        phases.outputs.push_back({output.data + begin * size, count});
+    }
+    return phases;
+}
+
+Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
+                        kernels::Stream stream) {
+    switch (kind) {
+        case CollectiveKind::kAllReduce:
+        case CollectiveKind::kReduce:
+            return kernels::launch_all_reduce(launch, stream);
+        case CollectiveKind::kReduceScatter:
+            return kernels::launch_reduce_scatter(launch, stream);
+        case CollectiveKind::kAllGather:
+            return kernels::launch_all_gather(launch, stream);
+        case CollectiveKind::kAllToAll:
+        case CollectiveKind::kGather:
+        case CollectiveKind::kScatter:
+            return kernels::launch_all_to_all(launch, stream);
+        case CollectiveKind::kBroadcast:
+            break;
+    }
+    return kernels::launch_broadcast(launch, stream);
+}
+
+}  // namespace pccl::device

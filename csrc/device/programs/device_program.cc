@@ -1,0 +1,172 @@
+#include "csrc/device/programs/device_program.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "csrc/base/text.h"
+
+namespace pccl::device {
+namespace {
+
+using schedule::Action;
+using schedule::Slice;
+using schedule::Step;
+
+constexpr int kMostChunksInMessage = static_cast<int>(abi::kWordSlotBytes / abi::kChunkAlignment);
+static_assert(abi::kWordSlotBytes <= abi::kSlotBytes);
+
+bool receives_and_reduces(Action action) {
+    return action == Action::kRecvReduce || action == Action::kRecvReduceSend ||
+           action == Action::kRecvReduceCopySend;
+}
+
+/// What a step combines, but for the message that it receives.
+std::vector<Slice> sources_of(const Step& step) {
+    if (step.action == Action::kReduce) return {step.dst, step.src};
+    if (receives_and_reduces(step.action)) return {step.src.count > 0 ? step.src : step.dst};
+    if (step.src.count > 0) return {step.src};
+    return {};
+}
+
+abi::DeviceSlice slice_of(const Slice& slice) {
+    return {.buffer = static_cast<abi::DeviceBuffer>(slice.buffer), .first = slice.offset};
+}
+
+class Tabulator {
+   public:
+    explicit Tabulator(const schedule::Program& program) : program_(program) {
+        tables_.scratch_chunks = program.scratch_chunks;
+    }
+
+    Result<DeviceTables> run() {
+        for (const schedule::Lane& lane : program_.lanes) PCCL_TRY(add(lane));
+        mark_awaited();
+        return std::move(tables_);
+    }
+
+   private:
+    Status add(const schedule::Lane& lane) {
+        abi::DeviceLane entry{.first_step = next(tables_.steps),
+                              .steps = static_cast<int>(lane.size()),
+                              .first_port = next(tables_.ports),
+                              .ports = 0};
+        for (const Step& step : lane) PCCL_TRY(add(step, entry.first_port));
+        entry.ports = next(tables_.ports) - entry.first_port;
+        tables_.lanes.push_back(entry);
+        if (entry.ports <= abi::kMostLanePorts) return Status::ok();
+        return Status::unsupported(
+            concat("a lane with ", entry.ports, " ports; a GPU runs up to ", abi::kMostLanePorts));
+    }
+
+    Status add(const Step& step, int first_port) {
+        if (step.action == Action::kSwitchPhase || step.after.size() > abi::kMostLaneWaits)
+            return Status::unsupported(concat("a GPU does not run '", to_string(step), "'"));
+        const std::vector<Slice> sources = sources_of(step);
+        abi::DeviceStep entry{.sources = {},
+                              .target = {},
+                              .source_count = static_cast<int>(sources.size()),
+                              .has_target = step.dst.count > 0 ? 1 : 0,
+                              .chunks = std::max(step.src.count, step.dst.count),
+                              .from = port(step.from, false, first_port),
+                              .to = port(step.to, true, first_port),
+                              .first_wait = next(tables_.waits),
+                              .waits = static_cast<int>(step.after.size()),
+                              .is_awaited = 0};
+        std::ranges::transform(sources, entry.sources, slice_of);
+        if (entry.has_target != 0) entry.target = slice_of(step.dst);
+        for (const schedule::Dependency& after : step.after)
+            tables_.waits.push_back({after.lane, after.step});
+        tables_.steps.push_back(entry);
+        return Status::ok();
+    }
+
+    /// Among those of the lane, which begin at `first`.
+    int port(const schedule::Port& wanted, bool is_sending, int first) {
+        if (!wanted.is_used()) return abi::kNoDevicePort;
+        auto& ports = tables_.ports;
+        const auto begin = ports.begin() + first;
+        const auto found = std::find_if(begin, ports.end(), [&](const abi::DevicePort& each) {
+            return each.peer == wanted.peer && each.channel == wanted.channel &&
+                   (each.is_sending != 0) == is_sending;
+        });
+        const auto index = static_cast<int>(found - begin);
+        if (found == ports.end())
+            ports.push_back({wanted.peer, wanted.channel, is_sending ? 1 : 0});
+        return index;
+    }
+
+    /// Steps that others wait for; with scratch, which all lanes leave together, also the last.
+    void mark_awaited() {
+        for (const abi::DeviceWait& wait : tables_.waits) await(wait.lane, wait.step);
+        tables_.is_coupled = !tables_.waits.empty();
+        if (program_.scratch_chunks == 0 || program_.lanes.size() < 2) return;
+        tables_.is_coupled = true;
+        for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane)
+            if (!program_.lanes[lane].empty())
+                await(static_cast<int>(lane), static_cast<int>(program_.lanes[lane].size()) - 1);
+    }
+
+    void await(int lane, int step) {
+        const int at = tables_.lanes[static_cast<std::size_t>(lane)].first_step + step;
+        tables_.steps[static_cast<std::size_t>(at)].is_awaited = 1;
+    }
+
+    template <typename Entry>
+    static int next(const std::vector<Entry>& entries) {
+        return static_cast<int>(entries.size());
+    }
+
+    const schedule::Program& program_;
+    DeviceTables tables_;
+};
+
+void include(DeviceGrid& grid, const schedule::Program& program) {
+    grid.lanes = std::max(grid.lanes, static_cast<int>(program.lanes.size()));
+    for (const schedule::Lane& lane : program.lanes)
+        for (const Step& step : lane) {
+            grid.channels = std::max({grid.channels, step.from.channel + 1, step.to.channel + 1});
+            if (step.from.is_used() || step.to.is_used())
+                grid.longest = std::max({grid.longest, step.src.count, step.dst.count});
+        }
+}
+
+}  // namespace
+
+int DeviceGrid::most_workers() const {
+    return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
+}
+
+bool DeviceGrid::suits_words(std::size_t bytes) const {
+    const auto workers = static_cast<std::size_t>(most_workers());
+    const auto window = static_cast<std::size_t>(chunks) * chunk_bytes(abi::kWordSlotBytes);
+    return bytes <= workers * window;
+}
+
+int DeviceGrid::workers(std::size_t bytes) const {
+    constexpr std::size_t kLeastInChunk = 2048;
+    const std::size_t wanted = bytes / (static_cast<std::size_t>(chunks) * kLeastInChunk);
+    return static_cast<int>(
+        std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(most_workers())));
+}
+
+Result<DeviceGrid> device_grid(const schedule::Schedule& schedule) {
+    DeviceGrid grid{.chunks = schedule.shape.chunks};
+    for (const schedule::Program& program : schedule.programs) include(grid, program);
+    const auto refuse = [&](int count, const char* what, int most) {
+        return Status::unsupported(
+            concat(schedule.name, " with ", count, " ", what, "; a GPU runs up to ", most));
+    };
+    if (grid.lanes > abi::kMostBlocks) return refuse(grid.lanes, "lanes", abi::kMostBlocks);
+    if (grid.channels > abi::kDeviceFifos)
+        return refuse(grid.channels, "channels", abi::kDeviceFifos);
+    if (grid.longest > kMostChunksInMessage)
+        return refuse(grid.longest, "chunks in a message", kMostChunksInMessage);
+    if (schedule.shape.slots > abi::kDeviceSlots)
+        return refuse(schedule.shape.slots, "slots", abi::kDeviceSlots);
+    return grid;
+}
+
+Result<DeviceTables> tabulate(const schedule::Program& program) { return Tabulator(program).run(); }
+
+}  // namespace pccl::device

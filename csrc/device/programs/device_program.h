@@ -1,0 +1,49 @@
+// Schedules as tables that thread blocks read (abi/device_program.h).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "csrc/abi/device_program.h"
+#include "csrc/base/status.h"
+#include "csrc/schedule/schedule.h"
+
+namespace pccl::device {
+
+/// What all ranks lay out alike.
+struct DeviceGrid {
+    int lanes = 1;     // of the rank with the most
+    int channels = 1;  // between two ranks
+    int chunks = 1;    // of a block
+    int longest = 1;   // chunks in the longest message
+
+    /// Bytes of the longest chunk, where messages lie in slots of `slot_bytes`.
+    [[nodiscard]] std::size_t chunk_bytes(std::size_t slot_bytes) const {
+        return slot_bytes / static_cast<std::size_t>(longest) / abi::kChunkAlignment *
+               abi::kChunkAlignment;
+    }
+    /// Whether blocks of `bytes` go by words: as long as one window has room for all of it.
+    [[nodiscard]] bool suits_words(std::size_t bytes) const;
+    /// Of each lane, at most.
+    [[nodiscard]] int most_workers() const;
+    /// For blocks of `bytes`.
+    [[nodiscard]] int workers(std::size_t bytes) const;
+};
+
+/// kUnsupported names what a GPU does not run: phases, too many lanes, channels or chunks.
+[[nodiscard]] PCCL_API Result<DeviceGrid> device_grid(const schedule::Schedule& schedule);
+
+/// One rank's program.
+struct DeviceTables {
+    std::vector<abi::DeviceLane> lanes;
+    std::vector<abi::DeviceStep> steps;
+    std::vector<abi::DevicePort> ports;
+    std::vector<abi::DeviceWait> waits;
+    int scratch_chunks = 0;
+    bool is_coupled = false;  // lanes wait for each other
+};
+
+/// Of a program whose schedule has a grid. kUnsupported names the step.
+[[nodiscard]] PCCL_API Result<DeviceTables> tabulate(const schedule::Program& program);
+
+}  // namespace pccl::device

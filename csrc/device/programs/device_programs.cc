@@ -1,0 +1,195 @@
+#include "csrc/device/programs/device_programs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+#include "csrc/device/launch/lowering.h"
+#include "csrc/schedule/verifier/verifier.h"
+
+namespace pccl::device {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+// So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
+constexpr std::size_t kAlignment = 256;
+
+/// Tables one after the other, as they lie in GPU memory.
+class Image {
+   public:
+    /// Where `entries` begin.
+    template <typename Entry>
+    std::size_t add(const std::vector<Entry>& entries) {
+        const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
+        const auto raw = std::as_bytes(std::span(entries));
+        bytes_.resize(at);
+        bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+        return at;
+    }
+    [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+   private:
+    std::vector<std::byte> bytes_;
+};
+
+template <typename Pointee>
+Pointee* pointer_to(DeviceAddress address) {
+    return std::bit_cast<Pointee*>(address);
+}
+
+Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKind kind, int ranks,
+                                    Rank root) {
+    const schedule::Shape shape{.kind = kind,
+                                .ranks = ranks,
+                                .root = root,
+                                .chunks = schedule::chunk_granularity(algorithm, kind, ranks),
+                                .slots = schedule::slots_needed(algorithm, kind)};
+    PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, schedule::generate(algorithm, shape));
+    PCCL_TRY(schedule::verify(made, schedule::Placement::kOutOfPlace).status());
+    if (kind != CollectiveKind::kAllToAll)
+        PCCL_TRY(schedule::verify(made, schedule::Placement::kInPlace).status());
+    return made;
+}
+
+/// Messages by words are no lines of the heap, which would bound blocks and threads.
+Status check_bounds(const kernels::Plan& plan) {
+    PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
+    const bool is_known =
+        plan.protocol == kernels::Protocol::kDirect || plan.protocol == kernels::Protocol::kWords;
+    if (is_known && plan.threads >= abi::kLeastProgramThreads) return Status::ok();
+    return Status::invalid_argument(
+        concat("schedules run by protocol direct or words, in blocks of ",
+               abi::kLeastProgramThreads, " threads at least"));
+}
+
+/// For blocks of `bytes`. By words, a thread for each word of a chunk: all meet at every step.
+kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) {
+    if (!grid.suits_words(bytes)) return {.blocks = abi::kMostBlocks};
+    constexpr int kWarp = 32;
+    const int chunks = grid.workers(bytes) * grid.chunks;
+    const auto words = static_cast<int>(bytes / abi::kLineBytes) / chunks;
+    return {.protocol = kernels::Protocol::kWords,
+            .blocks = abi::kMostBlocks,
+            .threads = std::clamp((words + kWarp - 1) / kWarp * kWarp, abi::kLeastProgramThreads,
+                                  kernels::kMostThreads)};
+}
+
+}  // namespace
+
+std::optional<schedule::Algorithm> schedule_named(std::string_view name, CollectiveKind kind) {
+    const auto known = schedule::algorithms_for(kind);
+    const auto found = std::ranges::find_if(
+        known, [&](schedule::Algorithm each) { return schedule::to_string(each) == name; });
+    if (found == known.end()) return std::nullopt;
+    return *found;
+}
+
+DevicePrograms::~DevicePrograms() {
+    for (const DeviceAddress base : memory_) static_cast<void>(options_.driver.deallocate(base));
+}
+
+Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
+                                             schedule::Algorithm algorithm,
+                                             const std::optional<kernels::Plan>& wanted) {
+    if (wanted) PCCL_TRY(check_bounds(*wanted));
+    const bool is_rooted = schedule::is_rooted(collective.kind);
+    PCCL_ASSIGN_OR_RETURN(const Ready* const ready, find({algorithm, collective.kind,
+                                                          is_rooted ? collective.root : Rank{0}}));
+    const DeviceGrid& grid = ready->grid;
+    kernels::Run run{.program = ready->program,
+                     .bytes = longest_bytes(collective),
+                     .reduces = reduces(collective.kind),
+                     .type = collective.type,
+                     .op = collective.op};
+    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
+    if (most.blocks < grid.lanes)
+        return Status::invalid_argument(
+            concat("a plan of ", most.blocks, " blocks; ", schedule::to_string(algorithm),
+                   " needs one for each of its ", grid.lanes, " lanes"));
+    const bool sends_words = most.protocol == kernels::Protocol::kWords;
+    run.program.chunk_bytes = grid.chunk_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
+    run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
+    run.plan = most;
+    run.plan.blocks = grid.lanes * run.program.workers;
+    std::ranges::transform(collective.inputs, run.inputs, &Block::data);
+    std::ranges::transform(collective.outputs, run.outputs, &Block::data);
+    return run;
+}
+
+auto DevicePrograms::find(const Key& key) -> Result<const Ready*> {
+    auto found = ready_.find(key);
+    if (found == ready_.end()) {
+        PCCL_ASSIGN_OR_RETURN(const Ready made, make(key));
+        found = ready_.emplace(key, made).first;
+    }
+    return &found->second;
+}
+
+auto DevicePrograms::make(const Key& key) -> Result<Ready> {
+    PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
+                          verified(key.algorithm, key.kind, options_.size, key.root));
+    Ready ready;
+    PCCL_ASSIGN_OR_RETURN(ready.grid, device_grid(made));
+    PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,
+                          tabulate(made.programs[static_cast<std::size_t>(options_.rank)]));
+    if (desk_ == 0) {
+        PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
+    }
+    PCCL_ASSIGN_OR_RETURN(ready.program, upload(tables, ready.grid));
+    return ready;
+}
+
+Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
+                                                  const DeviceGrid& grid) {
+    Image image;
+    const std::size_t lanes = image.add(tables.lanes);
+    const std::size_t steps = image.add(tables.steps);
+    const std::size_t ports = image.add(tables.ports);
+    const std::size_t waits = image.add(tables.waits);
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress base, allocate(image.bytes().size()));
+    PCCL_TRY(store(base, image.bytes()));
+    abi::DeviceProgram program{.lanes = pointer_to<const abi::DeviceLane>(base + lanes),
+                               .steps = pointer_to<const abi::DeviceStep>(base + steps),
+                               .ports = pointer_to<const abi::DevicePort>(base + ports),
+                               .waits = pointer_to<const abi::DeviceWait>(base + waits),
+                               .desk = pointer_to<abi::DeviceDesk>(desk_),
+                               .lane_count = static_cast<int>(tables.lanes.size()),
+                               .chunks = grid.chunks,
+                               .scratch_chunks = tables.scratch_chunks,
+                               .is_coupled = tables.is_coupled ? 1 : 0};
+    if (tables.scratch_chunks == 0) return program;
+    const auto chunks = static_cast<std::size_t>(tables.scratch_chunks);
+    const auto workers = static_cast<std::size_t>(grid.most_workers());
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch,
+                          allocate(chunks * workers * grid.chunk_bytes(abi::kSlotBytes)));
+    program.scratch = pointer_to<std::byte>(scratch);
+    return program;
+}
+
+/// Zero-filled; kept until the end.
+Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(const DeviceAddress base,
+                          options_.driver.allocate(options_.device, bytes));
+    memory_.push_back(base);
+    PCCL_TRY(options_.driver.clear(base, bytes));
+    return base;
+}
+
+/// Done on return.
+Status DevicePrograms::store(DeviceAddress to, std::span<const std::byte> from) {
+    sys::cuda::Driver& driver = options_.driver;
+    PCCL_ASSIGN_OR_RETURN(void* const pinned, driver.allocate_host(from.size()));
+    const ScopeExit free([&] { static_cast<void>(driver.free_host(pinned)); });
+    std::memcpy(pinned, from.data(), from.size());
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver.create_stream(options_.device));
+    const ScopeExit destroy([&] { static_cast<void>(driver.destroy_stream(stream)); });
+    PCCL_TRY(driver.copy(to, std::bit_cast<DeviceAddress>(pinned), from.size(), stream));
+    return driver.wait(stream);
+}
+
+}  // namespace pccl::device

@@ -1,0 +1,74 @@
+// The programs of a group of GPUs, made and verified when they are first asked for, and the memory
+// that they share.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "csrc/collective/collective.h"
+#include "csrc/device/programs/device_program.h"
+#include "csrc/kernels/launch.h"
+#include "csrc/schedule/generators/generators.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::device {
+
+class PCCL_API DevicePrograms {
+   public:
+    struct Options {
+        sys::cuda::Driver& driver;
+        int device = 0;
+        Rank rank = 0;
+        int size = 1;
+    };
+    explicit DevicePrograms(const Options& options) : options_(options) {}
+    ~DevicePrograms();
+    DevicePrograms(const DevicePrograms&) = delete;
+    DevicePrograms& operator=(const DevicePrograms&) = delete;
+
+    /// The launch of `collective`, whose blocks have one length, but for its team and postings. By
+    /// a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as the protocol
+    /// says: kDirect or kWords. The first call of its kind allocates, so it cannot be captured into
+    /// a graph. Errors: kInvalidArgument, kUnsupported where `algorithm` does not make it or GPUs
+    /// do not run it, and the driver's.
+    Result<kernels::Run> prepare(const Collective& collective, schedule::Algorithm algorithm,
+                                 const std::optional<kernels::Plan>& wanted = std::nullopt);
+    /// This rank's, to be mapped by the peers. Valid after prepare().
+    [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
+    [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
+    /// The destructor does not give any back: a kernel may still use it.
+    void keep_memory() { memory_.clear(); }
+
+   private:
+    struct Key {
+        schedule::Algorithm algorithm{};
+        CollectiveKind kind{};
+        Rank root = 0;
+        auto operator<=>(const Key&) const = default;
+    };
+    struct Ready {
+        DeviceGrid grid;
+        abi::DeviceProgram program;  // but for its workers and messages
+    };
+    Result<const Ready*> find(const Key& key);
+    Result<Ready> make(const Key& key);
+    Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
+    Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
+    Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
+
+    const Options options_;
+    std::map<Key, Ready> ready_;
+    std::vector<sys::cuda::DeviceAddress> memory_;
+    sys::cuda::DeviceAddress desk_ = 0;
+};
+
+/// The algorithm that `name` asks for of `kind`; empty where it makes no such collective.
+[[nodiscard]] PCCL_API std::optional<schedule::Algorithm> schedule_named(std::string_view name,
+                                                                         CollectiveKind kind);
+
+}  // namespace pccl::device

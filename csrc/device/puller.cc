@@ -1,0 +1,61 @@
+#include "csrc/device/puller.h"
+
+#include <bit>
+
+namespace pccl::device {
+namespace {
+
+using sys::cuda::DeviceAddress;
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+}  // namespace
+
+Puller::~Puller() {
+    if (side_) static_cast<void>(options_.driver.destroy_stream(*side_));
+}
+
+Status Puller::launch(kernels::Pull& pull, schedule::CollectiveKind kind, const std::byte* own,
+                      kernels::Stream stream) {
+    follow_hints(pull, kind, own);
+    const int ranks = pull.team.size;
+    const bool keeps = pull.pulled[index(pull.team.rank)] != nullptr;
+    if (keeps) PCCL_TRY(copy_own(pull, stream));
+    PCCL_TRY(kernels::launch_pull_begin(pull, stream));
+    // Each rank begins with another, so that one at a time pulls from each.
+    for (int step = 1; step < ranks; ++step)
+        PCCL_TRY(copy(pull, (pull.team.rank + step) % ranks, stream));
+    if (keeps) PCCL_TRY(options_.driver.fork(stream, *side_));
+    return kernels::launch_pull_end(pull, stream);
+}
+
+void Puller::follow_hints(kernels::Pull& pull, schedule::CollectiveKind kind,
+                          const std::byte* own) {
+    const std::size_t self = index(pull.team.rank);
+    pull.hint = &hints_.of({kind, own, pull.outputs[self], pull.bytes[self]});
+    for (int peer = 0; peer < pull.team.size; ++peer) {
+        const std::uint64_t input = Hints::input_of(*pull.hint, peer);
+        const bool is_pulled = input != 0 && options_.is_mapped(input, pull.bytes[index(peer)]);
+        pull.pulled[index(peer)] = is_pulled ? std::bit_cast<const std::byte*>(input) : nullptr;
+    }
+    pull.pulled[self] = own == pull.outputs[self] ? nullptr : own;
+}
+
+Status Puller::copy(const kernels::Pull& pull, int peer, kernels::Stream stream) {
+    const std::byte* const from = pull.pulled[index(peer)];
+    const std::size_t bytes = pull.bytes[index(peer)];
+    if (from == nullptr || bytes == 0) return Status::ok();
+    return options_.driver.copy(std::bit_cast<DeviceAddress>(pull.outputs[index(peer)]),
+                                std::bit_cast<DeviceAddress>(from), bytes, stream);
+}
+
+/// Beside the others: it does not cross NVLink.
+Status Puller::copy_own(const kernels::Pull& pull, kernels::Stream stream) {
+    if (!side_) {
+        PCCL_ASSIGN_OR_RETURN(side_, options_.driver.create_stream(options_.device));
+    }
+    PCCL_TRY(options_.driver.fork(*side_, stream));
+    return copy(pull, pull.team.rank, *side_);
+}
+
+}  // namespace pccl::device

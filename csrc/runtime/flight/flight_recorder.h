@@ -1,0 +1,155 @@
+// The last operations of this process, of all its groups: what, when, and how they ended.
+//
+// Kept always, since nobody knows beforehand which run will hang: a ring of fixed entries that
+// operations write with plain stores, without a lock and without formatting. Text is made when
+// somebody reads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/base/clock.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/status.h"
+
+namespace pccl::runtime {
+
+enum class FlightKind : std::uint32_t { kCollective, kSend, kReceive };
+
+/// Of a message.
+struct FlightMessage {
+    std::int32_t peer = kNoRank;
+    std::int32_t tag = 0;
+    std::uint64_t bytes = 0;
+};
+
+using FlightTicket = std::uint64_t;  // of an operation: counts those of this process, from 1
+
+/// A kernel that waits for another rank.
+struct FlightWait {
+    FlightTicket ticket = 0;
+    std::string operation{};
+    Rank peer = kNoRank;
+    Duration waited{};
+};
+
+/// What a GPU does of what was launched there: hosts do not see operations end.
+struct FlightProgress {
+    std::vector<FlightWait> waits{};
+    FlightTicket reached = 0;           // a collective that waits, or gave up; 0: none is known to
+    std::set<FlightTicket> captured{};  // into CUDA graphs, which run them whenever they like
+};
+
+class FlightWitness {
+   public:
+    virtual ~FlightWitness() = default;
+    [[nodiscard]] virtual std::vector<FlightWait> waits() const = 0;
+    [[nodiscard]] virtual FlightProgress progress() const = 0;
+};
+
+/// A group as it was when it was made.
+struct FlightGroup {
+    std::uint32_t id = 0;
+    std::string name{};
+    Rank rank = 0;
+    int size = 1;
+    std::vector<std::uint64_t> global_ranks{};
+    bool is_on_gpus = false;
+    std::weak_ptr<const FlightWitness> witness{};  // of one on GPUs, while that lives
+};
+
+/// One operation, as read back.
+struct FlightEntry {
+    FlightTicket ticket = 0;
+    std::uint32_t group = 0;
+    FlightKind kind = FlightKind::kCollective;
+    std::uint32_t calls = 1;             // made together; what follows is the first
+    abi::CollectiveHeader collective{};  // where that is the kind
+    FlightMessage message{};             // else
+    TimePoint issued{};
+    TimePoint started{};   // launched, on a GPU; TimePoint{}: it waits for others before it
+    TimePoint finished{};  // TimePoint{}: it has not
+    StatusCode outcome = StatusCode::kOk;
+    Rank blamed = kNoRank;
+};
+
+/// One in a process, for good.
+class PCCL_API FlightRecorder {
+   public:
+    static constexpr std::size_t kEntries = 2048;  // a power of two
+    using Ticket = FlightTicket;                   // 0: none
+
+    FlightRecorder() { hold_while_forking(mutex_); }
+    FlightRecorder(const FlightRecorder&) = delete;
+    FlightRecorder& operator=(const FlightRecorder&) = delete;
+    ~FlightRecorder() = default;
+
+    /// Groups are forgotten when 1024 younger ones exist.
+    std::uint32_t add_group(FlightGroup group);
+    Ticket begin(std::uint32_t group, const abi::CollectiveHeader& collective, TimePoint now,
+                 std::size_t calls = 1);
+    Ticket begin(std::uint32_t group, FlightKind kind, const FlightMessage& message, TimePoint now,
+                 std::size_t calls = 1);
+    void started(Ticket ticket, TimePoint now);
+    void finished(Ticket ticket, const Status& outcome, TimePoint now);
+
+    /// What is still there, oldest first; entries that are being written are left out.
+    [[nodiscard]] std::vector<FlightEntry> entries() const;
+    [[nodiscard]] std::optional<FlightEntry> find(Ticket ticket) const;
+    [[nodiscard]] std::vector<FlightGroup> groups() const;
+    /// Of a group on GPUs that is still there.
+    [[nodiscard]] std::vector<FlightWait> waits(std::string_view group, Rank rank) const;
+    /// The last collectives of a group, at most `count`, oldest first.
+    [[nodiscard]] std::vector<abi::CollectiveHeader> recent(std::uint32_t group,
+                                                            std::size_t count) const;
+
+   private:
+    using Words = std::array<std::uint64_t, 4>;
+    struct Slot {
+        alignas(kCacheLine) std::atomic<Ticket> ticket{0};
+        std::atomic<std::uint32_t> group{0};
+        std::atomic<FlightKind> kind{FlightKind::kCollective};
+        std::atomic<std::uint32_t> calls{1};
+        std::array<std::atomic<std::uint64_t>, 4> words{};
+        std::atomic<TimePoint> issued{};
+        std::atomic<TimePoint> started{};
+        std::atomic<TimePoint> finished{};
+        std::atomic<StatusCode> outcome{StatusCode::kOk};
+        std::atomic<Rank> blamed{kNoRank};
+    };
+
+    /// Of a slot, what its operation is.
+    struct Said {
+        std::uint32_t group;
+        FlightKind kind;
+        std::size_t calls;
+        Words words{};
+    };
+    Ticket write(const Said& said, TimePoint now);
+    /// Null where that group is not on GPUs, or no longer there.
+    [[nodiscard]] std::shared_ptr<const FlightWitness> witness_of(std::string_view group,
+                                                                  Rank rank) const;
+    [[nodiscard]] Slot* slot_of(Ticket ticket);
+    static FlightEntry read(const Slot& slot);
+
+    std::array<Slot, kEntries> slots_;
+    std::atomic<Ticket> last_{0};
+    mutable std::mutex mutex_;  // guards what follows
+    std::uint32_t last_group_ = 0;
+    std::deque<FlightGroup> groups_;
+};
+
+/// That of this process.
+[[nodiscard]] PCCL_API FlightRecorder& flight_recorder();
+
+}  // namespace pccl::runtime

@@ -1,0 +1,45 @@
+#include "csrc/topo/search/process_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "csrc/sys/sysfs/file.h"
+#include "csrc/topo/search/plan_xml.h"
+#include "csrc/topo/search/search.h"
+#include "csrc/topo/xml/xml_text.h"
+
+namespace pccl::topo {
+namespace {
+
+Result<std::vector<Plan>> load_plans(const std::string& path, const Topology& topology) {
+    PCCL_ASSIGN_OR_RETURN(const std::string text, sys::read_file(path, XmlLimits::kBytes));
+    return parse_plan_xml(text, path, topology);
+}
+
+/// The file keeps the plans of other patterns that fit the machine.
+Status dump(const Plan& plan, const Topology& topology, const std::string& path) {
+    std::vector<Plan> plans;
+    if (auto others = load_plans(path, topology); others.is_ok()) plans = *std::move(others);
+    std::erase_if(plans, [&](const Plan& other) { return other.pattern == plan.pattern; });
+    plans.push_back(plan);
+    std::stable_sort(plans.begin(), plans.end(),
+                     [](const Plan& a, const Plan& b) { return a.pattern < b.pattern; });
+    return sys::write_file(path, plan_xml(plans, topology));
+}
+
+}  // namespace
+
+Result<Plan> plan(const Topology& topology, const SearchOptions& options, const Config& config) {
+    if (!config.graph_file.empty()) {
+        PCCL_ASSIGN_OR_RETURN(std::vector<Plan> plans, load_plans(config.graph_file, topology));
+        for (Plan& known : plans)
+            if (known.pattern == options.pattern && (known.nodes > 1) == (options.nodes > 1))
+                return std::move(known);
+    }
+    PCCL_ASSIGN_OR_RETURN(Plan found, search(topology, options));
+    if (!config.graph_dump_file.empty()) PCCL_TRY(dump(found, topology, config.graph_dump_file));
+    return found;
+}
+
+}  // namespace pccl::topo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/transport/control/introduction.h"
+
+namespace pccl::transport {
+
+/// What a handshake asks of its process. Called on the thread that accepts connections.
+class ControlHost {
+   public:
+    virtual ~ControlHost() = default;
+    /// nullopt for a group that this process is not in.
+    virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
+    /// Whether request.destination is of this process, of whose group it has the secret: several
+    /// ranks may be, and come and go one by one. True unless overridden.
+    virtual bool serves(const LinkRequest& /*request*/) { return true; }
+    /// A connection over `way` ("tcp", "shm") that failed its handshake, to be logged in bounds:
+    /// strangers can cause as many as they like. `why.process().host` tells who it was, where that
+    /// is known.
+    virtual void refused(std::string_view way, const Status& why) = 0;
+};
+
+}  // namespace pccl::transport

@@ -1,0 +1,212 @@
+#include "csrc/transport/control/handshake.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/control/handshake_messages.h"
+#include "csrc/transport/control/unix_socket.h"
+
+namespace pccl::transport {
+
+using namespace handshake;  // NOLINT(google-build-using-namespace): the vocabulary of this file
+
+namespace {
+
+// A unix listener with a full queue makes no socket readable when it has room again.
+constexpr Duration kRetryPause = std::chrono::milliseconds(2);
+
+}  // namespace
+
+class ClientHandshake {
+   public:
+    ClientHandshake(const DialArgs& args, const Introduction& introduction)
+        : args_(args), request_(introduction.request) {
+        transcript_.hello = {kMagic, kVersion, request_.group, {}};
+        outgoing_ = {request_.source, request_.destination, request_.channel, request_.group_size,
+                     introduction.purpose};
+    }
+
+    Status start() {
+        PCCL_TRY(sys::fill_random(transcript_.hello.nonce));
+        PCCL_ASSIGN_OR_RETURN(fd_, sys::make_socket(args_.address, args_.stream));
+        return Status::ok();
+    }
+
+    /// Moves on as far as possible.
+    Status advance() {
+        State before = state_;
+        do {
+            before = state_;
+            if (const Status fault = step(); !fault.is_ok()) return blame(fault);
+        } while (state_ != before);
+        return Status::ok();
+    }
+
+    [[nodiscard]] bool is_done() const { return state_ == State::kDone; }
+    [[nodiscard]] bool must_retry() const {
+        return state_ == State::kConnecting && args_.address.family() == AF_UNIX;
+    }
+    [[nodiscard]] sys::Interest interest() const {
+        if (is_done() || must_retry()) return {};
+        const bool connecting = state_ == State::kConnecting;
+        return {.fd = fd_.get(), .input = !connecting, .output = connecting};
+    }
+    [[nodiscard]] Status timeout() const {
+        const auto* what =
+            state_ == State::kConnecting
+                ? " did not answer in time"
+                : " took the connection but did not go through its handshake in time";
+        return Status::timeout(concat(peer_name(), what), request_.destination);
+    }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
+
+   private:
+    enum class State { kConnecting, kServerProof, kVerdict, kDone };
+
+    Status step() {
+        switch (state_) {
+            case State::kConnecting:
+                return connect();
+            case State::kServerProof:
+                return answer();
+            case State::kVerdict:
+                return conclude();
+            case State::kDone:
+                break;
+        }
+        return Status::ok();
+    }
+
+    Status connect() {
+        PCCL_ASSIGN_OR_RETURN(const bool connected, sys::connect_step(fd_.get(), args_.address));
+        if (!connected) return Status::ok();
+        state_ = State::kServerProof;
+        if (args_.address.family() == AF_UNIX) PCCL_TRY(require_same_user(fd_.get()));
+        return send_whole(fd_.get(), transcript_.hello);
+    }
+
+    Status answer() {
+        const auto whole = server_proof_.receive_from(fd_.get());
+        if (!server_proof_.speaks_pccl())  // whether or not it has gone since
+            return stranger("it does not speak PCCL's protocol, and is another program");
+        PCCL_TRY(whole.status());
+        if (!*whole) return Status::ok();
+        transcript_.server_nonce = server_proof_.message().nonce;
+        if (!sys::equal_in_constant_time(server_proof_.message().proof,
+                                         prove(args_.secret, kServerLabel, transcript_))) {
+            return stranger(
+                "it does not prove the secret of the group: it has left the group, or is "
+                "another program");
+        }
+        transcript_.request = outgoing_;
+        state_ = State::kVerdict;
+        return send_whole(fd_.get(),
+                          ClientProof{outgoing_, prove(args_.secret, kClientLabel, transcript_)});
+    }
+
+    Status conclude() {
+        PCCL_ASSIGN_OR_RETURN(const bool whole, verdict_.receive_from(fd_.get()));
+        if (!whole) return Status::ok();
+        if (verdict_.message() != Verdict::kAccepted)
+            return Status::peer_lost(kNoRank, "it refused the connection");
+        state_ = State::kDone;
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status stranger(std::string_view why) const {
+        return {args_.of_strangers, std::string(why)};
+    }
+    [[nodiscard]] std::string peer_name() const {
+        return concat("rank ", request_.destination, " at ", args_.address.to_string());
+    }
+    /// A peer publishes its address once it listens there: nobody there means that it is gone.
+    [[nodiscard]] Status blame(const Status& fault) const {
+        const bool is_gone =
+            fault.code() == StatusCode::kPeerLost ||
+            (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
+        if (!is_gone) return fault.with_context(peer_name());
+        return Status::peer_lost(request_.destination, concat(peer_name(), ": ", fault.message()));
+    }
+
+    const DialArgs& args_;
+    LinkRequest request_;
+    WireRequest outgoing_{};
+    Transcript transcript_;
+    State state_ = State::kConnecting;
+    Incoming<ServerProof> server_proof_;
+    Incoming<Verdict> verdict_;
+    UniqueFd fd_;
+};
+
+Result<std::unique_ptr<HandshakeClient>> HandshakeClient::start(
+    const DialArgs& args, std::span<const Introduction> introductions, SocketWatcher* watcher) {
+    std::unique_ptr<HandshakeClient> client(new HandshakeClient(args, watcher));
+    for (const Introduction& introduction : introductions) {
+        auto handshake = std::make_unique<ClientHandshake>(client->args_, introduction);
+        PCCL_TRY(handshake->start());
+        if (watcher != nullptr) PCCL_TRY(watcher->watch(handshake->fd()));
+        client->handshakes_.push_back(std::move(handshake));
+    }
+    return client;
+}
+
+HandshakeClient::HandshakeClient(const DialArgs& args, SocketWatcher* watcher)
+    : args_(args), watcher_(watcher) {}
+
+HandshakeClient::~HandshakeClient() { unwatch(); }
+
+void HandshakeClient::unwatch() {
+    if (watcher_ == nullptr) return;
+    for (const auto& handshake : handshakes_) watcher_->unwatch(handshake->fd());
+}
+
+Result<bool> HandshakeClient::advance() {
+    for (const auto& handshake : handshakes_) PCCL_TRY(handshake->advance());
+    return std::ranges::all_of(handshakes_,
+                               [](const auto& handshake) { return handshake->is_done(); });
+}
+
+void HandshakeClient::await_news(Duration longest) const {
+    std::vector<sys::Interest> interests;
+    for (const auto& handshake : handshakes_) {
+        interests.push_back(handshake->interest());
+        if (handshake->must_retry()) longest = std::min(longest, kRetryPause);
+    }
+    sys::wait_for_any(interests, longest);
+}
+
+Status HandshakeClient::late() const {
+    for (const auto& handshake : handshakes_)
+        if (!handshake->is_done()) return handshake->timeout();
+    return Status::internal("a handshake that is over is not late");
+}
+
+std::vector<UniqueFd> HandshakeClient::take_sockets() {
+    unwatch();
+    std::vector<UniqueFd> sockets;
+    sockets.reserve(handshakes_.size());
+    for (const auto& handshake : handshakes_) sockets.push_back(handshake->take_socket());
+    handshakes_.clear();
+    return sockets;
+}
+
+Result<std::vector<UniqueFd>> connect_authenticated(const DialArgs& args,
+                                                    std::span<const Introduction> introductions,
+                                                    Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(const auto client, HandshakeClient::start(args, introductions, nullptr));
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const bool accepted, client->advance());
+        if (accepted) return client->take_sockets();
+        if (deadline.passed()) return client->late();
+        client->await_news(deadline.slice());
+    }
+}
+
+Status knock(const sys::Address& address, Deadline deadline) {
+    const auto connected = sys::connect_to(address, deadline);
+    if (connected.status().code() != StatusCode::kUnavailable) return Status::ok();
+    return Status::peer_lost(kNoRank, connected.status().message());
+}
+
+}  // namespace pccl::transport

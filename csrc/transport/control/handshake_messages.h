@@ -1,0 +1,115 @@
+// The bytes of the handshake, and the proofs over them. Only handshake.cc and handshake_server.cc
+// include this.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "csrc/sys/crypto/hmac.h"
+#include "csrc/sys/socket/socket.h"
+#include "csrc/transport/control/introduction.h"
+
+namespace pccl::transport::handshake {
+
+inline constexpr std::array<char, 4> kMagic{'P', 'C', 'C', 'L'};
+inline constexpr std::uint32_t kVersion = 2;
+
+using Nonce = std::array<std::uint8_t, 32>;
+
+struct ClientHello {
+    std::array<char, 4> magic;
+    std::uint32_t version;
+    GroupId group;
+    Nonce nonce;
+};
+static_assert(sizeof(ClientHello) == 56 && std::is_trivially_copyable_v<ClientHello>);
+
+struct ServerProof {
+    std::array<char, 4> magic;
+    Nonce nonce;
+    sys::Digest proof;
+};
+static_assert(sizeof(ServerProof) == 68 && std::is_trivially_copyable_v<ServerProof>);
+
+struct WireRequest {
+    std::int32_t source;
+    std::int32_t destination;
+    std::int32_t channel;
+    std::int32_t group_size;
+    Purpose purpose;
+};
+static_assert(sizeof(WireRequest) == 80 && std::is_trivially_copyable_v<WireRequest>);
+
+struct ClientProof {
+    WireRequest request;
+    sys::Digest proof;
+};
+static_assert(sizeof(ClientProof) == 112 && std::is_trivially_copyable_v<ClientProof>);
+
+enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2 };
+
+/// What both sides have seen so far.
+struct Transcript {
+    ClientHello hello{};
+    Nonce server_nonce{};
+    WireRequest request{};  // zero in the server's proof, which comes before it
+};
+static_assert(std::has_unique_object_representations_v<Transcript>);
+
+template <typename Message>
+std::span<const std::byte> bytes_of(const Message& message) {
+    return std::as_bytes(std::span(&message, 1));
+}
+
+/// The label keeps a proof of one side from passing for one of the other.
+inline sys::Digest prove(const Secret& secret, std::string_view label,
+                         const Transcript& transcript) {
+    std::array<std::uint8_t, 16 + sizeof(Transcript)> message{};
+    std::memcpy(message.data(), label.data(), std::min<std::size_t>(label.size(), 16));
+    std::memcpy(message.data() + 16, &transcript, sizeof transcript);
+    return sys::hmac_sha256(secret, message);
+}
+inline constexpr std::string_view kServerLabel = "pccl-server";
+inline constexpr std::string_view kClientLabel = "pccl-client";
+
+/// One fixed-size message, arriving in pieces.
+template <typename Message>
+class Incoming {
+   public:
+    /// True once the whole message is here. Never reads past it.
+    Result<bool> receive_from(int fd) {
+        const auto all = std::as_writable_bytes(std::span(&message_, 1));
+        while (received_ < all.size()) {
+            PCCL_ASSIGN_OR_RETURN(const std::size_t more,
+                                  sys::receive_some(fd, all.subspan(received_)));
+            if (more == 0) return false;
+            received_ += more;
+        }
+        return true;
+    }
+    [[nodiscard]] const Message& message() const { return message_; }
+    /// As far as it has come.
+    [[nodiscard]] bool speaks_pccl() const {
+        const std::size_t here = std::min(received_, kMagic.size());
+        return std::memcmp(&message_, kMagic.data(), here) == 0;
+    }
+
+   private:
+    Message message_{};
+    std::size_t received_ = 0;
+};
+
+/// A message of a handshake fits an empty send buffer: anything less is a broken connection.
+template <typename Message>
+Status send_whole(int fd, const Message& message) {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, bytes_of(message)));
+    if (sent == sizeof message) return Status::ok();
+    return Status::peer_lost(kNoRank, "the connection took only a part of a message");
+}
+
+}  // namespace pccl::transport::handshake

@@ -1,0 +1,90 @@
+// The accepting side of the handshake: a listening socket and the handshakes under way on it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/sys/socket/socket.h"
+#include "csrc/transport/control/control_host.h"
+
+namespace pccl::transport {
+
+class ServerHandshake;
+
+/// One thread at a time.
+class PCCL_API HandshakeServer {
+   public:
+    struct Options {
+        std::string_view way = "tcp";  // for ControlHost::refused()
+        sys::StreamOptions stream = {};
+        /// At most this many handshakes run, and fewer in a process of few descriptors; further
+        /// connections wait in the kernel's queue.
+        std::size_t most_pending = 128;
+        /// A handshake that takes longer is refused ...
+        Duration patience = std::chrono::seconds(5);
+        /// ... and while most_pending run, or descriptors are out, already one that takes this
+        /// long.
+        Duration patience_when_crowded = std::chrono::milliseconds(500);
+        const Clock* clock = &system_clock();
+    };
+    /// Takes over a socket whose peer has proven itself and was told that it is accepted.
+    using Welcome = std::function<void(UniqueFd, const Introduction&)>;
+
+    static Result<std::unique_ptr<HandshakeServer>> listen(const sys::Address& address,
+                                                           const Options& options);
+    ~HandshakeServer();
+    HandshakeServer(const HandshakeServer&) = delete;
+    HandshakeServer& operator=(const HandshakeServer&) = delete;
+
+    [[nodiscard]] const sys::Address& address() const { return address_; }
+    /// Readable when advance() has something to do.
+    [[nodiscard]] int poll_fd() const { return epoll_.get(); }
+    /// Makes poll_fd() readable when `fd` is: for what a transport exchanges after the handshake.
+    /// Ends when `fd` is closed everywhere, or by unwatch().
+    Status watch(int fd);
+    void unwatch(int fd);
+
+    /// Why there are no descriptors left, while a connection has the one that is kept for this: it
+    /// carries only what needs no other. ok otherwise.
+    [[nodiscard]] const Status& shortage() const { return shortage_; }
+
+    /// Goes on with all handshakes without blocking. Failed ones go to host.refused().
+    void advance(ControlHost& host, const Welcome& welcome);
+    [[nodiscard]] std::size_t pending() const { return pending_.size(); }
+
+   private:
+    explicit HandshakeServer(const Options& options);
+    Status start();
+    [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
+    void step_all(ControlHost& host, const Welcome& welcome);
+    /// False when the handshake is over, one way or the other.
+    bool step(ServerHandshake& handshake, ControlHost& host, const Welcome& welcome);
+    void admit(ControlHost& host);
+    Result<std::optional<UniqueFd>> accept_one();
+    Status let_in(UniqueFd client, ControlHost& host);
+    void keep_spare();
+    void expire(ControlHost& host);
+    void pause_listening(bool pause);
+    void set_alarm(Duration until);
+
+    const Options options_;
+    sys::Address address_;
+    Secret no_secret_{};  // stands in for the secret of unknown groups
+    UniqueFd listener_;
+    UniqueFd epoll_;
+    UniqueFd alarm_;   // timerfd: the next handshake to give up on
+    UniqueFd spare_;   // given up to hear a peer out when no other is left
+    Status shortage_;  // while it is
+    bool paused_ = false;
+    bool starved_ = false;  // out of descriptors: no accepting until the alarm
+    bool told_ = false;     // of that
+    std::vector<std::unique_ptr<ServerHandshake>> pending_;  // oldest first
+};
+
+}  // namespace pccl::transport

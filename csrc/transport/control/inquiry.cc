@@ -1,0 +1,40 @@
+#include "csrc/transport/control/inquiry.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/base/text.h"
+
+namespace pccl::transport {
+
+Result<std::string> inquire(const DialArgs& args, const Introduction& introduction,
+                            Deadline deadline) {
+    const Rank peer = introduction.request.destination;
+    PCCL_ASSIGN_OR_RETURN(const auto sockets,
+                          connect_authenticated(args, {&introduction, 1}, deadline));
+    std::uint32_t bytes = 0;
+    Status received = sys::receive_all(sockets.front().get(),
+                                       std::as_writable_bytes(std::span(&bytes, 1)), deadline);
+    if (received.is_ok() && bytes > kLongestAnswer)
+        return Status::peer_lost(peer, concat("rank ", peer, " answers with ", bytes, " bytes"));
+    std::string text(received.is_ok() ? bytes : 0, '\0');
+    if (received.is_ok())
+        received = sys::receive_all(sockets.front().get(), std::as_writable_bytes(std::span(text)),
+                                    deadline);
+    if (received.is_ok()) return text;
+    return Status(received.code(), concat("rank ", peer, " did not answer: ", received.message()),
+                  peer);
+}
+
+void answer(int socket, std::string_view text) {
+    const auto bytes = static_cast<std::uint32_t>(std::min(text.size(), kLongestAnswer));
+    const iovec length{const_cast<std::uint32_t*>(&bytes), sizeof bytes};
+    const iovec body{const_cast<char*>(text.data()), bytes};
+    const std::array<iovec, 2> pieces{length, body};
+    // A fresh socket takes it whole; whoever asked may have left.
+    static_cast<void>(sys::send_some(socket, pieces));
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,83 @@
+#include "csrc/bootstrap/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace pccl::bootstrap {
+namespace {
+
+using ::testing::HasSubstr;
+using transport::TransportKind;
+
+Endpoint sample() {
+    Endpoint endpoint;
+    endpoint.rank = 3;
+    endpoint.host = "node7";
+    endpoint.pid = 812;
+    endpoint.transports = transport::TransportFlags(TransportKind::kShm) | TransportKind::kTcp;
+    endpoint.addresses = {{TransportKind::kShm, std::string("\0abstract", 9)},
+                          {TransportKind::kTcp, "10.0.0.7:4711"}};
+    endpoint.queue_depth = 17;
+    return endpoint;
+}
+
+TEST(EndpointTest, SurvivesTheTrip) {
+    const Endpoint before = sample();
+    const auto after = Endpoint::deserialise(before.serialise());
+    ASSERT_TRUE(after.is_ok()) << after.status().to_string();
+    EXPECT_EQ(*after, before);
+}
+
+TEST(EndpointTest, EqualityLooksAtEveryField) {
+    Endpoint other = sample();
+    other.addresses[TransportKind::kTcp] = "10.0.0.8:4711";
+    EXPECT_NE(other, sample());
+    other = sample();
+    other.queue_depth = 18;
+    EXPECT_NE(other, sample());
+}
+
+TEST(EndpointTest, PrintsWhoItIs) {
+    EXPECT_EQ(sample().to_string(), "rank 3 on node7 (pid 812, shm,tcp)");
+}
+
+TEST(EndpointTest, EveryTruncationIsRefusedWithItsPlace) {
+    const std::string blob = sample().serialise();
+    for (std::size_t length = 0; length < blob.size(); ++length) {
+        const auto result = Endpoint::deserialise(std::string_view(blob).substr(0, length));
+        ASSERT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+        EXPECT_THAT(result.status().message(), HasSubstr("byte"));
+    }
+    EXPECT_FALSE(Endpoint::deserialise(blob + "x").is_ok());
+}
+
+TEST(EndpointTest, ValuesOutOfRangeAreRefused) {
+    std::string rank = sample().serialise();
+    rank[5] = '\xFF';
+    EXPECT_THAT(Endpoint::deserialise(rank).status().message(), HasSubstr("rank"));
+    std::string magic = sample().serialise();
+    magic[0] = 'x';
+    EXPECT_FALSE(Endpoint::deserialise(magic).is_ok());
+}
+
+TEST(EndpointTest, DamagedBytesGiveAStatusOrAValueThatPrintsTheSameBytes) {
+    const std::string blob = sample().serialise();
+    std::mt19937 random(7);
+    for (int round = 0; round < 20'000; ++round) {
+        std::string damaged =
+            blob.substr(0, round % 3 == 0 ? random() % (blob.size() + 1) : blob.size());
+        for (std::size_t hits = random() % 4; hits > 0 && !damaged.empty(); --hits)
+            damaged[random() % damaged.size()] = static_cast<char>(random());
+        const auto result = Endpoint::deserialise(damaged);
+        if (!result.is_ok()) {
+            ASSERT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+        } else {
+            ASSERT_EQ(Endpoint::deserialise(result->serialise()).value(), *result);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace pccl::bootstrap

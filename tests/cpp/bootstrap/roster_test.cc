@@ -1,0 +1,70 @@
+// How ranks exchange their endpoints, where somebody else writes to the store as well.
+#include "csrc/bootstrap/roster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "tests/fakes/memory_store.h"
+
+namespace pccl::bootstrap {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Endpoint endpoint(Rank rank, const std::string& host = "node7") {
+    Endpoint made;
+    made.rank = rank;
+    made.host = host;
+    return made;
+}
+
+class ExchangeRosterTest : public testing::Test {
+   protected:
+    Result<Roster> exchange(const Endpoint& mine) {
+        return exchange_roster(store_, mine,
+                               {.size = 2, .deadline = Deadline::after(std::chrono::seconds(20))});
+    }
+    void be_rank_0() {
+        const auto met = exchange(endpoint(0));
+        EXPECT_TRUE(met.is_ok()) << met.status().to_string();
+    }
+
+    fakes::MemoryStore store_;
+};
+
+TEST_F(ExchangeRosterTest, AllHaveWhatEachHasPublished) {
+    std::thread rank_0([this] { be_rank_0(); });
+    const auto met = exchange(endpoint(1, "node8"));
+    rank_0.join();
+    ASSERT_TRUE(met.is_ok()) << met.status().to_string();
+    ASSERT_EQ(met->endpoints.size(), 2U);
+    EXPECT_EQ(met->endpoints[0].host, "node7");
+    EXPECT_EQ(met->endpoints[1].host, "node8");
+}
+
+TEST_F(ExchangeRosterTest, TheRosterOfAnEarlierMeetingIsNone) {
+    std::thread rank_0([this] { be_rank_0(); });
+    ASSERT_TRUE(exchange(endpoint(1)).is_ok());
+    rank_0.join();
+    const auto again = exchange(endpoint(1));
+    EXPECT_EQ(again.status().code(), StatusCode::kMismatch);
+    EXPECT_THAT(again.status().message(),
+                AllOf(HasSubstr("another process as this rank"), HasSubstr("rank 1 on node7")));
+}
+
+TEST_F(ExchangeRosterTest, WhoIsNotInTheRosterIsNotInTheGroup) {
+    std::thread rank_0([this] { be_rank_0(); });
+    ASSERT_TRUE(exchange(endpoint(1, "node8")).is_ok());
+    rank_0.join();
+    const auto twice = exchange(endpoint(1, "node9"));
+    EXPECT_EQ(twice.status().code(), StatusCode::kMismatch);
+    EXPECT_THAT(twice.status().message(),
+                AllOf(HasSubstr("rank 1 on node8"), HasSubstr("a rank of its own")));
+}
+
+}  // namespace
+}  // namespace pccl::bootstrap

@@ -1,0 +1,51 @@
+// How schedules are laid out on GPUs, and which are refused. tests/cpp/emulated runs them.
+
+#include "csrc/device/programs/device_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace pccl::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+TEST(DeviceGridTest, WorkersAreAsManyAsFifosAndBlocksAllow) {
+    const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
+    EXPECT_EQ(ring.chunk_bytes(abi::kSlotBytes), abi::kSlotBytes);
+    EXPECT_EQ(ring.workers(std::size_t{1} << 30), abi::kDeviceFifos);
+    EXPECT_EQ(ring.workers(1), 1);
+    const DeviceGrid pairs{.lanes = 14, .channels = 1, .chunks = 1, .longest = 1};
+    EXPECT_EQ(pairs.workers(std::size_t{1} << 30), abi::kMostBlocks / 14);
+    const DeviceGrid long_messages{.lanes = 1, .channels = 2, .chunks = 8, .longest = 7};
+    EXPECT_EQ(long_messages.workers(std::size_t{1} << 30), abi::kDeviceFifos / 2);
+    for (const std::size_t slot : {abi::kSlotBytes, abi::kWordSlotBytes}) {
+        EXPECT_LE(7 * long_messages.chunk_bytes(slot), slot);
+        EXPECT_EQ(long_messages.chunk_bytes(slot) % abi::kChunkAlignment, 0U);
+    }
+}
+
+TEST(DeviceGridTest, WordsCarryWhatOneWindowOfThemHolds) {
+    const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
+    const std::size_t window = 4 * abi::kWordSlotBytes * index(abi::kDeviceFifos);
+    EXPECT_TRUE(ring.suits_words(0));
+    EXPECT_TRUE(ring.suits_words(window));
+    EXPECT_FALSE(ring.suits_words(window + 1));
+}
+
+TEST(DeviceGridTest, WhatAGpuDoesNotRunIsRefused) {
+    schedule::Schedule wide{.name = "wide", .shape = {.ranks = 1}, .programs = {{}}};
+    wide.programs.front().lanes.resize(index(abi::kMostBlocks) + 1);
+    EXPECT_THAT(device_grid(wide).status().message(), HasSubstr("wide with 129 lanes"));
+    schedule::Schedule slow{.name = "slow", .shape = {.ranks = 1, .slots = 9}, .programs = {{}}};
+    EXPECT_THAT(device_grid(slow).status().message(), HasSubstr("9 slots"));
+    const schedule::Program phases{.lanes = {{{.action = schedule::Action::kSwitchPhase}}}};
+    EXPECT_THAT(tabulate(phases).status().message(), HasSubstr("switch_phase"));
+}
+
+}  // namespace
+}  // namespace pccl::device

@@ -1,0 +1,146 @@
+// The programs of a group of GPUs, on a driver in host memory: what lies there, and what is
+// refused.
+
+#include "csrc/device/programs/device_programs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/fake_cuda.h"
+
+namespace pccl::device {
+namespace {
+
+using schedule::Algorithm;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 4;
+
+class DeviceProgramsTest : public ::testing::Test {
+   protected:
+    [[nodiscard]] Collective all_reduce() const {
+        return {.kind = CollectiveKind::kAllReduce, .inputs = blocks_, .outputs = blocks_};
+    }
+
+    std::vector<float> data_ = std::vector<float>(1 << 20);
+    std::array<Block, 1> blocks_{Block{std::bit_cast<std::byte*>(data_.data()), data_.size()}};
+    fakes::FakeCudaDriver driver_{std::make_shared<fakes::FakeGpus>()};
+    DevicePrograms programs_{{.driver = driver_, .device = 0, .rank = 1, .size = kRanks}};
+};
+
+TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
+    const auto run = programs_.prepare(all_reduce(), Algorithm::kRing);
+    ASSERT_TRUE(run.is_ok()) << run.status().to_string();
+    const auto made = schedule::generate(
+        Algorithm::kRing,
+        {.kind = CollectiveKind::kAllReduce, .ranks = kRanks, .chunks = kRanks, .slots = 2});
+    ASSERT_TRUE(made.is_ok());
+    const auto tables = tabulate(made->programs[1]);
+    ASSERT_TRUE(tables.is_ok());
+    const abi::DeviceProgram& program = run->program;
+    EXPECT_EQ(program.lane_count, 1);
+    EXPECT_EQ(program.chunks, kRanks);
+    const std::size_t bytes = tables->steps.size() * sizeof(abi::DeviceStep);
+    EXPECT_EQ(std::memcmp(program.steps, tables->steps.data(), bytes), 0);
+    EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.desk), programs_.desk());
+    EXPECT_EQ(run->plan.blocks, abi::kDeviceFifos);
+    EXPECT_EQ(run->bytes, data_.size() * sizeof(float));
+    EXPECT_EQ(run->inputs[0], blocks_[0].data);
+    EXPECT_TRUE(run->reduces);
+}
+
+TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareADesk) {
+    const auto first = programs_.prepare(all_reduce(), Algorithm::kRing);
+    const auto again = programs_.prepare(all_reduce(), Algorithm::kRing);
+    const auto other = programs_.prepare(all_reduce(), Algorithm::kTwoShot);
+    ASSERT_TRUE(first.is_ok() && again.is_ok() && other.is_ok());
+    EXPECT_EQ(first->program.steps, again->program.steps);
+    EXPECT_NE(first->program.steps, other->program.steps);
+    EXPECT_EQ(first->program.desk, other->program.desk);
+}
+
+TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
+    ASSERT_TRUE(programs_.prepare(all_reduce(), Algorithm::kRing).is_ok());
+    const auto* const desk = std::bit_cast<const abi::DeviceDesk*>(programs_.desk());
+    EXPECT_EQ(desk->finished, 0U);
+    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].words.sent, 0U);
+    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{145} << 20);
+}
+
+TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
+    const kernels::Plan few{.blocks = 11, .threads = 256};
+    const auto ring = programs_.prepare(all_reduce(), Algorithm::kRing, few);
+    ASSERT_TRUE(ring.is_ok()) << ring.status().to_string();
+    EXPECT_EQ(ring->plan, few);
+    EXPECT_EQ(ring->program.workers, 11);
+    const auto tree = programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, few);
+    ASSERT_TRUE(tree.is_ok()) << tree.status().to_string();
+    EXPECT_EQ(tree->plan.blocks, 8);  // of two workers for each of four lanes
+    EXPECT_EQ(tree->program.workers, 2);
+}
+
+TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
+    using enum kernels::Protocol;
+    const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
+        const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};
+        const Collective collective{.inputs = blocks, .outputs = blocks};
+        const auto run = programs_.prepare(collective, Algorithm::kRing, plan);
+        EXPECT_TRUE(run.is_ok()) << run.status().to_string();
+        EXPECT_EQ(run->plan.threads % 32, 0);
+        EXPECT_GE(run->plan.threads, abi::kLeastProgramThreads);
+        EXPECT_EQ(run->program.chunk_bytes,
+                  run->plan.protocol == kWords ? abi::kWordSlotBytes : abi::kSlotBytes);
+        return run->plan.protocol;
+    };
+    EXPECT_EQ(protocol(1, std::nullopt), kWords);
+    EXPECT_EQ(protocol(1 << 16, std::nullopt), kWords);
+    EXPECT_EQ(protocol(data_.size(), std::nullopt), kDirect);
+    EXPECT_EQ(protocol(1, kernels::Plan{kDirect, 4}), kDirect);
+    EXPECT_EQ(protocol(data_.size(), kernels::Plan{kWords, 4}), kWords);
+}
+
+TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
+    const auto refusal = [this](const kernels::Plan& plan) {
+        const Status status =
+            programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, plan).status();
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+        return std::string(status.message());
+    };
+    EXPECT_THAT(refusal({.blocks = 3}), HasSubstr("one for each of its 4 lanes"));
+    EXPECT_THAT(refusal({.blocks = 8, .threads = 128}), HasSubstr("192 threads at least"));
+    EXPECT_THAT(refusal({.protocol = kernels::Protocol::kTurns, .blocks = 8}),
+                HasSubstr("protocol direct or words"));
+    EXPECT_THAT(refusal({.blocks = 1000}), HasSubstr("a plan of 1000 blocks"));
+}
+
+TEST_F(DeviceProgramsTest, WhatNoScheduleMakesIsRefused) {
+    const Status wrong = programs_.prepare(all_reduce(), Algorithm::kBruck).status();
+    EXPECT_EQ(wrong.code(), StatusCode::kUnsupported);
+    EXPECT_THAT(wrong.message(), HasSubstr("bruck does not make all_reduce"));
+    EXPECT_EQ(programs_.desk(), 0U);
+}
+
+TEST_F(DeviceProgramsTest, WithoutMemoryNothingIsKept) {
+    driver_.fail("allocate", Status::resource_exhausted("cuMemAlloc: out of memory"));
+    EXPECT_EQ(programs_.prepare(all_reduce(), Algorithm::kRing).status().code(),
+              StatusCode::kResourceExhausted);
+    EXPECT_EQ(programs_.desk(), 0U);
+}
+
+TEST(ScheduleNamedTest, NamesAreThoseOfTheCollective) {
+    EXPECT_EQ(schedule_named("ring", CollectiveKind::kAllGather), Algorithm::kRing);
+    EXPECT_FALSE(schedule_named("bruck", CollectiveKind::kAllReduce));
+    EXPECT_FALSE(schedule_named("shm_one_shot", CollectiveKind::kAllReduce));
+    EXPECT_FALSE(schedule_named("", CollectiveKind::kAllReduce));
+}
+
+}  // namespace
+}  // namespace pccl::device
