@@ -37,14 +37,14 @@ def detect(folder: Path) -> None:
     try:
         from rich.console import Console
 
-        from pccl import topology_report
+        from pccl.topology import report
     except ImportError as error:
         print(f"no tree and no tables: {error}")
         print(machine, *machine.facts, plan, sep="\n")
         return
     console = Console(width=100, highlight=False)
-    console.print(topology_report.machine(machine))
-    console.print(topology_report.plan(plan))
+    console.print(report.machine(machine))
+    console.print(report.plan(plan))
 
 
 def _rank(rank: int, size: int, store: str) -> None:

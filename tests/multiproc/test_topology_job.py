@@ -128,8 +128,8 @@ def test_the_declared_speed_counts(tmp_path: Path) -> None:
 
 
 def _measure(comm: pccl.Communicator) -> list[tuple[int, int, float, float]]:
-    from pccl import topology_measure as measure
-    from pccl import topology_measure_hosts as networks
+    from pccl.topology import measure
+    from pccl.topology import measure_hosts as networks
 
     found = networks.between_hosts(comm)
     hosts = topology.job(comm).hosts

@@ -278,7 +278,7 @@ def _make_group(**environment: str) -> str:
 
 
 def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
-    from pccl import topology_measure
+    from pccl.topology import measure
 
     def seconds(said: str) -> float:
         way = next(line for line in said.splitlines() if line.split()[:2] == ["ring", "links"])
@@ -293,7 +293,7 @@ def test_measurements_are_kept_and_count(tmp_path: Path) -> None:
     (file,) = (tmp_path / "pccl").iterdir()
     assert file.name == f"links-{topology.detect().digest}.txt"
     assert "memory" in topo(XDG_CACHE_HOME=str(tmp_path)).stdout
-    topology_measure.save([topology_measure.Figure("memory", ("0", "0"), 5e6, 1.0)], file)
+    measure.save([measure.Figure("memory", ("0", "0"), 5e6, 1.0)], file)
     slow = _make_group(XDG_CACHE_HOME=str(tmp_path))
     assert "memory of one host: measured" in slow
     assert seconds(slow) > 1e6, "five seconds of latency, in microseconds"

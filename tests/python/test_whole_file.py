@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pccl import topology_measure, tune
-from pccl.topology_measure import HEADING
+from pccl import tune
+from pccl.topology import measure
+from pccl.topology.measure import HEADING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     ("save", "text"),
     [
         (lambda file: tune.save("table\n", file), "table\n"),
-        (lambda file: topology_measure.save([], file), HEADING),
+        (lambda file: measure.save([], file), HEADING),
     ],
 )
 def test_nothing_is_written_through_a_link(

@@ -10,8 +10,9 @@ import typing
 from rich.console import Console
 
 import pccl
-from pccl import topology, topology_measure, topology_measure_hosts, topology_report
+from pccl import topology
 from pccl.commands import terminal
+from pccl.topology import measure, measure_hosts, report
 
 if typing.TYPE_CHECKING:
     from pathlib import Path
@@ -80,20 +81,20 @@ def run(request: Request) -> None:
         plan = machine.search(request.search, nodes=request.nodes or 1)  # type: ignore[arg-type]
     _write_files(request, machine, plan)
     if request.as_json:
-        terminal.print_json(topology_report.as_json(machine, plan, measured))
+        terminal.print_json(report.as_json(machine, plan, measured))
         return
     console = Console(highlight=False)
-    console.print(topology_report.machine(machine))
+    console.print(report.machine(machine))
     if plan is not None:
         console.print()
-        console.print(topology_report.plan(plan))
+        console.print(report.plan(plan))
     if measured:
         console.print()
-        console.print(topology_report.measured(measured))
+        console.print(report.measured(measured))
     if request.measure:
-        for line in topology_measure.not_measured(machine, measured):
+        for line in measure.not_measured(machine, measured):
             console.print(f"not measured: {line}")
-        console.print(f"kept in {topology_measure.path(machine)}", soft_wrap=True)
+        console.print(f"kept in {measure.path(machine)}", soft_wrap=True)
 
 
 def _assumptions(text: str) -> dict[str, int]:
@@ -116,47 +117,47 @@ def _machine(request: Request) -> topology.Topology:
     return topology.detect(assume=assumed, strict=request.strict)
 
 
-def _measured(machine: topology.Topology, request: Request) -> list[topology_measure.Figure]:
+def _measured(machine: topology.Topology, request: Request) -> list[measure.Figure]:
     """Return what was measured on this machine: now, if that is wanted, or before."""
     if request.load or request.example:
         return []
-    known = topology_measure.read(machine)
+    known = measure.read(machine)
     if not request.measure:
         return known
     found = _networks(request, request.meet) if request.meet else _links(machine)
-    all_figures = topology_measure.updated(known, found)
-    topology_measure.save(all_figures, topology_measure.path(machine))
+    all_figures = measure.updated(known, found)
+    measure.save(all_figures, measure.path(machine))
     return all_figures
 
 
-def _links(machine: topology.Topology) -> list[topology_measure.Figure]:
-    pairs = topology_measure.pairs(machine, os.sched_getaffinity(0))
-    steps = len(pairs) * len(topology_measure.KINDS)
-    seconds = steps * topology_measure.SECONDS_PER_KIND
+def _links(machine: topology.Topology) -> list[measure.Figure]:
+    pairs = measure.pairs(machine, os.sched_getaffinity(0))
+    steps = len(pairs) * len(measure.KINDS)
+    seconds = steps * measure.SECONDS_PER_KIND
     found = []
     with terminal.progress("pccl topo --measure", steps, seconds) as step:
-        for figure in topology_measure.figures(pairs):
+        for figure in measure.figures(pairs):
             found.append(figure)
-            if figure.kind in topology_measure.KINDS:
+            if figure.kind in measure.KINDS:
                 step()
-    return [*found, *topology_measure.gpus()]
+    return [*found, *measure.gpus()]
 
 
-def _networks(request: Request, meet: str) -> list[topology_measure.Figure]:
+def _networks(request: Request, meet: str) -> list[measure.Figure]:
     rank, ranks = request.rank or 0, 2 if request.ranks is None else request.ranks
     comm = pccl.Communicator(
         rank=rank,
         world_size=ranks,
         rendezvous=meet,
-        timeout=topology_measure.TIMEOUT_S,
+        timeout=measure.TIMEOUT_S,
         name="measure-networks",
     )
-    found = topology_measure_hosts.between_hosts(comm)
+    found = measure_hosts.between_hosts(comm)
     hosts = topology.job(comm).hosts
     comm.barrier()
     if len(hosts) < 2:
         raise ValueError("all ranks that met are on one host: there is no network to measure")
-    return topology_measure_hosts.of_host(found, hosts, rank)
+    return measure_hosts.of_host(found, hosts, rank)
 
 
 def _write_files(request: Request, machine: topology.Topology, plan: topology.Plan | None) -> None:

@@ -15,8 +15,8 @@ from rich.tree import Tree
 if typing.TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pccl.topology import Node, Plan, Topology
-    from pccl.topology_measure import Figure
+    from pccl.topology.machine import Node, Plan, Topology
+    from pccl.topology.measure import Figure
 
 _WIDTH = 80
 _DOWNWARDS = {"PCI", "LOC", "NET"}

@@ -1,15 +1,4 @@
-"""Machines: what they look like, what is wrong with them, and the best channels on them.
-
->>> import pccl
->>> t = pccl.topology.example("dgx1v")
->>> t.path("gpu0", "net0")
-PIX, 12 GB/s, 3 hops
->>> t.search("ring", nodes=2)
-ring for 2 nodes: 4 channels, 48 GB/s, NVL / PIX, optimal
-
-docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 bytes a second) in
-one direction.
-"""
+"""A machine as it is understood, and the plans that are found for it."""
 
 from __future__ import annotations
 
@@ -26,8 +15,7 @@ from pccl._core import TopologyNode as Node
 from pccl._core import TopologyPath as Path
 from pccl._core import TopologyWarning as Warning
 from pccl.errors import InvalidArgumentError
-from pccl.topology_job import Host, HostLink, Job, Rail, job
-from pccl.words import counted
+from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,20 +26,15 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "Channel",
     "Fact",
-    "Host",
-    "HostLink",
-    "Job",
     "Link",
     "Node",
     "Path",
     "Plan",
-    "Rail",
     "Topology",
     "Warning",
     "detect",
     "example",
     "examples",
-    "job",
     "load",
     "parse",
 ]
@@ -174,15 +157,15 @@ class Topology:
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph; nodes by name, links with ``type`` and ``bandwidth``."""
-        from pccl import topology_plot
+        from pccl.topology import plot
 
-        return topology_plot.network(self)
+        return plot.network(self)
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the machine. Needs matplotlib and networkx (``pip install matplotlib networkx``)."""
-        from pccl import topology_plot
+        from pccl.topology import plot
 
-        return topology_plot.draw_machine(self)
+        return plot.draw_machine(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Topology) and self._core == other._core
@@ -201,9 +184,9 @@ class Topology:
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_figure
+        from pccl.topology import figure
 
-        return topology_figure.svg(self.plot)
+        return figure.svg(self.plot)
 
 
 class Plan:
@@ -267,9 +250,9 @@ class Plan:
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the channels. Needs matplotlib (``pip install matplotlib``)."""
-        from pccl import topology_plan_plot
+        from pccl.topology import plan_plot
 
-        return topology_plan_plot.draw_plan(self)
+        return plan_plot.draw_plan(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self._core == other._core
@@ -289,9 +272,9 @@ class Plan:
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_figure
+        from pccl.topology import figure
 
-        return topology_figure.svg(self.plot)
+        return figure.svg(self.plot)
 
 
 def _written(text: str, path: _FileName | None) -> str:

@@ -8,7 +8,7 @@ import typing
 from pccl import _core
 from pccl._core import JobLink as HostLink
 from pccl._core import JobRail as Rail
-from pccl.words import counted
+from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if typing.TYPE_CHECKING:
     import matplotlib.figure
     from torch.distributed import ProcessGroup
 
-    from pccl.topology import Plan, Topology, Warning, _Pattern
+    from pccl.topology.machine import Plan, Topology, Warning, _Pattern
 
 __all__ = ["Host", "HostLink", "Job", "Rail", "job"]
 
@@ -81,7 +81,7 @@ class Job:
     @property
     def hosts(self) -> list[Host]:
         """In the order of their first ranks."""
-        from pccl.topology import Topology
+        from pccl.topology.machine import Topology
 
         return [
             Host(
@@ -153,9 +153,9 @@ class Job:
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw hosts, ranks and networks. Needs matplotlib (``pip install matplotlib``)."""
-        from pccl import topology_job_plot
+        from pccl.topology import job_plot
 
-        return topology_job_plot.draw_job(self)
+        return job_plot.draw_job(self)
 
     def __repr__(self) -> str:
         ranks = sum(len(host.ranks) for host in self.hosts)
@@ -165,9 +165,9 @@ class Job:
         return f"{counted(len(self.hosts), 'host')}, {counted(ranks, 'rank')}{between}{rails}"
 
     def _repr_svg_(self) -> str | None:
-        from pccl import topology_figure
+        from pccl.topology import figure
 
-        return topology_figure.svg(self.plot)
+        return figure.svg(self.plot)
 
 
 def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:

@@ -6,7 +6,7 @@ import collections
 import math
 import typing
 
-from pccl.topology_figure import GPU_COLOUR, advised, new_figure
+from pccl.topology.figure import GPU_COLOUR, advised, new_figure
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     import matplotlib.figure
     import networkx
 
-    from pccl.topology import Topology
+    from pccl.topology.machine import Topology
 
 # From top to bottom; what hangs below a CPU in the order of its tree.
 _ROWS = {"cpu": 4.0, "pci": 3.0, "gpu": 1.6, "nic": 1.6, "net": 0.8, "nvs": 0.0}

@@ -13,8 +13,8 @@ import typing
 
 import numpy as np
 
-from pccl import topology_measure as measure
-from pccl.topology_job import Host, job
+from pccl.topology import measure
+from pccl.topology.job import Host, job
 
 if typing.TYPE_CHECKING:
     import pccl

@@ -7,13 +7,13 @@ import itertools
 import math
 import typing
 
-from pccl.topology_figure import GPU_COLOUR, new_figure
+from pccl.topology.figure import GPU_COLOUR, new_figure
 
 if typing.TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from pccl.topology import Plan
+    from pccl.topology.machine import Plan
 
 _MOST_IN_LEGEND = 16
 _LEGEND = 3.0  # inches

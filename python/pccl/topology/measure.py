@@ -26,7 +26,7 @@ from pccl.whole_file import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pccl.topology import Topology
+    from pccl.topology.machine import Topology
 
 __all__ = [
     "Figure",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 import typing
 
-from pccl.topology_figure import new_figure
-from pccl.words import counted
+from pccl.topology.figure import new_figure
+from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if typing.TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from pccl.topology_job import Host, Job
+    from pccl.topology.job import Host, Job
 
 _BOX = 2.6  # inches that a host takes
 _LEAST_BOXES = 2  # so that the heading has room

@@ -1,0 +1,50 @@
+"""Machines: what they look like, what is wrong with them, and the best channels on them.
+
+>>> import pccl
+>>> t = pccl.topology.example("dgx1v")
+>>> t.path("gpu0", "net0")
+PIX, 12 GB/s, 3 hops
+>>> t.search("ring", nodes=2)
+ring for 2 nodes: 4 channels, 48 GB/s, NVL / PIX, optimal
+
+docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 bytes a second) in
+one direction.
+"""
+
+from pccl.topology.job import Host, HostLink, Job, Rail, job
+from pccl.topology.machine import (
+    Channel,
+    Fact,
+    Link,
+    Node,
+    Path,
+    Plan,
+    Topology,
+    Warning,
+    detect,
+    example,
+    examples,
+    load,
+    parse,
+)
+
+__all__ = [
+    "Channel",
+    "Fact",
+    "Host",
+    "HostLink",
+    "Job",
+    "Link",
+    "Node",
+    "Path",
+    "Plan",
+    "Rail",
+    "Topology",
+    "Warning",
+    "detect",
+    "example",
+    "examples",
+    "job",
+    "load",
+    "parse",
+]
