@@ -11,22 +11,10 @@ docs/topology.md explains paths, plans and warnings. Bandwidths are GB/s (10^9 b
 one direction.
 """
 
-from pccl.topology.job import Host, HostLink, Job, Rail, job
-from pccl.topology.machine import (
-    Channel,
-    Fact,
-    Link,
-    Node,
-    Path,
-    Plan,
-    Topology,
-    Warning,
-    detect,
-    example,
-    examples,
-    load,
-    parse,
-)
+from pccl.topology.host import Host
+from pccl.topology.job import Job, job
+from pccl.topology.machine import Plan, Topology, detect, example, examples, load, parse
+from pccl.topology.values import Channel, Fact, HostLink, Link, Node, Path, Rail, Warning
 
 __all__ = [
     "Channel",

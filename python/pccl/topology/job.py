@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 
 from pccl import _core
-from pccl._core import JobLink as HostLink
-from pccl._core import JobRail as Rail
+from pccl.topology import figure, job_plot
+from pccl.topology.host import Host
+from pccl.topology.machine import Topology
 from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
@@ -16,44 +16,10 @@ if typing.TYPE_CHECKING:
     import matplotlib.figure
     from torch.distributed import ProcessGroup
 
-    from pccl.topology.machine import Plan, Topology, Warning, _Pattern
+    from pccl.topology.machine import Plan
+    from pccl.topology.values import HostLink, Pattern, Rail, Warning
 
-__all__ = ["Host", "HostLink", "Job", "Rail", "job"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Host:
-    """A host of a job.
-
-    Attributes
-    ----------
-    name
-        As the host calls itself.
-    ranks
-        Those that run on it, growing.
-    numa
-        By place in ``ranks``: the NUMA node that the rank is bound to; -1 for several.
-    topology
-        The machine. Who says what of it (``facts``) is known on its own ranks alone.
-    interface, subnet
-        Of the network by which its ranks reach other hosts; empty where unknown.
-    bandwidth
-        GB/s of that network.
-    provenance
-        Whether the bandwidth was measured, declared or assumed.
-    is_measured
-        Whether ``pccl topo --measure`` ran there.
-    """
-
-    name: str
-    ranks: list[int]
-    numa: list[int]
-    topology: Topology
-    interface: str
-    subnet: str
-    bandwidth: float
-    provenance: str
-    is_measured: bool
+__all__ = ["Job", "job"]
 
 
 class Job:
@@ -81,8 +47,6 @@ class Job:
     @property
     def hosts(self) -> list[Host]:
         """In the order of their first ranks."""
-        from pccl.topology.machine import Topology
-
         return [
             Host(
                 name=host.name,
@@ -146,16 +110,14 @@ class Job:
             raise IndexError(f"rank {rank} is not in the job")
         return self.hosts[index]
 
-    def search(self, pattern: _Pattern = "ring") -> list[Plan]:
+    def search(self, pattern: Pattern = "ring") -> list[Plan]:
         """Find a plan for each host: machines that differ keep their own channels."""
         hosts = self.hosts
         return [host.topology.search(pattern, nodes=len(hosts)) for host in hosts]
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw hosts, ranks and networks. Needs matplotlib (``pip install matplotlib``)."""
-        from pccl.topology import job_plot
-
-        return job_plot.draw_job(self)
+        return job_plot.draw_job(self.hosts, self.order, title=repr(self))
 
     def __repr__(self) -> str:
         ranks = sum(len(host.ranks) for host in self.hosts)
@@ -165,8 +127,6 @@ class Job:
         return f"{counted(len(self.hosts), 'host')}, {counted(ranks, 'rank')}{between}{rails}"
 
     def _repr_svg_(self) -> str | None:
-        from pccl.topology import figure
-
         return figure.svg(self.plot)
 
 

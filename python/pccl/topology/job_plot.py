@@ -14,7 +14,7 @@ if typing.TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-    from pccl.topology.job import Host, Job
+    from pccl.topology.host import Host
 
 _BOX = 2.6  # inches that a host takes
 _LEAST_BOXES = 2  # so that the heading has room
@@ -27,11 +27,13 @@ _LETTERS_A_BOX = 34
 _COLOURS = ("#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee", "#bbbbbb")
 
 
-def draw_job(job: Job) -> matplotlib.figure.Figure:
+def draw_job(
+    hosts: Sequence[Host], order: Sequence[int], *, title: str
+) -> matplotlib.figure.Figure:
     """Draw a box for each host, of one subnet side by side, above the networks that join them."""
-    shown = job.hosts[:_MOST_HOSTS]
+    shown = hosts[:_MOST_HOSTS]
     boxes = max(len(shown), _LEAST_BOXES)
-    is_joined = len(job.hosts) > 1
+    is_joined = len(hosts) > 1
     figure = new_figure(_BOX * boxes, 3.2 if is_joined else 2.0)
     axes = figure.add_axes((0.0, 0.0, 1.0, 0.82 if is_joined else 0.72))
     axes.set_axis_off()
@@ -45,17 +47,17 @@ def draw_job(job: Job) -> matplotlib.figure.Figure:
             _draw_network(axes, index, host, _COLOURS[subnets.index(host.subnet) % len(_COLOURS)])
     for number, subnet in enumerate(subnets if is_joined else []):
         _draw_subnet(axes, number, subnet, [host.subnet == subnet for host in shown])
-    axes.set_title(_heading(job, _LETTERS_A_BOX * boxes), fontsize=9)
+    more = len(hosts) - len(shown)
+    first = title + (f" ({more} hosts not shown)" if more > 0 else "")
+    axes.set_title(_heading(first, order, _LETTERS_A_BOX * boxes), fontsize=9)
     return figure
 
 
-def _heading(job: Job, letters: int) -> str:
-    more = len(job.hosts) - _MOST_HOSTS
-    first = f"{job!r}" + (f" ({more} hosts not shown)" if more > 0 else "")
-    order = list(map(str, job.order))
+def _heading(first: str, order: Sequence[int], letters: int) -> str:
+    shown = list(map(str, order[:_MOST_POSITIONS]))
     if len(order) > _MOST_POSITIONS:
-        order[_MOST_POSITIONS:] = ["..."]
-    return "\n".join([first, *textwrap.wrap(f"ring: {' '.join(order)}", letters)])
+        shown.append("...")
+    return "\n".join([first, *textwrap.wrap(f"ring: {' '.join(shown)}", letters)])
 
 
 def _in_words(ranks: Sequence[int]) -> str:

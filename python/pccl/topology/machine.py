@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import typing
 from pathlib import Path as FilePath
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from pccl import _core
-from pccl._core import TopologyChannel as Channel
-from pccl._core import TopologyFact as Fact
-from pccl._core import TopologyNode as Node
-from pccl._core import TopologyPath as Path
-from pccl._core import TopologyWarning as Warning
 from pccl.errors import InvalidArgumentError
+from pccl.topology import figure, plan_plot, plot
+from pccl.topology.values import Link
 from pccl.topology.words import counted
 
 if typing.TYPE_CHECKING:
@@ -23,15 +19,11 @@ if typing.TYPE_CHECKING:
     import matplotlib.figure
     import networkx
 
+    from pccl.topology.values import Channel, Fact, Node, Path, Pattern, Warning
+
 __all__ = [
-    "Channel",
-    "Fact",
-    "Link",
-    "Node",
-    "Path",
     "Plan",
     "Topology",
-    "Warning",
     "detect",
     "example",
     "examples",
@@ -39,33 +31,9 @@ __all__ = [
     "parse",
 ]
 
-_Pattern: TypeAlias = Literal["ring", "tree", "heads"]
 _FileName: TypeAlias = str | FilePath
 
 _MACHINES = FilePath(__file__).with_name("machines")
-
-
-@dataclasses.dataclass(frozen=True)
-class Link:
-    """A link from one node to another; the next or previous one in ``links`` leads back.
-
-    Attributes
-    ----------
-    source, target
-        Names of nodes.
-    type
-        LOC, NVL, C2C, PCI, SYS (between NUMA nodes) or NET.
-    bandwidth
-        GB/s.
-    is_measured
-        Whether ``pccl topo --measure`` found that bandwidth.
-    """
-
-    source: str
-    target: str
-    type: str
-    bandwidth: float
-    is_measured: bool = False
 
 
 class Topology:
@@ -127,7 +95,7 @@ class Topology:
         """
         return self._core.path(source, target)
 
-    def search(self, pattern: _Pattern = "ring", *, nodes: int = 1, max_channels: int = 32) -> Plan:
+    def search(self, pattern: Pattern = "ring", *, nodes: int = 1, max_channels: int = 32) -> Plan:
         """Find the channels with the most bandwidth.
 
         Parameters
@@ -157,15 +125,11 @@ class Topology:
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph; nodes by name, links with ``type`` and ``bandwidth``."""
-        from pccl.topology import plot
-
-        return plot.network(self)
+        return plot.network(self.nodes, self.links)
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the machine. Needs matplotlib and networkx (``pip install matplotlib networkx``)."""
-        from pccl.topology import plot
-
-        return plot.draw_machine(self)
+        return plot.draw_machine(self.nodes, self.links, title=repr(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Topology) and self._core == other._core
@@ -184,8 +148,6 @@ class Topology:
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl.topology import figure
-
         return figure.svg(self.plot)
 
 
@@ -250,9 +212,13 @@ class Plan:
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the channels. Needs matplotlib (``pip install matplotlib``)."""
-        from pccl.topology import plan_plot
-
-        return plan_plot.draw_plan(self)
+        return plan_plot.draw_plan(
+            self.channels,
+            gpus=len(self.topology.gpus),
+            pattern=self.pattern,
+            nodes=self.nodes,
+            title=repr(self),
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self._core == other._core
@@ -272,8 +238,6 @@ class Plan:
         )
 
     def _repr_svg_(self) -> str | None:
-        from pccl.topology import figure
-
         return figure.svg(self.plot)
 
 

@@ -14,11 +14,12 @@ import typing
 import numpy as np
 
 from pccl.topology import measure
-from pccl.topology.job import Host, job
+from pccl.topology.job import job
 
 if typing.TYPE_CHECKING:
     import pccl
     from pccl.bench_cases import Array
+    from pccl.topology.host import Host
 
 __all__ = ["between_hosts", "of_host"]
 

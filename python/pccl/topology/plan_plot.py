@@ -10,10 +10,12 @@ import typing
 from pccl.topology.figure import GPU_COLOUR, new_figure
 
 if typing.TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import matplotlib.axes
     import matplotlib.figure
 
-    from pccl.topology.machine import Plan
+    from pccl.topology.values import Channel
 
 _MOST_IN_LEGEND = 16
 _LEGEND = 3.0  # inches
@@ -31,9 +33,11 @@ class _Kind(typing.NamedTuple):
     bandwidth: float
 
 
-def draw_plan(plan: Plan) -> matplotlib.figure.Figure:
+def draw_plan(
+    channels: Iterable[Channel], *, gpus: int, pattern: str, nodes: int, title: str
+) -> matplotlib.figure.Figure:
     """Draw the GPUs on a circle, and each order of them as a curve."""
-    height = 5.0 if len(plan.topology.gpus) <= _FEW_GPUS else 8.0
+    height = 5.0 if gpus <= _FEW_GPUS else 8.0
     figure = new_figure(height + _LEGEND, height)
     axes = figure.add_axes((0.02, 0.02, 0.9 * height / (height + _LEGEND), 0.9))
     # Arrows and labels count for nothing when matplotlib looks for limits by itself.
@@ -43,15 +47,16 @@ def draw_plan(plan: Plan) -> matplotlib.figure.Figure:
     axes.set_axis_off()
     kinds = collections.Counter(
         _Kind(tuple(channel.order), channel.nets, round(channel.bandwidth, 3))
-        for channel in plan.channels
+        for channel in channels
     )
     colours = _colours(len(kinds))
     for index, (kind, colour) in enumerate(zip(kinds, colours, strict=True)):
-        _draw_hops(axes, plan, kind, colour, bend=0.12 + 0.5 * index / max(len(kinds), 6))
-    _draw_entries(axes, plan, list(zip(kinds, colours, strict=True)))
-    _draw_gpus(axes, len(plan.topology.gpus))
+        hops = _hops(kind.order, pattern, is_closed=nodes == 1)
+        _draw_hops(axes, gpus, hops, colour, bend=0.12 + 0.5 * index / max(len(kinds), 6))
+    _draw_entries(axes, gpus, list(zip(kinds, colours, strict=True)))
+    _draw_gpus(axes, gpus)
     _add_legend(axes, list(zip(kinds.items(), colours, strict=True)))
-    axes.set_title(repr(plan), fontsize=9, loc="left")
+    axes.set_title(title, fontsize=9, loc="left")
     return figure
 
 
@@ -76,20 +81,24 @@ def _letters(count: int) -> int:
     return 8 if count <= _FEW_GPUS else 5
 
 
-def _hops(plan: Plan, order: tuple[int, ...]) -> list[tuple[int, int]]:
-    if plan.pattern == "heads":
+def _hops(order: tuple[int, ...], pattern: str, *, is_closed: bool) -> list[tuple[int, int]]:
+    if pattern == "heads":
         return [(gpu, order[0]) for gpu in order[1:]]
     hops = list(itertools.pairwise(order))
-    if plan.pattern == "ring" and plan.nodes == 1 and len(order) > 1:
+    if pattern == "ring" and is_closed and len(order) > 1:
         hops.append((order[-1], order[0]))
     return hops
 
 
 def _draw_hops(
-    axes: matplotlib.axes.Axes, plan: Plan, kind: _Kind, colour: object, *, bend: float
+    axes: matplotlib.axes.Axes,
+    count: int,
+    hops: list[tuple[int, int]],
+    colour: object,
+    *,
+    bend: float,
 ) -> None:
-    count = len(plan.topology.gpus)
-    for source, target in _hops(plan, kind.order):
+    for source, target in hops:
         axes.annotate(
             "",
             _on_circle(target, count),
@@ -108,10 +117,9 @@ def _draw_hops(
 
 
 def _draw_entries(
-    axes: matplotlib.axes.Axes, plan: Plan, kinds: list[tuple[_Kind, typing.Any]]
+    axes: matplotlib.axes.Axes, count: int, kinds: list[tuple[_Kind, typing.Any]]
 ) -> None:
     """Mark the GPU at which a channel comes in from the network; several side by side."""
-    count = len(plan.topology.gpus)
     entering: dict[int, list[typing.Any]] = collections.defaultdict(list)
     for kind, colour in kinds:
         if kind.nets is not None:

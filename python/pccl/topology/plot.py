@@ -9,13 +9,13 @@ import typing
 from pccl.topology.figure import GPU_COLOUR, advised, new_figure
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import matplotlib.axes
     import matplotlib.figure
     import networkx
 
-    from pccl.topology.machine import Topology
+    from pccl.topology.values import Link, Node
 
 # From top to bottom; what hangs below a CPU in the order of its tree.
 _ROWS = {"cpu": 4.0, "pci": 3.0, "gpu": 1.6, "nic": 1.6, "net": 0.8, "nvs": 0.0}
@@ -43,23 +43,25 @@ _MOST_LABELS = 130
 _Places: typing.TypeAlias = dict[str, tuple[float, float]]
 
 
-def network(topology: Topology) -> networkx.DiGraph:
-    """Return the machine's graph."""
+def network(nodes: Iterable[Node], links: Iterable[Link]) -> networkx.DiGraph:
+    """Return the graph of a machine."""
     with advised():
         import networkx
 
     graph = networkx.DiGraph()
-    for node in topology.nodes:
+    for node in nodes:
         graph.add_node(node.name, type=node.type, label=node.label, host=node.host)
-    for link in topology.links:
+    for link in links:
         graph.add_edge(link.source, link.target, type=link.type, bandwidth=link.bandwidth)
     return graph
 
 
-def draw_machine(topology: Topology) -> matplotlib.figure.Figure:
+def draw_machine(
+    nodes: Sequence[Node], links: Sequence[Link], *, title: str
+) -> matplotlib.figure.Figure:
     """Draw CPUs, PCIe switches, GPUs, NICs and NVSwitches, with the bandwidths of their links."""
     figure = new_figure(6.0, 4.0)
-    graph = network(topology)
+    graph = network(nodes, links)
     hosts = 1 + max((host for _, host in graph.nodes(data="host")), default=0)
     hidden = [name for name, host in graph.nodes(data="host") if host >= _MOST_HOSTS]
     graph.remove_nodes_from(hidden)
@@ -71,7 +73,7 @@ def draw_machine(topology: Topology) -> matplotlib.figure.Figure:
     _draw_nodes(axes, graph, places)
     _add_legend(axes, graph)
     more = f" ({hosts - _MOST_HOSTS} of {hosts} hosts not shown)" if hidden else ""
-    axes.set_title(f"{topology!r}{more}; GB/s", fontsize=9, loc="left", x=0.01)
+    axes.set_title(f"{title}{more}; GB/s", fontsize=9, loc="left", x=0.01)
     return figure
 
 

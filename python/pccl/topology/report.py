@@ -15,8 +15,9 @@ from rich.tree import Tree
 if typing.TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pccl.topology.machine import Node, Plan, Topology
+    from pccl.topology.machine import Plan, Topology
     from pccl.topology.measure import Figure
+    from pccl.topology.values import Node
 
 _WIDTH = 80
 _DOWNWARDS = {"PCI", "LOC", "NET"}
