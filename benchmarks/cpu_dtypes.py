@@ -23,7 +23,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from common.launch import Findings, Seat
 
-    from pccl.bench_cases import Call
+    from pccl.bench.cases import Call
 
 SIZE = MIB
 TYPES = {

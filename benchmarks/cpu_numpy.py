@@ -16,8 +16,7 @@ from common.launch import require_mpi, run_ranks, run_script, with_mpirun
 from common.timing import Budget, Team, measure_case
 
 import pccl
-from pccl import bench_cases
-from pccl.bench_cases import Case
+from pccl.bench.cases import Case, make_call
 
 if TYPE_CHECKING:
     from common.launch import Findings, Seat
@@ -35,7 +34,7 @@ def worker(seat: Seat) -> Findings:
             case = Case.of_bytes(collective, seat.ranks, size)
             x, out = case.buffers()
             calls = {
-                "pccl": bench_cases.make_call(comm, case, x, out),
+                "pccl": make_call(comm, case, x, out),
                 "mpi": mpi_peers.make_call(case, x, out),
             }
             us = measure_case(calls, case, (x, out), team, Budget.of(seat.options))

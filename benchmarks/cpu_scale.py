@@ -22,7 +22,7 @@ from common.launch import require_mpi, run_ranks, run_script, with_mpirun
 from common.timing import Budget, measure_case
 
 from pccl.bench import Job, parse_size, run
-from pccl.bench_cases import COLLECTIVES, Case
+from pccl.bench.cases import COLLECTIVES, Case
 
 if TYPE_CHECKING:
     from common.launch import Findings, Seat

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 if TYPE_CHECKING:
-    from pccl.bench_cases import Array, Call, Case
+    from pccl.bench.cases import Array, Call, Case
 
 WORLD = MPI.COMM_WORLD
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pccl.bench import parse_size
-from pccl.bench_cases import COLLECTIVES
+from pccl.bench.cases import COLLECTIVES
 
 from .cells import SIZES, Cell, merge_runs, summary
 

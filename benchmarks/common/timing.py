@@ -6,13 +6,13 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pccl.bench_cases import time_calls
+from pccl.bench.cases import time_calls
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from pccl.bench_cases import Array, Call, Case
+    from pccl.bench.cases import Array, Call, Case
 
 WARM_UP_CALLS = 2
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from pccl.bench_cases import Case
+from pccl.bench.cases import Case
 
 from .cells import Cell
 from .timing import Budget, Team, measure_case
@@ -15,7 +15,7 @@ from .timing import Budget, Team, measure_case
 if TYPE_CHECKING:
     import argparse
 
-    from pccl.bench_cases import Call
+    from pccl.bench.cases import Call
 
     from .launch import Seat
 

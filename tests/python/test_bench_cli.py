@@ -14,7 +14,8 @@ import pytest
 
 import pccl
 from pccl import bench, cli
-from pccl.bench_cases import COLLECTIVES, Case
+from pccl.bench import collectives
+from pccl.bench.cases import COLLECTIVES, Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,7 @@ def test_wrong_results_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_job: bench.Job) -> Iterator[bench.Row]:
         yield bench.Row.of(Case("all_reduce", 2, 256), seconds=1e-6, wrong=3)
 
-    monkeypatch.setattr(bench, "run", run)
+    monkeypatch.setattr(collectives, "run", run)
     monkeypatch.setattr(sys, "argv", ["pccl", "bench", "all_reduce"])
     with pytest.raises(SystemExit) as stop:
         cli.main()

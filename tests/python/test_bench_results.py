@@ -16,7 +16,7 @@ from benchmarks.common.cells import KIB, MIB, Cell, merge_runs, summary
 from benchmarks.common.report import _short_name
 from benchmarks.common.timing import Budget, Team, measure_case, take_turns
 
-from pccl.bench_cases import COLLECTIVES, Case
+from pccl.bench.cases import COLLECTIVES, Case
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUDGET = Budget(rounds=3, seconds=0.001, least=2, most=4)

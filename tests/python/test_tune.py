@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from pccl import tune
-from pccl.bench_cases import COLLECTIVES
+from pccl.bench import tune
+from pccl.bench.cases import COLLECTIVES
 from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pccl import tune
+from pccl.bench import tune
 from pccl.topology import measure
 from pccl.topology.measure import HEADING
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pccl import bench as benchmark
 from pccl._version import __version__
-from pccl.bench_cases import COLLECTIVES, REDUCTIONS
+from pccl.bench import collectives as benchmark
+from pccl.bench.cases import COLLECTIVES, REDUCTIONS
 from pccl.commands import terminal
 
 EXAMPLES = terminal.examples(

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pccl import bench as benchmark
 from pccl._version import __version__
+from pccl.bench.collectives import parse_size, sizes_between
 from pccl.commands import terminal
 
 if TYPE_CHECKING:
-    from pccl import tune as tuning
+    from pccl.bench import tune as tuning
 
 EXAMPLES = terminal.examples(
     "pccl tune                                    # measure, and keep the result",
@@ -41,10 +41,10 @@ def tune(
     found. The table shows the time of each, a star at the one that groups choose now, and how much
     longer that takes than the fastest.
     """
-    from pccl import tune as tuning  # not above: it needs the extension module
+    from pccl.bench import tune as tuning  # not above: it needs the extension module
 
     file = tuning.path()
-    sizes = benchmark.sizes_between(1 << 10, benchmark.parse_size(largest), 4)
+    sizes = sizes_between(1 << 10, parse_size(largest), 4)
     jobs = [
         tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
         for count in _numbers(ranks or []) or tuning.ranks_to_measure()
@@ -73,7 +73,7 @@ def _numbers(lists: list[str]) -> list[int]:
 
 def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> "list[tuning.Cell]":
     """Measure; print cell by cell, if so wanted, with a heading for each collective."""
-    from pccl import tune as tuning
+    from pccl.bench import tune as tuning
 
     cells: list[tuning.Cell] = []
     for cell in tuning.run(job):

@@ -18,7 +18,7 @@ from pccl.topology.job import job
 
 if typing.TYPE_CHECKING:
     import pccl
-    from pccl.bench_cases import Array
+    from pccl.bench.cases import Array
     from pccl.topology.host import Host
 
 __all__ = ["between_hosts", "of_host"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import numpy as np
 
 import pccl
-from pccl.bench_cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
+from pccl.bench.cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
 from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:

@@ -20,8 +20,13 @@ import numpy as np
 
 import pccl
 from pccl._core import tuning_path
-from pccl.bench import SECONDS_PER_START, expected_call_seconds, sizes_between, slowest
-from pccl.bench_cases import COLLECTIVES, Case, make_call, time_calls
+from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
+from pccl.bench.collectives import (
+    SECONDS_PER_START,
+    expected_call_seconds,
+    sizes_between,
+    slowest,
+)
 from pccl.local_ranks import run_ranks
 from pccl.whole_file import write_whole
 
