@@ -162,7 +162,7 @@ def _measure_on_command_line(namespace: str, rank: int, port: int, cache: Path) 
     os.environ["XDG_CACHE_HOME"] = str(cache)
     meet = f"tcp://10.112.0.1:{port}"
     command = ["topo", "--measure", "--meet", meet, "--rank", str(rank), "--ranks", "2"]
-    os.execv(sys.executable, [sys.executable, "-m", "pccl.cli", *command])
+    os.execv(sys.executable, [sys.executable, "-m", "pccl", *command])
 
 
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")

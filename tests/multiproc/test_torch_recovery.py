@@ -183,7 +183,7 @@ def test_debug_says_which_rank_is_behind(tmp_path: Path) -> None:
     )
     files = sorted(map(str, tmp_path.glob("*.json")))
     assert len(files) == 3
-    command = [sys.executable, "-m", "pccl.cli", "debug", *files]
+    command = [sys.executable, "-m", "pccl", "debug", *files]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     words = " ".join(text.split())
     assert "ranks 0, 2 are in all_reduce #4 (sum of 4 float32" in words

@@ -72,7 +72,7 @@ def test_another_release_of_torch_is_refused_in_words() -> None:
 
 
 def test_info_names_the_modules_of_this_build() -> None:
-    done = run(sys.executable, "-m", "pccl.cli", "info")
+    done = run(sys.executable, "-m", "pccl", "info")
     assert done.returncode == 0, done.stderr
     assert "_core, _torch" in done.stdout
 

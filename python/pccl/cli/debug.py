@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pccl import flight, flight_files
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl debug flight                 # the folder that PCCL_FLIGHT_DIR named",

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.commands import bench, debug, info, run, terminal, topo, tune
+from pccl.cli import bench, debug, info, run, terminal, topo, tune
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -84,7 +84,3 @@ def main() -> None:
         terminal.complain(_reason(error))
         status = 2
     sys.exit(status)
-
-
-if __name__ == "__main__":
-    main()

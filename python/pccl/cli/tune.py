@@ -8,7 +8,7 @@ import typer
 
 from pccl._version import __version__
 from pccl.bench.collectives import parse_size, sizes_between
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 if TYPE_CHECKING:
     from pccl.bench import tune as tuning

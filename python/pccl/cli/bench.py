@@ -10,7 +10,7 @@ import typer
 from pccl._version import __version__
 from pccl.bench import collectives as benchmark
 from pccl.bench.cases import COLLECTIVES, REDUCTIONS
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl bench --max 1M",

@@ -12,7 +12,7 @@ import typer
 
 from pccl import _build_info
 from pccl._version import __version__
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 TRANSPORTS = ("shm", "tcp")
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl run -n 4 train.py",

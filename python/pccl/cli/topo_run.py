@@ -11,7 +11,7 @@ from rich.console import Console
 
 import pccl
 from pccl import topology
-from pccl.commands import terminal
+from pccl.cli import terminal
 from pccl.topology import measure, measure_hosts, report
 
 if typing.TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""``pccl topo``: its options. ``pccl.commands.topo_run`` does what they say."""
+"""``pccl topo``: its options. ``pccl.cli.topo_run`` does what they say."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pccl.commands import terminal
+from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl topo                             # this machine",
@@ -67,7 +67,7 @@ def topo(
     Bandwidths are in 10^9 bytes a second, one way. docs/topology.md explains types of paths and
     warnings.
     """
-    from pccl.commands import topo_run  # not above: it needs the extension module
+    from pccl.cli import topo_run  # not above: it needs the extension module
 
     topo_run.run(
         topo_run.Request(

@@ -1,1 +1,0 @@
-"""The commands of ``pccl``, a module for each."""
