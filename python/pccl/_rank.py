@@ -24,12 +24,12 @@ def call(folder: str, rank: int) -> int:
     """Call the function in FOLDER/job, and leave what it gives, or raises, beside it."""
     import cloudpickle
 
-    import pccl
+    from pccl._core import Communicator
 
     result = Path(folder, f"result-{rank}")
     try:
         fn, args, kwargs = cloudpickle.loads(Path(folder, "job").read_bytes())
-        comm = pccl.Communicator(
+        comm = Communicator(
             rank=rank,
             world_size=int(os.environ["WORLD_SIZE"]),
             rendezvous=f"file://{folder}/store",

@@ -7,7 +7,7 @@ import tempfile
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import pccl
+from pccl.errors import PeerLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,7 +72,7 @@ def _words_of(receivers: list[Connection]) -> Iterator[Any]:
             try:
                 word = receiver.recv()
             except EOFError:
-                raise pccl.PeerLostError(
+                raise PeerLostError(
                     f"rank {running[receiver]} ended without a word", running[receiver]
                 ) from None
             if isinstance(word, Exception):

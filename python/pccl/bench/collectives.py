@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
-import pccl
 from pccl.bench.cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
 from pccl.local_ranks import run_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from pccl._core import Communicator
 
 __all__ = [
     "Job",
@@ -205,7 +206,9 @@ def run(job: Job) -> Iterator[Row]:
 
 
 def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    comm = pccl.Communicator(
+    from pccl._core import Communicator  # not above: `pccl --help` needs no extension module
+
+    comm = Communicator(
         rank=rank,
         world_size=job.ranks,
         rendezvous=rendezvous,
@@ -219,7 +222,7 @@ def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]
     comm.barrier()
 
 
-def measure(comm: pccl.Communicator, case: Case) -> Row:
+def measure(comm: Communicator, case: Case) -> Row:
     """Check ``case`` and time it; the same on every rank."""
     x, out = case.buffers()
     call = make_call(comm, case, x, out)
@@ -235,7 +238,7 @@ def measure(comm: pccl.Communicator, case: Case) -> Row:
     return Row.of(case, statistics.median(times), int(wrong[0]))
 
 
-def slowest(comm: pccl.Communicator, times: list[float]) -> list[float]:
+def slowest(comm: Communicator, times: list[float]) -> list[float]:
     """Return the greatest time of all ranks for each call, in seconds."""
     slowest = np.array(times)
     comm.all_reduce(slowest, "max")

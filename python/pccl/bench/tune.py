@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import pccl
-from pccl._core import tuning_path
+from pccl._core import Communicator, tuning_path
 from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
 from pccl.bench.collectives import (
     SECONDS_PER_START,
@@ -146,9 +145,9 @@ def run(job: Job) -> Iterator[Cell]:
 
 
 def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    def join(name: str, algorithm: str = "") -> pccl.Communicator:
+    def join(name: str, algorithm: str = "") -> Communicator:
         wanted = ",".join(f"{collective}={algorithm}" for collective in COLLECTIVES)
-        return pccl.Communicator(
+        return Communicator(
             rank=rank,
             world_size=job.ranks,
             rendezvous=f"{rendezvous}-{name}",
@@ -172,9 +171,7 @@ def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]
     chooser.barrier()
 
 
-def _measure(
-    job: Job, chooser: pccl.Communicator, comms: dict[str, pccl.Communicator], case: Case
-) -> Cell:
+def _measure(job: Job, chooser: Communicator, comms: dict[str, Communicator], case: Case) -> Cell:
     ways = [way for way in chooser.explain(case.collective, case.size) if way.over == "board"]
     x, out = case.buffers()
     calls = {way.algorithm: make_call(comms[way.algorithm], case, x, out) for way in ways}

@@ -9,8 +9,8 @@ import typing
 
 from rich.console import Console
 
-import pccl
 from pccl import topology
+from pccl._core import Communicator
 from pccl.cli import terminal
 from pccl.topology import measure, measure_hosts, report
 
@@ -145,7 +145,7 @@ def _links(machine: topology.Topology) -> list[measure.Figure]:
 
 def _networks(request: Request, meet: str) -> list[measure.Figure]:
     rank, ranks = request.rank or 0, 2 if request.ranks is None else request.ranks
-    comm = pccl.Communicator(
+    comm = Communicator(
         rank=rank,
         world_size=ranks,
         rendezvous=meet,

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import pccl
 from pccl import _build_info, _core
+from pccl._core import Communicator
+from pccl.errors import UnavailableError
 from pccl.local_ranks import run_ranks
 from pccl.whole_file import write_whole
 
@@ -138,8 +139,8 @@ def _worker(
     if core is not None:
         os.sched_setaffinity(0, {core})
 
-    def join(collective: str) -> pccl.Communicator:
-        return pccl.Communicator(
+    def join(collective: str) -> Communicator:
+        return Communicator(
             rank=rank,
             world_size=2,
             rendezvous=f"{rendezvous}-{collective}",
@@ -163,13 +164,13 @@ def _worker(
     gather.barrier()
 
 
-def _gather_seconds(comm: pccl.Communicator, size: int) -> float:
+def _gather_seconds(comm: Communicator, size: int) -> float:
     block, out = np.zeros(size, np.uint8), np.zeros(2 * size, np.uint8)
     call = functools.partial(comm.all_gather, out, block)
     return seconds_of(call, CALLS[size], comm.barrier)
 
 
-def _reduce_seconds(comm: pccl.Communicator, size: int) -> float:
+def _reduce_seconds(comm: Communicator, size: int) -> float:
     x = np.zeros(size // 4, np.float32)
     return seconds_of(functools.partial(comm.all_reduce, x), CALLS[size], comm.barrier)
 
@@ -193,7 +194,7 @@ def gpus() -> list[Figure]:
     """Measure copies between any two GPUs; none where this build or machine has no CUDA."""
     try:
         copies = _core.measure_gpu_copies()
-    except pccl.UnavailableError:
+    except UnavailableError:
         return []
     return [Figure("gpus", (one, other), us * 1e6, gb) for one, other, us, gb in copies]
 

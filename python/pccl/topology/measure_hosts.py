@@ -17,7 +17,7 @@ from pccl.topology import measure
 from pccl.topology.job import job
 
 if typing.TYPE_CHECKING:
-    import pccl
+    from pccl._core import Communicator
     from pccl.bench.cases import Array
     from pccl.topology.host import Host
 
@@ -26,7 +26,7 @@ __all__ = ["between_hosts", "of_host"]
 CALLS = {measure.SMALL: 200, measure.MIDDLE: 20, measure.LARGE: 8}
 
 
-def between_hosts(comm: pccl.Communicator) -> list[tuple[int, int, float, float]]:
+def between_hosts(comm: Communicator) -> list[tuple[int, int, float, float]]:
     """Measure the way between any two hosts of a communicator; all its ranks call it.
 
     Returns
@@ -63,7 +63,7 @@ def of_host(
     ]
 
 
-def _slowest(comm: pccl.Communicator, pairs: list[tuple[int, int]], size: int) -> float:
+def _slowest(comm: Communicator, pairs: list[tuple[int, int]], size: int) -> float:
     """Return the seconds of one exchange, on the rank where it takes longest."""
     peers = dict(pairs) | {b: a for a, b in pairs}
     slowest = np.zeros(1)
@@ -76,7 +76,7 @@ def _slowest(comm: pccl.Communicator, pairs: list[tuple[int, int]], size: int) -
     return float(slowest[0])
 
 
-def _exchange(comm: pccl.Communicator, peer: int, out: Array, into: Array) -> None:
+def _exchange(comm: Communicator, peer: int, out: Array, into: Array) -> None:
     sent = comm.send(out, peer, async_op=True)
     comm.recv(into, peer)
     sent.wait()
