@@ -1,25 +1,26 @@
-"""Circles in a directed graph: what reaches itself."""
+"""Circles in a graph of who knows whom."""
 
 from __future__ import annotations
 
 
-def reached_from(start: str, graph: dict[str, set[str]]) -> set[str]:
-    """Give what ``start`` reaches by one step or more."""
-    seen: set[str] = set()
-    todo = list(graph.get(start, ()))
-    while todo:
-        node = todo.pop()
-        if node not in seen:
-            seen.add(node)
-            todo += graph.get(node, ())
-    return seen
-
-
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Give the largest sets of nodes that all reach each other, sorted; none of a single node."""
-    reached = {node: reached_from(node, graph) for node in graph}
-    found = {
-        tuple(sorted(other for other in reached[node] if node in reached.get(other, ())))
-        for node in graph
+    """Give the strongly connected components of more than one member, sorted.
+
+    ``graph`` maps a node to those that it leads to.
+    """
+    reached = {node: _reached(graph, node) for node in graph}
+    components = {
+        frozenset(other for other in others if node in reached.get(other, ()))
+        for node, others in reached.items()
     }
-    return [list(circle) for circle in sorted(found) if len(circle) > 1]
+    return sorted(sorted(component) for component in components if len(component) > 1)
+
+
+def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    ahead = [start]
+    while ahead:
+        news = graph.get(ahead.pop(), set()) - found
+        found |= news
+        ahead += news
+    return found

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, formatting, ruff, mypy, stubs, clang-tidy.
+# Every check that needs no test run: layers, imports, formatting, ruff, mypy, stubs, clang-tidy.
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh quick     without stubs and clang-tidy, as before a commit
@@ -33,6 +33,7 @@ if [ "${1:-}" = format ]; then
 fi
 
 step layers .venv/bin/python tools/check_layers.py
+step imports .venv/bin/python tools/check_imports.py
 step clang-format clang_format
 step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .
