@@ -97,7 +97,8 @@ def test_libpccl_needs_no_torch() -> None:
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     stems = {name.split("/", 1)[1].split(".")[0] for name in names if name.startswith("pccl/")}
-    assert {"__init__", "_core", "_torch", "_build_info", "libpccl", "py", "cli"} <= stems
+    assert {"__init__", "_core", "_torch", "_build_info", "libpccl", "py"} <= stems
+    assert {"topology/machines/dgx1v", "bench/__init__", "cli/main"} <= stems
     assert {name.split("/")[0].split("-")[0] for name in names} == {"pccl"}
     assert [name for name in names if name.endswith((".a", ".cc", ".h"))] == []
 
