@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,26 @@ if str(TESTS) not in sys.path:
 
 # Ranks outnumber cores: more threads per rank only take time from each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Tests that share what takes long to make. (Marks of xdist_group do nothing under pytest 9.2.)
+TOGETHER = {
+    "tests/newcomer/": "wheel",
+    "tests/python/test_packaging.py": "wheel",
+    "tests/python/test_pictures.py": "pictures",
+    "tests/upstream/": "upstream",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker have all tests that share something; begin with these."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return next((TOGETHER[each] for each in TOGETHER if nodeid.startswith(each)), nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ from faults import network
 from faults.cells import GIVES_UP, Cell, cells, subset
 from faults.matrix import run_cells
 
-pytestmark = pytest.mark.multiproc
+# alone: survivors have seconds, and the cells take all cores by themselves.
+pytestmark = [pytest.mark.multiproc, pytest.mark.alone]
 SEED = int(os.environ.get("PCCL_TEST_FAULT_SEED", datetime.date.today().toordinal()))
 
 

@@ -18,7 +18,8 @@ from faults import network
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.multiproc
+# alone: any runner removes the namespaces of those that were killed.
+pytestmark = [pytest.mark.multiproc, pytest.mark.alone]
 TESTS = Path(__file__).parents[1]
 MARK = "PCCL_TEST_RUNNER"
 CELL = "link_down/tcp/barrier/3/1"

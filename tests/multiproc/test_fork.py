@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.ports import free_port
 
 pytestmark = pytest.mark.multiproc
 
@@ -74,9 +75,7 @@ def test_the_parent_goes_on(way: str, transports: str, tmp_path: Path) -> None:
 
 @TRANSPORTS
 def test_a_child_that_lives_on_keeps_nothing_open(transports: str) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        rendezvous = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    rendezvous = f"tcp://127.0.0.1:{free_port()}"
     codes, reports = run_pair("a_child_lives_on", rendezvous, transports)
     assert codes == [0, 0]
     assert [report["busy"] for report in reports] == [{}]

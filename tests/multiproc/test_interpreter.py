@@ -6,7 +6,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import pytest
 
 import pccl
 from support.launch import die_with_parent
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -187,10 +187,7 @@ def test_ctrl_c_ends_what_connects(
 @pytest.mark.parametrize("rendezvous", ["tcp", "file"])
 def test_ctrl_c_ends_waiting_for_a_store(rendezvous: str, tmp_path: Path) -> None:
     """Rank 0, which would make it, does not come."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    where = f"tcp://127.0.0.1:{port}" if rendezvous == "tcp" else f"file://{tmp_path}/store"
+    where = f"tcp://127.0.0.1:{free_port()}" if rendezvous == "tcp" else f"file://{tmp_path}/store"
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with interrupted_soon():
         pccl.Communicator(rank=1, world_size=2, rendezvous=where, timeout=3 * SOON_S)

@@ -105,6 +105,7 @@ def idle_costs_nothing(rank: int, world_size: int) -> float:
     return share
 
 
+@pytest.mark.alone  # caches that others empty cost time, too
 @pytest.mark.parametrize("transports", ["", "tcp"])
 def test_an_idle_process_takes_no_time(transports: str) -> None:
     shares = run_ranks(idle_costs_nothing, 2, environment={"PCCL_TRANSPORTS": transports})

@@ -48,6 +48,7 @@ def test_machines_that_come_with_the_package() -> None:
         topology.example("h200_vm", strict=True)
 
 
+@pytest.mark.alone  # the search has a limit of time
 def test_a_partial_file_with_assumptions() -> None:
     t = pccl.topology.load(DATA / "ndv5-topo.xml", assume=NDV5)
     assert [warning.name for warning in t.warnings] == ["undescribed_gpu", "undescribed_nic"]
