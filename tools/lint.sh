@@ -2,11 +2,14 @@
 # Every check that needs no test run: layers, imports, formatting, ruff, mypy, stubs, clang-tidy.
 #
 #   tools/lint.sh           all of them; build/dev must be built
+#   tools/lint.sh changed   with clang-tidy for what this branch changes, as in make test
 #   tools/lint.sh quick     without stubs and clang-tidy, as before a commit
 #   tools/lint.sh format    formats all files instead of checking them
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=()
+changed=
+[ "${1:-}" != changed ] || changed=yes
 
 step() {
     local name=$1
@@ -41,7 +44,7 @@ step mypy .venv/bin/mypy
 if [ "${1:-}" != quick ]; then
     step stubtest env PYTHONPATH=build/dev/python .venv/bin/stubtest pccl._core pccl._torch \
         --allowlist tools/stubtest_allowlist.txt --ignore-unused-allowlist
-    step clang-tidy .venv/bin/python tools/run_clang_tidy.py build/dev
+    step clang-tidy .venv/bin/python tools/run_clang_tidy.py ${changed:+--changed} build/dev
 fi
 
 if [ ${#failed[@]} -ne 0 ]; then

@@ -1,6 +1,9 @@
 """Run clang-tidy over csrc/, skipping each file that passed before and has not changed since.
 
-    run_clang_tidy.py <build folder with compile_commands.json> [files...]
+    run_clang_tidy.py [--changed] <build folder with compile_commands.json> [files...]
+
+With --changed, only files that reach what tools/changed_files.py names; all, when .clang-tidy or
+the pin of clang-tidy is among that.
 
 A file has changed when it, a header of csrc/ it reaches, its compile command, .clang-tidy or the
 version of clang-tidy has. What passed is noted in .cache/clang-tidy.
@@ -8,6 +11,7 @@ version of clang-tidy has. What passed is noted in .cache/clang-tidy.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -17,6 +21,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+
+import changed_files
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = ROOT / ".cache" / "clang-tidy"
@@ -85,13 +91,37 @@ def commands_of(build: Path) -> dict[Path, str]:
     }
 
 
+def what_changed(files: set[Path]) -> tuple[set[Path], str]:
+    """Give those of ``files`` that a change may concern, and in words, which these are."""
+    base = changed_files.base()
+    if base is None:
+        return files, "there is no commit to compare with"
+    changed = base.differing_files()
+    if ROOT / ".clang-tidy" in changed or base.has_other_pin("clang-tidy"):
+        return files, f"clang-tidy or its settings changed since {base.name}"
+    return {file for file in files if reached_by(file) & changed}, f"changed since {base.name}"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--changed", action="store_true")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("files", type=Path, nargs="*")
+    return parser.parse_args()
+
+
 def main() -> int:
-    """Run with the build folder and, if not all files are wanted, the files."""
-    build = Path(sys.argv[1]).resolve()
+    options = arguments()
+    build = options.build.resolve()
     NOTES.mkdir(parents=True, exist_ok=True)
     commands = commands_of(build)
-    wanted = {Path(name).resolve() for name in sys.argv[2:]} or set(commands)
-    files = sorted(wanted & commands.keys())
+    wanted, why = set(commands), "all"
+    if options.files:
+        wanted, why = {file.resolve() for file in options.files} & wanted, "as asked for"
+    if options.changed:
+        wanted, why = what_changed(wanted)
+    print(f"clang-tidy: {len(wanted)} of {len(commands)} files: {why}", flush=True)
+    files = sorted(wanted)
     # The largest first: a slow file must not be the one that runs alone at the end.
     files.sort(key=lambda file: len(reached_by(file)), reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
