@@ -65,9 +65,7 @@ format: venv
 
 .PHONY: test
 test: dev
-	tools/lint.sh
-	ctest --preset dev --parallel $(JOBS)
-	$(DEV) $(VENV)/pytest
+	JOBS=$(JOBS) tools/test.sh
 
 .PHONY: test-upstream
 test-upstream: dev

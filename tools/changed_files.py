@@ -1,7 +1,7 @@
 """What differs between the working tree and the commit it is compared with.
 
-That is the one where this branch left the default branch; on the default branch itself, the parent
-of HEAD. Changes that are not committed count.
+That is the one where this branch left the default branch. Changes that are not committed count. On
+the default branch itself there is none: nobody knows how many of its commits are new.
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ def _pin(project: str, tool: str) -> str | None:
 
 
 def base() -> Base | None:
-    """Give what to compare with; None where there is nothing, as in a clone of one commit."""
+    """Give what to compare with; None where there is nothing, as on the default branch."""
     head = git("rev-parse", "HEAD")
     for branch in DEFAULT_BRANCHES:
         fork = git("merge-base", branch, "HEAD")
         if fork is not None and fork != head:
             return Base(fork.strip(), f"the branch left {branch} at {fork[:7]}")
-    parent = git("rev-parse", "--verify", "--quiet", "HEAD~1")
-    return Base(parent.strip(), f"the parent commit {parent[:7]}") if parent else None
+    return None

@@ -131,7 +131,9 @@ def test_a_header_without_guard_is_found(tree: Path) -> None:
 )
 def test_a_table_that_makes_no_sense_is_refused(tree: Path, entry: str, complaint: str) -> None:
     table = (tree / "layers.toml").read_text()
-    (tree / "layers.toml").write_text(re.sub(r"^base = \[\](?=\s)", entry, table, flags=re.MULTILINE))
+    (tree / "layers.toml").write_text(
+        re.sub(r"^base = \[\](?=\s)", entry, table, flags=re.MULTILINE)
+    )
     status, lines = run_checker(tree)
     assert status == 1
     assert any(complaint in line for line in lines)
