@@ -6,7 +6,6 @@
 
 namespace pccl::abi {
 
-inline constexpr std::uint16_t kWireVersion = 1;
 inline constexpr std::uint16_t kCollectiveMagic = 0xC011;
 inline constexpr std::uint16_t kMessageMagic = 0x5E9D;
 

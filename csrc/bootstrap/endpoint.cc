@@ -9,13 +9,12 @@ namespace {
 using transport::TransportFlags;
 using transport::TransportKind;
 
-constexpr std::uint16_t kMagic = 0xE9D3;
+constexpr std::uint16_t kMagic = 0xE9D4;
 constexpr std::size_t kLongestHost = 256;
 constexpr std::size_t kLongestAddress = 1024;
 constexpr std::uint32_t kMostRanks = 1U << 24;
 constexpr std::size_t kLongestBusId = 32;
 constexpr std::int64_t kMostNuma = 4096;
-constexpr std::uint32_t kDeepestQueue = 1U << 20;
 
 Status bounded(ByteReader& in, std::string_view field, std::uint32_t limit, int& value) {
     std::uint32_t raw = 0;
@@ -72,7 +71,6 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(in.text(endpoint.host, kLongestHost));
     PCCL_TRY(in.i64(endpoint.pid));
     PCCL_TRY(read_transports(in, endpoint.transports));
-    PCCL_TRY(bounded(in, "queue depth", kDeepestQueue, endpoint.queue_depth));
     PCCL_TRY(read_addresses(in, endpoint));
     PCCL_TRY(in.text(endpoint.machine, kLongestHost));
     PCCL_TRY(read_numa(in, endpoint.numa));
@@ -84,14 +82,13 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
 }  // namespace
 
 std::string Endpoint::serialise() const {
-    PCCL_ASSERT(host.size() <= kLongestHost && rank >= 0 && queue_depth >= 0);
+    PCCL_ASSERT(host.size() <= kLongestHost && rank >= 0);
     ByteWriter out;
     out.u16(kMagic);
     out.u32(static_cast<std::uint32_t>(rank));
     out.text(host);
     out.i64(pid);
     out.u32(transports.bits());
-    out.u32(static_cast<std::uint32_t>(queue_depth));
     out.u8(static_cast<std::uint8_t>(addresses.size()));
     for (const auto& [kind, address] : addresses) {
         PCCL_ASSERT(address.size() <= kLongestAddress);

@@ -23,7 +23,6 @@ struct PCCL_API Endpoint {
     std::string machine;      // the same on all ranks of a host, and nowhere else
     int numa = -1;            // node of the cores that it may run on; -1: several, or unknown
     std::string gpu;          // bus id of the GPU that it uses; empty: none, or unknown
-    int queue_depth = 64;     // operations that the rank takes in flight from one peer
     std::uint64_t nonce = 0;  // made up for one exchange_roster(), to know the answer to it by
 
     bool operator==(const Endpoint&) const = default;

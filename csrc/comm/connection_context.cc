@@ -299,20 +299,6 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
                                                                          std::memory_order_release);
 }
 
-bool ConnectionContext::is_connected(Rank peer) const {
-    return first_senders_[static_cast<std::size_t>(peer)] != nullptr;
-}
-
-void ConnectionContext::disconnect(Rank peer) {
-    const auto of_peer = [peer](const auto& entry) { return entry.first.first == peer; };
-    first_senders_[static_cast<std::size_t>(peer)] = nullptr;
-    std::erase_if(attempts_, of_peer);
-    std::erase_if(senders_, of_peer);
-    const std::lock_guard lock(mutex_);
-    first_receivers_[static_cast<std::size_t>(peer)].store(nullptr);
-    std::erase_if(receivers_, of_peer);
-}
-
 void ConnectionContext::close(const Status& reason) {
     if (board_ != nullptr) board_->leave(reason);
     attempts_.clear();

@@ -1,5 +1,4 @@
-// A group's pool of links, keyed by peer and channel: connected when first needed, kept until
-// released.
+// A group's pool of links, keyed by peer and channel: connected when first needed.
 //
 // This side connects the links on which it sends; those on which it receives turn up when peers
 // connect. Sending members are called under the group's lock; accepted() comes from the background
@@ -81,12 +80,6 @@ class ConnectionContext final : public LinkTable {
     Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override;
     transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
 
-    /// Begins to connect to `peer` now instead of at first use.
-    Status connect(Rank peer) { return send_link(peer, 0).status(); }
-    /// Whether this rank can send to `peer` at once.
-    [[nodiscard]] bool is_connected(Rank peer) const;
-    /// Releases the links to and from `peer`; the next use connects again.
-    void disconnect(Rank peer);
     /// Releases all links, for good; peers see this rank as lost once they have read what it sent.
     void close(const Status& reason);
 

@@ -19,7 +19,7 @@ Endpoint sample() {
     endpoint.transports = transport::TransportFlags(TransportKind::kShm) | TransportKind::kTcp;
     endpoint.addresses = {{TransportKind::kShm, std::string("\0abstract", 9)},
                           {TransportKind::kTcp, "10.0.0.7:4711"}};
-    endpoint.queue_depth = 17;
+    endpoint.numa = 1;
     return endpoint;
 }
 
@@ -35,7 +35,7 @@ TEST(EndpointTest, EqualityLooksAtEveryField) {
     other.addresses[TransportKind::kTcp] = "10.0.0.8:4711";
     EXPECT_NE(other, sample());
     other = sample();
-    other.queue_depth = 18;
+    other.numa = 2;
     EXPECT_NE(other, sample());
 }
 
