@@ -1,10 +1,10 @@
 // The server half of TcpStore: a dictionary behind sockets, on a thread of its own.
 //
 // Nothing of a connection is read before its handshake, which has the bounds of every handshake
-// (transport/control/handshake_server.h). A client that sends nonsense, half a request, or requests whose
-// answers it does not take costs at most two frames of memory, for a minute, and is dropped with a
-// line in the log. Clients take at most three quarters of the descriptors of this process, which
-// has other uses for some; more wait in the kernel's queue.
+// (transport/control/handshake_server.h). A client that sends nonsense, half a request, or requests
+// whose answers it does not take costs at most two frames of memory, for a minute, and is dropped
+// with a line in the log. Clients take at most three quarters of the descriptors of this process,
+// which has other uses for some; more wait in the kernel's queue.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// What TcpStore and its server say to each other: a handshake (transport/control/handshake.h), then frames
-// of a u32 length and that many bytes. A client has one request under way; an answer carries the
-// request's id, so that one that comes after the client gave up is recognised.
+// What TcpStore and its server say to each other: a handshake (transport/control/handshake.h), then
+// frames of a u32 length and that many bytes. A client has one request under way; an answer carries
+// the request's id, so that one that comes after the client gave up is recognised.
 #pragma once
 
 #include <cstdint>
