@@ -8,10 +8,10 @@
 namespace pccl {
 namespace {
 
-template <std::size_t kCount, typename Value>
-std::string_view name_in(const std::array<std::string_view, kCount>& names, Value value) {
+template <std::size_t Count, typename Value>
+std::string_view name_in(const std::array<std::string_view, Count>& names, Value value) {
     const auto position = static_cast<std::size_t>(value);
-    return position < kCount ? names[position] : "unknown";
+    return position < Count ? names[position] : "unknown";
 }
 
 }  // namespace
