@@ -1,11 +1,12 @@
-"""Time two builds of pccl against each other on CPUs: did a change cost anything?
+"""Time builds of pccl against each other on CPUs: did a change cost anything?
 
-    python benchmarks/cpu_builds.py OLD NEW [--rounds 7] [--json PATH]
+    python benchmarks/cpu_builds.py OLD NEW... [--case "numpy tcp"]... [--rounds 7] [--json PATH]
 
 OLD and NEW are what PYTHONPATH has for each build (``build/dev/python``); give one build twice to
 see what the machine's noise is. Builds take turns, in reversed order every second time, each with
 two new processes, bound to a core each; a turn gives the median over blocks of calls that follow
-one another, the table medians over turns.
+one another, the table medians over turns, and ratios to OLD. Two hardware threads of one core
+disturb each other: choose others with ``taskset`` where the first two are such.
 """
 
 from __future__ import annotations
@@ -81,20 +82,20 @@ def measure(case: str, call: Callable[[], object]) -> float:
     return statistics.median(times[BLOCKS // 4 :]) * 1e6
 
 
-def be_rank(rank: int, folder: str) -> None:
+def be_rank(rank: int, folder: str, cases: list[str]) -> None:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    found = {case: measure(case, make_call(case, rank, folder)) for case in CASES}
+    found = {case: measure(case, make_call(case, rank, folder)) for case in cases}
     print(json.dumps(found))
 
 
-def run_build(path: Path) -> Found:
+def run_build(path: Path, cases: list[str]) -> Found:
     """Return the slower rank's times."""
     environment = os.environ | {"PYTHONPATH": str(path.resolve()), "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory(prefix="pccl-bench-") as folder:
         ranks = [
             subprocess.Popen(
-                [sys.executable, __file__, AS_RANK, str(rank), folder],
+                [sys.executable, __file__, AS_RANK, str(rank), folder, *cases],
                 env=environment,
                 stdout=subprocess.PIPE,
             )
@@ -108,35 +109,50 @@ def run_build(path: Path) -> Found:
     if any(rank.returncode for rank in ranks):
         sys.exit(f"{path}: a rank ended with {[rank.returncode for rank in ranks]}")
     found = [json.loads(output) for output in outputs]
-    return {case: max(one[case] for one in found) for case in CASES}
+    return {case: max(one[case] for one in found) for case in cases}
+
+
+def compare(case: str, turns: list[list[Found]], build: int) -> dict[str, Any]:
+    """Compare a build with the first one; ``turns`` have what each build took."""
+    old, new = (statistics.median(turn[which][case] for turn in turns) for which in (0, build))
+    ratios = sorted(turn[build][case] / turn[0][case] for turn in turns)
+    return {
+        "case": case,
+        "bytes": CASES[case][0],
+        "build": build,
+        "old": old,
+        "new": new,
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+    }
 
 
 def main() -> int:
-    """Measure both builds and print."""
+    """Measure the builds and print."""
     if sys.argv[1:2] == [AS_RANK]:
-        be_rank(int(sys.argv[2]), sys.argv[3])
+        be_rank(int(sys.argv[2]), sys.argv[3], sys.argv[4:])
         return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
-    parser.add_argument("new", type=Path)
+    parser.add_argument("new", type=Path, nargs="+")
+    parser.add_argument("--case", action="append", choices=list(CASES), help="default: all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    builds = {"old": options.old, "new": options.new}
-    turns: list[dict[str, Found]] = []
+    builds = [options.old, *options.new]
+    cases = options.case or list(CASES)
+    turns: list[list[Found]] = []
     for number in range(options.rounds):
-        order = list(builds)[:: -1 if number % 2 else 1]
-        turns.append({name: run_build(builds[name]) for name in order})
-    cells = []
-    for case, (size, _) in CASES.items():
-        us = {name: statistics.median(turn[name][case] for turn in turns) for name in builds}
-        ratios = sorted(turn["new"][case] / turn["old"][case] for turn in turns)
-        ratio = statistics.median(ratios)
+        order = range(len(builds))[:: -1 if number % 2 else 1]
+        found = {build: run_build(builds[build], cases) for build in order}
+        turns.append([found[build] for build in range(len(builds))])
+    cells = [compare(case, turns, build) for case in cases for build in range(1, len(builds))]
+    for cell in cells:
         print(
-            f"{case} {size}: old {us['old']:.2f} us, new {us['new']:.2f} us; new takes "
-            f"{ratio:.3f} of old's time (turns from {ratios[0]:.2f} to {ratios[-1]:.2f})",
+            f"{cell['case']} {cell['bytes']}: {builds[cell['build']]} takes {cell['new']:.2f} us, "
+            f"{cell['ratio']:.3f} of {builds[0]}'s {cell['old']:.2f} us "
+            f"(turns from {cell['ratios'][0]:.2f} to {cell['ratios'][-1]:.2f})",
         )
-        cells.append({"case": case, "bytes": size, "ratio": ratio, **us, "ratios": ratios})
     if options.json:
         options.json.write_text(json.dumps({"cores": os.cpu_count(), "cells": cells}) + "\n")
     return 0

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -52,10 +53,14 @@ class EmulatedEndingTest : public ::testing::Test {
     }
 
     const std::shared_ptr<fakes::MemoryStore> store_ = std::make_shared<fakes::MemoryStore>();
+    /// Never destroyed, and never out of reach: what is kept for good may be theirs.
+    FakeCudaDriver* make_driver() {
+        static auto& all = *new std::deque<FakeCudaDriver>;
+        return &all.emplace_back(gpus_);
+    }
+
     const std::shared_ptr<fakes::FakeGpus> gpus_ = std::make_shared<fakes::FakeGpus>();
-    // Never destroyed: what is kept for good may be theirs.
-    const std::array<FakeCudaDriver*, 2> drivers_{new FakeCudaDriver(gpus_),
-                                                  new FakeCudaDriver(gpus_)};
+    const std::array<FakeCudaDriver*, 2> drivers_{make_driver(), make_driver()};
     std::array<std::unique_ptr<device::DeviceGroup>, 2> groups_;
     std::barrier<> alone_{1};
 };
