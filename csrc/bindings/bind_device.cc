@@ -118,8 +118,8 @@ device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan
                                const std::optional<std::string>& algorithm) {
     device::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
-    wanted.algorithm = device::schedule_named(*algorithm, kind);
-    if (!wanted.algorithm)
+    wanted.schedule = schedule::built_in()->find(*algorithm, kind);
+    if (wanted.schedule == nullptr)
         throw_status(Status::invalid_argument(
             concat("'", *algorithm, "' is no schedule of ", schedule::to_string(kind))));
     return wanted;

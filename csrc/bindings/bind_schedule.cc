@@ -17,7 +17,6 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 using py::arg;
-using schedule::Algorithm;
 using schedule::CollectiveKind;
 using schedule::Placement;
 using schedule::Schedule;
@@ -26,23 +25,19 @@ namespace {
 
 std::vector<std::string> algorithms(const std::string& collective) {
     std::vector<std::string> names;
-    for (const Algorithm algorithm : schedule::algorithms_for(kind_of(collective))) {
-        names.emplace_back(schedule::to_string(algorithm));
-    }
+    for (const schedule::SourcePtr& source : schedule::built_in()->of(kind_of(collective)))
+        names.push_back(source->name);
     return names;
 }
 
 Schedule generate(const std::string& algorithm, const std::string& collective, int ranks, Rank root,
                   std::optional<int> chunks, std::optional<int> slots) {
-    const auto chosen = named(algorithm, Algorithm::kPat, "algorithm");
-    const CollectiveKind kind = kind_of(collective);
-    const schedule::Shape shape{
-        .kind = kind,
-        .ranks = ranks,
-        .root = root,
-        .chunks = chunks ? *chunks : schedule::chunk_granularity(chosen, kind, ranks),
-        .slots = slots ? *slots : schedule::slots_needed(chosen, kind)};
-    return released([&] { return schedule::generate(chosen, shape); });
+    const schedule::SourcePtr source =
+        value_or_throw(schedule::built_in(algorithm, kind_of(collective)));
+    schedule::Shape shape = schedule::least_shape(*source, ranks, root);
+    if (chunks) shape.chunks = *chunks;
+    if (slots) shape.slots = *slots;
+    return released([&] { return schedule::generate(*source, shape); });
 }
 
 py::dict verify(const Schedule& schedule, bool in_place) {

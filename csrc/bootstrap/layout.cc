@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "csrc/base/digest.h"
 #include "csrc/base/text.h"
-#include "csrc/topo/digest.h"
 
 namespace pccl::bootstrap {
 
@@ -56,7 +56,7 @@ LinksCountedOn links_counted_on(const Layout& layout) {
 }
 
 std::string Layout::digest() const {
-    topo::Digest digest;
+    Digest digest;
     for (const Rank rank : order_) digest.add(concat(rank, ","));
     digest.add(concat(lanes_, ";"));
     if (links_) digest.add(links_->job().digest());

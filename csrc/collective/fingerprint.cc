@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
+constexpr int kFirstOther = 32;  // of the numbers of sources that are not built in
 
 /// The side whose blocks all ranks know.
 std::span<const Block> known_blocks(const Collective& collective) {
@@ -69,9 +70,18 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
 
 }  // namespace
 
+std::uint8_t wire_number(const schedule::ScheduleSource& source) {
+    const std::vector<std::string>& names = schedule::built_in_names();
+    const auto number = std::ranges::find(names, source.name) - names.begin();
+    if (std::cmp_less(number, names.size())) return static_cast<std::uint8_t>(number);
+    constexpr int kOthers = kFirstBoardAlgorithm - kFirstOther;
+    return static_cast<std::uint8_t>(kFirstOther + source.digest % kOthers);
+}
+
 std::string_view algorithm_name(std::uint8_t number) {
-    if (number < kFirstBoardAlgorithm)
-        return schedule::to_string(static_cast<schedule::Algorithm>(number));
+    const std::vector<std::string>& names = schedule::built_in_names();
+    if (number < names.size()) return names[number];
+    if (number >= kFirstOther && number < kFirstBoardAlgorithm) return "a schedule of its own";
     for (const BoardAlgorithm algorithm : kBoardAlgorithms)
         if (wire_number(algorithm) == number) return to_string(algorithm);
     return "unknown";

@@ -9,11 +9,14 @@
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
 #include "csrc/collective/collective.h"
-#include "csrc/schedule/schedule.h"
+#include "csrc/schedule/source.h"
 
 namespace pccl {
 
-/// Of a header's algorithm number: as PCCL_ALGORITHM has it.
+/// What a header calls a source: a number for each name of a built-in one, and one of 32 for
+/// others, by their digest.
+[[nodiscard]] std::uint8_t wire_number(const schedule::ScheduleSource& source);
+/// Of a header's algorithm number: as PCCL_ALGORITHM has it, but for sources that are not built in.
 [[nodiscard]] std::string_view algorithm_name(std::uint8_t number);
 
 /// "all_reduce #7 (sum of 1024 float32, by one_shot in windows of 0)", "barrier #8 (by ...)".

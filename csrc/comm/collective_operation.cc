@@ -154,8 +154,7 @@ Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
 void CollectiveOperation::finish_results() {
     if (!reduces_) return;
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
-    const bool unifies =
-        schedule::swaps_operands(decision_.plan->algorithm, decision_.plan->shape.kind);
+    const bool unifies = decision_.plan->swaps_operands;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = operands_.outputs[i];
         if (unifies) arithmetic::unify_nans(executed, result.data, result.count);

@@ -33,6 +33,7 @@ Group::Group(Runtime& runtime, const bootstrap::GroupIdentity& identity,
       size_(options.size),
       name_(options.name),
       algorithm_(options.algorithm),
+      catalogue_(options.catalogue),
       runtime_(runtime),
       waiter_(runtime.waiter()),
       timeout_(options.timeout),
@@ -56,8 +57,9 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     const std::lock_guard lock(mutex_);
     PCCL_TRY(why_late(connections_.register_remote_infos(roster, deadline)));
     PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
-    selector_.emplace(roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
-                      Preferences{.wanted = algorithm_, .tuning = std::move(tuning)});
+    selector_.emplace(
+        roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
+        Preferences{.catalogue = catalogue_, .wanted = algorithm_, .tuning = std::move(tuning)});
     return Status::ok();
 }
 

@@ -189,6 +189,7 @@ class Group final : public Participant,
     const int size_;
     const std::string name_;
     const std::string algorithm_;  // that was asked for
+    const std::shared_ptr<const schedule::Catalogue> catalogue_;
     Runtime& runtime_;
     const std::shared_ptr<transport::Waiter> waiter_;  // outlives the links
     std::atomic<std::chrono::milliseconds> timeout_;

@@ -12,6 +12,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/base/status.h"
 #include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/schedule/generators/generators.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::bootstrap {
@@ -43,6 +44,8 @@ struct CommunicatorOptions {
     transport::TransportFlags transports = transport::TransportFlags::all();
     // As PCCL_ALGORITHM, which counts where this is empty; the same on all ranks.
     std::string algorithm{};
+    /// What schedules there are, alike on all ranks.
+    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::shared_ptr<Runtime> runtime{};  // null: the process's own
     /// The members' numbers in the whole job, by rank: what one group learns of a process that has
     /// gone, others that are being made learn through them. Empty: unknown.

@@ -22,7 +22,7 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
     how.prefers_engines = prefers_engines_;
     while (!collectives.empty()) {
         const auto preferred = algorithm_listed(algorithms_, collectives.front().kind);
-        const bool is_said_how = wanted.plan || wanted.algorithm || !preferred.empty();
+        const bool is_said_how = wanted.plan || wanted.schedule != nullptr || !preferred.empty();
         const bool is_alone = options_.size == 1 || is_said_how;
         const std::size_t small = is_alone ? 1 : batch_length(collectives, options_.size);
         const std::size_t large =

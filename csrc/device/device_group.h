@@ -37,6 +37,7 @@
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/device/puller.h"
 #include "csrc/kernels/launch.h"
+#include "csrc/schedule/generators/generators.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/registration_cache.h"
 #include "csrc/transport/nvlink/symmetric_heap.h"
@@ -56,6 +57,7 @@ struct DeviceGroupOptions {
     // Rank 0's count.
     bool prefers_engines = false;  // for large blocks that are moved as they are
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
+    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();  // they are of it
     // Of why the group is over, what users see: who the ranks are. Default: as it is.
     std::function<Status(const Status&)> explain{};
 };
@@ -198,9 +200,9 @@ class PCCL_API DeviceGroup {
                            const DeviceLaunch& wanted);
     /// The schedule that `wanted` asks for, or else the group's preferences; empty where a kernel
     /// of the collective's own does it.
-    Result<std::optional<schedule::Algorithm>> schedule_for(const Collective& collective,
-                                                            const DeviceLaunch& wanted) const;
-    Status launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
+    Result<schedule::SourcePtr> schedule_for(const Collective& collective,
+                                             const DeviceLaunch& wanted) const;
+    Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                            kernels::Stream stream, const DeviceLaunch& wanted);
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_large_batch(std::span<const Collective> collectives, kernels::Stream stream);

@@ -131,8 +131,8 @@ Status DeviceGroup::launch(const Collective& collective, kernels::Stream stream,
 Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream stream,
                                  const DeviceLaunch& wanted) {
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
-    PCCL_ASSIGN_OR_RETURN(const auto algorithm, schedule_for(collective, wanted));
-    if (algorithm) return launch_schedule(collective, *algorithm, stream, wanted);
+    PCCL_ASSIGN_OR_RETURN(const auto source, schedule_for(collective, wanted));
+    if (source != nullptr) return launch_schedule(collective, source, stream, wanted);
     const auto phases = two_phases(collective, wanted, options_.size);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
@@ -156,20 +156,21 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     return launch_shared(collective, launch, stream);
 }
 
-auto DeviceGroup::schedule_for(const Collective& collective, const DeviceLaunch& wanted) const
-    -> Result<std::optional<schedule::Algorithm>> {
-    using Wanted = std::optional<schedule::Algorithm>;
-    if (options_.size == 1 || (wanted.plan && !wanted.algorithm)) return Wanted();
+auto DeviceGroup::schedule_for(const Collective& collective,
+                               const DeviceLaunch& wanted) const -> Result<schedule::SourcePtr> {
+    const bool is_wanted = wanted.schedule != nullptr;
+    if (options_.size == 1 || (wanted.plan && !is_wanted)) return schedule::SourcePtr();
     const bool is_possible = takes_schedules(collective, wanted);
-    if (wanted.algorithm && !is_possible)
+    if (is_wanted && !is_possible)
         return Status::unsupported(
             "a schedule for blocks of several lengths, or of lengths that "
             "only some ranks know");
-    if (wanted.algorithm || !is_possible) return Wanted(wanted.algorithm);
-    return schedule_named(algorithm_listed(algorithms_, collective.kind), collective.kind);
+    if (is_wanted || !is_possible) return wanted.schedule;
+    return options_.catalogue->find(algorithm_listed(algorithms_, collective.kind),
+                                    collective.kind);
 }
 
-Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algorithm algorithm,
+Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                                     kernels::Stream stream, const DeviceLaunch& wanted) {
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
@@ -178,7 +179,7 @@ Status DeviceGroup::launch_schedule(const Collective& collective, schedule::Algo
     if (!desks_have_met_ && is_captured(stream))
         return Status::invalid_argument(
             "a group's first schedule cannot be captured into a CUDA graph: call it once before");
-    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, algorithm, wanted.plan));
+    PCCL_ASSIGN_OR_RETURN(kernels::Run run, programs_->prepare(collective, source, wanted.plan));
     PCCL_ASSIGN_OR_RETURN(
         const auto desk,
         registrations_->find(programs_->desk(), programs_->desk_bytes(), deadline()));

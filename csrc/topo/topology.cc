@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/sysfs/file.h"
-#include "csrc/topo/digest.h"
 #include "csrc/topo/machine/sanity.h"
 #include "csrc/topo/xml/hwloc_xml.h"
 #include "csrc/topo/xml/machine_xml.h"

@@ -22,12 +22,12 @@ Report report_on_everything() {
     Report report;
     for (const int ranks : {2, 3, 4, 5, 6, 8}) {
         mutate_and_verify(two_lane_ring_all_reduce(ranks), report);
-        for (const Maker& maker : all_makers()) {
+        for (const SourcePtr& source : all_sources()) {
             for (const pccl::Rank root : {0, ranks - 1}) {
-                if (root >= roots(maker, ranks)) continue;
+                if (root >= roots(source, ranks)) continue;
                 for (const int multiple : {1, 2}) {
-                    const Shape shape = shape_of(maker, ranks, root, multiple);
-                    mutate_and_verify(generate(maker.algorithm, shape).value(), report);
+                    const Shape shape = shape_of(source, ranks, root, multiple);
+                    mutate_and_verify(generate(*source, shape).value(), report);
                 }
             }
         }

@@ -27,13 +27,13 @@ PlanStep bind_step(Plan& plan, const schedule::Step& step) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,
+Result<std::shared_ptr<const Plan>> make_plan(const schedule::ScheduleSource& source,
                                               const schedule::Shape& shape, Rank rank,
                                               const schedule::RankOrder& order) {
     PCCL_ASSIGN_OR_RETURN(const schedule::Program program,
-                          schedule::generate_program(algorithm, shape, rank, order));
+                          schedule::generate_program(source, shape, rank, order));
     auto plan = std::make_shared<Plan>();
-    plan->algorithm = algorithm;
+    plan->swaps_operands = source.swaps_operands;
     plan->shape = shape;
     plan->scratch_chunks = program.scratch_chunks;
     for (const schedule::Lane& lane : program.lanes) {

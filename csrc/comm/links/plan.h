@@ -10,7 +10,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/collective/geometry.h"
-#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/source.h"
 
 namespace pccl::comm {
 
@@ -26,7 +26,7 @@ struct PlanStep {
 };
 
 struct Plan {
-    schedule::Algorithm algorithm = schedule::Algorithm::kRing;
+    bool swaps_operands = false;  // ScheduleSource
     schedule::Shape shape;
     std::vector<std::vector<PlanStep>> lanes;
     std::vector<schedule::Port> send_ports;
@@ -35,7 +35,7 @@ struct Plan {
     int longest_message = 1;  // chunks in the largest message
 };
 
-[[nodiscard]] Result<std::shared_ptr<const Plan>> make_plan(schedule::Algorithm algorithm,
+[[nodiscard]] Result<std::shared_ptr<const Plan>> make_plan(const schedule::ScheduleSource& source,
                                                             const schedule::Shape& shape, Rank rank,
                                                             const schedule::RankOrder& order = {});
 

@@ -95,9 +95,9 @@ class Census {
         : shape_(shape), model_(model), links_(*layout.links()), order_(layout.order()) {}
 
     /// False where the programs cannot be made.
-    bool add_host(schedule::Algorithm algorithm, int host) {
+    bool add_host(const schedule::ScheduleSource& source, int host) {
         for (const Rank rank : links_.job().hosts()[static_cast<std::size_t>(host)].ranks) {
-            const auto program = generate_program(algorithm, shape_, rank, order_);
+            const auto program = generate_program(source, shape_, rank, order_);
             if (!program.is_ok()) return false;
             add_rank(*program, host, rank);
         }
@@ -190,12 +190,12 @@ LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout) {
     return model;
 }
 
-Traffic traffic(schedule::Algorithm algorithm, const schedule::Shape& shape, const LinkModel& links,
-                const bootstrap::Layout& layout) {
+Traffic traffic(const schedule::ScheduleSource& source, const schedule::Shape& shape,
+                const LinkModel& links, const bootstrap::Layout& layout) {
     Census census(shape, links, layout);
     const int hosts = static_cast<int>(layout.links()->job().hosts().size());
     for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
-        if (!census.add_host(algorithm, host)) break;
+        if (!census.add_host(source, host)) break;
     return census.result();
 }
 

@@ -7,7 +7,7 @@
 
 #include "csrc/bootstrap/layout.h"
 #include "csrc/bootstrap/roster.h"
-#include "csrc/schedule/generators/cost.h"
+#include "csrc/schedule/source.h"
 
 namespace pccl::comm {
 
@@ -52,7 +52,7 @@ struct Reach {
 
 /// From the programs of the ranks of one host, and of more while they are short. Needs
 /// Layout::links().
-[[nodiscard]] Traffic traffic(schedule::Algorithm algorithm, const schedule::Shape& shape,
+[[nodiscard]] Traffic traffic(const schedule::ScheduleSource& source, const schedule::Shape& shape,
                               const LinkModel& links, const bootstrap::Layout& layout);
 
 /// Between ranks of one host, of which nothing else is known.

@@ -12,26 +12,8 @@
 namespace pccl::comm {
 namespace {
 
-using schedule::Algorithm;
-
-/// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.
-bool takes_uneven(Algorithm algorithm, CollectiveKind kind) {
-    if (algorithm == Algorithm::kOneShot) return true;
-    return (algorithm == Algorithm::kRing || algorithm == Algorithm::kPat) &&
-           kind == CollectiveKind::kAllGather;
-}
-
-/// No message of any rank is longer, in chunks. (The longest of this rank's plan would not do:
-/// ranks of a tree or a butterfly differ, and all must cut alike.)
-int longest_message(Algorithm algorithm, const schedule::Shape& shape) {
-    const bool gathers_blocks = algorithm == Algorithm::kRecursiveDoubling ||
-                                algorithm == Algorithm::kRecursiveHalving ||
-                                algorithm == Algorithm::kBruck;
-    if (!gathers_blocks) return 1;
-    return shape.chunks *
-           std::max(schedule::blocks(shape.kind, schedule::Buffer::kInput, shape.ranks),
-                    schedule::blocks(shape.kind, schedule::Buffer::kOutput, shape.ranks));
-}
+using schedule::ScheduleSource;
+using schedule::SourcePtr;
 
 std::optional<BoardShape> shape_of(const Board* board) {
     if (board == nullptr) return std::nullopt;
@@ -65,14 +47,10 @@ Selector::Selector(Setting setting, Preferences preferences)
       links_(link_model(setting.reach, *layout_)),
       board_(setting.board) {}
 
-schedule::Shape Selector::shape_for(Algorithm algorithm, CollectiveKind kind, Rank root) const {
-    const bool runs_side_by_side = algorithm == Algorithm::kRing && !schedule::is_rooted(kind);
-    return {.kind = kind,
-            .ranks = ranks_,
-            .root = root,
-            .chunks = schedule::chunk_granularity(algorithm, kind, ranks_) *
-                      (runs_side_by_side ? layout_->lanes() : 1),
-            .slots = schedule::slots_needed(algorithm, kind)};
+schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root) const {
+    schedule::Shape shape = schedule::least_shape(source, ranks_, root);
+    if (source.runs_side_by_side) shape.chunks *= layout_->lanes();
+    return shape;
 }
 
 Result<const Choice*> Selector::choose(const Collective& collective) {
@@ -97,66 +75,73 @@ abi::CollectiveHeader Selector::header_for(const Signature& signature, std::uint
     return header;
 }
 
-Selector::Candidate Selector::candidate(Algorithm algorithm, CollectiveKind kind,
-                                        std::size_t bytes) {
-    const schedule::Shape shape = shape_for(algorithm, kind, 0);
-    const auto length = static_cast<double>(bytes);
-    const schedule::Cost cost = schedule::cost(algorithm, shape, length);
-    if (layout_->links() == nullptr) return {algorithm, predict(links_, cost), {}};
-    const auto [known, is_new] = traffic_.try_emplace({algorithm, kind});
-    if (is_new) known->second = traffic(algorithm, shape, links_, *layout_);
-    return {algorithm, predict(links_, cost, known->second, length), known->second.busiest_name};
+Selector::Candidate Selector::candidate(const SourcePtr& source, const LinkCall& call) {
+    const schedule::Shape shape = shape_for(*source, call.root);
+    const auto length = static_cast<double>(call.count * call.element_bytes);
+    const schedule::Cost cost = source->cost(shape, length);
+    if (layout_->links() == nullptr) return {source, predict(links_, cost), {}};
+    const auto [known, is_new] = traffic_.try_emplace(source);
+    if (is_new) known->second = traffic(*source, shape, links_, *layout_);
+    return {source, predict(links_, cost, known->second, length), known->second.busiest_name};
 }
 
-std::size_t Selector::most_in_chunk(Algorithm algorithm, const LinkCall& call) const {
-    const schedule::Shape shape = shape_for(algorithm, call.kind, 0);
+std::size_t Selector::most_in_chunk(const ScheduleSource& source, const LinkCall& call) const {
+    const schedule::Shape shape = shape_for(source, call.root);
     const std::size_t message =
         links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof(abi::CollectiveHeader);
-    return message / static_cast<std::size_t>(longest_message(algorithm, shape)) /
-           call.element_bytes;
+    return message / static_cast<std::size_t>(source.longest_message(shape)) / call.element_bytes;
+}
+
+bool Selector::suits(const ScheduleSource& source, const LinkCall& call) const {
+    if ((is_per_pair(call.kind) || call.is_uneven) && !source.takes_uneven) return false;
+    return schedule::check_shape(source, shape_for(source, call.root)).is_ok() &&
+           most_in_chunk(source, call) > 0;
 }
 
 std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
     std::vector<Candidate> found;
-    for (const Algorithm algorithm : schedule::algorithms_for(call.kind)) {
-        if (is_per_pair(call.kind) && algorithm != Algorithm::kOneShot) continue;
-        if (call.is_uneven && !takes_uneven(algorithm, call.kind)) continue;
-        if (most_in_chunk(algorithm, call) == 0) continue;
-        found.push_back(candidate(algorithm, call.kind, call.count * call.element_bytes));
-    }
+    for (const SourcePtr& source : preferences_.catalogue->of(call.kind))
+        if (suits(*source, call)) found.push_back(candidate(source, call));
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     return found;
 }
 
-Result<Algorithm> Selector::algorithm_for(const LinkCall& call) {
+Result<SourcePtr> Selector::source_for(const LinkCall& call) {
     const std::vector<Candidate> usable = candidates(call);
     const std::string_view wanted = wanted_for(call.kind);
-    if (wanted.empty()) return usable.front().algorithm;
+    if (usable.empty())
+        return Status::unsupported(concat("no schedule makes this ", schedule::to_string(call.kind),
+                                          " over ", ranks_, " ranks"));
+    if (wanted.empty()) return usable.front().source;
     std::string names;
-    std::string why;
-    for (const Algorithm algorithm : schedule::algorithms_for(call.kind))
-        if (schedule::to_string(algorithm) == wanted && most_in_chunk(algorithm, call) == 0)
-            why = concat(" of ", ranks_, " ranks: its longest message is more than the ",
-                         links_.capacity, " bytes that a link holds");
     for (const Candidate& candidate : usable) {
-        if (schedule::to_string(candidate.algorithm) == wanted) return candidate.algorithm;
-        names += concat(names.empty() ? "" : ", ", schedule::to_string(candidate.algorithm));
+        if (candidate.source->name == wanted) return candidate.source;
+        names += concat(names.empty() ? "" : ", ", candidate.source->name);
     }
     if (board_)
         for (const BoardAlgorithm algorithm : kBoardAlgorithms)
             names += concat(", ", to_string(algorithm));
     return Status::invalid_argument(concat("the algorithm that was asked for, ", wanted,
                                            ", cannot make this ", schedule::to_string(call.kind),
-                                           why, "; these can: ", names));
+                                           why_not(wanted, call), "; these can: ", names));
 }
 
-Result<std::shared_ptr<const Plan>> Selector::plan(Algorithm algorithm, CollectiveKind kind,
-                                                   Rank root) {
-    auto& plan = plans_[{algorithm, kind, root}];
+std::string Selector::why_not(std::string_view wanted, const LinkCall& call) const {
+    const SourcePtr source = preferences_.catalogue->find(wanted, call.kind);
+    if (source == nullptr) return {};
+    const Status fits = schedule::check_shape(*source, shape_for(*source, call.root));
+    if (!fits.is_ok()) return concat(" (", fits.message(), ")");
+    if (most_in_chunk(*source, call) > 0) return {};
+    return concat(" of ", ranks_, " ranks: its longest message is more than the ", links_.capacity,
+                  " bytes that a link holds");
+}
+
+Result<std::shared_ptr<const Plan>> Selector::plan(const SourcePtr& source, Rank root) {
+    auto& plan = plans_[{source, root}];
     if (plan == nullptr) {
         PCCL_ASSIGN_OR_RETURN(
-            plan, make_plan(algorithm, shape_for(algorithm, kind, root), rank_, layout_->order()));
+            plan, make_plan(*source, shape_for(*source, root), rank_, layout_->order()));
     }
     return plan;
 }
@@ -166,12 +151,12 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     if (board_) {
         const BoardCall call{.kind = kind, .element_bytes = 1, .count = block_bytes};
         for (const BoardCandidate& candidate : board_candidates(*board_, call))
-            found.push_back({.algorithm = to_string(candidate.algorithm),
+            found.push_back({.algorithm = std::string(to_string(candidate.algorithm)),
                              .over = "board",
                              .seconds = candidate.seconds});
     }
     for (const Candidate& candidate : candidates({.kind = kind, .count = block_bytes}))
-        found.push_back({.algorithm = schedule::to_string(candidate.algorithm),
+        found.push_back({.algorithm = candidate.source->name,
                          .over = "links",
                          .seconds = candidate.seconds,
                          .busiest = candidate.busiest});
@@ -179,8 +164,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     const std::size_t known = is_per_pair(kind) ? 0 : block_bytes;
     const Signature signature{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};
     PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(signature));
-    for (Prediction& prediction : found)
-        prediction.is_chosen = prediction.algorithm == algorithm_name(choice.header.algorithm);
+    for (Prediction& prediction : found) prediction.is_chosen = prediction.algorithm == choice.name;
     return found;
 }
 
@@ -211,6 +195,7 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature) cons
                              : wanted);
     if (chosen == usable.end()) chosen = usable.begin();
     Choice choice;
+    choice.name = to_string(chosen->algorithm);
     choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
     choice.header = header_for(signature, wire_number(chosen->algorithm), choice.on_board.window);
     return choice;
@@ -222,19 +207,21 @@ Result<Choice> Selector::decide_on_links(const Signature& signature) {
     const LinkCall call{.kind = signature.kind,
                         .element_bytes = element,
                         .count = signature.count,
-                        .is_uneven = signature.digest != 0};
-    PCCL_ASSIGN_OR_RETURN(const Algorithm algorithm, algorithm_for(call));
+                        .is_uneven = signature.digest != 0,
+                        .root = signature.root};
+    PCCL_ASSIGN_OR_RETURN(const SourcePtr source, source_for(call));
     Choice choice;
-    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(algorithm, signature.kind, signature.root));
+    choice.name = source->name;
+    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(source, signature.root));
     const schedule::Shape& shape = choice.plan->shape;
-    PCCL_ASSERT(choice.plan->longest_message <= longest_message(algorithm, shape));
+    PCCL_ASSERT(choice.plan->longest_message <= source->longest_message(shape));
     // Cache lines, where so much fits.
-    const std::size_t most = most_in_chunk(algorithm, call);
+    const std::size_t most = most_in_chunk(*source, call);
     choice.cut.grain = std::min(std::max<std::size_t>(kCacheLine / element, 1), most);
     choice.cut.chunks = shape.chunks;
     choice.cut.window =
         most / choice.cut.grain * choice.cut.grain * static_cast<std::size_t>(shape.chunks);
-    choice.header = header_for(signature, static_cast<std::uint8_t>(algorithm), choice.cut.window);
+    choice.header = header_for(signature, wire_number(*source), choice.cut.window);
     return choice;
 }
 

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,11 +26,13 @@
 #include "csrc/comm/links/plan.h"
 #include "csrc/comm/selection/cost_model.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/schedule/generators/generators.h"
 
 namespace pccl::comm {
 
 /// By a schedule over links, or, where `plan` is null, over the board.
 struct Choice {
+    std::string_view name;  // of the schedule, or of the board's algorithm
     std::shared_ptr<const Plan> plan;
     Cut cut;
     BoardPlan on_board;
@@ -40,6 +41,7 @@ struct Choice {
 
 /// What comes before the cost model; the same on all ranks.
 struct Preferences {
+    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
     Tuning tuning;       // of boards
 };
@@ -74,9 +76,10 @@ class Selector {
         std::size_t element_bytes = 1;
         std::size_t count = 0;   // of the longest block, as far as all ranks know it
         bool is_uneven = false;  // blocks differ in length
+        Rank root = 0;
     };
     struct Candidate {
-        schedule::Algorithm algorithm;
+        schedule::SourcePtr source;
         double seconds = 0;   // predicted
         std::string busiest;  // link, where one is shared
     };
@@ -103,17 +106,19 @@ class Selector {
     /// nullopt where a schedule is wanted, or there is no board.
     std::optional<Choice> decide_on_board(const Signature& signature) const;
     Result<Choice> decide_on_links(const Signature& signature);
-    Result<std::shared_ptr<const Plan>> plan(schedule::Algorithm algorithm, CollectiveKind kind,
-                                             Rank root);
-    [[nodiscard]] Result<schedule::Algorithm> algorithm_for(const LinkCall& call);
+    Result<std::shared_ptr<const Plan>> plan(const schedule::SourcePtr& source, Rank root);
+    [[nodiscard]] Result<schedule::SourcePtr> source_for(const LinkCall& call);
+    /// Why a schedule that is there cannot make the call.
+    [[nodiscard]] std::string why_not(std::string_view wanted, const LinkCall& call) const;
+    /// Whether it can make the call at all.
+    [[nodiscard]] bool suits(const schedule::ScheduleSource& source, const LinkCall& call) const;
     /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
     /// longest has more chunks than would fit with one element each.
-    [[nodiscard]] std::size_t most_in_chunk(schedule::Algorithm algorithm,
+    [[nodiscard]] std::size_t most_in_chunk(const schedule::ScheduleSource& source,
                                             const LinkCall& call) const;
-    [[nodiscard]] schedule::Shape shape_for(schedule::Algorithm algorithm, CollectiveKind kind,
+    [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source,
                                             Rank root) const;
-    [[nodiscard]] Candidate candidate(schedule::Algorithm algorithm, CollectiveKind kind,
-                                      std::size_t bytes);
+    [[nodiscard]] Candidate candidate(const schedule::SourcePtr& source, const LinkCall& call);
     /// The algorithm that the user wants; empty where the choice is free.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
 
@@ -124,9 +129,8 @@ class Selector {
     const LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;
-    std::map<std::tuple<schedule::Algorithm, CollectiveKind, Rank>, std::shared_ptr<const Plan>>
-        plans_;
-    std::map<std::pair<schedule::Algorithm, CollectiveKind>, Traffic> traffic_;
+    std::map<std::pair<schedule::SourcePtr, Rank>, std::shared_ptr<const Plan>> plans_;
+    std::map<schedule::SourcePtr, Traffic> traffic_;
 };
 
 }  // namespace pccl::comm

@@ -12,7 +12,7 @@ std::uint64_t mixed_in(std::uint64_t digest, const DeviceLaunch& wanted) {
         digest = mixed(digest, static_cast<std::uint64_t>(wanted.plan->blocks));
         digest = mixed(digest, static_cast<std::uint64_t>(wanted.plan->threads));
     }
-    if (wanted.algorithm) digest = mixed(digest, 1 + static_cast<std::uint64_t>(*wanted.algorithm));
+    if (wanted.schedule != nullptr) digest = mixed(digest, wanted.schedule->digest);
     return digest;
 }
 

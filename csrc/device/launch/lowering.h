@@ -7,7 +7,7 @@
 
 #include "csrc/collective/collective.h"
 #include "csrc/kernels/launch.h"
-#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/source.h"
 
 namespace pccl::device {
 
@@ -16,7 +16,7 @@ struct DeviceLaunch {
     std::optional<kernels::Plan> plan{};  // default: the library's choice
     /// A schedule instead of a kernel made for the collective; its blocks must have one length. It
     /// runs in the plan's blocks at most, and of its threads; the plan must be alike on all ranks.
-    std::optional<schedule::Algorithm> algorithm{};
+    schedule::SourcePtr schedule{};
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
     bool prefers_engines = false;

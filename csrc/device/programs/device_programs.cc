@@ -42,16 +42,11 @@ Pointee* pointer_to(DeviceAddress address) {
     return std::bit_cast<Pointee*>(address);
 }
 
-Result<schedule::Schedule> verified(schedule::Algorithm algorithm, CollectiveKind kind, int ranks,
-                                    Rank root) {
-    const schedule::Shape shape{.kind = kind,
-                                .ranks = ranks,
-                                .root = root,
-                                .chunks = schedule::chunk_granularity(algorithm, kind, ranks),
-                                .slots = schedule::slots_needed(algorithm, kind)};
-    PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, schedule::generate(algorithm, shape));
+Result<schedule::Schedule> verified(const schedule::ScheduleSource& source, int ranks, Rank root) {
+    PCCL_ASSIGN_OR_RETURN(schedule::Schedule made,
+                          schedule::generate(source, schedule::least_shape(source, ranks, root)));
     PCCL_TRY(schedule::verify(made, schedule::Placement::kOutOfPlace).status());
-    if (kind != CollectiveKind::kAllToAll)
+    if (source.kind != CollectiveKind::kAllToAll)
         PCCL_TRY(schedule::verify(made, schedule::Placement::kInPlace).status());
     return made;
 }
@@ -81,25 +76,20 @@ kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) {
 
 }  // namespace
 
-std::optional<schedule::Algorithm> schedule_named(std::string_view name, CollectiveKind kind) {
-    const auto known = schedule::algorithms_for(kind);
-    const auto found = std::ranges::find_if(
-        known, [&](schedule::Algorithm each) { return schedule::to_string(each) == name; });
-    if (found == known.end()) return std::nullopt;
-    return *found;
-}
-
 DevicePrograms::~DevicePrograms() {
     for (const DeviceAddress base : memory_) static_cast<void>(options_.driver.deallocate(base));
 }
 
 Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
-                                             schedule::Algorithm algorithm,
+                                             const schedule::SourcePtr& source,
                                              const std::optional<kernels::Plan>& wanted) {
     if (wanted) PCCL_TRY(check_bounds(*wanted));
+    if (source->kind != collective.kind)
+        return Status::unsupported(
+            concat(source->name, " does not make ", schedule::to_string(collective.kind)));
     const bool is_rooted = schedule::is_rooted(collective.kind);
-    PCCL_ASSIGN_OR_RETURN(const Ready* const ready, find({algorithm, collective.kind,
-                                                          is_rooted ? collective.root : Rank{0}}));
+    PCCL_ASSIGN_OR_RETURN(const Ready* const ready,
+                          find({source, is_rooted ? collective.root : Rank{0}}));
     const DeviceGrid& grid = ready->grid;
     kernels::Run run{.program = ready->program,
                      .bytes = longest_bytes(collective),
@@ -108,9 +98,9 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                      .op = collective.op};
     const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
     if (most.blocks < grid.lanes)
-        return Status::invalid_argument(
-            concat("a plan of ", most.blocks, " blocks; ", schedule::to_string(algorithm),
-                   " needs one for each of its ", grid.lanes, " lanes"));
+        return Status::invalid_argument(concat("a plan of ", most.blocks, " blocks; ", source->name,
+                                               " needs one for each of its ", grid.lanes,
+                                               " lanes"));
     const bool sends_words = most.protocol == kernels::Protocol::kWords;
     run.program.chunk_bytes = grid.chunk_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
     run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
@@ -132,7 +122,7 @@ auto DevicePrograms::find(const Key& key) -> Result<const Ready*> {
 
 auto DevicePrograms::make(const Key& key) -> Result<Ready> {
     PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
-                          verified(key.algorithm, key.kind, options_.size, key.root));
+                          verified(*key.source, options_.size, key.root));
     Ready ready;
     PCCL_ASSIGN_OR_RETURN(ready.grid, device_grid(made));
     PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,

@@ -13,7 +13,7 @@
 #include "csrc/collective/collective.h"
 #include "csrc/device/programs/device_program.h"
 #include "csrc/kernels/launch.h"
-#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/source.h"
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {
@@ -34,9 +34,9 @@ class PCCL_API DevicePrograms {
     /// The launch of `collective`, whose blocks have one length, but for its team and postings. By
     /// a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as the protocol
     /// says: kDirect or kWords. The first call of its kind allocates, so it cannot be captured into
-    /// a graph. Errors: kInvalidArgument, kUnsupported where `algorithm` does not make it or GPUs
-    /// do not run it, and the driver's.
-    Result<kernels::Run> prepare(const Collective& collective, schedule::Algorithm algorithm,
+    /// a graph. Errors: kInvalidArgument, kUnsupported where `source` does not make it or GPUs do
+    /// not run it, and the driver's.
+    Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
                                  const std::optional<kernels::Plan>& wanted = std::nullopt);
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
@@ -46,8 +46,7 @@ class PCCL_API DevicePrograms {
 
    private:
     struct Key {
-        schedule::Algorithm algorithm{};
-        CollectiveKind kind{};
+        schedule::SourcePtr source;
         Rank root = 0;
         auto operator<=>(const Key&) const = default;
     };
@@ -66,9 +65,5 @@ class PCCL_API DevicePrograms {
     std::vector<sys::cuda::DeviceAddress> memory_;
     sys::cuda::DeviceAddress desk_ = 0;
 };
-
-/// The algorithm that `name` asks for of `kind`; empty where it makes no such collective.
-[[nodiscard]] PCCL_API std::optional<schedule::Algorithm> schedule_named(std::string_view name,
-                                                                         CollectiveKind kind);
 
 }  // namespace pccl::device

@@ -12,7 +12,7 @@
 // Who reduces does so in rank order x0 (+) x1 (+) ..., so that every rank gets the same bits. All
 // operands but the last meet in scratch, on every rank alike: an executor that keeps scratch in a
 // wider type then rounds once, and again alike on every rank.
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
 namespace {
@@ -59,8 +59,6 @@ void reduce_in_rank_order(Program& program, LaneBuilder& lane, const Member& me,
         lane.recv_reduce(last, sum, result);
     }
 }
-
-}  // namespace
 
 Program one_shot_all_reduce(const Member& me) {
     Program program;
@@ -161,6 +159,43 @@ Program one_shot_scatter(const Member& me) {
         lane.recv(me.shape.root, output);
     }
     return program;
+}
+
+BlockCost cost_of_one_shot(const Sizes& of) {
+    const auto others = static_cast<double>(of.others());
+    return {1, of.others(), others, of.if_reduced(others)};
+}
+
+BlockCost cost_of_two_shot(const Sizes& of) {
+    const auto others = static_cast<double>(of.others());
+    return {2, 2 * of.others(), 2 * others / of.n, others / of.n};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("one_shot", {kind, make, cost_of_one_shot});
+    made.takes_uneven = true;
+    made.swaps_operands = kind == CollectiveKind::kAllReduce;
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> one_shot() {
+    return {source(CollectiveKind::kAllReduce, one_shot_all_reduce),
+            source(CollectiveKind::kAllGather, one_shot_all_gather),
+            source(CollectiveKind::kReduceScatter, one_shot_reduce_scatter),
+            source(CollectiveKind::kBroadcast, one_shot_broadcast),
+            source(CollectiveKind::kReduce, one_shot_reduce),
+            source(CollectiveKind::kGather, one_shot_gather),
+            source(CollectiveKind::kScatter, one_shot_scatter),
+            source(CollectiveKind::kAllToAll, one_shot_all_to_all)};
+}
+
+std::vector<ScheduleSource> two_shot() {
+    ScheduleSource made =
+        generated("two_shot", {CollectiveKind::kAllReduce, two_shot_all_reduce, cost_of_two_shot});
+    made.granularity = chunk_for_each_rank;
+    return {made};
 }
 
 }  // namespace pccl::schedule

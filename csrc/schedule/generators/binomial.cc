@@ -11,9 +11,10 @@
 // (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
 // Int. J. High Performance Computing Applications 19, 2005.)
 #include <algorithm>
+#include <bit>
 #include <ranges>
 
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/tree.h"
 
 namespace pccl::schedule {
@@ -69,8 +70,6 @@ Slice at_root(const Member& me, Buffer buffer, Span span) {
 Slice in_scratch(const Member& me, Span span) {
     return me.block(Buffer::kScratch, span.first - me.from_root(), span.count);
 }
-
-}  // namespace
 
 Program binomial_broadcast(const Member& me) {
     Program program;
@@ -148,6 +147,33 @@ Program binomial_scatter(const Member& me) {
     }
     if (!children.empty()) lane.copy(in_scratch(me, {self, 1}), output);
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    const int children = ceil_log2(of.n);  // of the root
+    if (has_one_block(of.kind))
+        return {of.log, static_cast<long long>(children) * of.chunks, 1.0 * children,
+                of.if_reduced(1.0 * children)};
+    // Subtrees of the root begin at powers of two; a subtree that wraps round within takes two
+    // messages.
+    const auto wrap = static_cast<unsigned>(of.n - of.root);
+    const int split = of.root > 0 && !std::has_single_bit(wrap) ? 1 : 0;
+    return {of.log, children + split, static_cast<double>(of.others()), 0};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("binomial", {kind, make, cost});
+    if (!has_one_block(kind)) made.longest_message = whole_buffer;  // of subtrees
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> binomial() {
+    return {source(CollectiveKind::kBroadcast, binomial_broadcast),
+            source(CollectiveKind::kReduce, binomial_reduce),
+            source(CollectiveKind::kGather, binomial_gather),
+            source(CollectiveKind::kScatter, binomial_scatter)};
 }
 
 }  // namespace pccl::schedule

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
 namespace {
@@ -46,8 +46,6 @@ bool follow_each_other(const std::vector<Slice>& homes, const std::vector<int>& 
     }
     return true;
 }
-
-}  // namespace
 
 Program bruck_all_gather(const Member& me) {
     Program program;
@@ -104,6 +102,33 @@ Program bruck_all_to_all(const Member& me) {
         }
     }
     return program;
+}
+
+/// The last rank's blocks wrap round in every round in which it sends two and more.
+BlockCost cost_of_all_gather(const Sizes& of) {
+    long long messages = 0;
+    for (int have = 1; have < of.n; have *= 2) messages += std::min(have, of.n - have) > 1 ? 2 : 1;
+    return {ceil_log2(of.n), messages, static_cast<double>(of.others()), 0};
+}
+
+BlockCost cost_of_all_to_all(const Sizes& of) {
+    double moved = 0;
+    for (int step = 1; step < of.n; step *= 2)  // distances below n with this bit set
+        moved += of.n / (2 * step) * step + std::max(0, of.n % (2 * step) - step);
+    return {ceil_log2(of.n), ceil_log2(of.n), moved, 0};
+}
+
+ScheduleSource source(const Generator& generator) {
+    ScheduleSource made = generated("bruck", generator);
+    made.longest_message = whole_buffer;
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> bruck() {
+    return {source({CollectiveKind::kAllGather, bruck_all_gather, cost_of_all_gather}),
+            source({CollectiveKind::kAllToAll, bruck_all_to_all, cost_of_all_to_all})};
 }
 
 }  // namespace pccl::schedule

@@ -4,9 +4,10 @@
 // the partial sum ends there. n-1 rounds for the first chunk and one more for each further one;
 // every rank sends the vector at most once, which is the least possible, and in reduce all but the
 // first reduce it once.
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
+namespace {
 
 Program chain_broadcast(const Member& me) {
     Program program;
@@ -41,6 +42,15 @@ Program chain_reduce(const Member& me) {
         }
     }
     return program;
+}
+
+BlockCost cost(const Sizes& of) { return {of.n - 1, of.chunks, 1.0, of.if_reduced(1.0)}; }
+
+}  // namespace
+
+std::vector<ScheduleSource> chain() {
+    return {generated("ring", {CollectiveKind::kBroadcast, chain_broadcast, cost}),
+            generated("ring", {CollectiveKind::kReduce, chain_reduce, cost})};
 }
 
 }  // namespace pccl::schedule

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/tree.h"
 
 namespace pccl::schedule {
@@ -85,8 +85,6 @@ TreePlace place_in_tree(const Member& me, const Tree& tree) {
     return place;
 }
 
-}  // namespace
-
 Program double_tree_broadcast(const Member& me) {
     Program program;
     for (int tree = 0; tree < kTrees; ++tree) {
@@ -135,6 +133,31 @@ Program double_tree_all_reduce(const Member& me) {
         }
     }
     return program;
+}
+
+/// Rooted: a rank inside one tree passes half of the chunks to two children or from them, the root
+/// all of them once. all_reduce: up and down, and a leaf's share in the other tree; two and three
+/// ranks are too few for a rank with a parent and two children.
+BlockCost cost(const Sizes& of) {
+    if (of.kind != CollectiveKind::kAllReduce)
+        return {1 + floor_log2(of.n - 1), of.chunks, 1.0, of.if_reduced(1.0)};
+    const int halves = std::min(of.n, 4);
+    return {2 * of.log, static_cast<long long>(halves) * of.chunks / 2, halves / 2.0,
+            of.n == 2 ? 0.5 : 1.0};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("double_binary_tree", {kind, make, cost});
+    made.granularity = [](int ranks) { return ranks == 1 ? 1 : 2; };  // one a tree
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> double_binary_tree() {
+    return {source(CollectiveKind::kAllReduce, double_tree_all_reduce),
+            source(CollectiveKind::kBroadcast, double_tree_broadcast),
+            source(CollectiveKind::kReduce, double_tree_reduce)};
 }
 
 }  // namespace pccl::schedule

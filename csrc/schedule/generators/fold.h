@@ -6,9 +6,11 @@
 // Gropp, "Optimization of collective communication operations in MPICH", 2005).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 
 #include "csrc/schedule/generators/builder.h"
+#include "csrc/schedule/generators/sizes.h"
 
 namespace pccl::schedule {
 
@@ -40,5 +42,23 @@ class Fold {
     int positions_;
     int pairs_;
 };
+
+/// A rank that sits out waits two rounds longer for what crossed all distances between two that
+/// stand for two, positions 0 to pairs-1; the others one round longer for what comes from one of
+/// these.
+[[nodiscard]] inline int doubling_rounds(const Sizes& of) {
+    if (of.pairs == 0) return of.log;
+    return std::max(of.log + 1, ceil_log2(of.pairs) + 2);
+}
+
+/// Blocks in all the ranges, of 1, 2, 4, ... positions, that the rank in position 0 is responsible
+/// for on its way through the rounds. It stands for two where anybody does, and so do its
+/// neighbours.
+[[nodiscard]] inline double kept_by_first_pair(const Sizes& of) {
+    double blocks = 0;
+    for (int positions = 1; positions < of.power; positions *= 2)
+        blocks += positions + std::min(of.pairs, positions);
+    return blocks;
+}
 
 }  // namespace pccl::schedule

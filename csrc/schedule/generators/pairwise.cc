@@ -4,9 +4,10 @@
 // one, which keeps large messages from colliding (Thakur, Rabenseifner, Gropp, "Optimization of
 // collective communication operations in MPICH", Int. J. High Performance Computing Applications
 // 19, 2005).
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
+namespace {
 
 Program pairwise_all_to_all(const Member& me) {
     Program program;
@@ -21,6 +22,16 @@ Program pairwise_all_to_all(const Member& me) {
         lane.recv(from, me.block(Buffer::kOutput, from));
     }
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    return {of.n - 1, of.others(), static_cast<double>(of.others()), 0};
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> pairwise() {
+    return {generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost})};
 }
 
 }  // namespace pccl::schedule

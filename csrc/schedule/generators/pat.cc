@@ -23,7 +23,7 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
 namespace {
@@ -98,8 +98,6 @@ class Pat {
     std::optional<Dependency> awaited_;  // the last one; those before it are done as well
 };
 
-}  // namespace
-
 Program pat_all_reduce(const Member& me) {
     Program program;
     Pat pat(program, me);
@@ -129,6 +127,29 @@ Program pat_reduce_scatter(const Member& me) {
         return s == 0 ? me.block(Buffer::kOutput, 0) : me.block(Buffer::kScratch, s / 2 - 1);
     });
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    const auto others = static_cast<double>(of.others());
+    if (of.kind != CollectiveKind::kAllReduce)
+        return {of.log, of.others(), others, of.if_reduced(others)};
+    return {2 * of.log, 2 * of.others(), 2 * others / of.n, others / of.n};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("pat", {kind, make, cost});
+    made.takes_uneven = kind == CollectiveKind::kAllGather;
+    made.follows_order = true;
+    if (kind == CollectiveKind::kAllReduce) made.granularity = chunk_for_each_rank;
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> pat() {
+    return {source(CollectiveKind::kAllReduce, pat_all_reduce),
+            source(CollectiveKind::kAllGather, pat_all_gather),
+            source(CollectiveKind::kReduceScatter, pat_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

@@ -9,10 +9,13 @@
 //
 // all_gather: what a rank holds doubles with every round, n-1 blocks sent in all for a power of
 // two. Where n > h a rank that stands for two sends another n-1 blocks in the end: Bruck is better.
-#include "csrc/schedule/generators/catalogue.h"
+#include <algorithm>
+
+#include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
 
 namespace pccl::schedule {
+namespace {
 
 Program recursive_doubling_all_reduce(const Member& me) {
     Program program;
@@ -46,8 +49,6 @@ Program recursive_doubling_all_reduce(const Member& me) {
     return program;
 }
 
-namespace {
-
 Program fold_into_next_rank(const Member& me) {
     Program program;
     LaneBuilder lane(program);
@@ -59,8 +60,6 @@ Program fold_into_next_rank(const Member& me) {
     lane.recv(me.rank + 1, me.block(Buffer::kOutput, me.rank + 1, behind));
     return program;
 }
-
-}  // namespace
 
 Program recursive_doubling_all_gather(const Member& me) {
     const Fold fold(me);
@@ -94,6 +93,31 @@ Program recursive_doubling_all_gather(const Member& me) {
         lane.send(me.block(Buffer::kOutput, me.rank, me.n() - me.rank), folded);
     }
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    if (of.kind == CollectiveKind::kAllReduce) {
+        const int vectors = of.log + of.folds;
+        return {doubling_rounds(of), vectors, 1.0 * vectors, 1.0 * vectors};
+    }
+    // The rank that folded into the first pair's other one gets all but its own block from it, in
+    // two messages unless its block is the first.
+    return {doubling_rounds(of), of.log + std::min(of.pairs, 2),
+            kept_by_first_pair(of) + static_cast<double>(of.folds * of.others()), 0};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("recursive_doubling", {kind, make, cost});
+    made.swaps_operands = kind == CollectiveKind::kAllReduce;
+    made.longest_message = whole_buffer;
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> recursive_doubling() {
+    return {source(CollectiveKind::kAllReduce, recursive_doubling_all_reduce),
+            source(CollectiveKind::kAllGather, recursive_doubling_all_gather)};
 }
 
 }  // namespace pccl::schedule

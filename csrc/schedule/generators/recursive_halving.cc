@@ -11,7 +11,9 @@
 // all_reduce: halving, then the same exchanges backwards (doubling). 2 log2 h rounds; a rank sends
 // 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more rounds and a whole vector
 // more. Partial sums lie in the output.
-#include "csrc/schedule/generators/catalogue.h"
+#include <bit>
+
+#include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
 
 namespace pccl::schedule {
@@ -36,8 +38,6 @@ Halves cut(Range whole, int position) {
     const Range high{whole.first + half, half};
     return position < high.first ? Halves{low, high} : Halves{high, low};
 }
-
-}  // namespace
 
 Program recursive_halving_all_reduce(const Member& me) {
     Program program;
@@ -125,6 +125,33 @@ Program recursive_halving_reduce_scatter(const Member& me) {
         lane.copy(me.block(Buffer::kScratch, me.rank), output);
     }
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    if (of.kind == CollectiveKind::kAllReduce) {
+        const double parts = 1.0 - 1.0 / of.power;
+        return {2 * (of.log + of.folds), 2 * of.log + of.folds, 2 * parts + of.folds,
+                parts + of.folds};
+    }
+    const double blocks = kept_by_first_pair(of) + of.folds * of.n;
+    return {doubling_rounds(of), of.log + of.folds, blocks, blocks};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("recursive_halving", {kind, make, cost});
+    made.longest_message = whole_buffer;
+    if (kind == CollectiveKind::kAllReduce)
+        made.granularity = [](int ranks) {
+            return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+        };
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> recursive_halving() {
+    return {source(CollectiveKind::kAllReduce, recursive_halving_all_reduce),
+            source(CollectiveKind::kReduceScatter, recursive_halving_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

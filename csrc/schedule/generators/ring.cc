@@ -9,7 +9,7 @@
 // messages of one overlap the reductions of another. A step passes on what it receives without
 // storing it where nobody needs it; since it holds an incoming message while it waits for an
 // outgoing slot, two slots are needed.
-#include "csrc/schedule/generators/catalogue.h"
+#include "csrc/schedule/generators/family.h"
 
 namespace pccl::schedule {
 namespace {
@@ -62,8 +62,6 @@ class Ring {
     int stride_;
 };
 
-}  // namespace
-
 Program ring_all_reduce(const Member& me) {
     Program program;
     const int rings = me.chunks() / me.n();
@@ -94,6 +92,32 @@ Program ring_reduce_scatter(const Member& me) {
         ring.finish_own_block();
     }
     return program;
+}
+
+BlockCost cost(const Sizes& of) {
+    const auto others = static_cast<double>(of.others());
+    const long long messages = of.others() * of.chunks;
+    if (of.kind != CollectiveKind::kAllReduce)
+        return {of.n - 1, messages, others, of.if_reduced(others)};
+    return {2 * (of.n - 1), 2 * messages / of.n, 2 * others / of.n, others / of.n};
+}
+
+ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("ring", {kind, make, cost});
+    made.slots = 2;
+    made.takes_uneven = kind == CollectiveKind::kAllGather;
+    made.follows_order = true;
+    made.runs_side_by_side = true;
+    if (kind == CollectiveKind::kAllReduce) made.granularity = chunk_for_each_rank;
+    return made;
+}
+
+}  // namespace
+
+std::vector<ScheduleSource> ring() {
+    return {source(CollectiveKind::kAllReduce, ring_all_reduce),
+            source(CollectiveKind::kAllGather, ring_all_gather),
+            source(CollectiveKind::kReduceScatter, ring_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

@@ -30,7 +30,7 @@ constexpr int kIdleTurns = 2'000;   // in a row, with the clock moved on between
 
 /// What a seed means.
 struct Scenario {
-    schedule::testing::Maker maker{};
+    schedule::SourcePtr source{};
     schedule::Shape shape{};
     std::size_t count = 1;  // elements of a block
     Cut cut{};
@@ -38,7 +38,7 @@ struct Scenario {
     bool may_fail = false;
 
     [[nodiscard]] std::string describe() const {
-        return concat(schedule::testing::name_of(maker), ", ", shape.ranks, " ranks, root ",
+        return concat(schedule::testing::name_of(source), ", ", shape.ranks, " ranks, root ",
                       shape.root, ", ", count, " elements in windows of ", cut.window,
                       may_fail ? ", with deaths or resets" : "");
     }
@@ -57,12 +57,12 @@ class Draw {
 };
 
 Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
-    const auto makers = schedule::testing::all_makers();
+    const auto sources = schedule::testing::all_sources();
     Scenario scenario;
-    scenario.maker = makers[draw.from(0, makers.size() - 1)];
+    scenario.source = sources[draw.from(0, sources.size() - 1)];
     const int ranks = static_cast<int>(draw.from(2, 7));
-    scenario.shape = schedule::testing::shape_of(scenario.maker, ranks, 0, 1);
-    if (schedule::is_rooted(scenario.maker.kind))
+    scenario.shape = schedule::testing::shape_of(scenario.source, ranks, 0, 1);
+    if (schedule::is_rooted(scenario.source->kind))
         scenario.shape.root = static_cast<Rank>(draw.from(0, static_cast<std::size_t>(ranks) - 1));
     scenario.count = draw.from(0, 600);
     const auto chunks = static_cast<std::size_t>(scenario.shape.chunks);
@@ -186,7 +186,7 @@ void Host::start(const Scenario& scenario) {
     header.kind = static_cast<std::uint8_t>(shape.kind);
     header.sequence = 1;
     header.count = scenario.count;
-    auto plan = make_plan(scenario.maker.algorithm, shape, rank_);
+    auto plan = make_plan(*scenario.source, shape, rank_);
     if (!plan.is_ok()) return fail(plan.status());
     execution_.start(std::move(*plan), scenario.cut, operands_, header, rank_);
 }

@@ -13,6 +13,7 @@
 #include "csrc/comm/runtime.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -80,10 +81,11 @@ const std::vector<Place> kInterleaved{{0, 0}, {1, 0}, {0, 1}, {1, 1},
 
 /// Messages of a ring that go to another host, over all ranks, of those of one round.
 int crossings(const schedule::RankOrder& order, const std::vector<Place>& places) {
-    const schedule::Shape shape{.kind = CollectiveKind::kAllGather, .ranks = 8};
+    const auto ring = schedule::built_in("ring", CollectiveKind::kAllGather).value();
+    const schedule::Shape shape = schedule::least_shape(*ring, 8);
     int found = 0;
     for (Rank rank = 0; rank < 8; ++rank) {
-        const auto program = generate_program(schedule::Algorithm::kRing, shape, rank, order);
+        const auto program = generate_program(*ring, shape, rank, order);
         EXPECT_TRUE(program.is_ok());
         const Rank next = program->lanes.front().front().to.peer;
         if (places[static_cast<std::size_t>(rank)].host !=
@@ -155,8 +157,8 @@ TEST(LayoutTest, PatIsNotChosenWhereAllRanksAreEquallyFar) {
         for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                           CollectiveKind::kReduceScatter})
             for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, kMiB, 64 * kMiB})
-                EXPECT_NE(selector.candidates({.kind = kind, .count = bytes}).front().algorithm,
-                          schedule::Algorithm::kPat)
+                EXPECT_NE(selector.candidates({.kind = kind, .count = bytes}).front().source->name,
+                          "pat")
                     << ranks << " ranks, " << schedule::to_string(kind) << " of " << bytes;
     }
 }

@@ -24,8 +24,8 @@
 namespace pccl::comm {
 namespace {
 
-using schedule::Algorithm;
 using schedule::Buffer;
+using schedule::SourcePtr;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -54,27 +54,27 @@ std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::s
 }
 
 /// A rank's choice where the user wants `algorithm`.
-Result<Choice> choice_of(const bootstrap::Roster& roster, Rank rank,
-                         const schedule::testing::Maker& maker, DataType type, std::size_t count) {
+Result<Choice> choice_of(const bootstrap::Roster& roster, Rank rank, const SourcePtr& source,
+                         DataType type, std::size_t count) {
     const int ranks = static_cast<int>(roster.endpoints.size());
-    const std::string wanted =
-        concat(schedule::to_string(maker.kind), "=", schedule::to_string(maker.algorithm));
+    const std::string wanted = concat(schedule::to_string(source->kind), "=", source->name);
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     Selector selector(roster, {.rank = rank, .layout = std::move(layout)},
                       {.wanted = wanted, .tuning = {}});
-    const auto inputs = blocks_of(maker.kind, Buffer::kInput, ranks, count);
-    const auto outputs = blocks_of(maker.kind, Buffer::kOutput, ranks, count);
+    const auto inputs = blocks_of(source->kind, Buffer::kInput, ranks, count);
+    const auto outputs = blocks_of(source->kind, Buffer::kOutput, ranks, count);
     PCCL_ASSIGN_OR_RETURN(
         const Choice* choice,
-        selector.choose({.kind = maker.kind, .type = type, .inputs = inputs, .outputs = outputs}));
+        selector.choose(
+            {.kind = source->kind, .type = type, .inputs = inputs, .outputs = outputs}));
     return *choice;
 }
 
 /// Every collective whose choice may depend on the lengths of blocks.
-std::vector<schedule::testing::Maker> makers() {
-    std::vector<schedule::testing::Maker> makers = schedule::testing::all_makers();
-    std::erase_if(makers, [](const auto& maker) { return is_per_pair(maker.kind); });
-    return makers;
+std::vector<SourcePtr> sources() {
+    std::vector<SourcePtr> sources = schedule::testing::all_sources();
+    std::erase_if(sources, [](const SourcePtr& source) { return is_per_pair(source->kind); });
+    return sources;
 }
 
 /// Of a FIFO of the schedule, full of the longest messages of this rank.
@@ -85,9 +85,9 @@ std::size_t most_bytes(const Choice& choice, std::size_t element) {
            sizeof choice.header;
 }
 
-bool gathers_chunks(Algorithm algorithm) {
-    return algorithm == Algorithm::kRecursiveDoubling ||
-           algorithm == Algorithm::kRecursiveHalving || algorithm == Algorithm::kBruck;
+bool gathers_chunks(const SourcePtr& source) {
+    return source->name == "recursive_doubling" || source->name == "recursive_halving" ||
+           source->name == "bruck";
 }
 
 class LinkCapacityTest : public ::testing::TestWithParam<int> {
@@ -95,16 +95,16 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     static int ranks() { return GetParam(); }
 
     /// What four ranks choose fits, or all four refuse it, before anything is sent.
-    static void check(const schedule::testing::Maker& maker, DataType type, Reach reach) {
+    static void check(const SourcePtr& source, DataType type, Reach reach) {
         const bootstrap::Roster roster = roster_of(ranks(), reach);
         const std::size_t ring = transport::shm::ring_bytes(ranks());
         const std::size_t capacity =
             reach == Reach::kSharedMemory ? ring : std::min(ring, kTcpCapacity);
-        const bool widens = runs_widened(maker.kind, type, ReduceOp::kSum, ranks());
+        const bool widens = runs_widened(source->kind, type, ReduceOp::kSum, ranks());
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;
         for (const Rank rank : {0, 1, ranks() / 2, ranks() - 1}) {
-            const auto choice = choice_of(roster, rank, maker, type, 1 << 20);
+            const auto choice = choice_of(roster, rank, source, type, 1 << 20);
             if (choice.is_ok()) {
                 EXPECT_LE(most_bytes(*choice, element), capacity) << "rank " << rank;
                 EXPECT_GE(choice->cut.chunk_length(choice->cut.window), 1U) << "rank " << rank;
@@ -116,19 +116,19 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
                               HasSubstr("; these can: "), Not(HasSubstr("\n"))));
         }
         EXPECT_TRUE(refusals == 0 || refusals == 4);
-        EXPECT_TRUE(refusals == 0 || gathers_chunks(maker.algorithm));
+        EXPECT_TRUE(refusals == 0 || gathers_chunks(source));
     }
 };
 
 TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
     for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets})
-        for (const auto& maker : makers()) {
+        for (const SourcePtr& source : sources()) {
             // Elsewhere a message is one chunk, however many ranks there are.
-            if (ranks() > 1100 && !gathers_chunks(maker.algorithm)) continue;
+            if (ranks() > 1100 && !gathers_chunks(source)) continue;
             for (const DataType type : {DataType::kUint8, DataType::kFloat16, DataType::kFloat32,
                                         DataType::kComplex128}) {
-                SCOPED_TRACE(concat(schedule::testing::name_of(maker), " of ", to_string(type)));
-                check(maker, type, reach);
+                SCOPED_TRACE(concat(schedule::testing::name_of(source), " of ", to_string(type)));
+                check(source, type, reach);
             }
         }
 }
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, LinkCapacityTest,
 /// All ranks of a group in one thread, on links that hold what those of the group would.
 class World {
    public:
-    World(int ranks, const schedule::testing::Maker& maker, std::size_t count);
+    World(int ranks, const SourcePtr& source, std::size_t count);
 
     /// "" when every rank had the right result; else what is wrong.
     std::string run();
@@ -225,10 +225,10 @@ class World::Host final : public LinkTable {
     bool done_ = false;
 };
 
-World::World(int ranks, const schedule::testing::Maker& maker, std::size_t count) : count_(count) {
+World::World(int ranks, const SourcePtr& source, std::size_t count) : count_(count) {
     const bootstrap::Roster roster = roster_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
-        const auto choice = choice_of(roster, rank, maker, DataType::kInt64, count);
+        const auto choice = choice_of(roster, rank, source, DataType::kInt64, count);
         EXPECT_TRUE(choice.is_ok()) << choice.status().to_string();
         hosts_.push_back(std::make_unique<Host>(*this, rank));
         hosts_.back()->start(*choice);
@@ -254,22 +254,21 @@ std::string World::run() {
 }
 
 TEST(LinkCapacityWorld, NobodyIsStuckByAnyAlgorithm) {
-    for (const auto& maker : schedule::testing::all_makers()) {
-        if (is_per_pair(maker.kind) && maker.algorithm != Algorithm::kOneShot) continue;
-        EXPECT_EQ(World(48, maker, 3'000).run(), "") << schedule::testing::name_of(maker);
+    for (const SourcePtr& source : schedule::testing::all_sources()) {
+        if (is_per_pair(source->kind) && source->name != "one_shot") continue;
+        EXPECT_EQ(World(48, source, 3'000).run(), "") << schedule::testing::name_of(source);
     }
 }
 
 TEST(LinkCapacityWorld, NobodyIsStuckWhereMessagesHaveManyChunks) {
     constexpr int kRanks = 512;
     constexpr std::size_t kInLine = kCacheLine / sizeof(std::int64_t);
-    for (const auto& maker : makers()) {
-        if (!gathers_chunks(maker.algorithm)) continue;
+    for (const SourcePtr& source : sources()) {
+        if (!gathers_chunks(source)) continue;
         // A cache line for each chunk.
-        const auto chunks = static_cast<std::size_t>(
-            schedule::chunk_granularity(maker.algorithm, maker.kind, kRanks));
-        EXPECT_EQ(World(kRanks, maker, chunks * kInLine).run(), "")
-            << schedule::testing::name_of(maker);
+        const auto chunks = static_cast<std::size_t>(source->granularity(kRanks));
+        EXPECT_EQ(World(kRanks, source, chunks * kInLine).run(), "")
+            << schedule::testing::name_of(source);
     }
 }
 

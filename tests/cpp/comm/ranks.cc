@@ -34,6 +34,7 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
                                               .store = store,
                                               .timeout = options.timeout,
                                               .algorithm = options.algorithm,
+                                              .catalogue = options.catalogue,
                                               .runtime = *runtime,
                                               .locality = locality_of(rank, options)});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "csrc/comm/communicator.h"
@@ -15,7 +16,8 @@ struct RanksOptions {
     int size = 2;
     transport::TransportFlags transports = transport::TransportKind::kShm;
     std::chrono::milliseconds timeout{60'000};
-    std::string algorithm{};             // as CommunicatorOptions has it
+    std::string algorithm{};  // as CommunicatorOptions has it, and what follows
+    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     bool on_hosts_of_their_own = false;  // as far as they say; only over kTcp
 };
 

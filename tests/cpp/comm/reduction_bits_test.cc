@@ -120,8 +120,8 @@ std::vector<std::byte> reduce(Communicator& comm, CollectiveKind kind, DataType 
 
 std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
     std::vector<std::string_view> names;
-    for (const auto algorithm : schedule::algorithms_for(kind))
-        names.push_back(schedule::to_string(algorithm));
+    for (const schedule::SourcePtr& source : schedule::built_in()->of(kind))
+        names.push_back(source->name);
     for (const BoardAlgorithm algorithm : kBoardAlgorithms)
         if (algorithm != BoardAlgorithm::kTwoShot || kind == CollectiveKind::kAllReduce)
             names.push_back(to_string(algorithm));

@@ -110,13 +110,13 @@ INSTANTIATE_TEST_SUITE_P(, ShrinkTest, testing::Values(TransportKind::kShm, Tran
 class ShrinkAcrossHostsTest : public testing::Test {
    protected:
     using Shrunk = Result<std::shared_ptr<Communicator>>;
-    static constexpr RanksOptions kFour{
+    const RanksOptions four_{
         .size = 4, .transports = TransportKind::kTcp, .on_hosts_of_their_own = true};
 };
 
 TEST_F(ShrinkAcrossHostsTest, NobodyGoesOnWithOneThatDiedBeforeAllWereThere) {
     std::atomic<bool> has_died{false};
-    run_ranks(kFour, [&](Communicator& comm) {
+    run_ranks(four_, [&](Communicator& comm) {
         EXPECT_EQ(reduced_over(comm), 4.0F);
         const std::vector<Rank> excluded{3};
         if (comm.rank() == 3) return;
@@ -144,7 +144,7 @@ TEST_F(ShrinkAcrossHostsTest, NobodyGoesOnWithOneThatDiedBeforeAllWereThere) {
 
 TEST_F(ShrinkAcrossHostsTest, OneHalfOfAGroupThatFallsApartGoesOn) {
     std::atomic<int> gone_on{0};
-    run_ranks(kFour, [&](Communicator& comm) {
+    run_ranks(four_, [&](Communicator& comm) {
         EXPECT_EQ(reduced_over(comm), 4.0F);
         const bool is_first_half = comm.rank() < 2;
         const std::vector<Rank> others = is_first_half ? std::vector{2, 3} : std::vector{0, 1};

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "csrc/device/interruptible.h"
+#include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/memory_store.h"
 
@@ -224,8 +225,8 @@ TEST(DeviceGroupTest, TheFirstScheduleIsNotCaptured) {
         const Block block = block_of(x);
         const Collective call{.inputs = {&block, 1}, .outputs = {&block, 1}};
         member.driver.capture(true);
-        const Status status =
-            member.group.launch(call, nullptr, {.algorithm = schedule::Algorithm::kRing});
+        const Status status = member.group.launch(
+            call, nullptr, {.schedule = schedule::built_in("ring", call.kind).value()});
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
         EXPECT_THAT(status.message(), HasSubstr("call it once before"));
     });

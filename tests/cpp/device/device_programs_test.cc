@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/fake_cuda.h"
 
 namespace pccl::device {
 namespace {
 
-using schedule::Algorithm;
 using ::testing::HasSubstr;
 
 constexpr int kRanks = 4;
@@ -30,6 +30,10 @@ class DeviceProgramsTest : public ::testing::Test {
         return {.kind = CollectiveKind::kAllReduce, .inputs = blocks_, .outputs = blocks_};
     }
 
+    static schedule::SourcePtr named(std::string_view name) {
+        return schedule::built_in(name, CollectiveKind::kAllReduce).value();
+    }
+
     std::vector<float> data_ = std::vector<float>(1 << 20);
     std::array<Block, 1> blocks_{Block{std::bit_cast<std::byte*>(data_.data()), data_.size()}};
     fakes::FakeCudaDriver driver_{std::make_shared<fakes::FakeGpus>()};
@@ -37,10 +41,10 @@ class DeviceProgramsTest : public ::testing::Test {
 };
 
 TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
-    const auto run = programs_.prepare(all_reduce(), Algorithm::kRing);
+    const auto run = programs_.prepare(all_reduce(), named("ring"));
     ASSERT_TRUE(run.is_ok()) << run.status().to_string();
     const auto made = schedule::generate(
-        Algorithm::kRing,
+        "ring",
         {.kind = CollectiveKind::kAllReduce, .ranks = kRanks, .chunks = kRanks, .slots = 2});
     ASSERT_TRUE(made.is_ok());
     const auto tables = tabulate(made->programs[1]);
@@ -58,9 +62,9 @@ TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
 }
 
 TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareADesk) {
-    const auto first = programs_.prepare(all_reduce(), Algorithm::kRing);
-    const auto again = programs_.prepare(all_reduce(), Algorithm::kRing);
-    const auto other = programs_.prepare(all_reduce(), Algorithm::kTwoShot);
+    const auto first = programs_.prepare(all_reduce(), named("ring"));
+    const auto again = programs_.prepare(all_reduce(), named("ring"));
+    const auto other = programs_.prepare(all_reduce(), named("two_shot"));
     ASSERT_TRUE(first.is_ok() && again.is_ok() && other.is_ok());
     EXPECT_EQ(first->program.steps, again->program.steps);
     EXPECT_NE(first->program.steps, other->program.steps);
@@ -68,7 +72,7 @@ TEST_F(DeviceProgramsTest, LaunchesOfOneKindShareAProgramAndAllShareADesk) {
 }
 
 TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
-    ASSERT_TRUE(programs_.prepare(all_reduce(), Algorithm::kRing).is_ok());
+    ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
     const auto* const desk = std::bit_cast<const abi::DeviceDesk*>(programs_.desk());
     EXPECT_EQ(desk->finished, 0U);
     EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].words.sent, 0U);
@@ -77,11 +81,11 @@ TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
 
 TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     const kernels::Plan few{.blocks = 11, .threads = 256};
-    const auto ring = programs_.prepare(all_reduce(), Algorithm::kRing, few);
+    const auto ring = programs_.prepare(all_reduce(), named("ring"), few);
     ASSERT_TRUE(ring.is_ok()) << ring.status().to_string();
     EXPECT_EQ(ring->plan, few);
     EXPECT_EQ(ring->program.workers, 11);
-    const auto tree = programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, few);
+    const auto tree = programs_.prepare(all_reduce(), named("double_binary_tree"), few);
     ASSERT_TRUE(tree.is_ok()) << tree.status().to_string();
     EXPECT_EQ(tree->plan.blocks, 8);  // of two workers for each of four lanes
     EXPECT_EQ(tree->program.workers, 2);
@@ -92,7 +96,7 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
     const auto protocol = [this](std::size_t count, const std::optional<kernels::Plan>& plan) {
         const std::array<Block, 1> blocks{Block{blocks_[0].data, count}};
         const Collective collective{.inputs = blocks, .outputs = blocks};
-        const auto run = programs_.prepare(collective, Algorithm::kRing, plan);
+        const auto run = programs_.prepare(collective, named("ring"), plan);
         EXPECT_TRUE(run.is_ok()) << run.status().to_string();
         EXPECT_EQ(run->plan.threads % 32, 0);
         EXPECT_GE(run->plan.threads, abi::kLeastProgramThreads);
@@ -110,7 +114,7 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     const auto refusal = [this](const kernels::Plan& plan) {
         const Status status =
-            programs_.prepare(all_reduce(), Algorithm::kDoubleBinaryTree, plan).status();
+            programs_.prepare(all_reduce(), named("double_binary_tree"), plan).status();
         EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
         return std::string(status.message());
     };
@@ -122,7 +126,8 @@ TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
 }
 
 TEST_F(DeviceProgramsTest, WhatNoScheduleMakesIsRefused) {
-    const Status wrong = programs_.prepare(all_reduce(), Algorithm::kBruck).status();
+    const auto bruck = schedule::built_in("bruck", CollectiveKind::kAllGather).value();
+    const Status wrong = programs_.prepare(all_reduce(), bruck).status();
     EXPECT_EQ(wrong.code(), StatusCode::kUnsupported);
     EXPECT_THAT(wrong.message(), HasSubstr("bruck does not make all_reduce"));
     EXPECT_EQ(programs_.desk(), 0U);
@@ -130,16 +135,9 @@ TEST_F(DeviceProgramsTest, WhatNoScheduleMakesIsRefused) {
 
 TEST_F(DeviceProgramsTest, WithoutMemoryNothingIsKept) {
     driver_.fail("allocate", Status::resource_exhausted("cuMemAlloc: out of memory"));
-    EXPECT_EQ(programs_.prepare(all_reduce(), Algorithm::kRing).status().code(),
+    EXPECT_EQ(programs_.prepare(all_reduce(), named("ring")).status().code(),
               StatusCode::kResourceExhausted);
     EXPECT_EQ(programs_.desk(), 0U);
-}
-
-TEST(ScheduleNamedTest, NamesAreThoseOfTheCollective) {
-    EXPECT_EQ(schedule_named("ring", CollectiveKind::kAllGather), Algorithm::kRing);
-    EXPECT_FALSE(schedule_named("bruck", CollectiveKind::kAllReduce));
-    EXPECT_FALSE(schedule_named("shm_one_shot", CollectiveKind::kAllReduce));
-    EXPECT_FALSE(schedule_named("", CollectiveKind::kAllReduce));
 }
 
 }  // namespace

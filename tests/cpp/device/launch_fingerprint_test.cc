@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/schedule/generators/generators.h"
+
 namespace pccl::device {
 namespace {
 
@@ -114,7 +116,7 @@ TEST(LaunchFingerprintTest, TellsApartWhatMustBeAlike) {
     add();
     all.push_back(of(call, {.plan = Plan{}}));
     all.push_back(of(call, {.plan = Plan{.blocks = 2}}));
-    all.push_back(of(call, {.algorithm = schedule::Algorithm::kRing}));
+    all.push_back(of(call, {.schedule = schedule::built_in("ring", call.kind).value()}));
     all.push_back(of(exchange));
     all.push_back(of(exchange, {.is_uneven = true}));
     const std::array<Collective, 2> twice{call, call};

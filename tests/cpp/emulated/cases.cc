@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/collective/arithmetic_reference.h"
 
 namespace pccl::comm {
@@ -74,7 +75,9 @@ double expected(const Case& of, Rank rank, int ranks, std::size_t block, std::si
 }
 
 device::DeviceLaunch wanted_by(const Case& of) {
-    return {.plan = of.plan, .algorithm = of.algorithm, .is_uneven = of.has_split_sizes};
+    return {.plan = of.plan,
+            .schedule = schedule::built_in()->find(of.algorithm, of.kind),
+            .is_uneven = of.has_split_sizes};
 }
 
 }  // namespace
@@ -86,7 +89,7 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
     if (of.plan.has_value())
         out << ", protocol " << static_cast<int>(of.plan->protocol) << " in " << of.plan->blocks
             << " blocks of " << of.plan->threads;
-    if (of.algorithm.has_value()) out << ", " << schedule::to_string(*of.algorithm);
+    if (!of.algorithm.empty()) out << ", " << of.algorithm;
     return out;
 }
 

@@ -21,7 +21,6 @@ namespace {
 using enum CollectiveKind;
 using kernels::Plan;
 using kernels::Protocol;
-using schedule::Algorithm;
 using sys::cuda::DeviceAddress;
 
 constexpr std::array kKinds{kAllReduce, kReduceScatter, kReduce, kAllGather, kAllToAll, kBroadcast};
@@ -58,12 +57,8 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
 #endif
     }
     static Plan most_for_schedules(Protocol protocol) { return {protocol, 40 / GetParam(), 192}; }
-    static int least_blocks(CollectiveKind kind, Algorithm algorithm) {
-        const auto made = schedule::generate(
-            algorithm, {.kind = kind,
-                        .ranks = GetParam(),
-                        .chunks = schedule::chunk_granularity(algorithm, kind, GetParam()),
-                        .slots = schedule::slots_needed(algorithm, kind)});
+    static int least_blocks(const schedule::ScheduleSource& source) {
+        const auto made = schedule::generate(source, schedule::least_shape(source, GetParam()));
         return device::device_grid(*made)->lanes;
     }
 };
@@ -100,11 +95,11 @@ TEST(EmulatedPairTest, LongMessages) {
 TEST_P(EmulatedTest, Schedules) {
     std::vector<Case> cases;
     for (const CollectiveKind kind : kKinds)
-        for (const Algorithm algorithm : schedule::algorithms_for(kind))
+        for (const schedule::SourcePtr& source : schedule::built_in()->of(kind))
             for (const Size& size : kLongerSizes)
                 for (const Protocol protocol : schedule_protocols(cases.size())) {
                     cases.push_back(varied(cases.size(), kind, size));
-                    cases.back().algorithm = algorithm;
+                    cases.back().algorithm = source->name;
                     cases.back().plan = most_for_schedules(protocol);
                 }
     run_cases(GetParam(), cases);
@@ -114,15 +109,15 @@ TEST_P(EmulatedTest, Schedules) {
 TEST_P(EmulatedTest, SchedulesOfLongMessages) {
     std::vector<Case> cases;
     for (const CollectiveKind kind : kKinds)
-        for (const Algorithm algorithm : schedule::algorithms_for(kind)) {
-            const int blocks = least_blocks(kind, algorithm);
+        for (const schedule::SourcePtr& source : schedule::built_in()->of(kind)) {
+            const int blocks = least_blocks(*source);
             if (blocks * GetParam() > 32) continue;
             for (const Protocol protocol : schedule_protocols(cases.size())) {
                 const bool is_direct = protocol == Protocol::kDirect;
                 const std::size_t slot = is_direct ? abi::kSlotBytes : abi::kWordSlotBytes;
                 Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
                 each.count = 8 * slot / size_of(each.type);
-                each.algorithm = algorithm;
+                each.algorithm = source->name;
                 each.plan = Plan{protocol, blocks, 192};
             }
         }
@@ -136,10 +131,8 @@ TEST_P(EmulatedTest, Averages) {
                          .count = 333,
                          .op = ReduceOp::kAvg,
                          .plan = Plan{protocol, 3, 64}});
-    cases.push_back({.type = DataType::kFloat32,
-                     .count = 333,
-                     .op = ReduceOp::kAvg,
-                     .algorithm = Algorithm::kRing});
+    cases.push_back(
+        {.type = DataType::kFloat32, .count = 333, .op = ReduceOp::kAvg, .algorithm = "ring"});
     run_cases(GetParam(), cases);
 }
 
@@ -207,9 +200,9 @@ TEST_P(EmulatedTest, RandomSequences) {
         const CollectiveKind kind = kKinds[below(kKinds.size())];
         const std::size_t count = 1 + below(std::size_t{1} << below(12));
         Case& each = cases.emplace_back(varied(below(60), kind, {count, below(2) == 0}));
-        const auto algorithms = schedule::algorithms_for(kind);
+        const auto sources = schedule::built_in()->of(kind);
         if (below(3) == 0) {
-            each.algorithm = algorithms[below(algorithms.size())];
+            each.algorithm = sources[below(sources.size())]->name;
             each.plan = most_for_schedules(kProtocols[below(2)]);
         } else if (below(2) == 0) {
             each.plan = Plan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};

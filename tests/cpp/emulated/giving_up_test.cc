@@ -67,10 +67,7 @@ const std::vector<Way> kWays = {
     {"Scatter", {{.kind = kScatter, .count = kCount, .root = 1, .plan = kDirect}}},
     {"Engines", {{.kind = kAllGather, .count = kCount, .plan = kEngines}}},
     {"Words", {{.count = 100}}},
-    {"Schedule",
-     {{.count = kCount,
-       .plan = Plan{Protocol::kDirect, 4, 192},
-       .algorithm = schedule::Algorithm::kRing}}},
+    {"Schedule", {{.count = kCount, .plan = Plan{Protocol::kDirect, 4, 192}, .algorithm = "ring"}}},
     {"LargeBatch", {long_one(kAllReduce), long_one(kAllReduce)}},
     {"LargeBatchOfMoves", {long_one(kAllGather), long_one(kAllGather)}},
 };

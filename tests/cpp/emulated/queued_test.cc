@@ -15,6 +15,7 @@
 
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/kernels/launch.h"
+#include "csrc/schedule/generators/generators.h"
 #include "tests/cpp/emulated/bare_ranks.h"
 #include "tests/fakes/fake_cuda.h"
 
@@ -96,7 +97,8 @@ class Scheduled : public BareRanks {
                                 .type = DataType::kInt32,
                                 .inputs = {&block, rank == 0 ? std::size_t{1} : 0},
                                 .outputs = {&block, 1}},
-                               schedule::Algorithm::kRing, Plan{protocol, 2, 192});
+                               schedule::built_in("ring", CollectiveKind::kBroadcast).value(),
+                               Plan{protocol, 2, 192});
         EXPECT_TRUE(run.is_ok()) << run.status().to_string();
         run->team = team(rank);
         for (std::uint64_t& desk : run->postings.inputs) desk = own.desk();

@@ -81,24 +81,24 @@ std::vector<std::byte> special_bytes(Rank rank, DataType type) {
 struct Special {
     DataType type = DataType::kFloat32;
     ReduceOp op = ReduceOp::kMin;
-    std::optional<schedule::Algorithm> algorithm{};
+    schedule::SourcePtr schedule{};
 
     [[nodiscard]] bool is_extreme() const { return op == ReduceOp::kMin || op == ReduceOp::kMax; }
 };
 
 std::vector<Special> special_cases() {
-    std::vector<std::optional<schedule::Algorithm>> algorithms{std::nullopt};
-    for (const auto each : schedule::algorithms_for(CollectiveKind::kAllReduce))
-        algorithms.emplace_back(each);
+    std::vector<schedule::SourcePtr> schedules{nullptr};
+    for (const auto& each : schedule::built_in()->of(CollectiveKind::kAllReduce))
+        schedules.push_back(each);
     std::vector<Special> cases;
-    for (const auto& algorithm : algorithms) {
+    for (const auto& schedule : schedules) {
         for (const DataType type :
              {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32, DataType::kFloat64})
             for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax})
-                cases.push_back({type, op, algorithm});
+                cases.push_back({type, op, schedule});
         // Of float32 a GPU makes one NaN by itself, which the emulated one does not.
         for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProduct})
-            cases.push_back({DataType::kFloat64, op, algorithm});
+            cases.push_back({DataType::kFloat64, op, schedule});
     }
     return cases;
 }
@@ -112,13 +112,13 @@ void launch(const Special& of, fakes::DeviceRank& member, Results& results) {
     const Block block{data.data(), data.size() / size_of(of.type)};
     const Status status = member.group.launch(
         {.type = of.type, .op = of.op, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr,
-        {.plan = {}, .algorithm = of.algorithm});
+        {.plan = {}, .schedule = of.schedule});
     ASSERT_TRUE(status.is_ok()) << status.to_string();
 }
 
 void check(const Special& of, const Results& results) {
-    SCOPED_TRACE(concat(of.algorithm ? schedule::to_string(*of.algorithm) : "kernel", ", ",
-                        to_string(of.op), " of ", to_string(of.type)));
+    SCOPED_TRACE(concat(of.schedule ? of.schedule->name : "kernel", ", ", to_string(of.op), " of ",
+                        to_string(of.type)));
     for (const auto& result : results) EXPECT_EQ(result, results[0]);
     if (!of.is_extreme()) return;
     const auto first = special_bytes(0, of.type);

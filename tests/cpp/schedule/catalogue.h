@@ -15,22 +15,18 @@ inline constexpr CollectiveKind kAllKinds[] = {
     CollectiveKind::kScatter,   CollectiveKind::kAllToAll,
 };
 
-struct Maker {
-    CollectiveKind kind;
-    Algorithm algorithm;
-};
-
-inline std::vector<Maker> all_makers() {
-    std::vector<Maker> makers;
+inline std::vector<SourcePtr> all_sources() {
+    std::vector<SourcePtr> sources;
     for (const CollectiveKind kind : kAllKinds) {
-        for (const Algorithm algorithm : algorithms_for(kind)) makers.push_back({kind, algorithm});
+        const auto of_kind = built_in()->of(kind);
+        sources.insert(sources.end(), of_kind.begin(), of_kind.end());
     }
-    return makers;
+    return sources;
 }
 
 /// "ring_all_reduce", a name that GoogleTest accepts.
-inline std::string name_of(const Maker& maker) {
-    return std::string(to_string(maker.algorithm)) + "_" + std::string(to_string(maker.kind));
+inline std::string name_of(const SourcePtr& source) {
+    return source->name + "_" + std::string(to_string(source->kind));
 }
 
 inline std::vector<Placement> placements(CollectiveKind kind) {
@@ -38,16 +34,13 @@ inline std::vector<Placement> placements(CollectiveKind kind) {
     return {Placement::kOutOfPlace, Placement::kInPlace};
 }
 
-/// The smallest shape with `multiple` times the chunks that the algorithm needs, and as few slots
-/// as it claims to need.
-inline Shape shape_of(const Maker& maker, int ranks, Rank root, int multiple) {
-    return {.kind = maker.kind,
-            .ranks = ranks,
-            .root = root,
-            .chunks = multiple * chunk_granularity(maker.algorithm, maker.kind, ranks),
-            .slots = slots_needed(maker.algorithm, maker.kind)};
+/// The least shape, but for `multiple` times the chunks.
+inline Shape shape_of(const SourcePtr& source, int ranks, Rank root, int multiple) {
+    Shape shape = least_shape(*source, ranks, root);
+    shape.chunks *= multiple;
+    return shape;
 }
 
-inline int roots(const Maker& maker, int ranks) { return is_rooted(maker.kind) ? ranks : 1; }
+inline int roots(const SourcePtr& source, int ranks) { return is_rooted(source->kind) ? ranks : 1; }
 
 }  // namespace pccl::schedule::testing

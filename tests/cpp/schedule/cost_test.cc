@@ -1,17 +1,14 @@
 // The closed forms against counts from the programs themselves.
-#include "csrc/schedule/generators/cost.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/verifier/verifier.h"
 #include "tests/cpp/schedule/catalogue.h"
 
 namespace pccl::schedule {
 namespace {
-
-using testing::Maker;
 
 constexpr double kChunkBytes = 48;
 
@@ -49,18 +46,18 @@ Cost count(const Schedule& schedule) {
     return most;
 }
 
-class CostTest : public ::testing::TestWithParam<Maker> {};
+class CostTest : public ::testing::TestWithParam<SourcePtr> {};
 
 TEST_P(CostTest, EqualsWhatTheProgramsDo) {
     for (int ranks = 1; ranks <= 40; ++ranks) {
         for (Rank root = 0; root < testing::roots(GetParam(), ranks); ++root) {
             for (int multiple = 1; multiple <= 3; ++multiple) {
                 const Shape shape = testing::shape_of(GetParam(), ranks, root, multiple);
-                const Schedule schedule = generate(GetParam().algorithm, shape).value();
+                const Schedule schedule = generate(*GetParam(), shape).value();
                 const auto verdict = verify(schedule, Placement::kOutOfPlace);
                 ASSERT_TRUE(verdict.is_ok()) << verdict.status().to_string();
                 const Cost counted = count(schedule);
-                const Cost stated = cost(GetParam().algorithm, shape, shape.chunks * kChunkBytes);
+                const Cost stated = GetParam()->cost(shape, shape.chunks * kChunkBytes);
                 SCOPED_TRACE(::testing::Message() << ranks << " ranks, root " << root << ", "
                                                   << shape.chunks << " chunks");
                 EXPECT_EQ(stated.rounds, verdict.value().rounds);
@@ -73,8 +70,8 @@ TEST_P(CostTest, EqualsWhatTheProgramsDo) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CostTest, ::testing::ValuesIn(testing::all_makers()),
-                         [](const auto& maker) { return testing::name_of(maker.param); });
+INSTANTIATE_TEST_SUITE_P(All, CostTest, ::testing::ValuesIn(testing::all_sources()),
+                         [](const auto& source) { return testing::name_of(source.param); });
 
 }  // namespace
 }  // namespace pccl::schedule

@@ -10,16 +10,14 @@
 namespace pccl::schedule {
 namespace {
 
-using testing::Maker;
-
-class GeneratedScheduleTest : public ::testing::TestWithParam<Maker> {};
+class GeneratedScheduleTest : public ::testing::TestWithParam<SourcePtr> {};
 
 TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
     for (int ranks = 1; ranks <= 64; ++ranks) {
         for (Rank root = 0; root < testing::roots(GetParam(), ranks); ++root) {
             for (int multiple = 1; multiple <= 3; ++multiple) {
                 const Shape shape = testing::shape_of(GetParam(), ranks, root, multiple);
-                const auto schedule = generate(GetParam().algorithm, shape);
+                const auto schedule = generate(*GetParam(), shape);
                 ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
                 for (const Placement placement : testing::placements(shape.kind)) {
                     const auto verdict = verify(schedule.value(), placement);
@@ -34,70 +32,73 @@ TEST_P(GeneratedScheduleTest, IsProvenForUpTo64Ranks) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GeneratedScheduleTest, ::testing::ValuesIn(testing::all_makers()),
-                         [](const auto& maker) { return testing::name_of(maker.param); });
+INSTANTIATE_TEST_SUITE_P(All, GeneratedScheduleTest, ::testing::ValuesIn(testing::all_sources()),
+                         [](const auto& source) { return testing::name_of(source.param); });
 
 Shape all_reduce_over(int ranks, int chunks) {
     return {.kind = CollectiveKind::kAllReduce, .ranks = ranks, .chunks = chunks};
 }
 
 TEST(GenerateTest, RefusesWhatIsOutOfRange) {
-    const auto code = [](Algorithm algorithm, const Shape& shape) {
-        return generate(algorithm, shape).status().code();
+    const auto code = [](std::string_view name, const Shape& shape) {
+        return generate(name, shape).status().code();
     };
     Shape shape = all_reduce_over(4, 4);
-    EXPECT_EQ(code(Algorithm::kRing, shape), StatusCode::kOk);
-    EXPECT_EQ(code(Algorithm::kRing, all_reduce_over(0, 4)), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(Algorithm::kRing, all_reduce_over(65537, 65537)), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(Algorithm::kRing, all_reduce_over(4, 0)), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(Algorithm::kRing, all_reduce_over(4, 6)), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(Algorithm::kOneShot, all_reduce_over(4, (1 << 26) + 1)),
-              StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("ring", shape), StatusCode::kOk);
+    EXPECT_EQ(code("ring", all_reduce_over(0, 4)), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("ring", all_reduce_over(65537, 65537)), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("ring", all_reduce_over(4, 0)), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("ring", all_reduce_over(4, 6)), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("one_shot", all_reduce_over(4, (1 << 26) + 1)), StatusCode::kInvalidArgument);
     shape.root = 1;
-    EXPECT_EQ(code(Algorithm::kRing, shape), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("ring", shape), StatusCode::kInvalidArgument);
     shape.root = 0;
     shape.slots = 1;
-    EXPECT_EQ(code(Algorithm::kRing, shape), StatusCode::kInvalidArgument);
-    EXPECT_EQ(code(Algorithm::kTwoShot, shape), StatusCode::kOk);
+    EXPECT_EQ(code("ring", shape), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("two_shot", shape), StatusCode::kOk);
     shape.slots = 0;
-    EXPECT_EQ(code(Algorithm::kTwoShot, shape), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("two_shot", shape), StatusCode::kInvalidArgument);
 }
 
 TEST(GenerateTest, RefusesWhatTheAlgorithmDoesNotMake) {
-    EXPECT_EQ(generate(Algorithm::kPairwise, all_reduce_over(4, 4)).status().code(),
+    EXPECT_EQ(generate("pairwise", all_reduce_over(4, 4)).status().code(),
               StatusCode::kUnsupported);
-    EXPECT_EQ(generate_program(Algorithm::kRing, all_reduce_over(4, 4), 4).status().code(),
+    EXPECT_EQ(generate_program(*built_in("ring", CollectiveKind::kAllReduce).value(),
+                               all_reduce_over(4, 4), 4)
+                  .status()
+                  .code(),
               StatusCode::kInvalidArgument);
 }
 
 TEST(GenerateTest, MakesOneRankOfManyAlone) {
     const auto program =
-        generate_program(Algorithm::kDoubleBinaryTree, all_reduce_over(65536, 2), 77);
+        generate_program(*built_in("double_binary_tree", CollectiveKind::kAllReduce).value(),
+                         all_reduce_over(65536, 2), 77);
     ASSERT_TRUE(program.is_ok());
     EXPECT_LE(program.value().lanes.size(), 4U);
 }
 
 TEST(GenerateTest, ProgramsAreThoseOfTheSchedule) {
-    for (const Maker& maker : testing::all_makers()) {
-        const Shape shape = testing::shape_of(maker, 6, 0, 2);
-        const Schedule schedule = generate(maker.algorithm, shape).value();
+    for (const SourcePtr& source : testing::all_sources()) {
+        const Shape shape = testing::shape_of(source, 6, 0, 2);
+        const Schedule schedule = generate(*source, shape).value();
         for (Rank rank = 0; rank < shape.ranks; ++rank) {
-            EXPECT_EQ(generate_program(maker.algorithm, shape, rank).value(),
+            EXPECT_EQ(generate_program(*source, shape, rank).value(),
                       schedule.programs[static_cast<std::size_t>(rank)])
-                << testing::name_of(maker);
+                << testing::name_of(source);
         }
     }
 }
 
 TEST(GenerateTest, AtLeastTheStatedSlotsAreNeeded) {
-    for (const Maker& maker : testing::all_makers()) {
-        const int slots = slots_needed(maker.algorithm, maker.kind);
+    for (const SourcePtr& source : testing::all_sources()) {
+        const int slots = source->slots;
         if (slots == 1) continue;
-        Schedule schedule = generate(maker.algorithm, testing::shape_of(maker, 6, 0, 1)).value();
+        Schedule schedule = generate(*source, testing::shape_of(source, 6, 0, 1)).value();
         schedule.shape.slots = slots - 1;
         const auto verdict = verify(schedule, Placement::kOutOfPlace);
         EXPECT_NE(verdict.status().message().find("deadlock"), std::string::npos)
-            << testing::name_of(maker);
+            << testing::name_of(source);
     }
 }
 

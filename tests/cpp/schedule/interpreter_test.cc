@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kOrders = 10;
 
-class GeneratedNumbersTest : public ::testing::TestWithParam<Maker> {};
+class GeneratedNumbersTest : public ::testing::TestWithParam<SourcePtr> {};
 
 TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
     std::mt19937_64 random(1);
@@ -18,7 +18,7 @@ TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
         for (Rank root = 0; root < roots(GetParam(), ranks); ++root) {
             for (int multiple = 1; multiple <= 3; ++multiple) {
                 const Shape shape = shape_of(GetParam(), ranks, root, multiple);
-                const auto schedule = generate(GetParam().algorithm, shape);
+                const auto schedule = generate(*GetParam(), shape);
                 ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
                 for (const Placement placement : placements(shape.kind)) {
                     for (int order = 0; order < kOrders; ++order) {
@@ -32,8 +32,8 @@ TEST_P(GeneratedNumbersTest, EqualPlainLoops) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GeneratedNumbersTest, ::testing::ValuesIn(all_makers()),
-                         [](const auto& maker) { return name_of(maker.param); });
+INSTANTIATE_TEST_SUITE_P(All, GeneratedNumbersTest, ::testing::ValuesIn(all_sources()),
+                         [](const auto& source) { return name_of(source.param); });
 
 }  // namespace
 }  // namespace pccl::schedule::testing

@@ -14,14 +14,14 @@ void expect_no_survivors(const Report& report) {
     for (const std::string& survivor : report.survivors) ADD_FAILURE() << survivor;
 }
 
-class MutationTest : public ::testing::TestWithParam<Maker> {};
+class MutationTest : public ::testing::TestWithParam<SourcePtr> {};
 
 TEST_P(MutationTest, EveryFaultIsFound) {
     Report report;
     for (const int ranks : {2, 3, 5}) {
         const Rank root = roots(GetParam(), ranks) - 1;
         const Shape shape = shape_of(GetParam(), ranks, root, 2);
-        mutate_and_verify(generate(GetParam().algorithm, shape).value(), report);
+        mutate_and_verify(generate(*GetParam(), shape).value(), report);
     }
     expect_no_survivors(report);
     int killed = 0;
@@ -29,8 +29,8 @@ TEST_P(MutationTest, EveryFaultIsFound) {
     EXPECT_GT(killed, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MutationTest, ::testing::ValuesIn(all_makers()),
-                         [](const auto& maker) { return name_of(maker.param); });
+INSTANTIATE_TEST_SUITE_P(All, MutationTest, ::testing::ValuesIn(all_sources()),
+                         [](const auto& source) { return name_of(source.param); });
 
 TEST(MutationOfDependenciesTest, EveryOneIsMissed) {
     Report report;

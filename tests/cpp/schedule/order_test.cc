@@ -11,8 +11,6 @@
 namespace pccl::schedule {
 namespace {
 
-using testing::Maker;
-
 RankOrder shuffled(int ranks, unsigned seed) {
     RankOrder order(static_cast<std::size_t>(ranks));
     std::iota(order.begin(), order.end(), 0);
@@ -21,14 +19,14 @@ RankOrder shuffled(int ranks, unsigned seed) {
     return order;
 }
 
-class OrderedScheduleTest : public ::testing::TestWithParam<Maker> {};
+class OrderedScheduleTest : public ::testing::TestWithParam<SourcePtr> {};
 
 TEST_P(OrderedScheduleTest, IsProvenAlongAnyOrder) {
     for (int ranks = 1; ranks <= 17; ++ranks) {
         const RankOrder order = shuffled(ranks, static_cast<unsigned>(ranks));
         for (Rank root = 0; root < testing::roots(GetParam(), ranks); ++root) {
             const Shape shape = testing::shape_of(GetParam(), ranks, root, 2);
-            const auto schedule = generate(GetParam().algorithm, shape, order);
+            const auto schedule = generate(*GetParam(), shape, order);
             ASSERT_TRUE(schedule.is_ok()) << schedule.status().to_string();
             for (const Placement placement : testing::placements(shape.kind)) {
                 const auto verdict = verify(*schedule, placement);
@@ -40,16 +38,17 @@ TEST_P(OrderedScheduleTest, IsProvenAlongAnyOrder) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OrderedScheduleTest, ::testing::ValuesIn(testing::all_makers()),
-                         [](const auto& maker) { return testing::name_of(maker.param); });
+INSTANTIATE_TEST_SUITE_P(All, OrderedScheduleTest, ::testing::ValuesIn(testing::all_sources()),
+                         [](const auto& source) { return testing::name_of(source.param); });
 
 TEST(OrderTest, ARingTalksToItsNeighboursInTheOrder) {
     const RankOrder order{0, 2, 4, 1, 3, 5};
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
-        const Shape shape = testing::shape_of({kind, Algorithm::kRing}, 6, 0, 1);
+        const SourcePtr ring = built_in("ring", kind).value();
+        const Shape shape = least_shape(*ring, 6);
         for (std::size_t position = 0; position < order.size(); ++position) {
-            const auto program = generate_program(Algorithm::kRing, shape, order[position], order);
+            const auto program = generate_program(*ring, shape, order[position], order);
             ASSERT_TRUE(program.is_ok());
             for (const Step& step : program->lanes.front())
                 if (step.to.is_used()) {
@@ -60,10 +59,11 @@ TEST(OrderTest, ARingTalksToItsNeighboursInTheOrder) {
 }
 
 TEST(OrderTest, RefusesWhatIsNoOrder) {
-    const Shape shape = testing::shape_of({CollectiveKind::kAllReduce, Algorithm::kRing}, 3, 0, 1);
+    const SourcePtr ring = built_in("ring", CollectiveKind::kAllReduce).value();
+    const Shape shape = least_shape(*ring, 3);
     for (const RankOrder& order : {RankOrder{0, 1}, RankOrder{0, 1, 1}, RankOrder{0, 1, 3},
                                    RankOrder{0, -1, 2}, RankOrder{0, 1, 2, 3}})
-        EXPECT_EQ(generate_program(Algorithm::kRing, shape, 0, order).status().code(),
+        EXPECT_EQ(generate_program(*ring, shape, 0, order).status().code(),
                   StatusCode::kInvalidArgument);
 }
 

@@ -55,7 +55,7 @@ class Reader {
     Reader(const Shape& shape, Rank rank)
         : shape_(shape),
           rank_(rank),
-          program_(generate_program(Algorithm::kPat, shape, rank).value()) {}
+          program_(generate_program(*built_in("pat", shape.kind).value(), shape, rank).value()) {}
 
     [[nodiscard]] Messages sent() const { return messages(&Step::to, &Step::src); }
     [[nodiscard]] Messages received() const { return messages(&Step::from, &Step::dst); }

@@ -21,7 +21,7 @@ TEST(ScheduleTextTest, NamesOperandsPortsAndDependencies) {
 
 TEST(ScheduleTextTest, PrintsOneLineAStep) {
     const Schedule schedule =
-        generate(Algorithm::kOneShot, {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
+        generate("one_shot", {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
     EXPECT_EQ(to_string(schedule),
               "one_shot: broadcast, 2 ranks, root 0, 1 chunks, 2 slots\n"
               "rank 0 lane 0 step 0: send input[0+1] to 1/0\n"

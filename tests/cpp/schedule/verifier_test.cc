@@ -105,7 +105,7 @@ TEST(VerifierTest, RefusesShapesOutOfRange) {
 
 TEST(VerifierTest, RefusesAllToAllInPlace) {
     const auto schedule =
-        generate(Algorithm::kPairwise, {.kind = CollectiveKind::kAllToAll, .ranks = 2}).value();
+        generate("pairwise", {.kind = CollectiveKind::kAllToAll, .ranks = 2}).value();
     EXPECT_THAT(fault_of(schedule, Placement::kInPlace), HasSubstr("no in-place form"));
 }
 
@@ -151,7 +151,7 @@ TEST(VerifierTest, ProtectsTheInput) {
 
 TEST(VerifierTest, ProtectsTheInputThatIsNotOutputInPlace) {
     Schedule schedule =
-        generate(Algorithm::kOneShot, {.kind = CollectiveKind::kReduceScatter, .ranks = 3}).value();
+        generate("one_shot", {.kind = CollectiveKind::kReduceScatter, .ranks = 3}).value();
     schedule.programs[1].lanes[0].push_back(
         {.action = Action::kCopy, .src = {kIn, 1, 1}, .dst = {kIn, 1, 1}});
     EXPECT_EQ(fault_of(schedule, Placement::kInPlace), "");  // its own block
@@ -160,14 +160,13 @@ TEST(VerifierTest, ProtectsTheInputThatIsNotOutputInPlace) {
 }
 
 TEST(VerifierTest, KnowsWhoHasWhichBuffer) {
-    Schedule gather =
-        generate(Algorithm::kOneShot, {.kind = CollectiveKind::kGather, .ranks = 2}).value();
+    Schedule gather = generate("one_shot", {.kind = CollectiveKind::kGather, .ranks = 2}).value();
     gather.programs[1].lanes[0].push_back(
         {.action = Action::kCopy, .src = {kIn, 0, 1}, .dst = {kOut, 1, 1}});
     EXPECT_THAT(fault_of(gather), HasSubstr("output exists only on root 0"));
     EXPECT_THAT(fault_of(gather, Placement::kInPlace), HasSubstr("output exists only on root 0"));
     Schedule broadcast =
-        generate(Algorithm::kOneShot, {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
+        generate("one_shot", {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
     step(broadcast, 1, 0) = {.action = Action::kCopy, .src = {kIn, 0, 1}, .dst = {kOut, 0, 1}};
     EXPECT_THAT(fault_of(broadcast), HasSubstr("input exists only on root 0"));
 }
@@ -248,8 +247,7 @@ TEST(VerifierTest, FindsDeadlocksAndSaysWhoWaitsForWhom) {
 }
 
 TEST(VerifierTest, FindsDeadlocksForWantOfSlots) {
-    Schedule ring =
-        generate(Algorithm::kRing, {.kind = CollectiveKind::kAllGather, .ranks = 3}).value();
+    Schedule ring = generate("ring", {.kind = CollectiveKind::kAllGather, .ranks = 3}).value();
     EXPECT_EQ(fault_of(ring), "");
     ring.shape.slots = 1;
     EXPECT_THAT(fault_of(ring), AllOf(HasSubstr("deadlock with 1 slots"),
@@ -385,7 +383,7 @@ TEST(VerifierTest, FindsWrongChunks) {
 
 TEST(VerifierTest, FindsOutputThatNobodyWrites) {
     Schedule schedule =
-        generate(Algorithm::kOneShot, {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
+        generate("one_shot", {.kind = CollectiveKind::kBroadcast, .ranks = 2}).value();
     step(schedule, 0, 1) = {};
     EXPECT_THAT(fault_of(schedule), HasSubstr("rank 0, of which no step writes it: output[0] holds "
                                               "nothing; it must hold input[0] of rank 0"));

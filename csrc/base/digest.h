@@ -1,5 +1,4 @@
-// FNV-1a, 64 bits, as 16 hexadecimal digits: tells whether two things are alike, against no
-// adversary.
+// FNV-1a, 64 bits (RFC 9923): tells whether two things are alike, against no adversary.
 #pragma once
 
 #include <array>
@@ -8,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace pccl::topo {
+namespace pccl {
 
 class Digest {
    public:
@@ -16,6 +15,8 @@ class Digest {
         for (const char c : text)
             state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
     }
+    [[nodiscard]] std::uint64_t value() const { return state_; }
+    /// 16 hexadecimal digits.
     [[nodiscard]] std::string text() const {
         std::array<char, 16> digits;
         const auto end =
@@ -28,4 +29,4 @@ class Digest {
     std::uint64_t state_ = 0xCBF29CE484222325ULL;
 };
 
-}  // namespace pccl::topo
+}  // namespace pccl

@@ -1,0 +1,44 @@
+#include "csrc/schedule/catalogue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/text.h"
+
+namespace pccl::schedule {
+namespace {
+
+// What a list of algorithms can name: "all_reduce=mine,all_gather=ring".
+bool is_name(std::string_view name) {
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    return !name.empty() && name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::span<const SourcePtr> Catalogue::of(CollectiveKind kind) const {
+    return by_kind_.at(static_cast<std::size_t>(kind));
+}
+
+SourcePtr Catalogue::find(std::string_view name, CollectiveKind kind) const {
+    const auto sources = of(kind);
+    const auto found = std::ranges::find_if(
+        sources, [name](const SourcePtr& source) { return source->name == name; });
+    return found == sources.end() ? nullptr : *found;
+}
+
+Status Catalogue::add(SourcePtr source) {
+    if (!is_name(source->name))
+        return Status::invalid_argument(concat("'", source->name,
+                                               "' is no name of a schedule: it has letters a to "
+                                               "z, digits and _"));
+    for (const SourcePtr& other : of(source->kind))
+        if (other->name == source->name || other->digest == source->digest)
+            return Status::invalid_argument(concat(
+                "there is a schedule of ", to_string(source->kind), " already with ",
+                other->name == source->name ? "the name " : "the programs of ", source->name));
+    by_kind_.at(static_cast<std::size_t>(source->kind)).push_back(std::move(source));
+    return Status::ok();
+}
+
+}  // namespace pccl::schedule

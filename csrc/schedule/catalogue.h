@@ -1,0 +1,28 @@
+// The sources that a communicator and its GPUs choose from.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "csrc/schedule/source.h"
+
+namespace pccl::schedule {
+
+/// Not to be changed while somebody chooses from it.
+class PCCL_API Catalogue {
+   public:
+    /// In the order in which they came.
+    [[nodiscard]] std::span<const SourcePtr> of(CollectiveKind kind) const;
+    /// Null where there is none of this name.
+    [[nodiscard]] SourcePtr find(std::string_view name, CollectiveKind kind) const;
+    /// kInvalidArgument where its name is no word of a-z, 0-9 and "_", or where one of its
+    /// collective has its name or digest.
+    Status add(SourcePtr source);
+
+   private:
+    std::array<std::vector<SourcePtr>, 8> by_kind_;
+};
+
+}  // namespace pccl::schedule

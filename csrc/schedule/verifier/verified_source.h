@@ -1,0 +1,13 @@
+// Schedules that are handed over at run time.
+#pragma once
+
+#include "csrc/schedule/source.h"
+
+namespace pccl::schedule {
+
+/// Chosen by the schedule's name, for its shape alone. Its cost is counted from its programs.
+/// kInvalidArgument says what is wrong with it, as verify() does: it must be right whether input
+/// and output are one memory or two (all_to_all only for two).
+[[nodiscard]] PCCL_API Result<SourcePtr> source_of(Schedule schedule);
+
+}  // namespace pccl::schedule
