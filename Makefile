@@ -19,6 +19,7 @@ help:
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
 	@echo "make lint           layers, formatting, clang-tidy, ruff, mypy"
 	@echo "make format         formats C++ and Python files"
+	@echo "make docs           the documentation as a site, build/docs; links that lead nowhere fail"
 	@echo "make bench          pccl against gloo through torch, 1 KB to 64 MB"
 	@echo "make bench-all      every benchmark; see benchmarks/README.md"
 	@echo "make asan, tsan     C++ tests, and ranks in Python, under the sanitizers"
@@ -62,6 +63,10 @@ lint: dev
 .PHONY: format
 format: venv
 	tools/lint.sh format
+
+.PHONY: docs
+docs: venv
+	$(VENV)/python tools/build_docs.py
 
 .PHONY: test
 test: dev
