@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What make test runs on build/dev: lint, C++ tests, Python tests. Goes on past a phase that fails, and ends with
-# what each took.
+# What make test runs on build/dev: lint, documentation, C++ tests, Python tests. Goes on past a phase that fails, and
+# ends with what each took.
 #
 #   JOBS=4 tools/test.sh    as on a machine with so many cores
 set -uo pipefail
@@ -23,6 +23,7 @@ python_tests() {
 }
 
 phase "lint" tools/lint.sh changed
+phase "documentation" .venv/bin/python tools/build_docs.py --changed
 phase "C++ tests" ctest --preset dev --parallel "$jobs"
 # Most of them wait most of the time.
 phase "Python tests, side by side" python_tests -m "not (alone or gpu)" --numprocesses $((2 * jobs))
