@@ -4,6 +4,8 @@ SHELL := /bin/bash -euo pipefail
 VENV := .venv/bin
 STAMPS := build/stamps
 JOBS ?= $(shell nproc)
+# Whether the wheel has the kernels, which take most of its time: ON or OFF; make demo CUDA=ON
+CUDA ?= $(if $(wildcard /dev/nvidiactl),ON,OFF)
 # The package as built in build/dev; torch finds its entry points there too.
 DEV := PYTHONPATH=$(CURDIR)/build/dev/python
 
@@ -44,16 +46,18 @@ dev: venv
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev --parallel $(JOBS)
 
-$(STAMPS)/wheel: $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | venv
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/pip install . --no-build-isolation --no-deps --force-reinstall
+$(STAMPS)/wheel-$(CUDA): $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | venv
+	@[ $(CUDA) = ON ] || echo "no GPU here: built for CPU tensors alone (with CUDA=ON for GPUs, too, where nvcc is)"
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/pip install . --no-build-isolation --no-deps --force-reinstall \
+		-Ccmake.define.PCCL_WITH_CUDA=$(CUDA)
 	touch $@
 
 .PHONY: demo
-demo: $(STAMPS)/wheel
+demo: $(STAMPS)/wheel-$(CUDA)
 	tools/demo.sh
 
 .PHONY: demo-netns
-demo-netns: $(STAMPS)/wheel
+demo-netns: $(STAMPS)/wheel-$(CUDA)
 	tools/demo_netns.sh
 
 .PHONY: lint
@@ -81,13 +85,13 @@ test-gpu:
 	tools/gpu_suite.sh
 
 .PHONY: bench
-bench: $(STAMPS)/wheel
+bench: $(STAMPS)/wheel-$(CUDA)
 	$(VENV)/python benchmarks/cpu_torch.py
 
 BENCHMARKS := cpu_torch cpu_numpy cpu_scale cpu_dtypes cpu_ddp $(if $(filter 0,$(shell id -u)),cpu_netns)
 
 .PHONY: bench-all
-bench-all: $(STAMPS)/wheel
+bench-all: $(STAMPS)/wheel-$(CUDA)
 	tools/setup_benchmarks.sh
 	failed=; for name in $(BENCHMARKS); do \
 	    $(VENV)/python benchmarks/$$name.py || failed="$$failed $$name"; \
