@@ -15,7 +15,7 @@ struct CollectiveHeader {
     std::uint8_t kind;       // schedule::CollectiveKind
     std::uint8_t data_type;  // DataType
     std::uint8_t reduce_op;  // ReduceOp
-    std::uint8_t algorithm;  // schedule::Algorithm
+    std::uint8_t algorithm;  // wire_number() of a schedule or of a board's algorithm
     std::uint16_t root;      // or kBarrierRoot
     std::uint32_t sequence;  // of collectives in this group, modulo 2^32
     std::uint32_t window;    // bytes of a block in one round of the program

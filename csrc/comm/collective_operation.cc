@@ -154,7 +154,9 @@ Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
 void CollectiveOperation::finish_results() {
     if (!reduces_) return;
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
-    const bool unifies = decision_.plan->swaps_operands;
+    // Min and Max give one NaN whatever their operands' are.
+    const bool is_extreme = op_ == ReduceOp::kMin || op_ == ReduceOp::kMax;
+    const bool unifies = decision_.plan->swaps_operands && !is_extreme;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = operands_.outputs[i];
         if (unifies) arithmetic::unify_nans(executed, result.data, result.count);

@@ -16,7 +16,7 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     const std::size_t count = longest(operands);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
-    // rank's own block only: see takes_uneven() of the selector.
+    // rank's own block only: see ScheduleSource::takes_uneven.
     scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
     scratch_stride_ =
         cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;

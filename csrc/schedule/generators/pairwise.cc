@@ -31,7 +31,10 @@ BlockCost cost(const Sizes& of) {
 }  // namespace
 
 std::vector<ScheduleSource> pairwise() {
-    return {generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost})};
+    ScheduleSource made =
+        generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost});
+    made.takes_uneven = true;  // each block goes straight to its place
+    return {made};
 }
 
 }  // namespace pccl::schedule

@@ -25,8 +25,10 @@ struct Counts {
 
     void add(const Step& step) {
         const int chunks = std::max(step.src.count, step.dst.count);
-        if (step.to.is_used()) ++sent, chunks_sent += chunks;
-        if (step.from.is_used()) ++received, chunks_received += chunks;
+        sent += step.to.is_used() ? 1 : 0;
+        received += step.from.is_used() ? 1 : 0;
+        chunks_sent += step.to.is_used() ? chunks : 0;
+        chunks_received += step.from.is_used() ? chunks : 0;
         if (step.to.is_used() || step.from.is_used()) longest = std::max(longest, chunks);
         if (reduces_memory(step.action)) chunks_reduced += chunks;
     }
