@@ -17,7 +17,6 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 using py::arg;
-using schedule::CollectiveKind;
 using schedule::Placement;
 using schedule::Schedule;
 

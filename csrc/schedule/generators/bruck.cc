@@ -113,8 +113,11 @@ BlockCost cost_of_all_gather(const Sizes& of) {
 
 BlockCost cost_of_all_to_all(const Sizes& of) {
     double moved = 0;
-    for (int step = 1; step < of.n; step *= 2)  // distances below n with this bit set
-        moved += of.n / (2 * step) * step + std::max(0, of.n % (2 * step) - step);
+    for (int step = 1; step < of.n; step *= 2) {
+        // Distances below n with this bit set.
+        const int moving = of.n / (2 * step) * step + std::max(0, of.n % (2 * step) - step);
+        moved += moving;
+    }
     return {ceil_log2(of.n), ceil_log2(of.n), moved, 0};
 }
 
