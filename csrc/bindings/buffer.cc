@@ -95,7 +95,7 @@ Block Buffers::add(PyObject* object, Access access) {
 }
 
 // The buffer protocol takes numpy longer than a small collective takes.
-auto Buffers::memory_of_array(PyObject* object, Access access) -> std::optional<Memory> {
+std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
     if (!is_numpy_array(object)) return std::nullopt;
     const auto* const array = pybind11::detail::array_proxy(object);
@@ -110,7 +110,7 @@ auto Buffers::memory_of_array(PyObject* object, Access access) -> std::optional<
     return Memory{reinterpret_cast<std::byte*>(array->data), bytes, *type};
 }
 
-auto Buffers::memory_of_view(PyObject* object, Access access) -> Memory {
+Buffers::Memory Buffers::memory_of_view(PyObject* object, Access access) {
     auto view = std::make_unique<Py_buffer>();
     const int writable = access == Access::kWrite ? PyBUF_WRITABLE : 0;
     if (PyObject_GetBuffer(object, view.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | writable) != 0) {

@@ -171,7 +171,7 @@ PyCommunicator::~PyCommunicator() {
     store_.reset();
 }
 
-auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::perform(Call& call, const CallOptions& options) {
     if (options.async_op) {
         const comm::Event event = released(
             [&] { return communicator_->submit(call.collective(), timeout_of(options.timeout)); });
@@ -186,14 +186,15 @@ auto PyCommunicator::perform(Call& call, const CallOptions& options) -> Outcome 
     return py::none();
 }
 
-auto PyCommunicator::hand_out(const comm::Event& event, Buffers buffers) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::hand_out(const comm::Event& event, Buffers buffers) {
     auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
     discarded_->clear();
     return py::cast(std::make_unique<PyEvent>(event, std::move(held)));
 }
 
 template <typename Post>
-auto PyCommunicator::exchange(Buffers buffers, const CallOptions& options, Post post) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOptions& options,
+                                                 Post post) {
     const comm::Event event = released(post);
     if (options.async_op) return hand_out(event, std::move(buffers));
     const Status status = wait_for(event, std::nullopt);
@@ -205,8 +206,8 @@ auto PyCommunicator::exchange(Buffers buffers, const CallOptions& options, Post 
     return py::none();
 }
 
-auto PyCommunicator::all_reduce(const py::object& x, const py::str& op,
-                                const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::all_reduce(const py::object& x, const py::str& op,
+                                                   const CallOptions& options) {
     Call call{.kind = CollectiveKind::kAllReduce, .size = communicator_->size(), .op = op_of(op)};
     call.write(x);
     call.read_what_is_written();
@@ -214,16 +215,16 @@ auto PyCommunicator::all_reduce(const py::object& x, const py::str& op,
     return perform(call, options);
 }
 
-auto PyCommunicator::broadcast(const py::object& x, Rank root,
-                               const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::broadcast(const py::object& x, Rank root,
+                                                  const CallOptions& options) {
     Call call{.kind = CollectiveKind::kBroadcast, .size = communicator_->size(), .root = root};
     call.write(x);
     if (communicator_->rank() == root) call.read_what_is_written();
     return perform(call, options);
 }
 
-auto PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
-                            const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
+                                               const CallOptions& options) {
     Call call{.kind = CollectiveKind::kReduce,
               .size = communicator_->size(),
               .root = root,
@@ -238,16 +239,17 @@ auto PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
     return perform(call, options);
 }
 
-auto PyCommunicator::all_gather(const py::object& out, const py::object& x,
-                                const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::all_gather(const py::object& out, const py::object& x,
+                                                   const CallOptions& options) {
     Call call{.kind = CollectiveKind::kAllGather, .size = communicator_->size()};
     call.read(x);
     call.write_blocks(out);
     return perform(call, options);
 }
 
-auto PyCommunicator::reduce_scatter(const py::object& out, const py::object& x, const py::str& op,
-                                    const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::reduce_scatter(const py::object& out, const py::object& x,
+                                                       const py::str& op,
+                                                       const CallOptions& options) {
     Call call{
         .kind = CollectiveKind::kReduceScatter, .size = communicator_->size(), .op = op_of(op)};
     call.read_blocks(x);
@@ -256,32 +258,32 @@ auto PyCommunicator::reduce_scatter(const py::object& out, const py::object& x, 
     return perform(call, options);
 }
 
-auto PyCommunicator::gather(const py::object& out, const py::object& x, Rank root,
-                            const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::gather(const py::object& out, const py::object& x,
+                                               Rank root, const CallOptions& options) {
     Call call{.kind = CollectiveKind::kGather, .size = communicator_->size(), .root = root};
     call.read(x);
     if (communicator_->rank() == root) call.write_blocks(out);
     return perform(call, options);
 }
 
-auto PyCommunicator::scatter(const py::object& out, const py::object& x, Rank root,
-                             const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::scatter(const py::object& out, const py::object& x,
+                                                Rank root, const CallOptions& options) {
     Call call{.kind = CollectiveKind::kScatter, .size = communicator_->size(), .root = root};
     if (communicator_->rank() == root) call.read_blocks(x);
     call.write(out);
     return perform(call, options);
 }
 
-auto PyCommunicator::all_to_all(const py::object& out, const py::object& x,
-                                const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::all_to_all(const py::object& out, const py::object& x,
+                                                   const CallOptions& options) {
     Call call{.kind = CollectiveKind::kAllToAll, .size = communicator_->size()};
     call.read_blocks(x);
     call.write_blocks(out);
     return perform(call, options);
 }
 
-auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
-                          const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::send(const py::object& x, Rank peer, int tag,
+                                             const CallOptions& options) {
     Buffers buffers;
     const Block block = buffers.add(x.ptr(), Access::kRead);
     const DataType type = buffers.type();
@@ -291,8 +293,8 @@ auto PyCommunicator::send(const py::object& x, Rank peer, int tag,
     });
 }
 
-auto PyCommunicator::receive(const py::object& x, Rank peer, int tag,
-                             const CallOptions& options) -> Outcome {
+PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, int tag,
+                                                const CallOptions& options) {
     Buffers buffers;
     const Block block = buffers.add(x.ptr(), Access::kWrite);
     const DataType type = buffers.type();

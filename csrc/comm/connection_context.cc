@@ -224,7 +224,7 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
     return Status::ok();
 }
 
-auto ConnectionContext::begin(const Key& key) const -> Result<Attempt> {
+Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
     const auto& [peer, channel] = key;
     PCCL_ASSIGN_OR_RETURN(Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
     PCCL_ASSIGN_OR_RETURN(

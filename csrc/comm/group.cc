@@ -287,7 +287,7 @@ void Group::end_collective(Status status) {
     if (operation->has_callbacks()) ended_.push_back(std::move(operation));
 }
 
-auto Group::take_ended() -> std::vector<OperationPtr> {
+std::vector<Group::OperationPtr> Group::take_ended() {
     if (!ended_.empty()) tellers_.enter();
     return std::exchange(ended_, {});
 }

@@ -156,7 +156,7 @@ void Runtime::leave_word(const Seat& seat, const transport::Secret& secret, std:
     last_words_.push_back({seat, secret, std::move(answer)});
 }
 
-auto Runtime::last_word_at(const Seat& seat) const -> const LastWord* {
+const Runtime::LastWord* Runtime::last_word_at(const Seat& seat) const {
     const auto found = std::ranges::find(last_words_, seat, &LastWord::seat);
     return found == last_words_.end() ? nullptr : &*found;
 }
@@ -333,8 +333,8 @@ bool Runtime::serves(const transport::LinkRequest& request) {
     return members_.contains(seat) || last_word_at(seat) != nullptr;
 }
 
-auto Runtime::participants_of(const transport::GroupId& group)
-    -> std::vector<std::shared_ptr<Participant>> {
+std::vector<std::shared_ptr<Participant>> Runtime::participants_of(
+    const transport::GroupId& group) {
     std::vector<std::shared_ptr<Participant>> found;
     const std::lock_guard lock(mutex_);
     for (auto at = members_.lower_bound({group, 0});

@@ -156,8 +156,8 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
     return launch_shared(collective, launch, stream);
 }
 
-auto DeviceGroup::schedule_for(const Collective& collective,
-                               const DeviceLaunch& wanted) const -> Result<schedule::SourcePtr> {
+Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collective,
+                                                      const DeviceLaunch& wanted) const {
     const bool is_wanted = wanted.schedule != nullptr;
     if (options_.size == 1 || (wanted.plan && !is_wanted)) return schedule::SourcePtr();
     const bool is_possible = takes_schedules(collective, wanted);

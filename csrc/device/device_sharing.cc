@@ -21,14 +21,15 @@ bool is_in_place(const Collective& collective) {
 
 }  // namespace
 
-auto DeviceGroup::share(std::span<const Block> blocks, DataType type,
-                        DeviceStage& stage) -> Result<Shared> {
+Result<DeviceGroup::Shared> DeviceGroup::share(std::span<const Block> blocks, DataType type,
+                                               DeviceStage& stage) {
     PCCL_ASSIGN_OR_RETURN(auto shared, share_sides({&blocks, 1}, type, stage));
     return std::move(shared.front());
 }
 
-auto DeviceGroup::share_sides(std::span<const Side> sides, DataType type,
-                              DeviceStage& stage) -> Result<std::vector<Shared>> {
+Result<std::vector<DeviceGroup::Shared>> DeviceGroup::share_sides(std::span<const Side> sides,
+                                                                  DataType type,
+                                                                  DeviceStage& stage) {
     std::vector<Shared> shared(sides.size());
     Status located = Status::ok();
     for (std::size_t i = 0; i < sides.size() && located.is_ok(); ++i)
@@ -49,7 +50,7 @@ auto DeviceGroup::share_sides(std::span<const Side> sides, DataType type,
     return shared;
 }
 
-auto DeviceGroup::share_tensors(std::span<const Collective> collectives) -> Result<Tensors> {
+Result<DeviceGroup::Tensors> DeviceGroup::share_tensors(std::span<const Collective> collectives) {
     const CollectiveKind kind = collectives.front().kind;
     const DataType type = collectives.front().type;
     const auto share_all = [&](Side Collective::*side, DeviceStage& stage) {

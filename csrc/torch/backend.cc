@@ -93,12 +93,12 @@ PcclBackend::~PcclBackend() {
     communicator_.reset();
 }
 
-auto PcclBackend::getBackendOptions() -> c10::intrusive_ptr<Options> {
+c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
     // split_group writes into what it gets: the parent's options are not for it.
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
-auto PcclBackend::timeout_of(std::chrono::milliseconds timeout) -> OptionalTimeout {
+PcclBackend::OptionalTimeout PcclBackend::timeout_of(std::chrono::milliseconds timeout) {
     if (timeout == c10d::kUnsetTimeout) return std::nullopt;
     return timeout;
 }
@@ -110,11 +110,11 @@ Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
 
 Call::Sample PcclBackend::sample(const at::Tensor& tensor) { return {tensor, place_of(tensor)}; }
 
-auto PcclBackend::perform(Request request, Call call) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::perform(Request request, Call call) {
     return perform_all(std::move(request), {&call, 1});
 }
 
-auto PcclBackend::perform_all(Request request, std::span<Call> calls) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::perform_all(Request request, std::span<Call> calls) {
     const ProfiledCall call{.title = request.title,
                             .sequence = ++sequence_,
                             .inputs = request.inputs,
@@ -130,7 +130,7 @@ ProfiledGroup PcclBackend::profiled_group() const {
             .global_ranks = options_->global_ranks_in_group};
 }
 
-auto PcclBackend::issue_all(Request& request, std::span<Call> calls) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::issue_all(Request& request, std::span<Call> calls) {
     check_devices(calls);
     if (!calls.empty() && !calls.front().is_on_host()) return launch_all(request, calls);
     const auto work = make_work(request);
@@ -152,7 +152,7 @@ void PcclBackend::check_devices(std::span<const Call> calls) {
     for (const Call& call : calls) check_one_device(calls.front().device(), call.device());
 }
 
-auto PcclBackend::launch_all(const Request& request, std::span<Call> calls) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::launch_all(const Request& request, std::span<Call> calls) {
     return issued(gpu_.launch({.type = request.type,
                                .title = request.title,
                                .inputs = request.inputs,
@@ -206,7 +206,7 @@ c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
                                          request.inputs, std::move(request.outputs));
 }
 
-auto PcclBackend::issued(WorkPtr work) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::issued(WorkPtr work) {
     check_process();
     const std::lock_guard lock(mutex_);
     if (window_) window_->works.push_back(work);
@@ -219,7 +219,7 @@ void PcclBackend::startCoalescing() {
     window_.emplace();
 }
 
-auto PcclBackend::endCoalescing() -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::endCoalescing() {
     check_process();
     Window window;
     {
@@ -257,8 +257,9 @@ void PcclBackend::registerOnCompletionHook(Observer::Hook&& hook) {
     observer_->set_hook(std::move(hook));
 }
 
-auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
-                        const c10::intrusive_ptr<Options>& options) -> c10::intrusive_ptr<Backend> {
+c10::intrusive_ptr<c10d::Backend> PcclBackend::split(const StorePtr& store,
+                                                     const std::vector<int>& ranks,
+                                                     const c10::intrusive_ptr<Options>& options) {
     const auto mine = std::ranges::find(ranks, rank_);
     if (mine == ranks.end()) return nullptr;
     check_process();
@@ -273,9 +274,9 @@ auto PcclBackend::split(const StorePtr& store, const std::vector<int>& ranks,
     return child;
 }
 
-auto PcclBackend::shrink(const std::vector<std::int64_t>& excluded, int /*flags*/,
-                         const c10::intrusive_ptr<Options>& options)
-    -> c10::intrusive_ptr<Backend> {
+c10::intrusive_ptr<c10d::Backend> PcclBackend::shrink(const std::vector<std::int64_t>& excluded,
+                                                      int /*flags*/,
+                                                      const c10::intrusive_ptr<Options>& options) {
     check_process();
     const auto released = without_gil();
     communicator_->abort(Status::aborted("this group is being shrunk"));

@@ -128,8 +128,8 @@ void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::u
 }  // namespace
 
 template <typename Body>
-auto GpuLane::issue(const GpuRequest& request, const at::Device& device, Channel channel,
-                    Body body) -> WorkPtr {
+GpuLane::WorkPtr GpuLane::issue(const GpuRequest& request, const at::Device& device,
+                                Channel channel, Body body) {
     const std::lock_guard lock(mutex_);
     const c10::OptionalDeviceGuard on_device(device);
     const auto group = group_on(device, request.title);
@@ -152,7 +152,7 @@ auto GpuLane::issue(const GpuRequest& request, const at::Device& device, Channel
     return work;
 }
 
-auto GpuLane::launch(const GpuRequest& request, std::span<Call> calls) -> WorkPtr {
+GpuLane::WorkPtr GpuLane::launch(const GpuRequest& request, std::span<Call> calls) {
     const at::Device device = calls.front().device();
     return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
         void* const stream = native_handle(streams_of(device), on);
@@ -169,7 +169,8 @@ auto GpuLane::launch(const GpuRequest& request, std::span<Call> calls) -> WorkPt
     });
 }
 
-auto GpuLane::exchange(const GpuRequest& request, std::span<const GpuMessage> messages) -> WorkPtr {
+GpuLane::WorkPtr GpuLane::exchange(const GpuRequest& request,
+                                   std::span<const GpuMessage> messages) {
     const at::Device device = messages.front().tensor.device();
     const bool is_sending = std::ranges::all_of(messages, &GpuMessage::is_sent);
     const Channel channel = is_sending ? Channel::kSends : Channel::kReceives;

@@ -26,7 +26,8 @@ Parts parts_of(const at::Tensor& whole, const std::vector<std::int64_t>& splits,
 
 }  // namespace
 
-auto PcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::broadcast(Tensors& tensors,
+                                            const c10d::BroadcastOptions& options) {
     const at::Tensor& tensor = only(tensors, "tensor");
     check_root(options.rootRank, size_);
     Call call(CollectiveKind::kBroadcast, sample(tensor), static_cast<Rank>(options.rootRank));
@@ -60,16 +61,16 @@ Call PcclBackend::all_gather_call(const at::Tensor& output, const at::Tensor& in
     return call;
 }
 
-auto PcclBackend::allgather(TensorLists& outputs, Tensors& inputs,
-                            const c10d::AllgatherOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allgather(TensorLists& outputs, Tensors& inputs,
+                                            const c10d::AllgatherOptions& options) {
     const Tensors& list = only(outputs, "list of outputs");
     return perform(
         {OpType::ALLGATHER, "pccl:all_gather", inputs, list, options.timeout, is_async(options)},
         all_gather_call(list, only(inputs, "input")));
 }
 
-auto PcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
-                                  const c10d::AllgatherOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                                  const c10d::AllgatherOptions& options) {
     const Tensors inputs{input};
     return perform({OpType::_ALLGATHER_BASE,
                     "pccl:_all_gather_base",
@@ -80,8 +81,8 @@ auto PcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                    all_gather_call(output, input));
 }
 
-auto PcclBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
-                                      const c10d::AllgatherOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                                      const c10d::AllgatherOptions& options) {
     TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_),
                       "all_gather_coalesced needs a list of outputs for each of ", size_, " ranks");
     std::vector<Call> calls;
@@ -101,8 +102,8 @@ auto PcclBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                        calls);
 }
 
-auto PcclBackend::allgather_into_tensor_coalesced(
-    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
                       inputs.size(), " inputs");
     std::vector<Call> calls;
@@ -115,8 +116,8 @@ auto PcclBackend::allgather_into_tensor_coalesced(
                        calls);
 }
 
-auto PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
-                         const c10d::GatherOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
+                                         const c10d::GatherOptions& options) {
     const at::Tensor& input = only(inputs, "input");
     check_root(options.rootRank, size_);
     Call call(CollectiveKind::kGather, sample(input), static_cast<Rank>(options.rootRank));
@@ -134,8 +135,8 @@ auto PcclBackend::gather(TensorLists& outputs, Tensors& inputs,
                    std::move(call));
 }
 
-auto PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
-                          const c10d::ScatterOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
+                                          const c10d::ScatterOptions& options) {
     const at::Tensor& output = only(outputs, "output");
     check_root(options.rootRank, size_);
     Call call(CollectiveKind::kScatter, sample(output), static_cast<Rank>(options.rootRank));
@@ -153,10 +154,10 @@ auto PcclBackend::scatter(Tensors& outputs, TensorLists& inputs,
         std::move(call));
 }
 
-auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
-                                std::vector<std::int64_t>& output_splits,
-                                std::vector<std::int64_t>& input_splits,
-                                const c10d::AllToAllOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                                std::vector<std::int64_t>& output_splits,
+                                                std::vector<std::int64_t>& input_splits,
+                                                const c10d::AllToAllOptions& options) {
     Call call(CollectiveKind::kAllToAll, sample(input));
     call.read_parts(input, parts_of(input, input_splits, size_));
     call.write_parts(output, parts_of(output, output_splits, size_));
@@ -171,8 +172,8 @@ auto PcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                    std::move(call));
 }
 
-auto PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
-                           const c10d::AllToAllOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                                           const c10d::AllToAllOptions& options) {
     check_list(outputs, "output");
     check_list(inputs, "input");
     Call call(CollectiveKind::kAllToAll, sample(inputs.front()));

@@ -34,7 +34,7 @@ ProfiledCall PcclBackend::call_of(const Request& request, Rank peer) const {
             .outputs = request.outputs};
 }
 
-auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int tag) {
     if (goes_by_nvlink(message(tensors)))
         return issue_message({true, destination, tensors.front()});
     Staging staging(place_of(tensors.front()));
@@ -48,19 +48,19 @@ auto PcclBackend::send(Tensors& tensors, int destination, int tag) -> WorkPtr {
     });
 }
 
-auto PcclBackend::recv(Tensors& tensors, int source, int tag) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::recv(Tensors& tensors, int source, int tag) {
     if (goes_by_nvlink(message(tensors))) return issue_message({false, source, tensors.front()});
     return receive({OpType::RECV, "pccl:recv", tensors, tensors}, source, tag);
 }
 
-auto PcclBackend::recvAnysource(Tensors& tensors, int tag) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::recvAnysource(Tensors& tensors, int tag) {
     TORCH_CHECK_NOT_IMPLEMENTED(!goes_by_nvlink(message(tensors)),
                                 "PCCL receives CUDA tensors from a rank that is named");
     return receive({OpType::RECVANYSOURCE, "pccl:recvAnySource", tensors, tensors},
                    comm::kAnySource, tag);
 }
 
-auto PcclBackend::receive(Request request, Rank source_or_any, int tag) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, int tag) {
     const at::Tensor& tensor = message(request.inputs);
     Staging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
@@ -75,7 +75,7 @@ bool PcclBackend::goes_by_nvlink(const at::Tensor& tensor) {
     return tensor.is_cuda() && place_of(tensor) == Staging::Place::kDevice;
 }
 
-auto PcclBackend::issue_message(GpuMessage message) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::issue_message(GpuMessage message) {
     {
         const std::lock_guard lock(mutex_);
         if (window_) {
@@ -86,7 +86,7 @@ auto PcclBackend::issue_message(GpuMessage message) -> WorkPtr {
     return exchange({&message, 1});
 }
 
-auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::exchange(std::span<const GpuMessage> messages) {
     Tensors tensors;
     for (const GpuMessage& message : messages) {
         const at::Tensor& tensor = message.tensor;
@@ -111,8 +111,8 @@ auto PcclBackend::exchange(std::span<const GpuMessage> messages) -> WorkPtr {
     return recorded(call, [&] { return gpu_.exchange(request, messages); });
 }
 
-auto PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
-                        Staging staging) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work,
+                                        Result<comm::Event> event, Staging staging) {
     std::vector<comm::Event> events;
     if (event.is_ok()) events.push_back(*event);
     std::vector<Staging> stages;

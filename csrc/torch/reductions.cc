@@ -11,7 +11,8 @@ namespace pccl::backend {
 
 using c10d::OpType;
 
-auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allreduce(Tensors& tensors,
+                                            const c10d::AllreduceOptions& options) {
     const at::Tensor& tensor = only(tensors, "tensor");
     if (tensor.is_sparse()) return allreduce_sparse(tensors, options);
     Call call(CollectiveKind::kAllReduce, sample(tensor), reduction_of(options.reduceOp));
@@ -21,8 +22,8 @@ auto PcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opti
                    std::move(call));
 }
 
-auto PcclBackend::allreduce_coalesced(Tensors& tensors,
-                                      const c10d::AllreduceCoalescedOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allreduce_coalesced(
+    Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
     const Reduction reduction = reduction_of(options.reduceOp);
     std::vector<Call> calls;
     calls.reserve(tensors.size());
@@ -34,7 +35,7 @@ auto PcclBackend::allreduce_coalesced(Tensors& tensors,
                        calls);
 }
 
-auto PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
     const at::Tensor& tensor = only(tensors, "tensor");
     check_root(options.rootRank, size_);
     const auto root = static_cast<Rank>(options.rootRank);
@@ -59,8 +60,8 @@ Call PcclBackend::reduce_scatter_call(const at::Tensor& output, const at::Tensor
     return call;
 }
 
-auto PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
-                                 const c10d::ReduceScatterOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                                 const c10d::ReduceScatterOptions& options) {
     const at::Tensor& output = only(outputs, "output");
     const Tensors& parts = only(inputs, "list of inputs");
     check_list(parts, "input");
@@ -72,8 +73,8 @@ auto PcclBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                    std::move(call));
 }
 
-auto PcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                                       const c10d::ReduceScatterOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                       const c10d::ReduceScatterOptions& options) {
     const Tensors inputs{input};
     return perform({OpType::_REDUCE_SCATTER_BASE,
                     "pccl:_reduce_scatter_base",
@@ -84,8 +85,8 @@ auto PcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                    reduce_scatter_call(output, input, reduction_of(options.reduceOp)));
 }
 
-auto PcclBackend::reduce_scatter_tensor_coalesced(
-    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs for ",
                       inputs.size(), " inputs");
     const Reduction reduction = reduction_of(options.reduceOp);
@@ -99,7 +100,7 @@ auto PcclBackend::reduce_scatter_tensor_coalesced(
                        calls);
 }
 
-auto PcclBackend::barrier(const c10d::BarrierOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::barrier(const c10d::BarrierOptions& options) {
     gpu_.synchronize();  // a barrier is also behind what GPUs have been given
     const Tensors none;
     const at::Tensor token = at::zeros({1}, at::kByte);

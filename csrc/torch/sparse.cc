@@ -39,8 +39,8 @@ at::Tensor sum_of(const std::vector<Entries>& all, const at::Tensor& like) {
 
 }  // namespace
 
-auto PcclBackend::allreduce_sparse(Tensors& tensors,
-                                   const c10d::AllreduceOptions& options) -> WorkPtr {
+PcclBackend::WorkPtr PcclBackend::allreduce_sparse(Tensors& tensors,
+                                                   const c10d::AllreduceOptions& options) {
     TORCH_CHECK_VALUE(tensors.size() == 1, "PCCL expects one tensor, got ", tensors.size());
     const at::Tensor& tensor = tensors.front();
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu(), "CUDA tensors need a PCCL built with CUDA");

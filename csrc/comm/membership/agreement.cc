@@ -130,7 +130,7 @@ Status Agreement::let_see(Status found) const {
 }
 
 /// The one that was asked the longest ago; null when all is known.
-auto Agreement::next_to_ask(Stage stage) -> Peer* {
+Agreement::Peer* Agreement::next_to_ask(Stage stage) {
     const TimePoint now = system_clock().now();
     Peer* next = nullptr;
     for (Peer& peer : peers_) {

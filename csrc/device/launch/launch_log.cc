@@ -88,7 +88,7 @@ abi::LongWait& LaunchLog::written(std::size_t index) const {
     return control_->waits[index / abi::kMostDevices][index % abi::kMostDevices];
 }
 
-auto LaunchLog::waits_as_written() const -> Waits {
+LaunchLog::Waits LaunchLog::waits_as_written() const {
     Waits waits{};
     for (std::size_t i = 0; i < waits.size(); ++i) {
         abi::LongWait& wait = written(i);
@@ -97,7 +97,7 @@ auto LaunchLog::waits_as_written() const -> Waits {
     return waits;
 }
 
-auto LaunchLog::current_waits() const -> Waits {
+LaunchLog::Waits LaunchLog::current_waits() const {
     const Waits before = waits_as_written();
     Waits now = before;
     const auto are_renewed = [&] { return std::ranges::equal(before, now, std::not_fn(is_alike)); };

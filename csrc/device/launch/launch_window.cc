@@ -26,7 +26,7 @@ bool LaunchWindow::is_needed() const {
     return (groups - 1) * abi::kMostBlocks >= multiprocessors_;
 }
 
-auto LaunchWindow::begin(const Launch& launch) -> Result<Turn> {
+Result<LaunchWindow::Turn> LaunchWindow::begin(const Launch& launch) {
     if (!is_needed()) return Turn();
     const auto capture = driver_.capture_of(launch.stream);
     if (!capture.is_ok() || *capture != 0) return Turn();
@@ -61,7 +61,7 @@ void LaunchWindow::forget_finished() {
     std::erase_if(before_, is_over);
 }
 
-auto LaunchWindow::lane_of(const Launch& launch) -> Lanes::iterator {
+LaunchWindow::Lanes::iterator LaunchWindow::lane_of(const Launch& launch) {
     const auto found =
         std::ranges::find(lanes_, launch.group, [](const Lane& lane) { return lane.last.group; });
     if (found != lanes_.end()) return found;

@@ -111,7 +111,7 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
     return run;
 }
 
-auto DevicePrograms::find(const Key& key) -> Result<const Ready*> {
+Result<const DevicePrograms::Ready*> DevicePrograms::find(const Key& key) {
     auto found = ready_.find(key);
     if (found == ready_.end()) {
         PCCL_ASSIGN_OR_RETURN(const Ready made, make(key));
@@ -120,7 +120,7 @@ auto DevicePrograms::find(const Key& key) -> Result<const Ready*> {
     return &found->second;
 }
 
-auto DevicePrograms::make(const Key& key) -> Result<Ready> {
+Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
                           verified(*key.source, options_.size, key.root));
     Ready ready;

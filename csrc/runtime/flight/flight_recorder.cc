@@ -26,23 +26,25 @@ std::uint32_t FlightRecorder::add_group(FlightGroup group) {
     return last_group_;
 }
 
-auto FlightRecorder::begin(std::uint32_t group, const abi::CollectiveHeader& collective,
-                           TimePoint now, std::size_t calls) -> Ticket {
+FlightRecorder::Ticket FlightRecorder::begin(std::uint32_t group,
+                                             const abi::CollectiveHeader& collective, TimePoint now,
+                                             std::size_t calls) {
     Said said{.group = group, .kind = FlightKind::kCollective, .calls = calls};
     static_assert(sizeof said.words == sizeof collective);
     std::memcpy(said.words.data(), &collective, sizeof collective);
     return write(said, now);
 }
 
-auto FlightRecorder::begin(std::uint32_t group, FlightKind kind, const FlightMessage& message,
-                           TimePoint now, std::size_t calls) -> Ticket {
+FlightRecorder::Ticket FlightRecorder::begin(std::uint32_t group, FlightKind kind,
+                                             const FlightMessage& message, TimePoint now,
+                                             std::size_t calls) {
     Said said{.group = group, .kind = kind, .calls = calls};
     static_assert(sizeof said.words >= sizeof message);
     std::memcpy(said.words.data(), &message, sizeof message);
     return write(said, now);
 }
 
-auto FlightRecorder::write(const Said& said, TimePoint now) -> Ticket {
+FlightRecorder::Ticket FlightRecorder::write(const Said& said, TimePoint now) {
     const Ticket ticket = last_.fetch_add(1, kRelaxed) + 1;
     Slot& slot = slots_[ticket % kEntries];
     slot.ticket.store(0, kRelaxed);
@@ -62,7 +64,7 @@ auto FlightRecorder::write(const Said& said, TimePoint now) -> Ticket {
 }
 
 /// Null where a later operation has taken the place.
-auto FlightRecorder::slot_of(Ticket ticket) -> Slot* {
+FlightRecorder::Slot* FlightRecorder::slot_of(Ticket ticket) {
     Slot& slot = slots_[ticket % kEntries];
     return ticket != 0 && slot.ticket.load(kRelaxed) == ticket ? &slot : nullptr;
 }
@@ -125,8 +127,8 @@ std::vector<abi::CollectiveHeader> FlightRecorder::recent(std::uint32_t group,
     return headers;
 }
 
-auto FlightRecorder::witness_of(std::string_view group,
-                                Rank rank) const -> std::shared_ptr<const FlightWitness> {
+std::shared_ptr<const FlightWitness> FlightRecorder::witness_of(std::string_view group,
+                                                                Rank rank) const {
     const std::lock_guard lock(mutex_);
     for (const FlightGroup& one : groups_)
         if (one.name == group && one.rank == rank)

@@ -117,7 +117,8 @@ Status RegistrationCache::announce(sys::cuda::DeviceAddress address, Deadline de
     return found == nullptr ? enter(address, deadline, lock) : Status::ok();
 }
 
-auto RegistrationCache::known(sys::cuda::DeviceAddress address) -> Result<Registration*> {
+Result<RegistrationCache::Registration*> RegistrationCache::known(
+    sys::cuda::DeviceAddress address) {
     auto after = registrations_.upper_bound(address);
     if (after == registrations_.begin()) return nullptr;
     Registration& registration = std::prev(after)->second;
