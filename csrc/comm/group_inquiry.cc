@@ -161,7 +161,7 @@ Status Group::look_at_members(std::uint64_t suspect) {
     return why_lost(rank, ask(rank, Deadline::after(kGlance)), rank_, size_);
 }
 
-std::optional<LostMember> Group::look_for_lost(std::uint64_t suspect) {
+std::optional<Participant::LostMember> Group::look_for_lost(std::uint64_t suspect) {
     if (const Status gone = look_at_members(suspect); !gone.is_ok()) give_up(gone);
     const std::lock_guard lock(mutex_);
     const Rank peer = cause_.peer();
@@ -172,7 +172,8 @@ std::optional<LostMember> Group::look_for_lost(std::uint64_t suspect) {
                       way.is_ok() ? cause_.with_process(broken_.process()) : way};
 }
 
-std::optional<LostMember> Group::look_for_holdup(std::uint64_t suspect, Deadline deadline) {
+std::optional<Participant::LostMember> Group::look_for_holdup(std::uint64_t suspect,
+                                                              Deadline deadline) {
     const Rank rank = place_of(suspect, global_ranks_);
     if (rank == kNoRank || rank == rank_ || !is_made()) return std::nullopt;
     Status found = known_end(rank);

@@ -43,7 +43,7 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
 }
 
 // Not comm::Prediction, whose type is the other module's.
-using Way = std::tuple<std::string_view, std::string_view, double, std::string, bool>;
+using Way = std::tuple<std::string, std::string_view, double, std::string, bool>;
 
 std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::size_t nbytes) {
     const auto predictions = [&] {
