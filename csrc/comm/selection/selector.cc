@@ -76,7 +76,8 @@ abi::CollectiveHeader Selector::header_for(const Signature& signature, std::uint
 }
 
 Selector::Candidate Selector::candidate(const SourcePtr& source, const LinkCall& call) {
-    const schedule::Shape shape = shape_for(*source, call.root);
+    // Whatever the root: the choice must not depend on which one was asked for first.
+    const schedule::Shape shape = shape_for(*source, source->only ? call.root : Rank{0});
     const auto length = static_cast<double>(call.count * call.element_bytes);
     const schedule::Cost cost = source->cost(shape, length);
     if (layout_->links() == nullptr) return {source, predict(links_, cost), {}};
