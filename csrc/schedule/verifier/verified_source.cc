@@ -62,10 +62,8 @@ Cost cost_of(const Counts& most, int rounds, int chunks) {
 }  // namespace
 
 Result<SourcePtr> source_of(Schedule schedule) {
-    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule, Placement::kOutOfPlace));
+    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule));
     const Shape shape = schedule.shape;
-    if (shape.kind != CollectiveKind::kAllToAll)
-        PCCL_TRY(verify(schedule, Placement::kInPlace).status());
     const Counts most = most_of(schedule);
     const Cost a_byte = cost_of(most, verdict.rounds, shape.chunks);
     Digest digest;

@@ -23,4 +23,11 @@ Result<Verdict> verify(const Schedule& schedule, Placement placement) {
     return Verdict{.rounds = longest_message_chain(graph, order), .bit_identical = bit_identical};
 }
 
+Result<Verdict> verify(const Schedule& schedule) {
+    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule, Placement::kOutOfPlace));
+    if (schedule.shape.kind != CollectiveKind::kAllToAll)
+        PCCL_TRY(verify(schedule, Placement::kInPlace).status());
+    return verdict;
+}
+
 }  // namespace pccl::schedule

@@ -24,4 +24,7 @@ struct Verdict {
 /// kInvalidArgument with the place of the fault, or what was learnt on the way.
 [[nodiscard]] PCCL_API Result<Verdict> verify(const Schedule& schedule, Placement placement);
 
+/// In every placement that its collective has; the verdict is that of two memories.
+[[nodiscard]] PCCL_API Result<Verdict> verify(const Schedule& schedule);
+
 }  // namespace pccl::schedule
