@@ -36,7 +36,6 @@ Status stream_fault(int error, std::string_view what) {
         case ECONNRESET:
         case ECONNABORTED:
         case ENOTCONN:
-        case ETIMEDOUT:
         case EHOSTUNREACH:
         case EHOSTDOWN:
         case ENETUNREACH:

@@ -1,9 +1,9 @@
 // Stream sockets as the library needs them: non-blocking, closed on exec, never a SIGPIPE, EINTR
 // handled.
 //
-// Calls that move data return 0 when they would have to wait, and kPeerLost (without a rank, which
-// only the caller knows) when the connection is gone, whichever way it went. Those that take a
-// Deadline wait.
+// Calls that move data return 0 when they would have to wait, kPeerLost (without a rank, which only
+// the caller knows) when the connection is gone, whichever way it went, and kTimeout when it was given
+// up as nothing came from the other host any more. Those that take a Deadline wait.
 #pragma once
 
 #include <sys/uio.h>

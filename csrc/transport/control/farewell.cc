@@ -94,6 +94,7 @@ Status FarewellListener::listen(int socket) {
     const auto rest = std::as_writable_bytes(std::span(&farewell_, 1)).subspan(received_);
     const auto received = sys::receive_some(socket, rest);
     if (!received.is_ok()) {
+        is_silent_ = received.status().code() == StatusCode::kTimeout;
         gone_ = Status::peer_lost(departure_.leaver, concat("rank ", departure_.leaver, ": ",
                                                             received.status().message()));
         return gone_;

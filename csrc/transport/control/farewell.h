@@ -57,12 +57,15 @@ class PCCL_API FarewellListener {
     /// ok while the peer is there. Once it is not, always the same status. A system call: for now
     /// and then.
     Status listen(int socket);
+    /// Whether it is gone as nothing came from its host any more: nothing is on its way either.
+    [[nodiscard]] bool is_silent() const { return is_silent_; }
     [[nodiscard]] const Departure& departure() const { return departure_; }
 
    private:
     Departure departure_;
     Farewell farewell_{};
     std::size_t received_ = 0;
+    bool is_silent_ = false;
     Status gone_;
 };
 

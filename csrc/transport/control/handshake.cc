@@ -125,8 +125,11 @@ class ClientHandshake {
         const bool is_gone =
             fault.code() == StatusCode::kPeerLost ||
             (fault.code() == StatusCode::kUnavailable && state_ == State::kConnecting);
-        if (!is_gone) return fault.with_context(peer_name());
-        return Status::peer_lost(request_.destination, concat(peer_name(), ": ", fault.message()));
+        const std::string message = concat(peer_name(), ": ", fault.message());
+        if (is_gone) return Status::peer_lost(request_.destination, message);
+        if (fault.code() == StatusCode::kTimeout)
+            return Status::timeout(message, request_.destination);
+        return fault.with_message(message);
     }
 
     const DialArgs& args_;

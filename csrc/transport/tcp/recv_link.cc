@@ -106,7 +106,8 @@ Status TcpRecvLink::settled(const Status& gone) {
     const auto is_drained = [](const StripedReader& reader) {
         return sys::peer_has_closed(reader.stripes().current());
     };
-    if (gone.is_ok() || std::ranges::all_of(readers_, is_drained)) return gone;
+    if (gone.is_ok() || watch_.is_silent() || std::ranges::all_of(readers_, is_drained))
+        return gone;
     const TimePoint now = system_clock().now();
     if (gone_ == TimePoint{}) gone_ = now;
     return now - gone_ < kOnTheWay ? Status::ok() : gone;

@@ -22,6 +22,8 @@ class PeerWatch {
     /// To be called when a stream had nothing to do; looks now and then. Why the peer is gone.
     Status look_idle();
     Status look() { return farewell_.listen(socket_.fd()); }  // now
+    /// Whether the peer's whole host fell silent.
+    [[nodiscard]] bool is_silent() const { return farewell_.is_silent(); }
     /// To be called when a stream has broken: ok until it is known why, which takes a moment when
     /// the farewell comes later than the end of the stream.
     Status explain(const Status& fault);

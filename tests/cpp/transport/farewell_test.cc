@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
@@ -115,6 +116,21 @@ TEST_F(FarewellListenerTest, HalfAFarewellIsNone) {
     EXPECT_TRUE(listener_.listen(here_.get()).is_ok());
     there_.reset();
     EXPECT_EQ(listener_.listen(here_.get()).peer(), kDeparture.leaver);
+    EXPECT_FALSE(listener_.is_silent());
+}
+
+TEST_F(FarewellListenerTest, TellsAHostThatFellSilent) {
+    const UniqueFd listener = std::move(sys::listen_on(*sys::Address::parse("127.0.0.1:0")).value());
+    const Deadline deadline = Deadline::after(std::chrono::seconds(30));
+    here_ = std::move(sys::connect_to(*sys::local_address(listener.get()), deadline).value());
+    // Nobody takes what comes there: the kernel gives such a connection up as it does a dead one.
+    sys::give_up_after(here_.get(), std::chrono::milliseconds(100));
+    const std::vector<std::byte> block(1 * kMiB);
+    while (*sys::send_some(here_.get(), block) > 0) continue;
+    Status status;
+    while (status.is_ok() && !deadline.passed()) status = listener_.listen(here_.get());
+    EXPECT_EQ(status.code(), StatusCode::kPeerLost);
+    EXPECT_TRUE(listener_.is_silent());
 }
 
 }  // namespace
