@@ -13,8 +13,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_program(PCCL_CCACHE ccache)
 if(PCCL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # NOHASHDIR: debug builds in different folders (dev tree, wheel) share their objects.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${PCCL_CCACHE})
+  # Builds in different folders (dev tree, wheel) and of different clones share their objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${PCCL_CCACHE}
+  )
 endif()
 
 add_library(pccl_flags INTERFACE)
