@@ -30,9 +30,10 @@ inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait
 /// Where chunks begin within a window, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
 
-enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch };
+enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch, kListed };
 
-/// Chunks from `first` on, as many as the step says.
+/// Chunks from `first` on, as many as the step says: of a buffer, or of the program's list of
+/// places, which says where each of them is.
 struct DeviceSlice {
     DeviceBuffer buffer;
     std::int32_t first;
@@ -123,12 +124,13 @@ struct DeviceProgram {
     const DeviceStep* steps = nullptr;
     const DevicePort* ports = nullptr;
     const DeviceWait* waits = nullptr;
-    DeviceDesk* desk = nullptr;    // this rank's
-    std::byte* scratch = nullptr;  // scratch_chunks of chunk_bytes for each worker
-    std::size_t chunk_bytes = 0;   // of the longest chunk
-    std::int32_t lane_count = 0;   // blocks beyond lane_count * workers have nothing to do
-    std::int32_t workers = 1;      // of each lane
-    std::int32_t chunks = 1;       // of a block in one window
+    const DeviceSlice* places = nullptr;  // of chunks that are listed one by one
+    DeviceDesk* desk = nullptr;           // this rank's
+    std::byte* scratch = nullptr;         // scratch_chunks of chunk_bytes for each worker
+    std::size_t chunk_bytes = 0;          // of the longest chunk
+    std::int32_t lane_count = 0;          // blocks beyond lane_count * workers have nothing to do
+    std::int32_t workers = 1;             // of each lane
+    std::int32_t chunks = 1;              // of a block in one window
     std::int32_t scratch_chunks = 0;
     std::int32_t is_coupled = 0;  // lanes wait for each other
 };

@@ -118,16 +118,14 @@ class Worker {
     /// What a step moves in one window: nothing travels where its chunks are empty.
     struct Move {
         const Window& window;
-        int first;  // chunk of a block
         bool is_receiving;
         bool is_sending;
     };
 
     __device__ bool run_step(const abi::DeviceStep& step, const Window& window,
                              std::size_t done) const {
-        const int first = first_chunk(step);
-        const bool moves = has_bytes(window, first, step.chunks);
-        const Move move{window, first, moves && step.from >= 0, moves && step.to >= 0};
+        const bool moves = has_bytes(step, window);
+        const Move move{window, moves && step.from >= 0, moves && step.to >= 0};
         if (!await_all(step, move)) return false;
         const bool came = !moves || move_all(step, move);
         if (__syncthreads_and(came) == 0) return false;
@@ -135,17 +133,21 @@ class Worker {
         return true;
     }
 
-    __device__ int first_chunk(const abi::DeviceStep& step) const {
+    /// Which chunk of its block the step's chunk `index` is: the same wherever it lies.
+    __device__ int number_of(const abi::DeviceStep& step, int index) const {
         const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
-        return any.first % program_.chunks;
+        if (program_.chunks == 1) return 0;
+        return chunk_of(any, index).first % program_.chunks;
     }
-    /// Of the chunks of a block, which follow each other round and round.
-    __device__ int chunk_after(int chunk) const {
-        return chunk + 1 < program_.chunks ? chunk + 1 : 0;
+    /// The slice's chunk `index`, in a buffer.
+    __device__ abi::DeviceSlice chunk_of(const abi::DeviceSlice& slice, int index) const {
+        const int at = slice.first + index;
+        if (slice.buffer == abi::DeviceBuffer::kListed) return program_.places[at];
+        return {slice.buffer, at};
     }
-    __device__ bool has_bytes(const Window& window, int first, int chunks) const {
-        for (int index = 0, chunk = first; index < chunks; ++index, chunk = chunk_after(chunk))
-            if (window.chunk(chunk).bytes > 0) return true;
+    __device__ bool has_bytes(const abi::DeviceStep& step, const Window& window) const {
+        for (int index = 0; index < step.chunks; ++index)
+            if (window.chunk(number_of(step, index)).bytes > 0) return true;
         return false;
     }
 
@@ -195,9 +197,8 @@ class Worker {
     __device__ void move_all_directly(const abi::DeviceStep& step, const Move& move) const {
         std::byte* incoming = move.is_receiving ? ports_[step.from].slot() : nullptr;
         std::byte* outgoing = move.is_sending ? ports_[step.to].slot() : nullptr;
-        int at = move.first;
-        for (int index = 0; index < step.chunks; ++index, at = chunk_after(at)) {
-            const Range chunk = move.window.chunk(at);
+        for (int index = 0; index < step.chunks; ++index) {
+            const Range chunk = move.window.chunk(number_of(step, index));
             move_bytes(local(step, index, chunk), incoming, outgoing, reduction_);
             if (incoming != nullptr) incoming += aligned(chunk.bytes);
             if (outgoing != nullptr) outgoing += aligned(chunk.bytes);
@@ -208,9 +209,8 @@ class Worker {
         MessageLines lines;
         if (move.is_receiving) lines.receive_by(ports_[step.from]);
         if (move.is_sending) lines.send_by(ports_[step.to]);
-        int at = move.first;
-        for (int index = 0; index < step.chunks; ++index, at = chunk_after(at)) {
-            const Range chunk = move.window.chunk(at);
+        for (int index = 0; index < step.chunks; ++index) {
+            const Range chunk = move.window.chunk(number_of(step, index));
             if (!move_words(run_.team, local(step, index, chunk), lines, reduction_)) return false;
             lines.skip(aligned(chunk.bytes) / kWordBytes);
         }
@@ -227,13 +227,14 @@ class Worker {
     /// Of the slice's chunk `index`, which is `chunk` of its block.
     __device__ std::byte* place_of(const abi::DeviceSlice& slice, int index,
                                    const Range& chunk) const {
-        const int at = slice.first + index;
-        switch (slice.buffer) {
+        const auto [buffer, at] = chunk_of(slice, index);
+        switch (buffer) {
             case abi::DeviceBuffer::kInput:
                 return const_cast<std::byte*>(run_.inputs[at / program_.chunks]) + chunk.begin;
             case abi::DeviceBuffer::kOutput:
                 return run_.outputs[at / program_.chunks] + chunk.begin;
             case abi::DeviceBuffer::kScratch:
+            case abi::DeviceBuffer::kListed:
                 break;
         }
         const std::size_t own = static_cast<std::size_t>(worker_) * program_.scratch_chunks;

@@ -5,10 +5,6 @@
 namespace pccl::schedule {
 namespace {
 
-std::string to_string(const Slice& slice) {
-    return concat(to_string(slice.buffer), "[", slice.offset, "+", slice.count, "]");
-}
-
 std::string to_string(const Port& port) { return concat(port.peer, "/", port.channel); }
 
 }  // namespace
@@ -31,18 +27,6 @@ std::string_view to_string(CollectiveKind kind) {
             return "scatter";
         case CollectiveKind::kAllToAll:
             return "all_to_all";
-    }
-    return "unknown";
-}
-
-std::string_view to_string(Buffer buffer) {
-    switch (buffer) {
-        case Buffer::kInput:
-            return "input";
-        case Buffer::kOutput:
-            return "output";
-        case Buffer::kScratch:
-            return "scratch";
     }
     return "unknown";
 }
@@ -115,8 +99,9 @@ int blocks(CollectiveKind kind, Buffer buffer, int ranks) {
 
 std::string to_string(const Step& step) {
     std::string text(to_string(step.action));
-    if (step.src.count > 0) text += concat(" ", to_string(step.src));
-    if (step.dst.count > 0) text += concat(step.src.count > 0 ? " -> " : " ", to_string(step.dst));
+    if (!step.src.is_empty()) text += concat(" ", to_string(step.src));
+    if (!step.dst.is_empty())
+        text += concat(step.src.is_empty() ? " " : " -> ", to_string(step.dst));
     if (step.from.is_used()) text += concat(" from ", to_string(step.from));
     if (step.to.is_used()) text += concat(" to ", to_string(step.to));
     for (const Dependency& after : step.after)

@@ -27,6 +27,7 @@
 
 #include "csrc/base/export.h"
 #include "csrc/base/ids.h"
+#include "csrc/schedule/slices.h"
 
 namespace pccl::schedule {
 
@@ -55,22 +56,10 @@ enum class CollectiveKind : std::uint8_t {
 /// gather, scatter and all_to_all: only two ranks know the length of a block.
 [[nodiscard]] PCCL_API bool is_per_pair(CollectiveKind kind);
 
-enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
-
-[[nodiscard]] PCCL_API std::string_view to_string(Buffer buffer);
-
 /// Blocks in `buffer` (kInput or kOutput) of one rank: n where the collective has one block for
 /// each rank, else 1. A root-only buffer (gather's output, scatter's input) counts as if every rank
 /// had it.
 [[nodiscard]] PCCL_API int blocks(CollectiveKind kind, Buffer buffer, int ranks);
-
-/// `count` chunks from chunk `offset` on.
-struct Slice {
-    Buffer buffer = Buffer::kInput;
-    int offset = 0;
-    int count = 0;
-    auto operator<=>(const Slice&) const = default;
-};
 
 /// One end of a FIFO, seen from the rank that runs the step.
 struct Port {
@@ -101,7 +90,8 @@ struct Dependency {
 //   kRecvReduceCopySend  recv  read or -  write  send   kRecvReduce, and sends the result
 //   kSwitchPhase                                        moves to the next phase of the network
 //
-// "-" is a slice with count 0. All slices of a step have the same count.
+// "-" is no slice. src and dst have as many chunks, and a message is all of them: its sender
+// gathers the slices of a list, its receiver scatters it over another list, or reduces it there.
 enum class Action : std::uint8_t {
     kNop,
     kCopy,
@@ -119,8 +109,8 @@ enum class Action : std::uint8_t {
 
 struct Step {
     Action action = Action::kNop;
-    Slice src{};
-    Slice dst{};
+    Slices src{};
+    Slices dst{};
     Port from{};
     Port to{};
     // Initialised, so that designated initialisers may leave it out without a warning.
@@ -128,12 +118,18 @@ struct Step {
     auto operator<=>(const Step&) const = default;
 };
 
+/// The chunks that a step handles: those of src and dst agree in number, and one by one in length.
+[[nodiscard]] inline const Slices& moved_by(const Step& step) {
+    return step.src.is_empty() ? step.dst : step.src;
+}
+[[nodiscard]] inline int count_of(const Step& step) { return moved_by(step).count(); }
+
 using Lane = std::vector<Step>;
 
 /// What one rank does. Scratch holds `scratch_chunks` chunks. Chunks of a block may differ in
 /// length (the last ones are shorter), so scratch chunk i has the length of chunk i % shape.chunks
-/// of a block, and chunks that a step or a message moves from one place to another have equal index
-/// modulo shape.chunks.
+/// of a block, and each chunk that a step or a message moves from one place to another keeps its
+/// index modulo shape.chunks.
 struct Program {
     std::vector<Lane> lanes;
     int scratch_chunks = 0;
@@ -162,8 +158,8 @@ struct Schedule {
     auto operator<=>(const Schedule&) const = default;
 };
 
-/// "recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4": slices as offset+count, ports as
-/// peer/channel, dependencies as lane:step.
+/// "recv_reduce input[3+1] -> output[3+1] from 2/0 after 1:4": lists of slices as offset+count,
+/// ports as peer/channel, dependencies as lane:step.
 [[nodiscard]] PCCL_API std::string to_string(const Step& step);
 
 /// Many lines, one a step: "rank 0 lane 1 step 2: recv_reduce output[3+1] from 2/0".

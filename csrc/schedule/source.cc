@@ -65,14 +65,25 @@ class Renaming {
         if (port.is_used()) port.peer = order_[static_cast<std::size_t>(port.peer)];
     }
 
-    /// Of a block of one rank's: a slice never has chunks of several.
-    void rename(Slice& slice) const {
-        if (slice.count == 0 || slice.buffer == Buffer::kScratch ||
+    void rename(Slices& slices) const {
+        Slices renamed;
+        for (const Slice& slice : slices) add_renamed(renamed, slice);
+        slices = std::move(renamed);
+    }
+
+    /// The blocks of ranks that adjoin as positions.
+    void add_renamed(Slices& slices, const Slice& slice) const {
+        if (slice.buffer == Buffer::kScratch ||
             blocks(shape_.kind, slice.buffer, shape_.ranks) == 1)
-            return;
-        const int block = slice.offset / shape_.chunks;
-        slice.offset =
-            order_[static_cast<std::size_t>(block)] * shape_.chunks + slice.offset % shape_.chunks;
+            return slices.add(slice);
+        const int end = slice.offset + slice.count;
+        for (int first = slice.offset; first < end;) {
+            const int block = first / shape_.chunks;
+            const int next = std::min(end, (block + 1) * shape_.chunks);
+            const int offset = order_[static_cast<std::size_t>(block)] * shape_.chunks;
+            slices.add({slice.buffer, offset + first % shape_.chunks, next - first});
+            first = next;
+        }
     }
 
     const Shape& shape_;

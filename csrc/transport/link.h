@@ -35,6 +35,10 @@ class SendLink {
     /// Takes a prefix of `bytes`, possibly none, and returns its length; those bytes may be reused
     /// at once. Errors: kPeerLost with the peer's rank; kAborted. Errors stick.
     virtual Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) = 0;
+    /// The same of pieces that do not adjoin, as if they did: they leave together as far as they
+    /// are taken.
+    virtual Result<std::size_t> send_gathered(ChannelId channel, std::span<const Bytes> pieces,
+                                              Flush flush);
     /// Pushes out what the link still holds of bytes it took (a socket's backlog); true when
     /// nothing is left.
     virtual Result<bool> flush(ChannelId channel) = 0;

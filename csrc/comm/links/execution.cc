@@ -74,7 +74,8 @@ Status Execution::advance_lane(Lane& lane, std::size_t index, bool& moved) {
 void Execution::enter(Lane& lane, const PlanStep& step) {
     lane.entered = true;
     lane.received = lane.sent = lane.carried = 0;
-    lane.total = length(step.dst.count > 0 ? step.dst : step.src, lane.round);
+    lane.read = lane.written = lane.outgoing = {};
+    lane.total = length(step.dst.is_empty() ? step.src : step.dst, lane.round);
     if (step.action == Action::kRecvReduceSend && lane.unstored.size() < lane.total)
         lane.unstored.resize(lane.total);
 }

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ namespace pccl::comm {
 
 class Execution {
    public:
+    /// Of a message that are handed to a link at once.
+    static constexpr std::size_t kMostPieces = 64;
+
     /// `operands` stay where they are until the execution is done.
     void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
                const abi::CollectiveHeader& header, Rank self);
@@ -39,12 +43,21 @@ class Execution {
     [[nodiscard]] AwaitedRanks awaited() const;
 
    private:
+    /// How far a list has been gone through: to one of its chunks, never back.
+    struct Cursor {
+        std::size_t slice = 0;
+        int chunk = 0;           // of the slice
+        std::size_t before = 0;  // bytes of the list in front of it
+    };
     struct Lane {
         std::size_t round = 0;
         std::size_t step = 0;
         std::size_t total = 0;     // bytes of the current step
         std::size_t received = 0;  // of these
         std::size_t sent = 0;
+        Cursor read{};  // in src, where a reduction stands
+        Cursor written{};
+        Cursor outgoing{};
         bool entered = false;
         bool done = false;
         std::array<std::byte, 16> carry{};  // the front of an element whose rest has not arrived
@@ -91,11 +104,20 @@ class Execution {
     Result<bool> open_send(SendPort& port, const schedule::Port& where);
     Result<bool> open_receive(ReceivePort& port, const schedule::Port& where, bool& moved);
 
-    [[nodiscard]] std::size_t length(const schedule::Slice& slice, std::size_t round) const;
-    /// The contiguous memory at byte `offset` of a slice, to the end of its block.
-    [[nodiscard]] Span piece(const schedule::Slice& slice, std::size_t round,
-                             std::size_t offset) const;
-    [[nodiscard]] Span outgoing(const Lane& lane, const PlanStep& step) const;
+    [[nodiscard]] std::size_t length(const schedule::Slices& slices, std::size_t round) const;
+    /// Chunks that adjoin in memory, from `chunk` of `slice` on, and how many they are.
+    struct Chunks {
+        Span span;
+        int number = 0;
+    };
+    [[nodiscard]] Chunks chunks_at(const schedule::Slice& slice, int chunk,
+                                   std::size_t round) const;
+    /// The contiguous memory at byte `offset` of a list; none at its end. `cursor` has seen no
+    /// larger offset.
+    [[nodiscard]] Span piece(const schedule::Slices& slices, std::size_t round, std::size_t offset,
+                             Cursor& cursor) const;
+    /// What can be sent now, up to kMostPieces pieces, from the byte on that comes next.
+    [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const PlanStep& step);
     [[nodiscard]] Span target(Lane& lane, const PlanStep& step);
     Result<bool> flush_links();
 
@@ -108,6 +130,7 @@ class Execution {
     std::vector<SendPort> send_ports_;
     std::vector<ReceivePort> receive_ports_;
     std::vector<std::byte> scratch_;
+    std::array<transport::Bytes, kMostPieces> pieces_{};  // what outgoing() gives
     std::size_t rounds_ = 0;
     std::size_t scratch_stride_ = 0;  // bytes
     std::size_t scratch_count_ = 0;   // elements of the block whose cut scratch follows

@@ -9,48 +9,61 @@ namespace pccl::comm {
 using schedule::Action;
 using schedule::Buffer;
 using schedule::Slice;
+using schedule::Slices;
 using transport::kCollectiveChannel;
 
-std::size_t Execution::length(const Slice& slice, std::size_t round) const {
+std::size_t Execution::length(const Slices& slices, std::size_t round) const {
     std::size_t bytes = 0;
-    for (std::size_t offset = 0;;) {
-        const Span part = piece(slice, round, offset);
-        if (part.data == nullptr) return bytes;
-        bytes += part.bytes;
-        offset = bytes;
-    }
+    for (const Slice& slice : slices)
+        for (int chunk = 0; chunk < slice.count;) {
+            const Chunks chunks = chunks_at(slice, chunk, round);
+            bytes += chunks.span.bytes;
+            chunk += chunks.number;
+        }
+    return bytes;
 }
 
-Execution::Span Execution::piece(const Slice& slice, std::size_t round, std::size_t offset) const {
-    const int chunks = cut_.chunks;
-    const bool is_scratch = slice.buffer == Buffer::kScratch;
+Execution::Chunks Execution::chunks_at(const Slice& slice, int chunk, std::size_t round) const {
+    const int first = slice.offset + chunk;
+    const int block = first / cut_.chunks;
+    if (slice.buffer == Buffer::kScratch) {  // its chunks stand at fixed strides
+        const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks, 1);
+        auto* const base = const_cast<std::byte*>(scratch_.data());
+        return {{base + static_cast<std::size_t>(first) * scratch_stride_,
+                 extent.count * operands_->element_bytes},
+                1};
+    }
     const auto& blocks = slice.buffer == Buffer::kInput ? operands_->inputs : operands_->outputs;
-    const int end = slice.offset + slice.count;
-    for (int first = slice.offset; first < end;) {
-        const int block = first / chunks;
-        // Chunks of a block adjoin; scratch chunks stand at fixed strides.
-        const int number = is_scratch ? 1 : std::min(end, (block + 1) * chunks) - first;
-        const std::size_t count =
-            is_scratch ? scratch_count_ : blocks[static_cast<std::size_t>(block)].count;
-        const Extent extent = cut_.extent(count, round, first % chunks, number);
-        const std::size_t bytes = extent.count * operands_->element_bytes;
-        if (offset < bytes) {
-            std::byte* base = is_scratch ? const_cast<std::byte*>(scratch_.data()) +
-                                               static_cast<std::size_t>(first) * scratch_stride_
-                                         : blocks[static_cast<std::size_t>(block)].data +
-                                               extent.begin * operands_->element_bytes;
-            return {base + offset, bytes - offset};
-        }
-        offset -= bytes;
-        first += number;
+    const Block& memory = blocks[static_cast<std::size_t>(block)];
+    const int number = std::min(slice.offset + slice.count, (block + 1) * cut_.chunks) - first;
+    const Extent extent = cut_.extent(memory.count, round, first % cut_.chunks, number);
+    return {{memory.data + extent.begin * operands_->element_bytes,
+             extent.count * operands_->element_bytes},
+            number};
+}
+
+Execution::Span Execution::piece(const Slices& slices, std::size_t round, std::size_t offset,
+                                 Cursor& cursor) const {
+    while (cursor.slice < slices.size()) {
+        const Slice& slice = slices[cursor.slice];
+        const auto [span, number] = chunks_at(slice, cursor.chunk, round);
+        const std::size_t within = offset - cursor.before;
+        if (within < span.bytes) return {span.data + within, span.bytes - within};
+        cursor.before += span.bytes;
+        cursor.chunk += number;
+        if (cursor.chunk < slice.count) continue;
+        ++cursor.slice;
+        cursor.chunk = 0;
     }
     return {};
 }
 
 void Execution::copy(const PlanStep& step, std::size_t round) {
+    Cursor read;
+    Cursor written;
     for (std::size_t done = 0;;) {
-        const Span from = piece(step.src, round, done);
-        const Span to = piece(step.dst, round, done);
+        const Span from = piece(step.src, round, done, read);
+        const Span to = piece(step.dst, round, done, written);
         const std::size_t bytes = std::min(from.bytes, to.bytes);
         if (bytes == 0) return;
         if (from.data != to.data) arithmetic::copy_bytes(to.data, from.data, bytes);
@@ -59,9 +72,11 @@ void Execution::copy(const PlanStep& step, std::size_t round) {
 }
 
 void Execution::reduce(const PlanStep& step, std::size_t round) {
+    Cursor read;
+    Cursor written;
     for (std::size_t done = 0;;) {
-        const Span from = piece(step.src, round, done);
-        const Span to = piece(step.dst, round, done);
+        const Span from = piece(step.src, round, done, read);
+        const Span to = piece(step.dst, round, done, written);
         const std::size_t bytes = std::min(from.bytes, to.bytes);
         if (bytes == 0) return;
         operands_->combine(to.data, to.data, from.data, bytes / operands_->element_bytes);
@@ -82,7 +97,7 @@ Status Execution::receive(Lane& lane, const PlanStep& step, bool& moved) {
 Status Execution::receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link,
                                   bool& moved) {
     while (lane.received < lane.total) {
-        const Span to = piece(step.dst, lane.round, lane.received);
+        const Span to = piece(step.dst, lane.round, lane.received, lane.written);
         PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
                               link.receive(kCollectiveChannel, {to.data, to.bytes}));
         if (bytes == 0) break;
@@ -126,40 +141,52 @@ Result<std::size_t> Execution::fill_carry(Lane& lane, transport::RecvLink& link)
 void Execution::combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming,
                               std::size_t bytes) {
     const Span to = target(lane, step);
-    const Span with = step.src.count > 0 ? piece(step.src, lane.round, lane.received) : to;
+    const Span with =
+        step.src.is_empty() ? to : piece(step.src, lane.round, lane.received, lane.read);
     operands_->combine(to.data, with.data, incoming, bytes / operands_->element_bytes);
     lane.received += bytes;
 }
 
 Execution::Span Execution::target(Lane& lane, const PlanStep& step) {
-    const Span source = step.src.count > 0 ? piece(step.src, lane.round, lane.received) : Span{};
-    Span to = step.dst.count > 0
-                  ? piece(step.dst, lane.round, lane.received)
-                  : Span{lane.unstored.data() + lane.received, lane.total - lane.received};
-    if (source.data != nullptr) to.bytes = std::min(to.bytes, source.bytes);
+    Span to = step.dst.is_empty()
+                  ? Span{lane.unstored.data() + lane.received, lane.total - lane.received}
+                  : piece(step.dst, lane.round, lane.received, lane.written);
+    if (!step.src.is_empty())
+        to.bytes = std::min(to.bytes, piece(step.src, lane.round, lane.received, lane.read).bytes);
     return to;
 }
 
-Execution::Span Execution::outgoing(const Lane& lane, const PlanStep& step) const {
-    if (step.from == kNoPort) return piece(step.src, lane.round, lane.sent);
-    Span span = step.action == Action::kRecvReduceSend
-                    ? Span{const_cast<std::byte*>(lane.unstored.data()) + lane.sent, lane.total}
-                    : piece(step.dst, lane.round, lane.sent);
-    span.bytes = std::min(span.bytes, lane.received - lane.sent);
-    return span;
+std::span<const transport::Bytes> Execution::outgoing(Lane& lane, const PlanStep& step) {
+    const std::size_t end = step.from == kNoPort ? lane.total : lane.received;
+    const auto bytes_at = [&](std::size_t at, Cursor& cursor) -> transport::Bytes {
+        const Span span =
+            step.action == Action::kRecvReduceSend
+                ? Span{lane.unstored.data() + at, end - at}
+                : piece(step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
+        return {span.data, std::min(span.bytes, end - at)};
+    };
+    if (lane.sent == end) return {};
+    pieces_[0] = bytes_at(lane.sent, lane.outgoing);
+    // The link may take less, so that the next call looks at these again.
+    Cursor ahead = lane.outgoing;
+    std::size_t number = 1;
+    for (std::size_t at = lane.sent + pieces_[0].size(); at < end && number < kMostPieces;
+         at += pieces_[number++].size())
+        pieces_[number] = bytes_at(at, ahead);
+    return std::span(pieces_).first(number);
 }
 
 Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.to);
     SendPort& port = send_ports_[index];
     while (lane.sent < lane.total) {
-        const Span span = outgoing(lane, step);
-        if (span.bytes == 0) break;
+        const std::span<const transport::Bytes> pieces = outgoing(lane, step);
+        if (pieces.empty()) break;
         PCCL_ASSIGN_OR_RETURN(const bool open, open_send(port, plan_->send_ports[index]));
         if (!open) break;
         PCCL_ASSIGN_OR_RETURN(
             const std::size_t bytes,
-            port.link->send(kCollectiveChannel, {span.data, span.bytes}, transport::Flush::kNow));
+            port.link->send_gathered(kCollectiveChannel, pieces, transport::Flush::kNow));
         if (bytes == 0) break;
         lane.sent += bytes;
         moved = true;

@@ -15,8 +15,7 @@ int port_index(std::vector<schedule::Port>& ports, const schedule::Port& port) {
 
 PlanStep bind_step(Plan& plan, const schedule::Step& step) {
     const bool moves = step.from.is_used() || step.to.is_used();
-    if (moves)
-        plan.longest_message = std::max({plan.longest_message, step.src.count, step.dst.count});
+    if (moves) plan.longest_message = std::max(plan.longest_message, count_of(step));
     return {.action = step.action,
             .src = step.src,
             .dst = step.dst,

@@ -18,8 +18,8 @@ inline constexpr int kNoPort = -1;
 
 struct PlanStep {
     schedule::Action action = schedule::Action::kNop;
-    schedule::Slice src;
-    schedule::Slice dst;
+    schedule::Slices src;
+    schedule::Slices dst;
     int from = kNoPort;  // index into Plan::receive_ports
     int to = kNoPort;    // index into Plan::send_ports
     std::vector<schedule::Dependency> after;

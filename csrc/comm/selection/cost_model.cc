@@ -126,8 +126,7 @@ class Census {
         for (const schedule::Lane& lane : program.lanes)
             for (const schedule::Step& step : lane) {
                 ++steps_;
-                const double bytes =
-                    std::max(step.src.count, step.dst.count) / static_cast<double>(shape_.chunks);
+                const double bytes = schedule::count_of(step) / static_cast<double>(shape_.chunks);
                 if (step.to.is_used()) sends += send(host, rank, step.to.peer, bytes);
                 if (step.from.is_used()) receives += receive(host, step.from.peer, rank, bytes);
             }

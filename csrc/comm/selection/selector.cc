@@ -1,6 +1,8 @@
 #include "csrc/comm/selection/selector.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +24,24 @@ std::optional<BoardShape> shape_of(const Board* board) {
                       .part_bytes = board->part_bytes(),
                       .reads_directly = board->reads_directly(),
                       .crowded = board->is_crowded()};
+}
+
+/// Of all blocks that this rank has, for a schedule that passes them through other ranks.
+Result<std::uint64_t> one_length(const Collective& collective, const ScheduleSource& source) {
+    std::optional<std::size_t> length;
+    for (const std::span<const Block> blocks : {collective.inputs, collective.outputs}) {
+        for (const Block& block : blocks) {
+            if (block.count != length.value_or(block.count))
+                return Status::invalid_argument(concat(
+                    source.name, " ", schedule::to_string(collective.kind),
+                    " passes blocks through other ranks, so all must have one length, but here are "
+                    "some of ",
+                    *length, " and of ", block.count,
+                    " elements: choose another algorithm, which takes any lengths"));
+            length = block.count;
+        }
+    }
+    return length.value_or(0);
 }
 
 }  // namespace
@@ -54,7 +74,10 @@ schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root) con
 }
 
 Result<const Choice*> Selector::choose(const Collective& collective) {
-    const Signature signature = signature_of(collective);
+    Signature signature = signature_of(collective);
+    if (const SourcePtr relayed = relaying(collective.kind)) {
+        PCCL_ASSIGN_OR_RETURN(signature.count, one_length(collective, *relayed));
+    }
     const std::uint64_t slot = mixed(mixed(signature.count, signature.digest),
                                      static_cast<std::uint64_t>(signature.kind) * 64 +
                                          static_cast<std::uint64_t>(signature.type));
@@ -93,8 +116,18 @@ std::size_t Selector::most_in_chunk(const ScheduleSource& source, const LinkCall
     return message / static_cast<std::size_t>(source.longest_message(shape)) / call.element_bytes;
 }
 
+SourcePtr Selector::relaying(CollectiveKind kind) const {
+    const std::string_view wanted = is_per_pair(kind) ? wanted_for(kind) : std::string_view();
+    if (wanted.empty()) return nullptr;
+    SourcePtr source = preferences_.catalogue->find(wanted, kind);
+    return source != nullptr && !source->takes_uneven ? source : nullptr;
+}
+
 bool Selector::suits(const ScheduleSource& source, const LinkCall& call) const {
-    if ((is_per_pair(call.kind) || call.is_uneven) && !source.takes_uneven) return false;
+    // Only who asks for it says that all blocks have one length.
+    const bool may_be_uneven =
+        is_per_pair(call.kind) ? wanted_for(call.kind) != source.name : call.is_uneven;
+    if (may_be_uneven && !source.takes_uneven) return false;
     return schedule::check_shape(source, shape_for(source, call.root)).is_ok() &&
            most_in_chunk(source, call) > 0;
 }

@@ -110,6 +110,9 @@ class Selector {
     [[nodiscard]] Result<schedule::SourcePtr> source_for(const LinkCall& call);
     /// Why a schedule that is there cannot make the call.
     [[nodiscard]] std::string why_not(std::string_view wanted, const LinkCall& call) const;
+    /// The schedule that the user wants for a collective of which only pairs know the lengths,
+    /// though it passes blocks through other ranks; else null.
+    [[nodiscard]] schedule::SourcePtr relaying(CollectiveKind kind) const;
     /// Whether it can make the call at all.
     [[nodiscard]] bool suits(const schedule::ScheduleSource& source, const LinkCall& call) const;
     /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the

@@ -11,6 +11,7 @@ namespace {
 
 using schedule::Action;
 using schedule::Slice;
+using schedule::Slices;
 using schedule::Step;
 
 constexpr int kMostChunksInMessage = static_cast<int>(abi::kWordSlotBytes / abi::kChunkAlignment);
@@ -22,10 +23,10 @@ bool receives_and_reduces(Action action) {
 }
 
 /// What a step combines, but for the message that it receives.
-std::vector<Slice> sources_of(const Step& step) {
+std::vector<Slices> sources_of(const Step& step) {
     if (step.action == Action::kReduce) return {step.dst, step.src};
-    if (receives_and_reduces(step.action)) return {step.src.count > 0 ? step.src : step.dst};
-    if (step.src.count > 0) return {step.src};
+    if (receives_and_reduces(step.action)) return {moved_by(step)};
+    if (!step.src.is_empty()) return {step.src};
     return {};
 }
 
@@ -62,23 +63,32 @@ class Tabulator {
     Status add(const Step& step, int first_port) {
         if (step.action == Action::kSwitchPhase || step.after.size() > abi::kMostLaneWaits)
             return Status::unsupported(concat("a GPU does not run '", to_string(step), "'"));
-        const std::vector<Slice> sources = sources_of(step);
+        const std::vector<Slices> sources = sources_of(step);
         abi::DeviceStep entry{.sources = {},
                               .target = {},
                               .source_count = static_cast<int>(sources.size()),
-                              .has_target = step.dst.count > 0 ? 1 : 0,
-                              .chunks = std::max(step.src.count, step.dst.count),
+                              .has_target = step.dst.is_empty() ? 0 : 1,
+                              .chunks = count_of(step),
                               .from = port(step.from, false, first_port),
                               .to = port(step.to, true, first_port),
                               .first_wait = next(tables_.waits),
                               .waits = static_cast<int>(step.after.size()),
                               .is_awaited = 0};
-        std::ranges::transform(sources, entry.sources, slice_of);
-        if (entry.has_target != 0) entry.target = slice_of(step.dst);
+        std::ranges::transform(sources, entry.sources,
+                               [&](const Slices& slices) { return place(slices); });
+        if (entry.has_target != 0) entry.target = place(step.dst);
         for (const schedule::Dependency& after : step.after)
             tables_.waits.push_back({after.lane, after.step});
         tables_.steps.push_back(entry);
         return Status::ok();
+    }
+
+    abi::DeviceSlice place(const Slices& slices) {
+        if (slices.size() == 1) return slice_of(slices[0]);
+        const abi::DeviceSlice listed{abi::DeviceBuffer::kListed, next(tables_.places)};
+        for (schedule::ChunkWalk walk(slices); walk.has_next();)
+            tables_.places.push_back(slice_of(walk.next()));
+        return listed;
     }
 
     /// Among those of the lane, which begin at `first`.
@@ -127,7 +137,7 @@ void include(DeviceGrid& grid, const schedule::Program& program) {
         for (const Step& step : lane) {
             grid.channels = std::max({grid.channels, step.from.channel + 1, step.to.channel + 1});
             if (step.from.is_used() || step.to.is_used())
-                grid.longest = std::max({grid.longest, step.src.count, step.dst.count});
+                grid.longest = std::max(grid.longest, count_of(step));
         }
 }
 

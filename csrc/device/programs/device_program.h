@@ -39,6 +39,7 @@ struct DeviceTables {
     std::vector<abi::DeviceStep> steps;
     std::vector<abi::DevicePort> ports;
     std::vector<abi::DeviceWait> waits;
+    std::vector<abi::DeviceSlice> places;
     int scratch_chunks = 0;
     bool is_coupled = false;  // lanes wait for each other
 };

@@ -139,12 +139,14 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
     const std::size_t steps = image.add(tables.steps);
     const std::size_t ports = image.add(tables.ports);
     const std::size_t waits = image.add(tables.waits);
+    const std::size_t places = image.add(tables.places);
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress base, allocate(image.bytes().size()));
     PCCL_TRY(store(base, image.bytes()));
     abi::DeviceProgram program{.lanes = pointer_to<const abi::DeviceLane>(base + lanes),
                                .steps = pointer_to<const abi::DeviceStep>(base + steps),
                                .ports = pointer_to<const abi::DevicePort>(base + ports),
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
+                               .places = pointer_to<const abi::DeviceSlice>(base + places),
                                .desk = pointer_to<abi::DeviceDesk>(desk_),
                                .lane_count = static_cast<int>(tables.lanes.size()),
                                .chunks = grid.chunks,

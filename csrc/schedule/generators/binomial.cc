@@ -5,13 +5,12 @@
 //
 // broadcast: the root sends the vector ceil(log2 n) times, one message a chunk. reduce: every other
 // rank sends it once, the root reduces it ceil(log2 n) times. gather and scatter: n-1 blocks pass
-// the root in ceil(log2 n) messages (one more where the ranks wrap round behind the root), a
-// subtree's blocks together; other ranks hold their subtree's blocks in scratch.
+// the root in ceil(log2 n) messages, a subtree's blocks together; other ranks hold their subtree's
+// blocks in scratch.
 //
 // (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
 // Int. J. High Performance Computing Applications 19, 2005.)
 #include <algorithm>
-#include <bit>
 #include <ranges>
 
 #include "csrc/schedule/generators/family.h"
@@ -53,17 +52,12 @@ TreePlace place_in_tree(const Member& me) {
     return place;
 }
 
-/// The parts of a subtree whose blocks lie one after the other in a buffer at the root: two where
-/// it wraps round. Other ranks keep their blocks by position, so that nothing wraps between them.
-std::vector<Span> messages(const Member& me, int subtree_top) {
-    const Span all = subtree(me, subtree_top);
-    const int before_wrap = me.n() - me.shape.root - all.first;
-    if (parent_of(subtree_top) != 0 || before_wrap <= 0 || before_wrap >= all.count) return {all};
-    return {{all.first, before_wrap}, {all.first + before_wrap, all.count - before_wrap}};
-}
-
-Slice at_root(const Member& me, Buffer buffer, Span span) {
-    return me.block(buffer, me.of_position(span.first), span.count);
+/// A subtree's blocks in a buffer at the root, where they may wrap round: other ranks keep them by
+/// position.
+Slices at_root(const Member& me, Buffer buffer, Span span) {
+    const int before_wrap = std::clamp(me.n() - me.shape.root - span.first, 0, span.count);
+    return {me.block(buffer, me.of_position(span.first), before_wrap),
+            me.block(buffer, me.of_position(span.first + before_wrap), span.count - before_wrap)};
 }
 
 /// `span` within the scratch of this rank, which holds its subtree.
@@ -103,9 +97,7 @@ Program binomial_gather(const Member& me) {
     if (me.is_root()) {
         lane.copy(input, me.block(Buffer::kOutput, me.rank));
         for (const int child : children) {
-            for (const Span span : messages(me, child)) {
-                lane.recv(me.of_position(child), at_root(me, Buffer::kOutput, span));
-            }
+            lane.recv(me.of_position(child), at_root(me, Buffer::kOutput, subtree(me, child)));
         }
         return program;
     }
@@ -116,9 +108,8 @@ Program binomial_gather(const Member& me) {
     for (const int child : children) {
         lane.recv(me.of_position(child), in_scratch(me, subtree(me, child)));
     }
-    for (const Span span : messages(me, self)) {
-        lane.send(children.empty() ? input : in_scratch(me, span), me.of_position(parent_of(self)));
-    }
+    lane.send(children.empty() ? input : in_scratch(me, subtree(me, self)),
+              me.of_position(parent_of(self)));
     return program;
 }
 
@@ -130,18 +121,14 @@ Program binomial_scatter(const Member& me) {
     const std::vector<int> children = children_of(me, self);
     if (me.is_root()) {
         for (const int child : children | std::views::reverse) {
-            for (const Span span : messages(me, child)) {
-                lane.send(at_root(me, Buffer::kInput, span), me.of_position(child));
-            }
+            lane.send(at_root(me, Buffer::kInput, subtree(me, child)), me.of_position(child));
         }
         lane.copy(me.block(Buffer::kInput, me.rank), output);
         return program;
     }
     if (!children.empty()) add_scratch_blocks(program, me, subtree(me, self).count);
-    for (const Span span : messages(me, self)) {
-        lane.recv(me.of_position(parent_of(self)),
-                  children.empty() ? output : in_scratch(me, span));
-    }
+    lane.recv(me.of_position(parent_of(self)),
+              children.empty() ? output : in_scratch(me, subtree(me, self)));
     for (const int child : children | std::views::reverse) {
         lane.send(in_scratch(me, subtree(me, child)), me.of_position(child));
     }
@@ -154,16 +141,12 @@ BlockCost cost(const Sizes& of) {
     if (has_one_block(of.kind))
         return {of.log, static_cast<long long>(children) * of.chunks, 1.0 * children,
                 of.if_reduced(1.0 * children)};
-    // Subtrees of the root begin at powers of two; a subtree that wraps round within takes two
-    // messages.
-    const auto wrap = static_cast<unsigned>(of.n - of.root);
-    const int split = of.root > 0 && !std::has_single_bit(wrap) ? 1 : 0;
-    return {of.log, children + split, static_cast<double>(of.others()), 0};
+    return {of.log, children, static_cast<double>(of.others()), 0};
 }
 
 ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("binomial", {kind, make, cost});
-    if (!has_one_block(kind)) made.longest_message = whole_buffer;  // of subtrees
+    ScheduleSource made = generated("binomial", {kind, make, cost}, has_one_block(kind) ? 1 : 2);
+    if (!has_one_block(kind)) made.longest_message = half_of_blocks;  // of subtrees
     return made;
 }
 

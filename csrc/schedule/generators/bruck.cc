@@ -4,13 +4,12 @@
 // multiport message-passing systems", IEEE Trans. Parallel and Distributed Systems 8, 1997.
 //
 // all_gather: in round i a rank sends (at most) 2^i blocks that it has to the rank 2^i before it;
-// n-1 blocks sent a rank, the least possible. Blocks go to their place at once, so a round is two
-// messages where they wrap round the end of the buffer. One slot is enough even so: the receiver of
-// two messages never sends two itself.
+// n-1 blocks sent a rank, the least possible, one message a round, and each goes to its place at
+// once.
 //
 // all_to_all: a block that must travel j places does so in steps of the powers of two that make up
-// j. At most n/2 blocks sent a rank and round, n/2 log2 n in all, packed into one message a round:
-// for small blocks only.
+// j, in scratch until the last. At most n/2 blocks sent a rank and round, n/2 log2 n in all,
+// gathered into one message a round: for small blocks only.
 #include <algorithm>
 #include <vector>
 
@@ -21,9 +20,8 @@ namespace {
 
 /// Blocks [first, first + count) of a ring of n blocks, in output: two slices where they wrap
 /// round.
-std::vector<Slice> around(const Member& me, int first, int count) {
-    const int before_wrap = me.n() - first;
-    if (count <= before_wrap) return {me.block(Buffer::kOutput, first, count)};
+Slices around(const Member& me, int first, int count) {
+    const int before_wrap = std::min(count, me.n() - first);
     return {me.block(Buffer::kOutput, first, before_wrap),
             me.block(Buffer::kOutput, 0, count - before_wrap)};
 }
@@ -37,16 +35,6 @@ std::vector<int> moving_by(int step, int n) {
     return distances;
 }
 
-bool follow_each_other(const std::vector<Slice>& homes, const std::vector<int>& distances) {
-    for (std::size_t i = 1; i < distances.size(); ++i) {
-        const Slice& before = homes[static_cast<std::size_t>(distances[i - 1])];
-        const Slice& next = homes[static_cast<std::size_t>(distances[i])];
-        if (next.buffer != before.buffer || next.offset != before.offset + before.count)
-            return false;
-    }
-    return true;
-}
-
 Program bruck_all_gather(const Member& me) {
     Program program;
     LaneBuilder lane(program);
@@ -55,60 +43,61 @@ Program bruck_all_gather(const Member& me) {
         const int count = std::min(have, me.n() - have);
         const Rank to = me.at(-have);
         const Rank from = me.at(have);
-        const std::vector<Slice> outgoing =
-            have == 1 ? std::vector{input} : around(me, me.rank, count);
-        for (const Slice& slice : outgoing) lane.send(slice, to);
+        lane.send(have == 1 ? Slices(input) : around(me, me.rank, count), to);
         if (have == 1) lane.copy(input, me.block(Buffer::kOutput, me.rank));
-        for (const Slice& slice : around(me, from, count)) lane.recv(from, slice);
+        lane.recv(from, around(me, from, count));
     }
     return program;
 }
+
+/// Where a rank holds the blocks that have `distance` left to go when they begin, in turn.
+class Homes {
+   public:
+    Homes(Program& program, const Member& me) : program_(program), me_(me) {
+        for (int distance = 0; distance < me.n(); ++distance)
+            homes_.push_back(me.block(Buffer::kInput, me.at(distance)));
+    }
+
+    [[nodiscard]] Slices of(const std::vector<int>& distances) const {
+        Slices homes;
+        for (const int distance : distances) homes.add(homes_[static_cast<std::size_t>(distance)]);
+        return homes;
+    }
+
+    /// The block that goes `distance` has made the steps up to `step`: the last of them takes it to
+    /// its place.
+    void move(int distance, int step) {
+        Slice& home = homes_[static_cast<std::size_t>(distance)];
+        if (distance < 2 * step) {
+            home = me_.block(Buffer::kOutput, me_.at(-distance));
+        } else if (home.buffer == Buffer::kInput) {
+            home = add_scratch_blocks(program_, me_, 1);
+        }
+    }
+
+   private:
+    Program& program_;
+    const Member& me_;
+    std::vector<Slice> homes_;  // by distance
+};
 
 Program bruck_all_to_all(const Member& me) {
     Program program;
     LaneBuilder lane(program);
-    // Where this rank holds the block that travels so far, by distance.
-    std::vector<Slice> homes;
-    homes.reserve(static_cast<std::size_t>(me.n()));
-    for (int distance = 0; distance < me.n(); ++distance) {
-        homes.push_back(me.block(Buffer::kInput, me.at(distance)));
-    }
-    const int most_moving = me.n() / 2;
-    const Slice packed = most_moving > 1 ? add_scratch_blocks(program, me, most_moving) : Slice{};
+    Homes homes(program, me);
     for (int step = 1; step < me.n(); step *= 2) {
         const std::vector<int> moving = moving_by(step, me.n());
-        const int blocks = static_cast<int>(moving.size());
-        const auto place = [&](Slice area, std::size_t i) {
-            return Slice{area.buffer, area.offset + static_cast<int>(i) * me.chunks(), me.chunks()};
-        };
-        Slice outgoing = homes[static_cast<std::size_t>(moving.front())];
-        if (!follow_each_other(homes, moving)) {
-            outgoing = packed;
-            for (std::size_t i = 0; i < moving.size(); ++i) {
-                lane.copy(homes[static_cast<std::size_t>(moving[i])], place(packed, i));
-            }
-        }
-        outgoing.count = blocks * me.chunks();
-        lane.send(outgoing, me.at(step));
-        if (step == 1) lane.copy(homes[0], me.block(Buffer::kOutput, me.rank));
-        const Slice incoming = add_scratch_blocks(program, me, blocks);
-        lane.recv(me.at(-step), incoming);
-        for (std::size_t i = 0; i < moving.size(); ++i) {
-            const int distance = moving[i];
-            homes[static_cast<std::size_t>(distance)] = place(incoming, i);
-            if (distance < 2 * step) {
-                lane.copy(place(incoming, i), me.block(Buffer::kOutput, me.at(-distance)));
-            }
-        }
+        lane.send(homes.of(moving), me.at(step));
+        if (step == 1)
+            lane.copy(me.block(Buffer::kInput, me.rank), me.block(Buffer::kOutput, me.rank));
+        for (const int distance : moving) homes.move(distance, step);
+        lane.recv(me.at(-step), homes.of(moving));
     }
     return program;
 }
 
-/// The last rank's blocks wrap round in every round in which it sends two and more.
 BlockCost cost_of_all_gather(const Sizes& of) {
-    long long messages = 0;
-    for (int have = 1; have < of.n; have *= 2) messages += std::min(have, of.n - have) > 1 ? 2 : 1;
-    return {ceil_log2(of.n), messages, static_cast<double>(of.others()), 0};
+    return {ceil_log2(of.n), ceil_log2(of.n), static_cast<double>(of.others()), 0};
 }
 
 BlockCost cost_of_all_to_all(const Sizes& of) {
@@ -122,8 +111,8 @@ BlockCost cost_of_all_to_all(const Sizes& of) {
 }
 
 ScheduleSource source(const Generator& generator) {
-    ScheduleSource made = generated("bruck", generator);
-    made.longest_message = whole_buffer;
+    ScheduleSource made = generated("bruck", generator, 2);
+    made.longest_message = half_of_blocks;
     return made;
 }
 

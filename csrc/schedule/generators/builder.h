@@ -66,34 +66,34 @@ class LaneBuilder {
         return *this;
     }
 
-    Dependency copy(Slice src, Slice dst) {
+    Dependency copy(const Slices& src, const Slices& dst) {
         return add({.action = Action::kCopy, .src = src, .dst = dst});
     }
-    Dependency reduce(Slice src, Slice dst) {
+    Dependency reduce(const Slices& src, const Slices& dst) {
         return add({.action = Action::kReduce, .src = src, .dst = dst});
     }
-    Dependency send(Slice src, Rank to) {
+    Dependency send(const Slices& src, Rank to) {
         return add({.action = Action::kSend, .src = src, .to = port(to)});
     }
-    Dependency recv(Rank from, Slice dst) {
+    Dependency recv(Rank from, const Slices& dst) {
         return add({.action = Action::kRecv, .dst = dst, .from = port(from)});
     }
-    Dependency recv_copy_send(Rank from, Slice dst, Rank to) {
+    Dependency recv_copy_send(Rank from, const Slices& dst, Rank to) {
         return add(
             {.action = Action::kRecvCopySend, .dst = dst, .from = port(from), .to = port(to)});
     }
     /// dst = src (+) incoming.
-    Dependency recv_reduce(Rank from, Slice src, Slice dst) {
+    Dependency recv_reduce(Rank from, const Slices& src, const Slices& dst) {
         return add({.action = Action::kRecvReduce, .src = src, .dst = dst, .from = port(from)});
     }
     /// dst = dst (+) incoming.
-    Dependency recv_accumulate(Rank from, Slice dst) { return recv_reduce(from, {}, dst); }
-    Dependency recv_reduce_send(Rank from, Slice src, Rank to) {
+    Dependency recv_accumulate(Rank from, const Slices& dst) { return recv_reduce(from, {}, dst); }
+    Dependency recv_reduce_send(Rank from, const Slices& src, Rank to) {
         return add(
             {.action = Action::kRecvReduceSend, .src = src, .from = port(from), .to = port(to)});
     }
     /// dst = src (+) incoming, or dst (+) incoming where src is empty; sends the result.
-    Dependency recv_reduce_copy_send(Rank from, Slice src, Slice dst, Rank to) {
+    Dependency recv_reduce_copy_send(Rank from, const Slices& src, const Slices& dst, Rank to) {
         return add({.action = Action::kRecvReduceCopySend,
                     .src = src,
                     .dst = dst,

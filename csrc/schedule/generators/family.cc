@@ -50,6 +50,11 @@ int whole_buffer(const Shape& shape) {
                                    blocks(shape.kind, Buffer::kOutput, shape.ranks));
 }
 
+int half_of_blocks(const Shape& shape) {
+    const int half = std::max(1, shape.ranks / 2);
+    return has_one_block(shape.kind) ? shape.chunks / shape.ranks * half : shape.chunks * half;
+}
+
 bool has_one_block(CollectiveKind kind) {
     return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBroadcast ||
            kind == CollectiveKind::kReduce;

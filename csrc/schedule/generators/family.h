@@ -31,6 +31,8 @@ struct Generator {
 [[nodiscard]] inline int chunk_for_each_rank(int ranks) { return ranks; }
 /// Whole blocks, as many as the larger buffer has.
 [[nodiscard]] int whole_buffer(const Shape& shape);
+/// Half of these, rounded down, but one at least; of a vector, of its parts for each rank.
+[[nodiscard]] int half_of_blocks(const Shape& shape);
 /// all_reduce, broadcast and reduce have no block for each rank: any rank can have any position.
 [[nodiscard]] bool has_one_block(CollectiveKind kind);
 

@@ -11,13 +11,15 @@
 // backwards, so that partial sums of block s leave by that distance, the nearest first; sums of
 // others' blocks lie in scratch, n/2-1 of them. all_reduce is both, with the sums in the output.
 //
-// log2 n rounds (rounded down) and n-1 blocks sent a rank, in as many messages, since the blocks of
-// a distance do not adjoin; twice the rounds and 2(n-1)/n of the vector for all_reduce. n-1 blocks
-// reduced a rank, (n-1)/n of the vector.
+// The blocks of a distance travel together: log2 n messages a rank (rounded up), as many rounds
+// (one less where only block 0 goes over the second largest distance) and n-1 blocks sent; twice
+// the rounds and messages and 2(n-1)/n of the vector for all_reduce. n-1 blocks reduced a rank,
+// (n-1)/n of the vector.
 //
-// One lane sends and one receives, so that the messages of a distance follow each other without
-// waiting for those that arrive. A message waits for none but those before it in the order of
-// distances, then of blocks, which is the same on all ranks: one slot is enough.
+// One lane sends and one receives, so that a message waits for the blocks that are in it, and for
+// none that arrive beside it. It waits for none but those of distances before its own, an order
+// that is the same on all ranks: one slot is enough.
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <optional>
@@ -41,10 +43,8 @@ class Pat {
     template <typename SliceFor>
     void reduce_towards_owners(SliceFor sum_of) {
         for (int distance = 1; distance < me_.n(); distance *= 2) {
-            for (int s = last_from(distance); s > 0; s -= 2 * distance) {
-                send(s, me_.at(distance));
-                accumulate(s - distance, me_.at(-distance), sum_of(s - distance));
-            }
+            send(coming_from(distance), me_.at(distance));
+            accumulate(going_over(distance), me_.at(-distance), sum_of);
         }
     }
 
@@ -52,10 +52,8 @@ class Pat {
     template <typename SliceFor>
     void spread_from_owners(SliceFor home_of) {
         for (int distance = farthest(); distance > 0; distance /= 2) {
-            for (int s = distance; s < me_.n(); s += 2 * distance) {
-                send(s - distance, me_.at(-distance));
-                held(s) = {home_of(s), receives_.recv(me_.at(distance), home_of(s))};
-            }
+            send(going_over(distance), me_.at(-distance));
+            receive(coming_from(distance), me_.at(distance), home_of);
         }
     }
 
@@ -68,27 +66,55 @@ class Pat {
     };
 
     [[nodiscard]] Held& held(int s) { return held_[static_cast<std::size_t>(s)]; }
-    /// The last of the odd multiples of `distance`, the blocks that come from there.
-    [[nodiscard]] int last_from(int distance) const {
-        const int multiple = (me_.n() - 1) / distance;
-        return (multiple % 2 == 0 ? multiple - 1 : multiple) * distance;
+    /// The blocks that come from the rank at `distance`, as seen from here: its odd multiples.
+    [[nodiscard]] std::vector<int> coming_from(int distance) const {
+        std::vector<int> blocks;
+        for (int s = distance; s < me_.n(); s += 2 * distance) blocks.push_back(s);
+        return blocks;
+    }
+    /// As seen from where they come from.
+    [[nodiscard]] std::vector<int> going_over(int distance) const {
+        std::vector<int> blocks = coming_from(distance);
+        for (int& s : blocks) s -= distance;
+        return blocks;
     }
     [[nodiscard]] int farthest() const {
         return static_cast<int>(std::bit_floor(static_cast<unsigned>(me_.n() - 1)));
     }
 
-    void send(int s, Rank to) {
-        const auto& [slice, since] = held(s);
-        if (since > awaited_) {
-            sends_.wait_for(*since);
-            awaited_ = since;
+    void send(const std::vector<int>& blocks, Rank to) {
+        Slices message;
+        std::optional<Dependency> last;
+        for (const int s : blocks) {
+            message.add(held(s).slice);
+            last = std::max(last, held(s).since);
         }
-        sends_.send(slice, to);
+        if (last > awaited_) {
+            sends_.wait_for(*last);
+            awaited_ = last;
+        }
+        sends_.send(message, to);
     }
 
-    void accumulate(int s, Rank from, Slice sum) {
-        const Slice own = held(s).since ? Slice{} : held(s).slice;
-        held(s) = {sum, receives_.recv_reduce(from, own, sum)};
+    template <typename SliceFor>
+    void receive(const std::vector<int>& blocks, Rank from, SliceFor home_of) {
+        Slices homes;
+        for (const int s : blocks) homes.add(home_of(s));
+        const Dependency step = receives_.recv(from, homes);
+        for (const int s : blocks) held(s) = {home_of(s), step};
+    }
+
+    /// All of these blocks have sums already, or none: they all get their first from next to it.
+    template <typename SliceFor>
+    void accumulate(const std::vector<int>& blocks, Rank from, SliceFor sum_of) {
+        Slices own;
+        Slices sums;
+        for (const int s : blocks) {
+            if (!held(s).since) own.add(held(s).slice);
+            sums.add(sum_of(s));
+        }
+        const Dependency step = receives_.recv_reduce(from, own, sums);
+        for (const int s : blocks) held(s) = {sum_of(s), step};
     }
 
     const Member& me_;
@@ -129,15 +155,24 @@ Program pat_reduce_scatter(const Member& me) {
     return program;
 }
 
+/// Over the second largest distance a block that came over the largest goes on only where there are
+/// ranks enough.
+int rounds(const Sizes& of) {
+    const auto farthest = static_cast<int>(std::bit_floor(static_cast<unsigned>(of.n - 1)));
+    return ceil_log2(of.n) - (3 * farthest >= 2 * of.n ? 1 : 0);
+}
+
 BlockCost cost(const Sizes& of) {
     const auto others = static_cast<double>(of.others());
+    const int messages = ceil_log2(of.n);
     if (of.kind != CollectiveKind::kAllReduce)
-        return {of.log, of.others(), others, of.if_reduced(others)};
-    return {2 * of.log, 2 * of.others(), 2 * others / of.n, others / of.n};
+        return {rounds(of), messages, others, of.if_reduced(others)};
+    return {2 * rounds(of), 2LL * messages, 2 * others / of.n, others / of.n};
 }
 
 ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("pat", {kind, make, cost});
+    ScheduleSource made = generated("pat", {kind, make, cost}, 2);
+    made.longest_message = half_of_blocks;
     made.takes_uneven = kind == CollectiveKind::kAllGather;
     made.follows_order = true;
     if (kind == CollectiveKind::kAllReduce) made.granularity = chunk_for_each_rank;

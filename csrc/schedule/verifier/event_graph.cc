@@ -49,6 +49,23 @@ Status check_one_lane(const EventGraph& graph, std::span<const End> ends, const 
     return Status::ok();
 }
 
+Status check_message(const EventGraph& graph, EventId sender, EventId receiver) {
+    const Step& send = *graph.event(sender).step;
+    const Step& receive = *graph.event(receiver).step;
+    if (count_of(send) != count_of(receive)) {
+        return Status::invalid_argument(concat(graph.describe(receiver), ": expects ",
+                                               count_of(receive), " chunks, but ",
+                                               graph.describe(sender), " sends ", count_of(send)));
+    }
+    const int chunks = graph.schedule().shape.chunks;
+    const int unlike = first_unlike(moved_by(send), moved_by(receive), chunks);
+    if (unlike == kAllAlike) return Status::ok();
+    return Status::invalid_argument(
+        concat(graph.describe(receiver), ": chunk ", unlike,
+               " of the message is another one of its block than ", graph.describe(sender),
+               " sends; chunks may differ in length, so offsets must agree modulo ", chunks));
+}
+
 Status check_pairing(const EventGraph& graph, std::span<const End> sends,
                      std::span<const End> receives) {
     const std::size_t both = std::min(sends.size(), receives.size());
@@ -58,22 +75,8 @@ Status check_pairing(const EventGraph& graph, std::span<const End> sends,
             concat(graph.describe(longer[both].event), ": has no counterpart; ", name_of(longer[0]),
                    " has ", sends.size(), " sends and ", receives.size(), " receives"));
     }
-    const int chunks = graph.schedule().shape.chunks;
-    for (std::size_t i = 0; i < both; ++i) {
-        const Step& send = *graph.event(sends[i].event).step;
-        const Step& receive = *graph.event(receives[i].event).step;
-        if (count_of(send) != count_of(receive)) {
-            return Status::invalid_argument(
-                concat(graph.describe(receives[i].event), ": expects ", count_of(receive),
-                       " chunks, but ", graph.describe(sends[i].event), " sends ", count_of(send)));
-        }
-        if ((offset_of(send) - offset_of(receive)) % chunks != 0) {
-            return Status::invalid_argument(
-                concat(graph.describe(receives[i].event),
-                       ": begins at another chunk of a block than ", graph.describe(sends[i].event),
-                       "; chunks may differ in length, so offsets must agree modulo ", chunks));
-        }
-    }
+    for (std::size_t i = 0; i < both; ++i)
+        PCCL_TRY(check_message(graph, sends[i].event, receives[i].event));
     return Status::ok();
 }
 

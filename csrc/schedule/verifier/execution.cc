@@ -1,5 +1,8 @@
 #include "csrc/schedule/verifier/execution.h"
 
+#include <array>
+#include <span>
+
 #include "csrc/schedule/verifier/expressions.h"
 #include "csrc/schedule/verifier/operands.h"
 #include "csrc/schedule/verifier/postcondition.h"
@@ -30,7 +33,7 @@ class Execution {
         for (Rank rank = 0; rank < graph_.schedule().shape.ranks; ++rank) {
             if (!memory_.exists(rank, Buffer::kInput)) continue;
             for (int i = 0; i < memory_.chunks(rank, Buffer::kInput); ++i) {
-                held(rank, Buffer::kInput, i) = state_.expressions.input({rank, i});
+                held(rank, {Buffer::kInput, i, 1}) = state_.expressions.input({rank, i});
             }
         }
     }
@@ -45,25 +48,25 @@ class Execution {
         messages_.resize(end);
     }
 
-    [[nodiscard]] std::size_t place(Rank rank, Buffer buffer, int i) const {
-        return static_cast<std::size_t>(memory_.place(rank, {buffer, i, 1}));
+    [[nodiscard]] std::size_t place(Rank rank, const Slice& chunk) const {
+        return static_cast<std::size_t>(memory_.place(rank, chunk));
     }
-    Expression& held(Rank rank, Buffer buffer, int i) {
-        return state_.held[place(rank, buffer, i)];
-    }
+    Expression& held(Rank rank, const Slice& chunk) { return state_.held[place(rank, chunk)]; }
     Expression& message(EventId sender, int i) {
         return messages_[message_at_[static_cast<std::size_t>(sender)] +
                          static_cast<std::size_t>(i)];
     }
 
     Status perform(EventId id) {
-        const Event& event = graph_.event(id);
-        const Step& step = *event.step;
+        const Step& step = *graph_.event(id).step;
         const Rank rank = graph_.lane_of(id).rank;
+        const Accesses accesses = accesses_of(step);
+        std::array operands{ChunkWalk(accesses.update), ChunkWalk(accesses.read)};
+        ChunkWalk results(step.dst);
         for (int i = 0; i < count_of(step); ++i) {
-            PCCL_ASSIGN_OR_RETURN(const Expression result, result_of(id, step, rank, i));
-            if (step.dst.count > 0) {
-                const std::size_t where = place(rank, step.dst.buffer, step.dst.offset + i);
+            PCCL_ASSIGN_OR_RETURN(const Expression result, result_of(id, i, operands));
+            if (results.has_next()) {
+                const std::size_t where = place(rank, results.next());
                 state_.held[where] = result;
                 state_.writer[where] = id;
             }
@@ -73,16 +76,17 @@ class Execution {
     }
 
     /// What the step makes of the i-th chunk: its operands, incoming or in memory, added up.
-    Result<Expression> result_of(EventId id, const Step& step, Rank rank, int i) {
-        const Accesses accesses = accesses_of(step);
+    Result<Expression> result_of(EventId id, int i, std::span<ChunkWalk> operands) {
+        const Step& step = *graph_.event(id).step;
         Expression result = kUnwritten;
         if (step.from.is_used()) result = message(graph_.event(id).sender, i);
-        for (const Slice& slice : {accesses.update, accesses.read}) {
-            if (slice.count == 0) continue;
-            const Expression operand = held(rank, slice.buffer, slice.offset + i);
+        for (ChunkWalk& walk : operands) {
+            if (!walk.has_next()) continue;
+            const Slice chunk = walk.next();
+            const Expression operand = held(graph_.lane_of(id).rank, chunk);
             if (operand == kUnwritten) {
-                return fault(graph_.place_of(id), step, "reads ", to_string(slice.buffer), "[",
-                             slice.offset + i, "], which no earlier step writes");
+                return fault(graph_.place_of(id), step, "reads ", to_string(chunk.buffer), "[",
+                             chunk.offset, "], which no earlier step writes");
             }
             result = result == kUnwritten ? operand : state_.expressions.sum(operand, result, id);
         }

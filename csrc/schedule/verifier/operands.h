@@ -48,30 +48,33 @@ struct Operands {
     return std::nullopt;
 }
 
-/// What the step reads, writes and reduces into; a slice with count 0 where it does not.
+/// What the step reads, writes and reduces into; empty where it does not. Of the step's.
 struct Accesses {
-    Slice read;       // src
-    Slice overwrite;  // dst, not read before
-    Slice update;     // dst, read and then written
+    const Slices& read;       // src
+    const Slices& overwrite;  // dst, not read before
+    const Slices& update;     // dst, read and then written
 };
 
 [[nodiscard]] inline Accesses accesses_of(const Step& step) {
     const bool updates =
         step.action == Action::kReduce ||
         ((step.action == Action::kRecvReduce || step.action == Action::kRecvReduceCopySend) &&
-         step.src.count == 0);
-    if (updates) return {step.src, {}, step.dst};
-    return {step.src, step.dst, {}};
+         step.src.is_empty());
+    static const Slices kNothing;
+    if (updates) return {step.src, kNothing, step.dst};
+    return {step.src, step.dst, kNothing};
 }
 
-/// Chunks that the step handles; the slices of a verified step agree on it.
-[[nodiscard]] inline int count_of(const Step& step) {
-    return step.src.count > 0 ? step.src.count : step.dst.count;
-}
+inline constexpr int kAllAlike = -1;
 
-/// Where in its buffer the step's first chunk lies, for its length.
-[[nodiscard]] inline int offset_of(const Step& step) {
-    return step.src.count > 0 ? step.src.offset : step.dst.offset;
+/// The first of as many chunks of two lists that differ in their place in a block, so that their
+/// lengths may; blocks have `chunks` chunks.
+[[nodiscard]] inline int first_unlike(const Slices& some, const Slices& others, int chunks) {
+    ChunkWalk one(some);
+    ChunkWalk other(others);
+    for (int i = 0; one.has_next() && other.has_next(); ++i)
+        if ((one.next().offset - other.next().offset) % chunks != 0) return i;
+    return kAllAlike;
 }
 
 }  // namespace pccl::schedule

@@ -113,25 +113,24 @@ class RaceCheck {
     }
 
    private:
-    std::span<Touched> chunks_of(EventId id, const Slice& slice) {
-        const int begin = memory_.place(graph_.lane_of(id).rank, slice);
-        return std::span(touched_).subspan(static_cast<std::size_t>(begin),
-                                           static_cast<std::size_t>(slice.count));
+    Touched& touched(EventId id, const Slice& chunk) {
+        return touched_[static_cast<std::size_t>(memory_.place(graph_.lane_of(id).rank, chunk))];
     }
 
-    Status read(EventId id, const Clock& clock, const Slice& slice) {
-        int offset = slice.offset;
-        for (Touched& chunk : chunks_of(id, slice)) {
-            PCCL_TRY(check(id, clock, chunk.writer, {slice.buffer, offset++, 1}));
+    Status read(EventId id, const Clock& clock, const Slices& slices) {
+        for (ChunkWalk walk(slices); walk.has_next();) {
+            const Slice where = walk.next();
+            Touched& chunk = touched(id, where);
+            PCCL_TRY(check(id, clock, chunk.writer, where));
             chunk.readers.push_back(id);
         }
         return Status::ok();
     }
 
-    Status write(EventId id, const Clock& clock, const Slice& slice) {
-        int offset = slice.offset;
-        for (Touched& chunk : chunks_of(id, slice)) {
-            const Slice where{slice.buffer, offset++, 1};
+    Status write(EventId id, const Clock& clock, const Slices& slices) {
+        for (ChunkWalk walk(slices); walk.has_next();) {
+            const Slice where = walk.next();
+            Touched& chunk = touched(id, where);
             PCCL_TRY(check(id, clock, chunk.writer, where));
             for (const EventId reader : chunk.readers) PCCL_TRY(check(id, clock, reader, where));
             chunk.readers.clear();

@@ -1,8 +1,8 @@
 #include "csrc/schedule/verifier/structure.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "csrc/schedule/verifier/fault.h"
 #include "csrc/schedule/verifier/operands.h"
@@ -11,11 +11,21 @@ namespace pccl::schedule {
 namespace {
 
 constexpr long long kMaxPlaces = 1LL << 28;
+constexpr int kMostMoved = 1 << 28;  // chunks
 
 template <typename... Parts>
 Status refuse(const Parts&... what) {
     return Status::invalid_argument(concat(what...));
 }
+
+/// Chunks of memory, and where in their list they are.
+struct Run {
+    int place = 0;
+    int count = 0;
+    int at = 0;
+
+    [[nodiscard]] int end() const { return place + count; }
+};
 
 class StepCheck {
    public:
@@ -32,9 +42,10 @@ class StepCheck {
         }
         PCCL_TRY(check_port("from", step_.from, operands->receives));
         PCCL_TRY(check_port("to", step_.to, operands->sends));
-        PCCL_TRY(check_slice("src", step_.src, operands->src));
-        PCCL_TRY(check_slice("dst", step_.dst, operands->dst ? Use::kRequired : Use::kNone));
+        PCCL_TRY(check_slices("src", step_.src, operands->src));
+        PCCL_TRY(check_slices("dst", step_.dst, operands->dst ? Use::kRequired : Use::kNone));
         PCCL_TRY(check_destination());
+        PCCL_TRY(check_overlaps());
         PCCL_TRY(check_slices_together());
         return check_dependencies();
     }
@@ -59,12 +70,20 @@ class StepCheck {
         return Status::ok();
     }
 
-    [[nodiscard]] Status check_slice(const char* name, const Slice& slice, Use use) const {
-        if (slice.count == 0) {
+    [[nodiscard]] Status check_slices(const char* name, const Slices& slices, Use use) const {
+        if (slices.is_empty()) {
             return use == Use::kRequired ? wrong("this action needs slice '", name, "'")
                                          : Status::ok();
         }
         if (use == Use::kNone) return wrong("this action has no slice '", name, "'");
+        for (const Slice& slice : slices) PCCL_TRY(check_slice(name, slice));
+        const int chunks = slices.count();
+        return chunks <= kMostMoved ? Status::ok()
+                                    : wrong("'", name, "' has ", chunks, " chunks, more than ",
+                                            kMostMoved, " in a step");
+    }
+
+    [[nodiscard]] Status check_slice(const char* name, const Slice& slice) const {
         if (slice.buffer > Buffer::kScratch) return wrong("'", name, "' names no buffer");
         if (!memory_.exists(place_.rank, slice.buffer)) {
             return wrong(to_string(slice.buffer), " exists only on root ", schedule_.shape.root);
@@ -78,27 +97,57 @@ class StepCheck {
     }
 
     [[nodiscard]] Status check_destination() const {
-        if (step_.dst.count == 0 || memory_.may_write(place_.rank, step_.dst)) return Status::ok();
-        return wrong("writes input[", step_.dst.offset,
-                     "], which belongs to the caller; it must stay as it is");
+        for (const Slice& slice : step_.dst)
+            if (!memory_.may_write(place_.rank, slice))
+                return wrong("writes input[", slice.offset,
+                             "], which belongs to the caller; it must stay as it is");
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status check_overlaps() const {
+        const std::vector<Run> targets = runs_of(step_.dst);
+        const auto overlap = [](const Run& before, const Run& next) {
+            return before.end() > next.place;
+        };
+        if (std::ranges::adjacent_find(targets, overlap) != targets.end())
+            return wrong("writes a chunk twice; the slices of dst must be disjoint");
+        for (const Run& source : runs_of(step_.src))
+            if (collides(source, targets))
+                return wrong("src and dst overlap; they must be the same chunks or disjoint");
+        return Status::ok();
+    }
+
+    /// By place.
+    [[nodiscard]] std::vector<Run> runs_of(const Slices& slices) const {
+        std::vector<Run> runs;
+        int at = 0;
+        for (const Slice& slice : slices) {
+            runs.push_back({memory_.place(place_.rank, slice), slice.count, at});
+            at += slice.count;
+        }
+        std::ranges::sort(runs, {}, &Run::place);
+        return runs;
+    }
+
+    /// Whether a chunk of `source` is another of `targets`, which are disjoint, by place.
+    [[nodiscard]] static bool collides(const Run& source, const std::vector<Run>& targets) {
+        const auto first = std::ranges::upper_bound(targets, source.place, {}, &Run::end);
+        for (auto target = first; target != targets.end() && target->place < source.end(); ++target)
+            if (target->place - target->at != source.place - source.at) return true;
+        return false;
     }
 
     [[nodiscard]] Status check_slices_together() const {
-        const Slice& src = step_.src;
-        const Slice& dst = step_.dst;
-        if (src.count == 0 || dst.count == 0) return Status::ok();
-        if (src.count != dst.count) {
-            return wrong("src has ", src.count, " chunks and dst ", dst.count,
+        const Slices& src = step_.src;
+        const Slices& dst = step_.dst;
+        if (src.is_empty() || dst.is_empty()) return Status::ok();
+        if (src.count() != dst.count()) {
+            return wrong("src has ", src.count(), " chunks and dst ", dst.count(),
                          "; they must be equal");
         }
-        if ((src.offset - dst.offset) % schedule_.shape.chunks != 0) {
+        if (first_unlike(src, dst, schedule_.shape.chunks) != kAllAlike) {
             return wrong("src and dst begin at different chunks of a block, which may differ in ",
                          "length; offsets must agree modulo ", schedule_.shape.chunks);
-        }
-        const int distance =
-            std::abs(memory_.place(place_.rank, src) - memory_.place(place_.rank, dst));
-        if (distance > 0 && distance < src.count) {
-            return wrong("src and dst overlap; they must be the same chunks or disjoint");
         }
         return Status::ok();
     }

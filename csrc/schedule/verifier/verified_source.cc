@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "csrc/base/digest.h"
+#include "csrc/schedule/verifier/operands.h"
 #include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::schedule {
@@ -24,7 +25,7 @@ struct Counts {
     int longest = 1;
 
     void add(const Step& step) {
-        const int chunks = std::max(step.src.count, step.dst.count);
+        const int chunks = count_of(step);
         sent += step.to.is_used() ? 1 : 0;
         received += step.from.is_used() ? 1 : 0;
         chunks_sent += step.to.is_used() ? chunks : 0;

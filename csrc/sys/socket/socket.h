@@ -2,8 +2,8 @@
 // handled.
 //
 // Calls that move data return 0 when they would have to wait, kPeerLost (without a rank, which only
-// the caller knows) when the connection is gone, whichever way it went, and kTimeout when it was given
-// up as nothing came from the other host any more. Those that take a Deadline wait.
+// the caller knows) when the connection is gone, whichever way it went, and kTimeout when it was
+// given up as nothing came from the other host any more. Those that take a Deadline wait.
 #pragma once
 
 #include <sys/uio.h>

@@ -12,8 +12,44 @@ namespace {
 
 constexpr std::size_t kMostHeld = 1 * kKiB;
 
-iovec piece_of(Bytes bytes, std::size_t most) {
-    return {const_cast<std::byte*>(bytes.data()), std::min(bytes.size(), most)};
+/// What one call sends: bytes that were held back, and then pieces, as one run.
+class Run {
+   public:
+    Run(Bytes held, std::span<const Bytes> pieces) : held_(held), pieces_(pieces) {
+        for (const Bytes& piece : pieces) total_ += piece.size();
+    }
+
+    /// Bytes [begin, begin + room) of it, or the first of these, as the system takes them.
+    [[nodiscard]] std::span<const iovec> part(std::size_t begin, std::size_t room) {
+        std::size_t count = 0;
+        const auto add = [&](Bytes piece) {
+            const std::size_t skipped = std::min(begin, piece.size());
+            begin -= skipped;
+            const std::size_t taken = std::min(room, piece.size() - skipped);
+            room -= taken;
+            if (taken > 0)
+                vectors_[count++] = {const_cast<std::byte*>(piece.data()) + skipped, taken};
+        };
+        add(held_);
+        for (const Bytes& piece : pieces_) {
+            if (count == vectors_.size() || room == 0) break;
+            add(piece);
+        }
+        return std::span(vectors_).first(count);
+    }
+    [[nodiscard]] std::size_t bytes() const { return held_.size() + total_; }
+
+   private:
+    Bytes held_;
+    std::span<const Bytes> pieces_;
+    std::size_t total_ = 0;
+    std::array<iovec, 65> vectors_{};
+};
+
+std::size_t bytes_of(std::span<const iovec> vectors) {
+    std::size_t bytes = 0;
+    for (const iovec& vector : vectors) bytes += vector.iov_len;
+    return bytes;
 }
 
 /// Any run of `capacity` bytes puts at most this much on one of n sockets: capacity / n + block.
@@ -46,7 +82,14 @@ Result<std::size_t> TcpSendLink::send(ChannelId channel, Bytes bytes, Flush flus
         outlet.held.insert(outlet.held.end(), bytes.begin(), bytes.end());
         return bytes.size();
     }
-    return push(outlet, bytes);
+    return push(outlet, {&bytes, 1});
+}
+
+Result<std::size_t> TcpSendLink::send_gathered(ChannelId channel, std::span<const Bytes> pieces,
+                                               Flush flush) {
+    if (flush == Flush::kLater) return SendLink::send_gathered(channel, pieces, flush);
+    if (status_.is_set()) return status_.get();
+    return push(outlets_[static_cast<std::size_t>(channel)], pieces);
 }
 
 Result<bool> TcpSendLink::flush(ChannelId channel) {
@@ -57,31 +100,26 @@ Result<bool> TcpSendLink::flush(ChannelId channel) {
     return outlet.held.empty();
 }
 
-Result<std::size_t> TcpSendLink::push(Outlet& outlet, Bytes bytes) {
-    std::size_t held_sent = 0;
+Result<std::size_t> TcpSendLink::push(Outlet& outlet, std::span<const Bytes> pieces) {
+    const std::size_t held = outlet.held.size();
+    Run run(outlet.held, pieces);
     std::size_t sent = 0;
-    while (held_sent < outlet.held.size() || sent < bytes.size()) {
-        const std::size_t room = outlet.stripes.left();
-        const iovec held = piece_of(Bytes(outlet.held).subspan(held_sent), room);
-        const iovec fresh = piece_of(bytes.subspan(sent), room - held.iov_len);
-        const std::array<iovec, 2> both{held, fresh};
-        const std::span<const iovec> pieces(both);
-        const int fd = outlet.stripes.current();
-        const auto taken = sys::send_some(fd, held.iov_len > 0 ? pieces : pieces.subspan(1));
+    while (sent < run.bytes()) {
+        const std::span<const iovec> part = run.part(sent, outlet.stripes.left());
+        const auto taken = sys::send_some(outlet.stripes.current(), part);
         // What was taken before the fault counts; the next call finds the fault again.
-        if (!taken.is_ok() && sent == 0) PCCL_TRY(fail(taken.status()));
+        if (!taken.is_ok() && sent <= held) PCCL_TRY(fail(taken.status()));
         if (!taken.is_ok()) break;
-        const std::size_t of_held = std::min(taken.value(), held.iov_len);
-        held_sent += of_held;
-        sent += taken.value() - of_held;
-        outlet.stripes.advance(taken.value());
+        sent += *taken;
+        outlet.stripes.advance(*taken);
         // A peer that left without reading leaves a window that stays shut: the kernel waits on.
-        if (taken.value() == 0 && sent == 0) PCCL_TRY(fail_if_left());
-        if (taken.value() < held.iov_len + fresh.iov_len) break;
+        if (*taken == 0 && sent <= held) PCCL_TRY(fail_if_left());
+        if (*taken < bytes_of(part)) break;
     }
+    const std::size_t of_held = std::min(sent, held);
     outlet.held.erase(outlet.held.begin(),
-                      outlet.held.begin() + static_cast<std::ptrdiff_t>(held_sent));
-    return sent;
+                      outlet.held.begin() + static_cast<std::ptrdiff_t>(of_held));
+    return sent - of_held;
 }
 
 Status TcpSendLink::fail_if_left() {

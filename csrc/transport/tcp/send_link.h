@@ -20,6 +20,8 @@ class TcpSendLink final : public SendLink {
     /// What the kernel's send buffers take though the receiver reads nothing at all.
     [[nodiscard]] std::size_t capacity(ChannelId channel) const override;
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
+    Result<std::size_t> send_gathered(ChannelId channel, std::span<const Bytes> pieces,
+                                      Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
     Status look() override { return watch_.look(); }
     void abort(const Status& reason) override;
@@ -30,7 +32,7 @@ class TcpSendLink final : public SendLink {
         Stripes stripes;
         std::vector<std::byte> held;
     };
-    Result<std::size_t> push(Outlet& outlet, Bytes bytes);
+    Result<std::size_t> push(Outlet& outlet, std::span<const Bytes> pieces);
     Status fail_if_left();
     /// Why the peer is gone, once that is known.
     Status fail(const Status& fault);

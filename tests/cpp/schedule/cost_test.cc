@@ -28,7 +28,7 @@ Cost count(const Schedule& schedule) {
         long long chunks_reduced = 0;
         for (const Lane& lane : program.lanes) {
             for (const Step& step : lane) {
-                const int chunks = std::max(step.src.count, step.dst.count);
+                const int chunks = count_of(step);
                 sent += step.to.is_used() ? 1 : 0;
                 received += step.from.is_used() ? 1 : 0;
                 chunks_sent += step.to.is_used() ? chunks : 0;

@@ -162,21 +162,26 @@ class Interpreter {
         return true;
     }
 
-    static Memory read(RankState& state, const Slice& slice) {
-        Memory chunks;
-        for (int i = 0; i < slice.count; ++i) {
-            chunks.push_back(state.at(slice.buffer, slice.offset + i));
-        }
+    static std::vector<Chunk*> places(RankState& state, const Slices& slices) {
+        std::vector<Chunk*> chunks;
+        for (const Slice& slice : slices)
+            for (int i = 0; i < slice.count; ++i)
+                chunks.push_back(&state.at(slice.buffer, slice.offset + i));
         return chunks;
     }
 
-    static void write(RankState& state, const Slice& slice, const Memory& chunks) {
-        if (chunks.size() != static_cast<std::size_t>(slice.count)) throw Fault{"wrong count"};
-        for (int i = 0; i < slice.count; ++i) {
-            Chunk& place = state.at(slice.buffer, slice.offset + i);
-            const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
-            if (place.size() != chunk.size()) throw Fault{"chunk of another length"};
-            place = chunk;
+    static Memory read(RankState& state, const Slices& slices) {
+        Memory chunks;
+        for (const Chunk* chunk : places(state, slices)) chunks.push_back(*chunk);
+        return chunks;
+    }
+
+    static void write(RankState& state, const Slices& slices, const Memory& chunks) {
+        const std::vector<Chunk*> targets = places(state, slices);
+        if (chunks.size() != targets.size()) throw Fault{"wrong count"};
+        for (std::size_t i = 0; i < chunks.size(); ++i) {
+            if (targets[i]->size() != chunks[i].size()) throw Fault{"chunk of another length"};
+            *targets[i] = chunks[i];
         }
     }
 
@@ -191,7 +196,7 @@ class Interpreter {
 
     /// What the step sends.
     static Memory perform(RankState& state, const Step& step, Memory incoming) {
-        const Slice& own = step.src.count > 0 ? step.src : step.dst;
+        const Slices& own = step.src.is_empty() ? step.dst : step.src;
         Memory result;
         switch (step.action) {
             case Action::kNop:
@@ -214,7 +219,7 @@ class Interpreter {
                 result = add(read(state, own), incoming);
                 break;
         }
-        if (step.dst.count > 0) write(state, step.dst, result);
+        if (!step.dst.is_empty()) write(state, step.dst, result);
         return result;
     }
 

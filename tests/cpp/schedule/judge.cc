@@ -114,6 +114,13 @@ class Closure {
         return false;
     }
 
+    bool overlap(Rank rank, const Slices& some, const Slices& others) const {
+        return std::any_of(some.begin(), some.end(), [&](const Slice& a) {
+            return std::any_of(others.begin(), others.end(),
+                               [&](const Slice& b) { return overlap(rank, a, b); });
+        });
+    }
+
     bool conflict(const Node& a, const Node& b) const {
         if (a.rank != b.rank) return false;
         const Step& x = *a.what;

@@ -133,9 +133,9 @@ class Mutator {
         const Step& step = step_at(spot);
         if (!reduces(step.action)) return;
         Schedule mutant = original_;
-        const Slice sum = step.dst.count > 0 ? step.dst : new_scratch(mutant, spot, step.src);
+        const Slices sum = step.dst.is_empty() ? new_scratch(mutant, spot, step.src) : step.dst;
         std::vector<Step> rest{
-            {.action = Action::kReduce, .src = step.src.count > 0 ? step.src : sum, .dst = sum}};
+            {.action = Action::kReduce, .src = step.src.is_empty() ? sum : step.src, .dst = sum}};
         if (step.to.is_used()) {
             step_in(mutant, spot) = {.action = Action::kRecvReduce,
                                      .src = step.src,
@@ -148,12 +148,17 @@ class Mutator {
         emit(MutationKind::kDoubledReduce, spot, "reduces twice", std::move(mutant));
     }
 
-    [[nodiscard]] Slice new_scratch(Schedule& schedule, const Spot& spot, const Slice& like) const {
+    [[nodiscard]] Slices new_scratch(Schedule& schedule, const Spot& spot,
+                                     const Slices& like) const {
         const int chunks = original_.shape.chunks;
         int& size = schedule.programs[spot.rank].scratch_chunks;
-        const int first = (size + chunks - 1) / chunks * chunks + like.offset % chunks;
-        size = first + like.count;
-        return {Buffer::kScratch, first, like.count};
+        Slices scratch;
+        for (const Slice& slice : like) {
+            const int first = (size + chunks - 1) / chunks * chunks + slice.offset % chunks;
+            size = first + slice.count;
+            scratch.add({Buffer::kScratch, first, slice.count});
+        }
+        return scratch;
     }
 
     /// The sender sends twice and the receiver adds twice.
@@ -229,15 +234,31 @@ class Mutator {
         shift_slice(spot, &Step::dst, "dst");
     }
 
-    void shift_slice(const Spot& spot, Slice Step::*slice, const char* name) {
-        if ((step_at(spot).*slice).count == 0) return;
+    void shift_slice(const Spot& spot, Slices Step::*list, const char* name) {
+        const std::vector<Slice> slices((step_at(spot).*list).begin(), (step_at(spot).*list).end());
         std::vector<int> shifts{-1, 1};
         const int block = original_.shape.chunks;
         if (block > 1) shifts.insert(shifts.end(), {-block, block});
-        for (const int shift : shifts) {
-            emit_changed(MutationKind::kShiftedSlice, spot, concat(name, " shifted by ", shift),
-                         [&](Step& step) { (step.*slice).offset += shift; });
+        for (std::size_t i = 0; i < slices.size(); ++i) {
+            for (const int shift : shifts) {
+                std::vector<Slice> shifted = slices;
+                shifted[i].offset += shift;
+                emit_changed(MutationKind::kShiftedSlice, spot,
+                             concat(name, " ", i, " shifted by ", shift),
+                             [&](Step& step) { step.*list = list_of(shifted); });
+            }
         }
+        if (slices.size() < 2) return;
+        std::vector<Slice> exchanged = slices;
+        std::swap(exchanged.front(), exchanged.back());
+        emit_changed(MutationKind::kExchangedSlices, spot, concat("ends of ", name, " exchanged"),
+                     [&](Step& step) { step.*list = list_of(exchanged); });
+    }
+
+    static Slices list_of(const std::vector<Slice>& slices) {
+        Slices list;
+        for (const Slice& slice : slices) list.add(slice);
+        return list;
     }
 
     void reorder(const Spot& spot) {
@@ -282,6 +303,8 @@ std::string_view to_string(MutationKind kind) {
             return "missing lane order";
         case MutationKind::kShiftedSlice:
             return "shifted slice";
+        case MutationKind::kExchangedSlices:
+            return "exchanged slices";
         case MutationKind::kWrongChannelOrder:
             return "wrong channel order";
     }

@@ -17,9 +17,10 @@ enum class MutationKind {
     kMissingDependency,  // a step no longer waits for another lane's
     kMissingLaneOrder,   // a lane is cut in two that run side by side
     kShiftedSlice,       // a slice begins a chunk or a block too early or too late
+    kExchangedSlices,    // two slices of a list stand in each other's place
     kWrongChannelOrder,  // two steps that use one FIFO change places, or one uses another channel
 };
-inline constexpr int kMutationKinds = 7;
+inline constexpr int kMutationKinds = 8;
 
 std::string_view to_string(MutationKind kind);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -60,14 +61,33 @@ class Reader {
     [[nodiscard]] Messages sent() const { return messages(&Step::to, &Step::src); }
     [[nodiscard]] Messages received() const { return messages(&Step::from, &Step::dst); }
     [[nodiscard]] const Program& program() const { return program_; }
+    /// In which blocks are gathered.
+    [[nodiscard]] int messages_sent() const {
+        int count = 0;
+        for (const Lane& lane : program_.lanes)
+            for (const Step& step : lane) count += step.to.is_used() ? 1 : 0;
+        return count;
+    }
 
    private:
-    [[nodiscard]] Messages messages(Port Step::*port, Slice Step::*slice) const {
+    [[nodiscard]] Messages messages(Port Step::*port, Slices Step::*list) const {
         Messages found;
         for (const Lane& lane : program_.lanes)
             for (const Step& step : lane)
                 if ((step.*port).is_used())
-                    found.push_back({relative((step.*port).peer), relative(owner(step.*slice))});
+                    for (const Slice& block : blocks_of(step.*list))
+                        found.push_back({relative((step.*port).peer), relative(owner(block))});
+        return found;
+    }
+
+    /// Blocks of neighbours adjoin.
+    [[nodiscard]] std::vector<Slice> blocks_of(const Slices& list) const {
+        const bool has_parts = shape_.kind == CollectiveKind::kAllReduce;
+        const int size = has_parts ? shape_.chunks / shape_.ranks : shape_.chunks;
+        std::vector<Slice> found;
+        for (const Slice& slice : list)
+            for (int first = 0; first < slice.count; first += size)
+                found.push_back({slice.buffer, slice.offset + first, size});
         return found;
     }
 
@@ -85,10 +105,17 @@ class Reader {
     Program program_;
 };
 
-/// What was received goes back to where it came from, the last first.
-Messages backwards(Messages messages) {
-    std::ranges::reverse(messages);
-    return messages;
+/// What was received goes back to where it came from, the last first; the blocks of a message in
+/// their order.
+Messages backwards(const Messages& messages) {
+    Messages back;
+    for (std::size_t end = messages.size(); end > 0;) {
+        std::size_t begin = end;
+        while (begin > 0 && messages[begin - 1].peer == messages[end - 1].peer) --begin;
+        for (std::size_t i = begin; i < end; ++i) back.push_back(messages[i]);
+        end = begin;
+    }
+    return back;
 }
 
 Messages operator+(Messages first, const Messages& then) {
@@ -131,6 +158,20 @@ TEST(PatTest, AllReduceIsTheTableBackwardsAndThenForwards) {
             EXPECT_EQ(reader.sent(), backwards(received) + sent) << rank << " of " << ranks;
             EXPECT_EQ(reader.received(), backwards(sent) + received) << rank << " of " << ranks;
         }
+    }
+}
+
+/// A line of the table is a distance.
+TEST(PatTest, TheBlocksOfADistanceTravelTogether) {
+    for (const auto& [ranks, sent, received] : load_table()) {
+        const std::vector<int> peers = peers_of(sent);
+        const auto distances = static_cast<int>(std::set<int>(peers.begin(), peers.end()).size());
+        const auto messages = [&, n = ranks](CollectiveKind kind) {
+            return Reader({.kind = kind, .ranks = n, .chunks = n}, n - 1).messages_sent();
+        };
+        EXPECT_EQ(messages(CollectiveKind::kAllGather), distances) << ranks;
+        EXPECT_EQ(messages(CollectiveKind::kReduceScatter), distances) << ranks;
+        EXPECT_EQ(messages(CollectiveKind::kAllReduce), 2 * distances) << ranks;
     }
 }
 

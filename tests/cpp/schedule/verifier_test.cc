@@ -118,18 +118,18 @@ TEST(VerifierTest, RefusesStepsThatDoNotFitTheirAction) {
     EXPECT_THAT(
         fault([](Step& s) { s.action = Action{77}; }),
         HasSubstr("rank 1 lane 0 step 0 (unknown input[0+1] to 0/0): this action does not"));
-    EXPECT_THAT(fault([](Step& s) { s.src.count = 0; }), HasSubstr("needs slice 'src'"));
+    EXPECT_THAT(fault([](Step& s) { s.src = {}; }), HasSubstr("needs slice 'src'"));
     EXPECT_THAT(fault([](Step& s) { s.dst = {kOut, 0, 1}; }), HasSubstr("has no slice 'dst'"));
     EXPECT_THAT(fault([](Step& s) { s.to = {}; }), HasSubstr("needs peer 'to'"));
     EXPECT_THAT(fault([](Step& s) { s.from = {0}; }), HasSubstr("has no peer 'from'"));
     EXPECT_THAT(fault([](Step& s) { s.to.peer = 2; }), HasSubstr("peer 2 is no rank"));
     EXPECT_THAT(fault([](Step& s) { s.to.peer = 1; }), HasSubstr("its own peer"));
     EXPECT_THAT(fault([](Step& s) { s.to.channel = -1; }), HasSubstr("channel -1"));
-    EXPECT_THAT(fault([](Step& s) { s.src.buffer = Buffer{9}; }), HasSubstr("names no buffer"));
-    EXPECT_THAT(fault([](Step& s) { s.src.offset = 1; }),
+    EXPECT_THAT(fault([](Step& s) { s.src = {Buffer{9}, 0, 1}; }), HasSubstr("names no buffer"));
+    EXPECT_THAT(fault([](Step& s) { s.src = {kIn, 1, 1}; }),
                 HasSubstr("'src' leaves input, which has 1 chunks"));
-    EXPECT_THAT(fault([](Step& s) { s.src.offset = -1; }), HasSubstr("'src' leaves input"));
-    EXPECT_THAT(fault([](Step& s) { s.src.count = 1 << 30; }), HasSubstr("'src' leaves input"));
+    EXPECT_THAT(fault([](Step& s) { s.src = {kIn, -1, 1}; }), HasSubstr("'src' leaves input"));
+    EXPECT_THAT(fault([](Step& s) { s.src = {kIn, 0, 1 << 30}; }), HasSubstr("'src' leaves input"));
     EXPECT_THAT(fault([](Step& s) { s.after = {{1, 0}}; }), HasSubstr("waits for lane 1 step 0"));
     EXPECT_THAT(fault([](Step& s) { s.after = {{0, 5}}; }), HasSubstr("waits for lane 0 step 5"));
 }
@@ -176,9 +176,9 @@ Schedule good_all_reduce_of_two_chunks() {
     Schedule schedule = good_all_reduce();
     schedule.shape.chunks = 2;
     for (std::size_t rank = 0; rank < 2; ++rank) {
-        step(schedule, rank, 0).src.count = 2;
-        step(schedule, rank, 1).src.count = 2;
-        step(schedule, rank, 1).dst.count = 2;
+        step(schedule, rank, 0).src = {kIn, 0, 2};
+        step(schedule, rank, 1).src = {kIn, 0, 2};
+        step(schedule, rank, 1).dst = {kOut, 0, 2};
     }
     EXPECT_EQ(fault_of(schedule), "");
     return schedule;
@@ -186,9 +186,9 @@ Schedule good_all_reduce_of_two_chunks() {
 
 TEST(VerifierTest, RefusesSlicesThatDoNotMatch) {
     Schedule schedule = good_all_reduce_of_two_chunks();
-    step(schedule, 0, 1).src.count = 1;
+    step(schedule, 0, 1).src = {kIn, 0, 1};
     EXPECT_THAT(fault_of(schedule), HasSubstr("src has 1 chunks and dst 2"));
-    step(schedule, 0, 1).dst.count = 1;
+    step(schedule, 0, 1).dst = {kOut, 0, 1};
     EXPECT_THAT(fault_of(schedule), AllOf(HasSubstr("rank 0 lane 0 step 1"),
                                           HasSubstr("expects 1 chunks, but rank 1 lane 0 step 0"),
                                           HasSubstr("sends 2")));
@@ -204,7 +204,8 @@ TEST(VerifierTest, RefusesToMoveAChunkToOneOfAnotherLength) {
     schedule = good_all_reduce_of_two_chunks();
     schedule.programs[0].scratch_chunks = 3;
     step(schedule, 0, 1) = {.action = Action::kRecv, .dst = {kTmp, 1, 2}, .from = {1}};
-    EXPECT_THAT(fault_of(schedule), HasSubstr("begins at another chunk of a block than rank 1"));
+    EXPECT_THAT(fault_of(schedule),
+                HasSubstr("chunk 0 of the message is another one of its block than rank 1"));
 }
 
 TEST(VerifierTest, RefusesOverlappingOperands) {
@@ -217,6 +218,53 @@ TEST(VerifierTest, RefusesOverlappingOperands) {
     EXPECT_EQ(fault_of(schedule), "");
     lane.push_back({.action = Action::kCopy, .src = {kTmp, 0, 2}, .dst = {kTmp, 1, 2}});
     EXPECT_THAT(fault_of(schedule), HasSubstr("overlap"));
+}
+
+/// Two ranks that swap the halves of a block of two chunks, in one message each way.
+Schedule swapped_halves() {
+    Schedule schedule{.name = "swapped", .shape = {.ranks = 2, .chunks = 2}, .programs = {}};
+    for (Rank rank = 0; rank < 2; ++rank) {
+        const Rank peer = 1 - rank;
+        schedule.programs.push_back(
+            {.lanes = {{{.action = Action::kSend, .src = {{kIn, 1, 1}, {kIn, 0, 1}}, .to = {peer}},
+                        {.action = Action::kRecvReduce,
+                         .src = {{kIn, 1, 1}, {kIn, 0, 1}},
+                         .dst = {{kOut, 1, 1}, {kOut, 0, 1}},
+                         .from = {peer}}}}});
+    }
+    return schedule;
+}
+
+TEST(VerifierTest, FollowsEachChunkOfAListToItsPlace) {
+    EXPECT_EQ(fault_of(swapped_halves()), "");
+
+    Schedule schedule = swapped_halves();
+    step(schedule, 0, 0).src = {{kIn, 0, 1}, {kIn, 1, 1}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("chunk 0 of the message is another one"));
+
+    schedule = swapped_halves();
+    step(schedule, 0, 1).src = {{kIn, 0, 1}, {kIn, 1, 1}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("offsets must agree modulo 2"));
+}
+
+TEST(VerifierTest, RefusesListsThatMeetThemselves) {
+    Schedule schedule = swapped_halves();
+    step(schedule, 0, 1).dst = {{kOut, 1, 1}, {kOut, 0, 2}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("writes a chunk twice"));
+
+    schedule = swapped_halves();
+    schedule.shape.chunks = 1;
+    schedule.programs[0].scratch_chunks = 3;
+    schedule.programs[0].lanes[0] = {
+        {.action = Action::kCopy, .src = {{kIn, 0, 1}, {kIn, 0, 1}}, .dst = {kTmp, 0, 2}},
+        {.action = Action::kCopy,
+         .src = {{kTmp, 1, 1}, {kTmp, 0, 1}},
+         .dst = {{kTmp, 0, 1}, {kTmp, 2, 1}}}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("src and dst overlap"));
+
+    schedule = swapped_halves();
+    step(schedule, 0, 0).src = {{kIn, 1, 1}, {kIn, 2, 1}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("'src' leaves input, which has 2 chunks"));
 }
 
 TEST(VerifierTest, FindsMessagesWithoutCounterpart) {
@@ -375,7 +423,7 @@ TEST(VerifierTest, FindsWrongChunks) {
             {.action = Action::kRecv, .dst = {kOut, peer, 1}, .from = {peer}}};
     }
     EXPECT_EQ(fault_of(schedule), "");
-    step(schedule, 0, 0).src.offset = 0;
+    step(schedule, 0, 0).src = {kIn, 0, 1};
     EXPECT_THAT(fault_of(schedule), AllOf(HasSubstr("rank 1 lane 0 step 2 (recv output[0+1]"),
                                           HasSubstr("output[0] holds input[0] of rank 0"),
                                           HasSubstr("must hold input[1] of rank 0")));

@@ -120,7 +120,8 @@ TEST_F(FarewellListenerTest, HalfAFarewellIsNone) {
 }
 
 TEST_F(FarewellListenerTest, TellsAHostThatFellSilent) {
-    const UniqueFd listener = std::move(sys::listen_on(*sys::Address::parse("127.0.0.1:0")).value());
+    const UniqueFd listener =
+        std::move(sys::listen_on(*sys::Address::parse("127.0.0.1:0")).value());
     const Deadline deadline = Deadline::after(std::chrono::seconds(30));
     here_ = std::move(sys::connect_to(*sys::local_address(listener.get()), deadline).value());
     // Nobody takes what comes there: the kernel gives such a connection up as it does a dead one.

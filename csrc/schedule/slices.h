@@ -1,0 +1,80 @@
+// What a step reads or writes: chunks of buffers, in lists.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/export.h"
+
+namespace pccl::schedule {
+
+enum class Buffer : std::uint8_t { kInput, kOutput, kScratch };
+
+[[nodiscard]] PCCL_API std::string_view to_string(Buffer buffer);
+
+/// `count` chunks from chunk `offset` on.
+struct Slice {
+    Buffer buffer = Buffer::kInput;
+    int offset = 0;
+    int count = 0;
+    auto operator<=>(const Slice&) const = default;
+};
+
+/// Slices one after the other, as one run of chunks: a message gathers them where it is sent, and
+/// scatters them where it arrives. Slices that adjoin are one; empty ones are none.
+class PCCL_API Slices {
+   public:
+    Slices() = default;
+    Slices(const Slice& slice) { add(slice); }  // NOLINT: most lists are one slice
+    Slices(Buffer buffer, int offset, int count) : Slices(Slice{buffer, offset, count}) {}
+    Slices(std::initializer_list<Slice> slices) {
+        for (const Slice& slice : slices) add(slice);
+    }
+
+    void add(const Slice& slice);
+
+    [[nodiscard]] bool is_empty() const { return list_.empty(); }
+    /// Chunks of all of them; the largest int where there are more.
+    [[nodiscard]] int count() const;
+    [[nodiscard]] std::size_t size() const { return list_.size(); }  // slices
+    [[nodiscard]] const Slice& operator[](std::size_t index) const { return list_[index]; }
+    [[nodiscard]] auto begin() const { return list_.begin(); }
+    [[nodiscard]] auto end() const { return list_.end(); }
+    auto operator<=>(const Slices&) const = default;
+
+   private:
+    std::vector<Slice> list_;
+};
+
+/// "input[3+1], output[0+2]": slices as offset+count.
+[[nodiscard]] PCCL_API std::string to_string(const Slices& slices);
+
+/// Goes through the chunks of a list, which must outlive it.
+class ChunkWalk {
+   public:
+    explicit ChunkWalk(const Slices& slices) : slices_(slices) {}
+
+    [[nodiscard]] bool has_next() const { return slice_ < slices_.size(); }
+    /// A slice of one chunk. Only where there is a next.
+    Slice next() {
+        const Slice& slice = slices_[slice_];
+        const Slice chunk{slice.buffer, slice.offset + chunk_, 1};
+        if (++chunk_ == slice.count) {
+            ++slice_;
+            chunk_ = 0;
+        }
+        return chunk;
+    }
+
+   private:
+    const Slices& slices_;
+    std::size_t slice_ = 0;
+    int chunk_ = 0;
+};
+
+}  // namespace pccl::schedule
