@@ -104,7 +104,7 @@ struct Heap {
     std::uint32_t fault_is_claimed;  // by the thread that writes DeviceControl::fault
     std::uint32_t has_called;  // 1: claimed by the thread that writes `called`; 2: it is there
     std::uint32_t has_quit[kMostDevices];  // by peer, which writes it: it has given up, and `fault`
-    std::uint32_t reserved[14];            // in its heap says why
+    std::uint32_t reserved[12];            // in its heap says why
     CollectiveHeader called;          // by this rank, for peers that have called something else
     Mailbox mailboxes[kMostDevices];  // by peer
     Channel channels[kMostBlocks];

@@ -6,24 +6,30 @@
 
 namespace pccl::abi {
 
-inline constexpr std::uint16_t kCollectiveMagic = 0xC011;
+inline constexpr std::uint16_t kCollectiveMagic = 0xC012;  // of version 2
 inline constexpr std::uint16_t kMessageMagic = 0x5E9D;
 
-/// Opens the bytes of one collective on one link: what this rank believes it is doing.
+/// What a collective of host memory goes over.
+enum class Over : std::uint8_t { kLinks, kBoard };
+
+/// Opens the bytes of one collective on one link: what this rank believes it is doing. With two
+/// numbers beside it, it fills a cache line of a board: not a byte more.
 struct CollectiveHeader {
     std::uint16_t magic;
     std::uint8_t kind;       // schedule::CollectiveKind
     std::uint8_t data_type;  // DataType
     std::uint8_t reduce_op;  // ReduceOp
-    std::uint8_t algorithm;  // wire_number() of a schedule or of a board's algorithm
-    std::uint16_t root;      // or kBarrierRoot
-    std::uint32_t sequence;  // of collectives in this group, modulo 2^32
-    std::uint32_t window;    // bytes of a block in one round of the program
-    std::uint64_t count;     // elements in the longest block
-    std::uint32_t lengths;   // digest of all blocks' counts where they differ, else 0
-    std::uint32_t history;   // digest of the collectives of this group before this one
+    Over over;
+    std::uint16_t root;        // or kBarrierRoot
+    std::uint32_t sequence;    // of collectives in this group, modulo 2^32
+    std::uint32_t generation;  // of the links: how often the network's phase has changed
+    std::uint64_t count;       // elements in the longest block
+    std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a board's algorithm
+    std::uint32_t window;      // bytes of a block in one round of the program
+    std::uint32_t lengths;     // digest of all blocks' counts where they differ, else 0
+    std::uint32_t history;     // digest of the collectives of this group before this one
 };
-static_assert(sizeof(CollectiveHeader) == 32 && std::is_trivially_copyable_v<CollectiveHeader>);
+static_assert(sizeof(CollectiveHeader) == 40 && std::is_trivially_copyable_v<CollectiveHeader>);
 
 /// The root of an all_reduce that its user has called as a barrier.
 inline constexpr std::uint16_t kBarrierRoot = 0xFFFF;

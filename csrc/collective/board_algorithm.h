@@ -22,11 +22,4 @@ inline constexpr std::array kBoardAlgorithms{BoardAlgorithm::kOneShot, BoardAlgo
     return kNames.at(static_cast<std::size_t>(algorithm));
 }
 
-/// In a CollectiveHeader the algorithms of boards come after the schedules' own.
-inline constexpr std::uint8_t kFirstBoardAlgorithm = 64;
-
-[[nodiscard]] constexpr std::uint8_t wire_number(BoardAlgorithm algorithm) {
-    return static_cast<std::uint8_t>(kFirstBoardAlgorithm + static_cast<std::uint8_t>(algorithm));
-}
-
 }  // namespace pccl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <span>
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kShownDigests = 1'000'000;
 constexpr std::string_view kAlgorithm = "the algorithm";
-constexpr int kFirstOther = 32;  // of the numbers of sources that are not built in
 
 /// The side whose blocks all ranks know.
 std::span<const Block> known_blocks(const Collective& collective) {
@@ -50,7 +50,7 @@ std::string data_of(const abi::CollectiveHeader& header) {
 
 /// "by ring in windows of 1024"
 std::string way_of(const abi::CollectiveHeader& header) {
-    return concat("by ", algorithm_name(header.algorithm), " in windows of ", header.window);
+    return concat("by ", algorithm_name(header), " in windows of ", header.window);
 }
 
 /// The first thing in which two collectives differ that are not the same; empty: in none of these.
@@ -64,27 +64,25 @@ std::string_view field_that_differs(const abi::CollectiveHeader& ours,
     if (ours.root != theirs.root) return "the root";
     if (ours.count != theirs.count) return "the number of elements";
     if (ours.lengths != theirs.lengths) return "the lengths of blocks";
-    if (ours.algorithm != theirs.algorithm || ours.window != theirs.window) return kAlgorithm;
+    if (ours.generation != theirs.generation) return "the phase of the network";
+    if (ours.over != theirs.over || ours.schedule != theirs.schedule ||
+        ours.window != theirs.window)
+        return kAlgorithm;
     return {};
 }
 
 }  // namespace
 
-std::uint8_t wire_number(const schedule::ScheduleSource& source) {
-    const std::vector<std::string>& names = schedule::built_in_names();
-    const auto number = std::ranges::find(names, source.name) - names.begin();
-    if (std::cmp_less(number, names.size())) return static_cast<std::uint8_t>(number);
-    constexpr int kOthers = kFirstBoardAlgorithm - kFirstOther;
-    return static_cast<std::uint8_t>(kFirstOther + source.digest % kOthers);
-}
-
-std::string_view algorithm_name(std::uint8_t number) {
-    const std::vector<std::string>& names = schedule::built_in_names();
-    if (number < names.size()) return names[number];
-    if (number >= kFirstOther && number < kFirstBoardAlgorithm) return "a schedule of its own";
-    for (const BoardAlgorithm algorithm : kBoardAlgorithms)
-        if (wire_number(algorithm) == number) return to_string(algorithm);
-    return "unknown";
+std::string algorithm_name(const abi::CollectiveHeader& header) {
+    if (header.over == abi::Over::kBoard)
+        return std::string(header.schedule < kBoardAlgorithms.size()
+                               ? to_string(kBoardAlgorithms.at(header.schedule))
+                               : "unknown");
+    const auto kind = static_cast<schedule::CollectiveKind>(header.kind);
+    if (const auto source = schedule::built_in()->find(header.schedule, kind)) return source->name;
+    std::array<char, 9> tag{};
+    std::snprintf(tag.data(), tag.size(), "%08x", header.schedule);
+    return concat("schedule ", tag.data());
 }
 
 std::string describe(const abi::CollectiveHeader& header) {
@@ -120,12 +118,14 @@ abi::CollectiveHeader header_of(const Signature& signature) {
             .kind = static_cast<std::uint8_t>(signature.kind),
             .data_type = static_cast<std::uint8_t>(signature.type),
             .reduce_op = static_cast<std::uint8_t>(signature.op),
-            .algorithm = 0,
+            .over = abi::Over::kLinks,
             .root = signature.is_barrier ? abi::kBarrierRoot
                                          : static_cast<std::uint16_t>(signature.root),
             .sequence = 0,
-            .window = 0,
+            .generation = 0,
             .count = signature.count,
+            .schedule = 0,
+            .window = 0,
             .lengths = folded(signature.digest),
             .history = 0};
 }

@@ -13,11 +13,8 @@
 
 namespace pccl {
 
-/// What a header calls a source: a number for each name of a built-in one, and one of 32 for
-/// others, by their digest.
-[[nodiscard]] std::uint8_t wire_number(const schedule::ScheduleSource& source);
-/// Of a header's algorithm number: as PCCL_ALGORITHM has it, but for sources that are not built in.
-[[nodiscard]] std::string_view algorithm_name(std::uint8_t number);
+/// Of a header: as PCCL_ALGORITHM has it; "schedule 1a2b3c4d", its tag, where it is not built in.
+[[nodiscard]] std::string algorithm_name(const abi::CollectiveHeader& header);
 
 /// "all_reduce #7 (sum of 1024 float32, by one_shot in windows of 0)", "barrier #8 (by ...)".
 [[nodiscard]] std::string describe(const abi::CollectiveHeader& header);

@@ -29,6 +29,7 @@ inline constexpr bool kLaunchesOverlap = false;
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
+    static_assert(sizeof(Arguments) <= 4096, "kernels take 4 KiB of parameters");
     if (plan.blocks == 0) {
         cudaFuncAttributes unused{};
         return check_cuda(cudaFuncGetAttributes(&unused, kernel), "a kernel was not loaded: ");

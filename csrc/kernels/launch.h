@@ -54,7 +54,7 @@ struct Messages {
     std::int32_t blocks = 1;  // of each message that is sent
 };
 
-inline constexpr int kMostParts = 24;  // of a batch: kernels take 4 KiB of parameters
+inline constexpr int kMostParts = 24;  // of a batch: as many as kernels take as parameters
 
 /// One collective of a batch: entry r is what rank r gets, or where rank r's goes; a side of one
 /// block is the same for all.
@@ -76,7 +76,6 @@ struct Batch {
     bool reduces = false;  // all_reduce, reduce_scatter; else all_gather
     Plan plan{};
 };
-static_assert(sizeof(Batch) <= 4000);
 
 /// One collective of a large batch, which has blocks of the launch to itself.
 struct LargePart {
@@ -98,7 +97,6 @@ struct LargeBatch {
     bool reduces = false;  // all_reduce, reduce_scatter; else all_gather
     Plan plan{};
 };
-static_assert(sizeof(LargeBatch) <= 4000);
 
 /// What this rank gets from each, by copy engines between two kernels.
 struct Pull {

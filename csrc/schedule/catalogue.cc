@@ -27,13 +27,21 @@ SourcePtr Catalogue::find(std::string_view name, CollectiveKind kind) const {
     return found == sources.end() ? nullptr : *found;
 }
 
+SourcePtr Catalogue::find(std::uint32_t tag, CollectiveKind kind) const {
+    if (static_cast<std::size_t>(kind) >= by_kind_.size()) return nullptr;
+    const auto sources = of(kind);
+    const auto found =
+        std::ranges::find(sources, tag, [](const auto& each) { return each->tag(); });
+    return found == sources.end() ? nullptr : *found;
+}
+
 Status Catalogue::add(SourcePtr source) {
     if (!is_name(source->name))
         return Status::invalid_argument(concat("'", source->name,
                                                "' is no name of a schedule: it has letters a to "
                                                "z, digits and _"));
     for (const SourcePtr& other : of(source->kind))
-        if (other->name == source->name || other->digest == source->digest)
+        if (other->name == source->name || other->tag() == source->tag())
             return Status::invalid_argument(concat(
                 "there is a schedule of ", to_string(source->kind), " already with ",
                 other->name == source->name ? "the name " : "the programs of ", source->name));

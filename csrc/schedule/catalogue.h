@@ -17,8 +17,10 @@ class PCCL_API Catalogue {
     [[nodiscard]] std::span<const SourcePtr> of(CollectiveKind kind) const;
     /// Null where there is none of this name.
     [[nodiscard]] SourcePtr find(std::string_view name, CollectiveKind kind) const;
+    /// Of this tag; `kind` may be any number.
+    [[nodiscard]] SourcePtr find(std::uint32_t tag, CollectiveKind kind) const;
     /// kInvalidArgument where its name is no word of a-z, 0-9 and "_", or where one of its
-    /// collective has its name or digest.
+    /// collective has its name or tag.
     Status add(SourcePtr source);
 
    private:

@@ -41,6 +41,11 @@ struct ScheduleSource {
     CollectiveKind kind{};
     /// Two sources whose programs differ have different digests.
     std::uint64_t digest = 0;
+    /// Of the digest, for what travels with every collective: two sources that differ have the same
+    /// one time in 2^32, and then a catalogue takes one of them.
+    [[nodiscard]] std::uint32_t tag() const {
+        return static_cast<std::uint32_t>(digest ^ (digest >> 32U));
+    }
     /// Of a schedule that was handed over: the one shape it is for, but that more slots do.
     std::optional<Shape> only{};
     /// The least Shape::slots with which it cannot deadlock.

@@ -55,7 +55,7 @@ def garbage(cell: Cell) -> None:
 
 def half_frame(cell: Cell) -> None:
     """The front of a header, then death."""
-    front = struct.pack("<HBB", 0xC011, 0, 9)
+    front = struct.pack("<HBB", 0xC012, 0, 9)
     _write_everywhere(cell, lambda size: front, offset=_COUNTER)
     kill(cell)
 

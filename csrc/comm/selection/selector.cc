@@ -90,14 +90,6 @@ Result<const Choice*> Selector::choose(const Collective& collective) {
     return &entry.choice;
 }
 
-abi::CollectiveHeader Selector::header_for(const Signature& signature, std::uint8_t algorithm,
-                                           std::size_t window) {
-    abi::CollectiveHeader header = header_of(signature);
-    header.algorithm = algorithm;
-    header.window = static_cast<std::uint32_t>(window);
-    return header;
-}
-
 Selector::Candidate Selector::candidate(const SourcePtr& source, const LinkCall& call) {
     // Whatever the root: the choice must not depend on which one was asked for first.
     const schedule::Shape shape = shape_for(*source, source->only ? call.root : Rank{0});
@@ -231,7 +223,10 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature) cons
     Choice choice;
     choice.name = to_string(chosen->algorithm);
     choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
-    choice.header = header_for(signature, wire_number(chosen->algorithm), choice.on_board.window);
+    choice.header = header_of(signature);
+    choice.header.over = abi::Over::kBoard;
+    choice.header.schedule = static_cast<std::uint32_t>(chosen->algorithm);
+    choice.header.window = static_cast<std::uint32_t>(choice.on_board.window);
     return choice;
 }
 
@@ -255,7 +250,9 @@ Result<Choice> Selector::decide_on_links(const Signature& signature) {
     choice.cut.chunks = shape.chunks;
     choice.cut.window =
         most / choice.cut.grain * choice.cut.grain * static_cast<std::size_t>(shape.chunks);
-    choice.header = header_for(signature, wire_number(*source), choice.cut.window);
+    choice.header = header_of(signature);
+    choice.header.schedule = source->tag();
+    choice.header.window = static_cast<std::uint32_t>(choice.cut.window);
     return choice;
 }
 

@@ -99,9 +99,6 @@ class Selector {
         Choice choice;
     };
 
-    [[nodiscard]] static abi::CollectiveHeader header_for(const Signature& signature,
-                                                          std::uint8_t algorithm,
-                                                          std::size_t window);
     Result<Choice> decide(const Signature& signature);
     /// nullopt where a schedule is wanted, or there is no board.
     std::optional<Choice> decide_on_board(const Signature& signature) const;

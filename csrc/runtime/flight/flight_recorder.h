@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -114,13 +115,13 @@ class PCCL_API FlightRecorder {
                                                             std::size_t count) const;
 
    private:
-    using Words = std::array<std::uint64_t, 4>;
+    using Words = std::array<std::uint64_t, 5>;
     struct Slot {
         alignas(kCacheLine) std::atomic<Ticket> ticket{0};
         std::atomic<std::uint32_t> group{0};
         std::atomic<FlightKind> kind{FlightKind::kCollective};
         std::atomic<std::uint32_t> calls{1};
-        std::array<std::atomic<std::uint64_t>, 4> words{};
+        std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words{};
         std::atomic<TimePoint> issued{};
         std::atomic<TimePoint> started{};
         std::atomic<TimePoint> finished{};

@@ -22,8 +22,8 @@ class ClientHandshake {
     ClientHandshake(const DialArgs& args, const Introduction& introduction)
         : args_(args), request_(introduction.request) {
         transcript_.hello = {kMagic, kVersion, request_.group, {}};
-        outgoing_ = {request_.source, request_.destination, request_.channel, request_.group_size,
-                     introduction.purpose};
+        outgoing_ = {request_.source,     request_.destination, request_.channel,
+                     request_.group_size, request_.generation,  introduction.purpose};
     }
 
     Status start() {

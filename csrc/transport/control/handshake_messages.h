@@ -17,7 +17,7 @@
 namespace pccl::transport::handshake {
 
 inline constexpr std::array<char, 4> kMagic{'P', 'C', 'C', 'L'};
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 using Nonce = std::array<std::uint8_t, 32>;
 
@@ -41,15 +41,16 @@ struct WireRequest {
     std::int32_t destination;
     std::int32_t channel;
     std::int32_t group_size;
+    std::uint32_t generation;
     Purpose purpose;
 };
-static_assert(sizeof(WireRequest) == 80 && std::is_trivially_copyable_v<WireRequest>);
+static_assert(sizeof(WireRequest) == 84 && std::is_trivially_copyable_v<WireRequest>);
 
 struct ClientProof {
     WireRequest request;
     sys::Digest proof;
 };
-static_assert(sizeof(ClientProof) == 112 && std::is_trivially_copyable_v<ClientProof>);
+static_assert(sizeof(ClientProof) == 116 && std::is_trivially_copyable_v<ClientProof>);
 
 enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2 };
 

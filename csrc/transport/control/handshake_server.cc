@@ -67,7 +67,8 @@ class ServerHandshake {
                             .source = wire.source,
                             .destination = wire.destination,
                             .channel = wire.channel,
-                            .group_size = wire.group_size},
+                            .group_size = wire.group_size,
+                            .generation = wire.generation},
                 .purpose = wire.purpose};
     }
     [[nodiscard]] TimePoint begun() const { return begun_; }

@@ -16,6 +16,8 @@ struct LinkRequest {
     Rank destination = 0;   // accepts and receives
     ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
     int group_size = 1;     // scales the buffers
+    /// How often the group's network has changed its phase: a link is of one phase.
+    std::uint32_t generation = 0;
 };
 
 /// Bytes of the transport's own that travel with a request, proven like it (which socket of which

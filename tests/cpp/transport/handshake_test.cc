@@ -111,7 +111,7 @@ class HandshakeTest : public testing::Test {
     /// Says hello and reads the answer, so that only the client's proof is missing.
     Transcript converse(const UniqueFd& fd, const ClientHello& greeting) {
         send(fd, greeting);
-        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, {}}};
+        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, {}}};
     }
 
     Receptionist receptionist_;
@@ -120,9 +120,12 @@ class HandshakeTest : public testing::Test {
 };
 
 Introduction introduction(Rank source) {
-    Introduction made{
-        .request = {
-            .group = kGroup, .source = source, .destination = 5, .channel = 3, .group_size = 9}};
+    Introduction made{.request = {.group = kGroup,
+                                  .source = source,
+                                  .destination = 5,
+                                  .channel = 3,
+                                  .group_size = 9,
+                                  .generation = 7}};
     for (std::size_t i = 0; i < made.purpose.size(); ++i)
         made.purpose[i] = static_cast<std::uint8_t>(i + 100);
     return made;
@@ -148,6 +151,7 @@ TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
         EXPECT_EQ(request.destination, 5);
         EXPECT_EQ(request.channel, 3);
         EXPECT_EQ(request.group_size, 9);
+        EXPECT_EQ(request.generation, 7U);
         EXPECT_EQ(guest.introduction.purpose, sent[0].purpose);
         // The stream after the handshake starts clean.
         const std::byte mark{static_cast<unsigned char>(request.source + 40)};
@@ -311,7 +315,7 @@ TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
     };
     const ClientHello greeting = hello(1);
     trickle(handshake::bytes_of(greeting));
-    const Transcript transcript{greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, {}}};
+    const Transcript transcript{greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, {}}};
     const ClientProof last = proof(transcript, kSecret);
     trickle(handshake::bytes_of(last));
     EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
