@@ -26,8 +26,8 @@ Deadline deadline_after(std::optional<double> seconds) {
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
 }
 
-py::dict times_of(const comm::Event& event) {
-    const comm::Timing timing = event.record();
+py::dict times_of(const runtime::Event& event) {
+    const runtime::Timing timing = event.record();
     py::dict times;
     times["issued"] = seconds_of(timing.issued);
     times["started"] = seconds_of(timing.started);
@@ -53,14 +53,14 @@ void Discarded::clear() {
     has_any_.store(false);
 }
 
-std::shared_ptr<HeldBuffers> hold_until_done(const comm::Event& event, BuffersPtr buffers,
+std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, BuffersPtr buffers,
                                              std::shared_ptr<Discarded> discarded) {
     auto held = std::make_shared<HeldBuffers>(std::move(buffers), std::move(discarded));
     event.on_done([held](const Status&) { held->discard(); });
     return held;
 }
 
-Status wait_for(const comm::Event& event, std::optional<double> seconds) {
+Status wait_for(const runtime::Event& event, std::optional<double> seconds) {
     const py::gil_scoped_release released;
     return event.wait(deadline_after(seconds));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "csrc/bindings/buffer.h"
-#include "csrc/comm/event.h"
+#include "csrc/runtime/event.h"
 
 namespace pccl::bindings {
 
@@ -56,27 +56,27 @@ class HeldBuffers {
 
 /// Keeps `buffers` until `event` is done, and then until somebody releases them: at the latest the
 /// next call that clears `discarded`.
-std::shared_ptr<HeldBuffers> hold_until_done(const comm::Event& event, BuffersPtr buffers,
+std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, BuffersPtr buffers,
                                              std::shared_ptr<Discarded> discarded);
 
 /// Waits without the GIL, in slices, so that Ctrl-C works; returns how the operation ended, or
 /// kTimeout after `seconds`.
-[[nodiscard]] Status wait_for(const comm::Event& event, std::optional<double> seconds);
+[[nodiscard]] Status wait_for(const runtime::Event& event, std::optional<double> seconds);
 
 /// Lets the buffers go as soon as it is seen that the operation is done.
 class PyEvent {
    public:
-    PyEvent(comm::Event event, std::shared_ptr<HeldBuffers> held)
+    PyEvent(runtime::Event event, std::shared_ptr<HeldBuffers> held)
         : event_(std::move(event)), held_(std::move(held)) {}
 
     /// Throws how the operation ended, or CollectiveTimeoutError after `seconds`.
     void wait(std::optional<double> seconds) const;
     void flush() const;
     [[nodiscard]] bool is_done() const;
-    [[nodiscard]] const comm::Event& operator*() const { return event_; }
+    [[nodiscard]] const runtime::Event& operator*() const { return event_; }
 
    private:
-    const comm::Event event_;
+    const runtime::Event event_;
     const std::shared_ptr<HeldBuffers> held_;
 };
 

@@ -9,8 +9,8 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/comm/transports.h"
 #include "csrc/extension/signals.h"
+#include "csrc/runtime/transports.h"
 
 namespace pccl::bindings {
 
@@ -53,7 +53,7 @@ std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
 }
 
 transport::TransportFlags transports_of(const std::string& text) {
-    return value_or_throw(comm::transports_named(text));
+    return value_or_throw(runtime::transports_named(text));
 }
 
 /// What is not asynchronous is waited for on the caller's thread.
@@ -173,7 +173,7 @@ PyCommunicator::~PyCommunicator() {
 
 PyCommunicator::Outcome PyCommunicator::perform(Call& call, const CallOptions& options) {
     if (options.async_op) {
-        const comm::Event event = released(
+        const runtime::Event event = released(
             [&] { return communicator_->submit(call.collective(), timeout_of(options.timeout)); });
         return hand_out(event, std::move(call.buffers));
     }
@@ -186,7 +186,7 @@ PyCommunicator::Outcome PyCommunicator::perform(Call& call, const CallOptions& o
     return py::none();
 }
 
-PyCommunicator::Outcome PyCommunicator::hand_out(const comm::Event& event, Buffers buffers) {
+PyCommunicator::Outcome PyCommunicator::hand_out(const runtime::Event& event, Buffers buffers) {
     auto held = hold_until_done(event, std::make_unique<Buffers>(std::move(buffers)), discarded_);
     discarded_->clear();
     return py::cast(std::make_unique<PyEvent>(event, std::move(held)));
@@ -195,7 +195,7 @@ PyCommunicator::Outcome PyCommunicator::hand_out(const comm::Event& event, Buffe
 template <typename Post>
 PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOptions& options,
                                                  Post post) {
-    const comm::Event event = released(post);
+    const runtime::Event event = released(post);
     if (options.async_op) return hand_out(event, std::move(buffers));
     const Status status = wait_for(event, std::nullopt);
     // A wait that was interrupted leaves the message on its way.

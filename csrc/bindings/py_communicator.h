@@ -84,7 +84,7 @@ class PyCommunicator {
 
     Outcome perform(Call& call, const CallOptions& options);
     /// Of an asynchronous operation on `buffers`.
-    Outcome hand_out(const comm::Event& event, Buffers buffers);
+    Outcome hand_out(const runtime::Event& event, Buffers buffers);
     /// Calls post(), which starts a message, without the GIL.
     template <typename Post>
     Outcome exchange(Buffers buffers, const CallOptions& options, Post post);

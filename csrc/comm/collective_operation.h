@@ -12,7 +12,7 @@
 
 #include "csrc/comm/board/board_execution.h"
 #include "csrc/comm/links/execution.h"
-#include "csrc/comm/operation.h"
+#include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
 
@@ -29,13 +29,13 @@ struct Membership {
     int ranks = 1;
 };
 
-class CollectiveOperation final : public Operation {
+class CollectiveOperation final : public runtime::Operation {
    public:
     /// `collective` is copied; its blocks must stay valid until done.
     void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
                  Membership membership);
-    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue) {
-        Operation::begin(std::move(engine), issue);
+    void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
+        runtime::Operation::begin(std::move(engine), issue);
         started_ = false;
     }
 

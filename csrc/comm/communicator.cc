@@ -14,13 +14,14 @@
 #include "csrc/bootstrap/roster.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/group.h"
-#include "csrc/comm/runtime.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
 namespace {
 
-bootstrap::Endpoint endpoint_of(const Runtime& runtime, const CommunicatorOptions& options) {
+bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
+                                const CommunicatorOptions& options) {
     bootstrap::Endpoint endpoint;
     endpoint.rank = options.rank;
     endpoint.host = options.locality->host;
@@ -132,7 +133,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     if (options.algorithm.empty()) options.algorithm = process_config().algorithm;
     PCCL_TRY(check(options));
     if (options.runtime == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(options.runtime, Runtime::of_process());
+        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
     }
     if (options.locality == nullptr)
         options.locality =
@@ -144,7 +145,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     JoinNotice notice(options);
     meeting.lost = [&](std::span<const bootstrap::Endpoint>, Rank awaited) {
         notice.look(awaited);
-        return options.runtime->look_for_lost(options.global_ranks, awaited);
+        return look_for_lost(*options.runtime, options.global_ranks, awaited);
     };
     meeting.knock = [&](const bootstrap::Endpoint& endpoint) {
         return options.runtime->knock(endpoint, options.transports);
@@ -162,7 +163,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     };
     const auto miss = [&](const Status& met) {
         const bool is_late = cause(met).code() == StatusCode::kTimeout;
-        return fail(is_late ? options.runtime->why_late(options.global_ranks, met) : met);
+        return fail(is_late ? why_late(*options.runtime, options.global_ranks, met) : met);
     };
     const auto identified = identify(own, meeting);
     if (!identified.is_ok()) return miss(identified.status());
@@ -223,12 +224,13 @@ Status Communicator::run(const Collective& collective, OptionalTimeout timeout) 
     return group_->run(collective, timeout);
 }
 
-Result<Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
+Result<runtime::Event> Communicator::submit(const Collective& collective, OptionalTimeout timeout) {
     return group_->submit(collective, timeout);
 }
 
-Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
-                                 const MessageOptions& options) {
+Result<runtime::Event> Communicator::send(Rank peer, std::int32_t tag,
+                                          std::span<const std::byte> bytes,
+                                          const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kSend,
                          .self = rank(),
                          .peer = peer,
@@ -239,8 +241,9 @@ Result<Event> Communicator::send(Rank peer, std::int32_t tag, std::span<const st
                         options);
 }
 
-Result<Event> Communicator::receive(Rank peer_or_any, std::int32_t tag, std::span<std::byte> bytes,
-                                    const MessageOptions& options) {
+Result<runtime::Event> Communicator::receive(Rank peer_or_any, std::int32_t tag,
+                                             std::span<std::byte> bytes,
+                                             const MessageOptions& options) {
     return group_->post({.direction = MessageOperation::Direction::kReceive,
                          .self = rank(),
                          .peer = peer_or_any,

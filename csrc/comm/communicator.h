@@ -28,14 +28,13 @@
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/situation.h"
-#include "csrc/comm/event.h"
 #include "csrc/comm/memory_context.h"
 #include "csrc/comm/options.h"
+#include "csrc/runtime/event.h"
 #include "csrc/transport/transport_flags.h"
 
 namespace pccl::comm {
 
-class Runtime;
 class Group;
 
 class PCCL_API Communicator {
@@ -59,17 +58,19 @@ class PCCL_API Communicator {
     /// kMismatch, kAborted.
     [[nodiscard]] Status run(const Collective& collective, OptionalTimeout timeout = {});
     /// Starts a collective; the background thread carries it on while nobody waits.
-    [[nodiscard]] Result<Event> submit(const Collective& collective, OptionalTimeout timeout = {});
+    [[nodiscard]] Result<runtime::Event> submit(const Collective& collective,
+                                                OptionalTimeout timeout = {});
 
     /// Point-to-point: messages with one tag between two ranks keep their order; tags may be
     /// received in any order. `bytes` must stay valid until done. A receive gets exactly
     /// bytes.size() bytes: a message of another length, or type, is kMismatch. To itself a rank may
     /// send as well (the receive must be submitted too).
-    [[nodiscard]] Result<Event> send(Rank peer, std::int32_t tag, std::span<const std::byte> bytes,
-                                     const MessageOptions& options = {});
-    [[nodiscard]] Result<Event> receive(Rank peer_or_any, std::int32_t tag,
-                                        std::span<std::byte> bytes,
-                                        const MessageOptions& options = {});
+    [[nodiscard]] Result<runtime::Event> send(Rank peer, std::int32_t tag,
+                                              std::span<const std::byte> bytes,
+                                              const MessageOptions& options = {});
+    [[nodiscard]] Result<runtime::Event> receive(Rank peer_or_any, std::int32_t tag,
+                                                 std::span<std::byte> bytes,
+                                                 const MessageOptions& options = {});
 
     /// All ranks have called it when it returns.
     [[nodiscard]] Status barrier(OptionalTimeout timeout = {});
@@ -145,7 +146,7 @@ class PCCL_API Communicator {
                                                       const Cancellation& cancellation);
 
     const CommunicatorOptions options_;  // its runtime apart
-    std::shared_ptr<Runtime> runtime_;
+    std::shared_ptr<runtime::Runtime> runtime_;
     std::shared_ptr<Group> group_;
     MemoryContext memory_;
 };

@@ -21,8 +21,8 @@ constexpr Duration kLeft = std::chrono::milliseconds(400);
 
 }  // namespace
 
-ConnectionContext::ConnectionContext(Runtime& runtime, const bootstrap::GroupIdentity& identity,
-                                     Member self)
+ConnectionContext::ConnectionContext(runtime::Runtime& runtime,
+                                     const bootstrap::GroupIdentity& identity, Member self)
     : runtime_(runtime),
       identity_(identity),
       self_(std::move(self)),
@@ -149,7 +149,7 @@ transport::LinkRequest ConnectionContext::request_to(Rank peer, ChannelId channe
 }
 
 Result<Situation> ConnectionContext::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(peer, self_.allowed));
+    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, runtime_.way_to(peer, self_.allowed));
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(const std::string answer,
                               way.transport->inquire(way.address, request_to(peer.rank, 0),
@@ -161,7 +161,8 @@ Result<Situation> ConnectionContext::ask(const bootstrap::Endpoint& peer, Deadli
 }
 
 Status ConnectionContext::tell(Rank peer, const Status& reason, Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
+    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way,
+                          runtime_.way_to(endpoint(peer), self_.allowed));
     return way.transport->tell(way.address, request_to(peer, 0), identity_.secret, reason,
                                deadline);
 }
@@ -226,7 +227,8 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 
 Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
     const auto& [peer, channel] = key;
-    PCCL_ASSIGN_OR_RETURN(Runtime::Way way, runtime_.way_to(endpoint(peer), self_.allowed));
+    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way,
+                          runtime_.way_to(endpoint(peer), self_.allowed));
     PCCL_ASSIGN_OR_RETURN(
         auto dial, way.transport->dial(way.address, request_to(peer, channel), identity_.secret));
     return Attempt{.way = std::move(way),

@@ -19,7 +19,7 @@
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/diagnosis/situation.h"
 #include "csrc/comm/links/link_table.h"
-#include "csrc/comm/runtime.h"
+#include "csrc/runtime/runtime.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
@@ -33,7 +33,8 @@ class ConnectionContext final : public LinkTable {
         transport::TransportFlags allowed;
     };
 
-    ConnectionContext(Runtime& runtime, const bootstrap::GroupIdentity& identity, Member self);
+    ConnectionContext(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
+                      Member self);
 
     /// The peers' endpoints: to be called once, before anything is sent. Where all ranks share this
     /// host, waits until all have opened a board (see board()); errors are kTimeout and kPeerLost.
@@ -95,7 +96,7 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
     /// Of a link that is being opened.
     struct Attempt {
-        Runtime::Way way;
+        runtime::Runtime::Way way;
         std::unique_ptr<transport::Dial> dial;
         Deadline deadline = Deadline::never();
         TimePoint looked{};
@@ -111,7 +112,7 @@ class ConnectionContext final : public LinkTable {
     /// How long `peer` is waited for, if it is time to say so.
     void say_late(TimePoint since, Rank peer, std::string_view act);
 
-    Runtime& runtime_;
+    runtime::Runtime& runtime_;
     const bootstrap::GroupIdentity identity_;
     const Member self_;
     bootstrap::Roster roster_;

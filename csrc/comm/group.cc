@@ -27,7 +27,7 @@ std::string_view advice(const Status& cause) {
 
 }  // namespace
 
-Group::Group(Runtime& runtime, const bootstrap::GroupIdentity& identity,
+Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
              const CommunicatorOptions& options)
     : rank_(options.rank),
       size_(options.size),
@@ -75,14 +75,15 @@ Deadline Group::deadline(TimePoint now, OptionalTimeout timeout) const {
         .unless(aborted_);
 }
 
-Issue Group::issue(const CollectiveOperation& operation, OptionalTimeout timeout) const {
+runtime::Issue Group::issue(const CollectiveOperation& operation, OptionalTimeout timeout) const {
     const TimePoint now = system_clock().now();
     return {.at = now,
             .deadline = deadline(now, timeout),
             .ticket = runtime::flight_recorder().begin(flight_group_, operation.header(), now)};
 }
 
-Issue Group::issue(const MessageOperation::Envelope& envelope, OptionalTimeout timeout) const {
+runtime::Issue Group::issue(const MessageOperation::Envelope& envelope,
+                            OptionalTimeout timeout) const {
     const TimePoint now = system_clock().now();
     const bool sends = envelope.direction == MessageOperation::Direction::kSend;
     return {.at = now,
@@ -125,7 +126,7 @@ bool Group::try_at_once(CollectiveOperation& operation) {
     return done.is_ok() && *done;
 }
 
-Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
+Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::shared_ptr<CollectiveOperation> operation;
@@ -136,11 +137,11 @@ Result<Event> Group::submit(const Collective& collective, OptionalTimeout timeou
         collectives_.push_back(operation);
     }
     leave_to_background(operation);
-    return Event(operation);
+    return runtime::Event(operation);
 }
 
-Result<Event> Group::post(const MessageOperation::Envelope& envelope,
-                          const MessageOptions& options) {
+Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
+                                   const MessageOptions& options) {
     PCCL_TRY(check_process());
     const bool any =
         envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
@@ -156,7 +157,7 @@ Result<Event> Group::post(const MessageOperation::Envelope& envelope,
         mailbox_.post(message);
     }
     leave_to_background(message);
-    return Event(message);
+    return runtime::Event(message);
 }
 
 void Group::leave_to_background(const OperationPtr& operation) {
@@ -194,7 +195,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     return operation;
 }
 
-Status Group::help(Operation& operation, Until until, Deadline deadline) {
+Status Group::help(runtime::Operation& operation, Until until, Deadline deadline) {
     PCCL_TRY(check_process());
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};

@@ -23,20 +23,22 @@
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/connection_context.h"
 #include "csrc/comm/diagnosis/inquest.h"
+#include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/peer_health.h"
-#include "csrc/comm/event.h"
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/options.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/runtime/event.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
-class Group final : public Participant,
-                    public ProgressEngine,
+class Group final : public WitnessingParticipant,
+                    public Witness,
+                    public runtime::ProgressEngine,
                     public std::enable_shared_from_this<Group> {
    public:
-    Group(Runtime& runtime, const bootstrap::GroupIdentity& identity,
+    Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
           const CommunicatorOptions& options);
 
     /// To be called once, before any operation. On one host it waits for all ranks.
@@ -45,10 +47,11 @@ class Group final : public Participant,
                                  Deadline deadline);
 
     Status run(const Collective& collective, OptionalTimeout timeout);
-    Result<Event> submit(const Collective& collective, OptionalTimeout timeout);
-    Result<Event> post(const MessageOperation::Envelope& envelope, const MessageOptions& options);
+    Result<runtime::Event> submit(const Collective& collective, OptionalTimeout timeout);
+    Result<runtime::Event> post(const MessageOperation::Envelope& envelope,
+                                const MessageOptions& options);
 
-    Status help(Operation& operation, Until until, Deadline deadline) override;
+    Status help(runtime::Operation& operation, Until until, Deadline deadline) override;
     /// ok, or that this thread was interrupted: the operation goes on.
     [[nodiscard]] Status check_interrupt() const {
         if (interrupted_) PCCL_TRY(interrupted_());
@@ -96,6 +99,8 @@ class Group final : public Participant,
     [[nodiscard]] bool has_called(std::uint64_t sequence) const override {
         return sequence_.load() >= sequence;
     }
+    [[nodiscard]] const transport::GroupId& group() const override { return id(); }
+    [[nodiscard]] Witness& witness() override { return *this; }
     void fail(const Status& why) override { break_from_outside(why); }
     void hear(Rank from, const Status& reason) override;
     void fall_short(const Status& why) override;
@@ -120,13 +125,14 @@ class Group final : public Participant,
     [[nodiscard]] ShrinkState& shrinking() { return shrinking_; }
 
    private:
-    using OperationPtr = std::shared_ptr<Operation>;
+    using OperationPtr = std::shared_ptr<runtime::Operation>;
 
     [[nodiscard]] Status check(const Collective& collective) const;
     [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
-    [[nodiscard]] Issue issue(const CollectiveOperation& operation, OptionalTimeout timeout) const;
-    [[nodiscard]] Issue issue(const MessageOperation::Envelope& envelope,
-                              OptionalTimeout timeout) const;
+    [[nodiscard]] runtime::Issue issue(const CollectiveOperation& operation,
+                                       OptionalTimeout timeout) const;
+    [[nodiscard]] runtime::Issue issue(const MessageOperation::Envelope& envelope,
+                                       OptionalTimeout timeout) const;
     std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
 
@@ -190,7 +196,7 @@ class Group final : public Participant,
     const std::string name_;
     const std::string algorithm_;  // that was asked for
     const std::shared_ptr<const schedule::Catalogue> catalogue_;
-    Runtime& runtime_;
+    runtime::Runtime& runtime_;
     const std::shared_ptr<transport::Waiter> waiter_;  // outlives the links
     std::atomic<std::chrono::milliseconds> timeout_;
     std::atomic<std::uint64_t> sequence_{0};

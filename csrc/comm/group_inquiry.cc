@@ -45,8 +45,8 @@ Result<Situation> Group::ask(Rank rank, Deadline deadline) const {
     auto answer = connections_.ask(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
-    answer->elsewhere.awaits_asker = runtime_.is_awaited(answer->elsewhere);
-    answer->elsewhere.lacks_asker = runtime_.is_lacking(answer->elsewhere);
+    answer->elsewhere.awaits_asker = comm::is_awaited(runtime_, answer->elsewhere);
+    answer->elsewhere.lacks_asker = comm::is_lacking(runtime_, answer->elsewhere);
     return answer;
 }
 
@@ -118,7 +118,7 @@ Situation Group::whole_situation() const {
 std::string Group::describe() const {
     Situation answer = whole_situation();
     answer.recent = runtime::flight_recorder().recent(flight_group_, Situation::kMostRecent);
-    answer.elsewhere = runtime_.blocked_outside(id());
+    answer.elsewhere = blocked_outside(runtime_, id());
     answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
     answer.has_one_thread = runtime_.has_one_thread();
     return answer.serialise();
@@ -161,7 +161,7 @@ Status Group::look_at_members(std::uint64_t suspect) {
     return why_lost(rank, ask(rank, Deadline::after(kGlance)), rank_, size_);
 }
 
-std::optional<Participant::LostMember> Group::look_for_lost(std::uint64_t suspect) {
+std::optional<LostMember> Group::look_for_lost(std::uint64_t suspect) {
     if (const Status gone = look_at_members(suspect); !gone.is_ok()) give_up(gone);
     const std::lock_guard lock(mutex_);
     const Rank peer = cause_.peer();
@@ -172,8 +172,7 @@ std::optional<Participant::LostMember> Group::look_for_lost(std::uint64_t suspec
                       way.is_ok() ? cause_.with_process(broken_.process()) : way};
 }
 
-std::optional<Participant::LostMember> Group::look_for_holdup(std::uint64_t suspect,
-                                                              Deadline deadline) {
+std::optional<LostMember> Group::look_for_holdup(std::uint64_t suspect, Deadline deadline) {
     const Rank rank = place_of(suspect, global_ranks_);
     if (rank == kNoRank || rank == rank_ || !is_made()) return std::nullopt;
     Status found = known_end(rank);
@@ -302,7 +301,7 @@ bool Group::stays_out_of_order(const Stall& stall, const Situation& answer) {
 
 void Group::fail_crossed(const Stall& stall, const Elsewhere& there) {
     const Status why = crossed(stall, there.rank, there);
-    runtime_.fail(there.group, why);
+    fail_group(runtime_, there.group, why);
 }
 
 Status Group::reconsidered(const Status& cause) {

@@ -19,14 +19,14 @@
 #include "csrc/abi/wire.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/links/link_table.h"
-#include "csrc/comm/operation.h"
+#include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
 
 inline constexpr std::size_t kMaxAside = std::size_t{1} << 30;
 
 /// A send or a receive.
-class MessageOperation final : public Operation {
+class MessageOperation final : public runtime::Operation {
    public:
     enum class Direction : bool { kSend, kReceive };
     struct Envelope {
@@ -40,8 +40,8 @@ class MessageOperation final : public Operation {
     };
 
     explicit MessageOperation(Envelope envelope) : envelope_(envelope) {}
-    using Operation::begin;
-    using Operation::mark_started;
+    using runtime::Operation::begin;
+    using runtime::Operation::mark_started;
 
     [[nodiscard]] const Envelope& envelope() const { return envelope_; }
     [[nodiscard]] bool wants(Rank source, std::int32_t tag) const;
@@ -75,14 +75,15 @@ class Mailbox {
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
-    Status advance(LinkTable& links, bool& moved, std::vector<std::shared_ptr<Operation>>& ended);
+    Status advance(LinkTable& links, bool& moved,
+                   std::vector<std::shared_ptr<runtime::Operation>>& ended);
     /// Whom the messages under way wait for.
     [[nodiscard]] AwaitedRanks awaited() const;
     /// Ends every message with `reason`.
-    void fail_all(const Status& reason, std::vector<std::shared_ptr<Operation>>& ended);
+    void fail_all(const Status& reason, std::vector<std::shared_ptr<runtime::Operation>>& ended);
 
    private:
-    using Ended = std::vector<std::shared_ptr<Operation>>;
+    using Ended = std::vector<std::shared_ptr<runtime::Operation>>;
 
     struct Message {  // arrived, and put aside
         abi::MessageHeader header{};

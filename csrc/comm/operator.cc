@@ -2,8 +2,8 @@
 
 namespace pccl::comm {
 
-Result<Event> Operator::execute(std::span<const Block> inputs,
-                                std::span<const Block> outputs) const {
+Result<runtime::Event> Operator::execute(std::span<const Block> inputs,
+                                         std::span<const Block> outputs) const {
     return comm_->submit({.kind = spec_.kind,
                           .type = spec_.type,
                           .op = spec_.op,

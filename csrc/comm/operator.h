@@ -30,10 +30,10 @@ class PCCL_API Operator {
     [[nodiscard]] const OperatorSpec& spec() const { return spec_; }
     /// Starts the collective on these blocks (collective.h says how many, and how long they must
     /// live).
-    [[nodiscard]] Result<Event> execute(std::span<const Block> inputs,
-                                        std::span<const Block> outputs) const;
+    [[nodiscard]] Result<runtime::Event> execute(std::span<const Block> inputs,
+                                                 std::span<const Block> outputs) const;
     /// In place: the same blocks on both sides.
-    [[nodiscard]] Result<Event> execute(std::span<const Block> blocks) const {
+    [[nodiscard]] Result<runtime::Event> execute(std::span<const Block> blocks) const {
         return execute(blocks, blocks);
     }
 

@@ -18,10 +18,11 @@
 namespace pccl::bootstrap {
 struct Locality;
 }
+namespace pccl::runtime {
+class Runtime;
+}
 
 namespace pccl::comm {
-
-class Runtime;
 
 inline constexpr std::chrono::minutes kDefaultTimeout{30};
 inline constexpr Rank kAnySource = -1;
@@ -46,7 +47,7 @@ struct CommunicatorOptions {
     std::string algorithm{};
     /// What schedules there are, alike on all ranks.
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
-    std::shared_ptr<Runtime> runtime{};  // null: the process's own
+    std::shared_ptr<runtime::Runtime> runtime{};  // null: the process's own
     /// The members' numbers in the whole job, by rank: what one group learns of a process that has
     /// gone, others that are being made learn through them. Empty: unknown.
     std::vector<std::uint64_t> global_ranks{};

@@ -10,8 +10,8 @@
 #include "csrc/comm/group.h"
 #include "csrc/comm/membership/agreement.h"
 #include "csrc/comm/membership/quorum.h"
-#include "csrc/comm/runtime.h"
 #include "csrc/comm/selection/cost_model.h"
+#include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
 namespace {

@@ -8,8 +8,8 @@
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/prefix_store.h"
-#include "csrc/comm/transports.h"
 #include "csrc/extension/signals.h"
+#include "csrc/runtime/transports.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/errors.h"
 #include "csrc/torch/gil.h"
@@ -20,7 +20,7 @@ namespace pccl::backend {
 namespace {
 
 transport::TransportFlags transports_of(const PcclOptions& options) {
-    auto flags = comm::transports_named(options.transports);
+    auto flags = runtime::transports_named(options.transports);
     throw_unless_ok("pccl.Options.transports", flags.status());
     return *flags;
 }
@@ -177,7 +177,7 @@ void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& 
 }
 
 void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Request& request) {
-    std::vector<comm::Event> events;
+    std::vector<runtime::Event> events;
     std::vector<Staging> stages;
     events.reserve(calls.size());
     stages.reserve(calls.size());

@@ -169,7 +169,7 @@ class PcclBackend final : public c10d::Backend {
     [[nodiscard]] bool goes_by_nvlink(const at::Tensor& tensor);
     WorkPtr issue_message(GpuMessage message);
     WorkPtr exchange(std::span<const GpuMessage> messages);
-    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<comm::Event> event,
+    WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<runtime::Event> event,
                   Staging staging);
     [[nodiscard]] ProfiledGroup profiled_group() const;
     /// A message to or from `peer`.

@@ -112,8 +112,8 @@ PcclBackend::WorkPtr PcclBackend::exchange(std::span<const GpuMessage> messages)
 }
 
 PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work,
-                                        Result<comm::Event> event, Staging staging) {
-    std::vector<comm::Event> events;
+                                        Result<runtime::Event> event, Staging staging) {
+    std::vector<runtime::Event> events;
     if (event.is_ok()) events.push_back(*event);
     std::vector<Staging> stages;
     stages.push_back(std::move(staging));

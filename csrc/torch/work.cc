@@ -42,7 +42,7 @@ PcclWork::PcclWork(Issue issue, const std::vector<at::Tensor>& inputs,
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
 
-void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging> stages,
+void PcclWork::finish_after(std::vector<runtime::Event> events, std::vector<Staging> stages,
                             Status failure) {
     events_ = std::move(events);
     stages_ = std::move(stages);
@@ -50,7 +50,7 @@ void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging
     running_ = events_.size();
     if (events_.empty()) return complete(failure_);
     const auto self = c10::intrusive_ptr<PcclWork>::unsafe_reclaim_from_nonowning(this);
-    for (const comm::Event& event : events_) {
+    for (const runtime::Event& event : events_) {
         event.on_done([self](const Status&) {
             if (--self->running_ == 0) self->complete(self->outcome());
         });
@@ -60,7 +60,7 @@ void PcclWork::finish_after(std::vector<comm::Event> events, std::vector<Staging
 bool PcclWork::wait(std::chrono::milliseconds timeout) {
     if (!isCompleted()) {
         const Deadline deadline = deadline_of(timeout);
-        for (const comm::Event& event : events_) {
+        for (const runtime::Event& event : events_) {
             const Status status = event.wait(deadline);
             if (!event.is_done()) throw_status(issue_.title, status);
         }
@@ -109,7 +109,7 @@ std::uint64_t PcclWork::getSequencenumber() const { return issue_.sequence; }
 
 Status PcclWork::outcome() const {
     if (!failure_.is_ok()) return failure_;
-    for (const comm::Event& event : events_) {
+    for (const runtime::Event& event : events_) {
         if (Status status = event.status(); !status.is_ok()) return status;
     }
     return Status::ok();

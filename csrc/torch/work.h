@@ -42,7 +42,7 @@ class PcclWork final : public c10d::Work {
     /// Ends when all `events` have, and finishes the `stages` then. Until then it keeps them and
     /// itself alive.
     /// With a `failure`, that is how it ends then.
-    void finish_after(std::vector<comm::Event> events, std::vector<Staging> stages,
+    void finish_after(std::vector<runtime::Event> events, std::vector<Staging> stages,
                       Status failure = {});
 
     bool wait(std::chrono::milliseconds timeout) override;
@@ -62,7 +62,7 @@ class PcclWork final : public c10d::Work {
 
     const Issue issue_;
     std::vector<at::Tensor> outputs_;
-    std::vector<comm::Event> events_;
+    std::vector<runtime::Event> events_;
     std::vector<Staging> stages_;
     Status failure_;  // before anything could be waited for
     std::atomic<std::size_t> running_{0};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "csrc/comm/operator.h"
-#include "csrc/comm/runtime.h"
+#include "csrc/runtime/runtime.h"
 #include "tests/cpp/comm/ranks.h"
 #include "tests/fakes/memory_store.h"
 
@@ -29,7 +29,7 @@ TEST(OperatorTest, ExecutesAgainAndAgain) {
             ASSERT_TRUE(event.is_ok());
             EXPECT_TRUE((*event).flush().is_ok());
             EXPECT_TRUE((*event).wait().is_ok());
-            const Timing timing = (*event).record();
+            const runtime::Timing timing = (*event).record();
             EXPECT_LE(timing.issued, timing.started);
             EXPECT_LE(timing.started, timing.finished);
             EXPECT_EQ(values, std::vector<float>(100, 3.0F * static_cast<float>(round)));
@@ -186,7 +186,7 @@ TEST(TransportsTest, SomePairsOverShmAndOthersOverTcpInOneJob) {
             const auto allowed = rank == 2
                                      ? transport::TransportFlags(transport::TransportKind::kTcp)
                                      : transport::TransportFlags::all();
-            auto runtime = Runtime::create(allowed);
+            auto runtime = runtime::Runtime::create(allowed);
             ASSERT_TRUE(runtime.is_ok());
             auto comm = Communicator::create(
                 {.rank = rank, .size = 3, .store = store, .runtime = *runtime});
@@ -208,7 +208,7 @@ TEST(RuntimeTest, SeveralGroupsShareOneRuntime) {
     std::vector<std::thread> ranks;
     for (Rank rank = 0; rank < 2; ++rank) {
         ranks.emplace_back([&, rank] {
-            auto runtime = Runtime::create(transport::TransportKind::kShm);
+            auto runtime = runtime::Runtime::create(transport::TransportKind::kShm);
             ASSERT_TRUE(runtime.is_ok());
             auto a = Communicator::create(
                 {.rank = rank, .size = 2, .store = first, .name = "a", .runtime = *runtime});

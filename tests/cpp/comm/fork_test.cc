@@ -12,8 +12,8 @@
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/tcp_store.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/runtime.h"
 #include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/runtime.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "tests/fakes/device_ranks.h"
 #include "tests/fakes/forked_child.h"
@@ -127,10 +127,11 @@ class Pair {
                                               const std::shared_ptr<bootstrap::Store>& store,
                                               Rank rank, Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
-        Runtime::Transports transports;
+        runtime::Runtime::Transports transports;
         transports.push_back(std::make_unique<GatedTransport>(
             std::move(fabric.make_transport(*waiter).value()), gate));
-        const auto runtime = Runtime::with(std::move(waiter), std::move(transports)).value();
+        const auto runtime =
+            runtime::Runtime::with(std::move(waiter), std::move(transports)).value();
         return Communicator::create({.rank = rank, .size = 2, .store = store, .runtime = runtime})
             .value();
     }
@@ -139,7 +140,7 @@ class Pair {
 };
 
 /// Whether all that a child can ask of a group of its parent's ends at once.
-bool all_is_refused(Communicator& comm, const Event& waiting) {
+bool all_is_refused(Communicator& comm, const runtime::Event& waiting) {
     std::byte token{};
     const Block block{&token, 1};
     const Collective collective{
@@ -161,12 +162,12 @@ TEST(ForkTest, AChildIsRefusedAtOnceThoughAThreadOfItsParentHoldsTheGroup) {
     Pair ranks(gate);
     std::array<std::byte, 8> sent{std::byte{7}};
     std::array<std::byte, 8> received{};
-    Event waiting = ranks[1].receive(0, 0, received).value();
+    runtime::Event waiting = ranks[1].receive(0, 0, received).value();
     std::thread sender([&] { EXPECT_TRUE(ranks[0].send(1, 0, sent).value().wait().is_ok()); });
     while (!gate.is_reached) std::this_thread::yield();
     ForkedChild child([&] {
         if (!all_is_refused(ranks[0], waiting) || !all_is_refused(ranks[1], waiting)) return 1;
-        waiting = Event();
+        waiting = runtime::Event();
         ranks.drop();
         return 0;
     });
@@ -201,10 +202,10 @@ TEST(ForkTest, TheFlightRecordIsWholeInAChild) {
 }
 
 TEST(ForkTest, AChildDoesNotWaitForThreadsThatLookForTheRuntime) {
-    const auto kept = Runtime::of_process();
+    const auto kept = runtime::Runtime::of_process();
     ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
-    fork_beside([] { EXPECT_TRUE(Runtime::of_process().is_ok()); },
-                [] { return is_refused(Runtime::of_process().status()); });
+    fork_beside([] { EXPECT_TRUE(runtime::Runtime::of_process().is_ok()); },
+                [] { return is_refused(runtime::Runtime::of_process().status()); });
 }
 
 TEST(ForkTest, AChildMakesGroupsOfItsOwnOnceItHasDroppedItsParents) {

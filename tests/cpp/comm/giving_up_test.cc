@@ -118,7 +118,7 @@ TEST(GivingUpOrderTest, WhoGivesUpSaysSoBeforeTheFirstOfItsOperationsEnds) {
             EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
             return;
         }
-        const Event gather = comm.submit(call.collective()).value();
+        const runtime::Event gather = comm.submit(call.collective()).value();
         std::byte token{};
         const Block block{&token, 1};
         for (int i = 0; i < kBehind; ++i)

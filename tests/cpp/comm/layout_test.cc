@@ -10,9 +10,9 @@
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"
-#include "csrc/comm/runtime.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/runtime/runtime.h"
 #include "csrc/schedule/generators/generators.h"
 #include "tests/fakes/memory_store.h"
 
@@ -290,7 +290,7 @@ void meet(const std::vector<Place>& places, const std::vector<int>& megabits,
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < places.size(); ++i)
         threads.emplace_back([&, i] {
-            auto runtime = Runtime::create(TransportKind::kTcp);
+            auto runtime = runtime::Runtime::create(TransportKind::kTcp);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
             auto comm =
                 Communicator::create({.rank = static_cast<Rank>(i),

@@ -8,7 +8,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"
-#include "csrc/comm/runtime.h"
+#include "csrc/runtime/runtime.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -27,7 +27,7 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < options.size; ++rank) {
         threads.emplace_back([&, rank] {
-            auto runtime = Runtime::create(options.transports);
+            auto runtime = runtime::Runtime::create(options.transports);
             ASSERT_TRUE(runtime.is_ok()) << runtime.status().to_string();
             auto comm = Communicator::create({.rank = rank,
                                               .size = options.size,

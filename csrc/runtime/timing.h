@@ -2,7 +2,7 @@
 
 #include "csrc/base/clock.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 /// A mark that record() made: when the operation passed a point.
 struct Timing {
@@ -11,4 +11,4 @@ struct Timing {
     TimePoint finished;  // TimePoint{} while it runs
 };
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

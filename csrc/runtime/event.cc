@@ -1,10 +1,10 @@
-#include "csrc/comm/event.h"
+#include "csrc/runtime/event.h"
 
 #include <utility>
 
-#include "csrc/comm/operation.h"
+#include "csrc/runtime/operation.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 Event::Event(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
 
@@ -31,4 +31,4 @@ void Event::on_done(std::function<void(const Status&)> callback) const {
     operation_->on_done(std::move(callback));
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

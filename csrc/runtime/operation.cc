@@ -1,8 +1,8 @@
-#include "csrc/comm/operation.h"
+#include "csrc/runtime/operation.h"
 
 #include <utility>
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue) {
     engine_ = std::move(engine);
@@ -17,7 +17,7 @@ void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue
 void Operation::mark_started() {
     if (engine_ == nullptr || timing_.started != TimePoint{}) return;
     timing_.started = system_clock().now();
-    runtime::flight_recorder().started(ticket_, timing_.started);
+    flight_recorder().started(ticket_, timing_.started);
 }
 
 void Operation::finish(Status status, Rank source) {
@@ -25,7 +25,7 @@ void Operation::finish(Status status, Rank source) {
     source_ = source;
     const TimePoint now = system_clock().now();
     if (engine_ != nullptr) timing_.finished = now;
-    runtime::flight_recorder().finished(ticket_, status_, now);
+    flight_recorder().finished(ticket_, status_, now);
     const std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);
 }
@@ -55,4 +55,4 @@ void Operation::notify() {
     for (const auto& callback : callbacks) callback(status_);
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

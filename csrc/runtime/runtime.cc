@@ -1,4 +1,4 @@
-#include "csrc/comm/runtime.h"
+#include "csrc/runtime/runtime.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,15 +10,14 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/comm/transports.h"
+#include "csrc/runtime/transports.h"
 #include "csrc/transport/region.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 namespace {
 
 constexpr Duration kKnock = std::chrono::milliseconds(200);
 constexpr std::size_t kMostLastWords = 64;
-constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
 
 Status watch_input(int epoll, int fd) {
     epoll_event interest{.events = EPOLLIN, .data = {}};
@@ -90,7 +89,7 @@ Status Runtime::start() {
     for (const auto& transport : transports_)
         if (transport->accept_fd() >= 0)
             PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
-    flight_signal_ = runtime::FlightSignal::install();
+    flight_signal_ = FlightSignal::install();
     if (flight_signal_) PCCL_TRY(watch_input(arrivals_.get(), flight_signal_->fd()));
     acceptor_ =
         std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
@@ -225,78 +224,6 @@ std::vector<std::shared_ptr<Participant>> Runtime::participants() {
     return all;
 }
 
-Rank place_of(std::uint64_t global_rank, std::span<const std::uint64_t> global_ranks) {
-    const auto found = std::ranges::find(global_ranks, global_rank);
-    return found == global_ranks.end() ? kNoRank : static_cast<Rank>(found - global_ranks.begin());
-}
-
-Status Runtime::look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect) {
-    if (static_cast<std::size_t>(suspect) >= global_ranks.size()) return Status::ok();
-    for (const auto& participant : participants()) {
-        const auto lost =
-            participant->look_for_lost(global_ranks[static_cast<std::size_t>(suspect)]);
-        const Rank rank = lost ? place_of(lost->global_rank, global_ranks) : kNoRank;
-        if (rank == kNoRank) continue;
-        return Status(lost->why.code(),
-                      concat("rank ", rank, " is lost in another group: ", lost->why.message()),
-                      rank)
-            .with_process(lost->why.process());
-    }
-    return Status::ok();
-}
-
-Status Runtime::why_late(std::span<const std::uint64_t> global_ranks, const Status& late) {
-    const Rank suspect = late.peer();
-    if (suspect < 0 || static_cast<std::size_t>(suspect) >= global_ranks.size()) return late;
-    const Deadline deadline = Deadline::after(kInquest);
-    for (const auto& participant : participants()) {
-        const auto holdup =
-            participant->look_for_holdup(global_ranks[static_cast<std::size_t>(suspect)], deadline);
-        const Rank rank = holdup ? place_of(holdup->global_rank, global_ranks) : kNoRank;
-        if (rank == kNoRank || rank == suspect) continue;
-        return Status::timeout(concat(late.message(), "; it is held up in another group by rank ",
-                                      rank, ": ", holdup->why.message()),
-                               rank);
-    }
-    return late;
-}
-
-Elsewhere Runtime::blocked_outside(const transport::GroupId& here) {
-    std::vector<std::pair<transport::GroupId, std::shared_ptr<Participant>>> others;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [seat, member] : members_)
-            if (auto participant = member.participant.lock(); participant && seat.group != here)
-                others.emplace_back(seat.group, std::move(participant));
-    }
-    bool is_known = true;
-    for (const auto& [group, participant] : others) {
-        Elsewhere there = participant->blocked_in();
-        there.group = group;
-        if (!there.operation.empty()) return there;
-        is_known = is_known && there.is_known;
-    }
-    return {.is_known = is_known};
-}
-
-bool Runtime::is_awaited(const Elsewhere& there) {
-    return !there.operation.empty() &&
-           std::ranges::any_of(participants_of(there.group), [&there](const auto& participant) {
-               return participant->can_be_awaited(there.awaited);
-           });
-}
-
-bool Runtime::is_lacking(const Elsewhere& there) {
-    return !there.operation.empty() &&
-           std::ranges::any_of(participants_of(there.group), [&there](const auto& participant) {
-               return !participant->has_called(there.sequence);
-           });
-}
-
-void Runtime::fail(const transport::GroupId& group, const Status& why) {
-    for (const auto& participant : participants_of(group)) participant->fail(why);
-}
-
 void Runtime::note_thread() {
     static thread_local char own = 0;
     const void* first = nullptr;
@@ -331,17 +258,6 @@ bool Runtime::serves(const transport::LinkRequest& request) {
     const Seat seat{request.group, request.destination};
     const std::lock_guard lock(mutex_);
     return members_.contains(seat) || last_word_at(seat) != nullptr;
-}
-
-std::vector<std::shared_ptr<Participant>> Runtime::participants_of(
-    const transport::GroupId& group) {
-    std::vector<std::shared_ptr<Participant>> found;
-    const std::lock_guard lock(mutex_);
-    for (auto at = members_.lower_bound({group, 0});
-         at != members_.end() && at->first.group == group; ++at)
-        if (auto participant = at->second.participant.lock())
-            found.push_back(std::move(participant));
-    return found;
 }
 
 std::shared_ptr<Participant> Runtime::participant_at(const Seat& seat) {
@@ -382,4 +298,4 @@ void Runtime::refused(std::string_view way, const Status& why) {
                    "refused a connection over ", way, ": ", why.message());
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

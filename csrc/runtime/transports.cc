@@ -1,4 +1,4 @@
-#include "csrc/comm/transports.h"
+#include "csrc/runtime/transports.h"
 
 #include <array>
 
@@ -8,7 +8,7 @@
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 namespace {
 
 using transport::TransportKind;
@@ -67,4 +67,4 @@ Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
         concat("no transport is left of \"", allowed.to_string(), "\"", reasons));
 }
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

@@ -12,10 +12,10 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/comm/timing.h"
 #include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/timing.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 class Operation;
 
@@ -34,7 +34,7 @@ class ProgressEngine {
 struct Issue {
     TimePoint at;
     Deadline deadline = Deadline::never();
-    runtime::FlightRecorder::Ticket ticket = 0;
+    FlightRecorder::Ticket ticket = 0;
 };
 
 class Operation {
@@ -51,7 +51,7 @@ class Operation {
     /// Ends the operation. The caller runs notify() once it holds no lock.
     void finish(Status status, Rank source = kNoRank);
     /// For one that has succeeded with nobody to tell.
-    void finish_unseen() { runtime::flight_recorder().finished(ticket_, {}, system_clock().now()); }
+    void finish_unseen() { flight_recorder().finished(ticket_, {}, system_clock().now()); }
 
     // From any thread:
 
@@ -80,10 +80,10 @@ class Operation {
     Rank source_ = kNoRank;
     Timing timing_;
     Deadline deadline_ = Deadline::never();
-    runtime::FlightRecorder::Ticket ticket_ = 0;
+    FlightRecorder::Ticket ticket_ = 0;
     std::shared_ptr<ProgressEngine> engine_;
     std::mutex mutex_;  // guards callbacks_, and finishing against adding
     std::vector<std::function<void(const Status&)>> callbacks_;
 };
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

@@ -15,7 +15,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "csrc/base/background_thread.h"
@@ -23,63 +22,12 @@
 #include "csrc/base/limited_log.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/endpoint.h"
-#include "csrc/comm/diagnosis/situation.h"
 #include "csrc/runtime/flight/flight_dump.h"
+#include "csrc/runtime/participant.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
-namespace pccl::comm {
-
-/// Which of a group's ranks that rank of the job is; kNoRank: none.
-[[nodiscard]] Rank place_of(std::uint64_t global_rank, std::span<const std::uint64_t> global_ranks);
-
-/// A group as its runtime sees it.
-class Participant {
-   public:
-    virtual ~Participant() = default;
-    /// On the acceptor: must not wait for a lock that somebody holds while the group is made.
-    virtual void accept_link(const transport::LinkRequest& request,
-                             std::unique_ptr<transport::RecvLink> link) = 0;
-    virtual void accept_region(const transport::LinkRequest& request,
-                               std::unique_ptr<transport::Region> region) = 0;
-    /// A rank tells why it has left; on the acceptor, as accept_link().
-    virtual void hear(Rank /*from*/, const Status& /*reason*/) {}
-    /// This process lacks what a peer's connection takes; on the acceptor, as accept_link().
-    virtual void fall_short(const Status& /*why*/) {}
-    /// How this rank fares in the group, for another that asks; on the acceptor, as accept_link().
-    [[nodiscard]] virtual std::string describe() const { return {}; }
-    /// A rank of the job, as numbered in it, that this group has found to be gone.
-    struct LostMember {
-        std::uint64_t global_rank = 0;
-        Status why;  // kPeerLost, kTimeout; kUnavailable where this process has no way to it
-    };
-    /// Looks at all members as far as the links show them, and asks `suspect` if it is one of them.
-    [[nodiscard]] virtual std::optional<LostMember> look_for_lost(std::uint64_t /*suspect*/) {
-        return std::nullopt;
-    }
-    /// Whom `suspect`, a member that has not come elsewhere, waits for in this group: kTimeout that
-    /// names the last in that chain.
-    [[nodiscard]] virtual std::optional<LostMember> look_for_holdup(std::uint64_t /*suspect*/,
-                                                                    Deadline /*deadline*/) {
-        return std::nullopt;
-    }
-    /// What a thread does now and then that has waited for `idle` and seen nothing move.
-    virtual void look_around(Duration /*idle*/) {}
-    /// The collective that a thread of the user waits for in this group now; no operation: none.
-    [[nodiscard]] virtual Elsewhere blocked_in() const { return {}; }
-    /// Whether this process is among the ranks `awaited`, and has not left the group.
-    [[nodiscard]] virtual bool can_be_awaited(std::span<const Rank> /*awaited*/) const {
-        return false;
-    }
-    /// Whether the collective of that number has been called here.
-    [[nodiscard]] virtual bool has_called(std::uint64_t /*sequence*/) const { return true; }
-    /// What another group has found out: ends this one.
-    virtual void fail(const Status& /*why*/) {}
-    /// Carries operations on; true when something moved.
-    virtual bool advance() = 0;
-    /// Whether operations are in flight that somebody should carry on.
-    [[nodiscard]] virtual bool is_busy() const = 0;
-};
+namespace pccl::runtime {
 
 class PCCL_API Runtime final : public transport::Acceptor {
    public:
@@ -133,22 +81,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     /// A participant has work that nobody may be waiting for: the progress thread takes it up.
     void notify();
 
-    /// Looks whether a rank of the job that is among `global_ranks` is gone, as far as the groups
-    /// of this process show it: LostMember::why, with its place among them. The one at `suspect`
-    /// is asked how it fares.
-    [[nodiscard]] Status look_for_lost(std::span<const std::uint64_t> global_ranks, Rank suspect);
-    /// `late`, a kTimeout that names one of `global_ranks`; or, where that one is held up in
-    /// another group of this process, whom it waits for there.
-    [[nodiscard]] Status why_late(std::span<const std::uint64_t> global_ranks, const Status& late);
-
-    /// What a thread of the user waits for in any group but `here`.
-    [[nodiscard]] Elsewhere blocked_outside(const transport::GroupId& here);
-    /// Whether a rank that waits there waits for this process.
-    [[nodiscard]] bool is_awaited(const Elsewhere& there);
-    /// Whether it waits in a collective that this process has not called.
-    [[nodiscard]] bool is_lacking(const Elsewhere& there);
-    /// For all ranks of this process that are in the group.
-    void fail(const transport::GroupId& group, const Status& why);
+    /// All that are enrolled, in the order of their seats.
+    [[nodiscard]] std::vector<std::shared_ptr<Participant>> participants();
     /// To be called by threads that wait for a group.
     void note_thread();
     [[nodiscard]] bool has_one_thread() const { return !has_several_threads_.load(); }
@@ -184,8 +118,6 @@ class PCCL_API Runtime final : public transport::Acceptor {
     /// Advances every busy participant once; nullopt when none is busy.
     std::optional<bool> advance_busy();
     void let_busy_look_around(Duration idle);
-    std::vector<std::shared_ptr<Participant>> participants();
-    std::vector<std::shared_ptr<Participant>> participants_of(const transport::GroupId& group);
     std::shared_ptr<Participant> participant_at(const Seat& seat);
     /// Of the rank that a request is for.
     std::shared_ptr<Participant> participant_at(const transport::LinkRequest& request) {
@@ -198,7 +130,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     Transports transports_;
     UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
     UniqueFd stop_;      // eventfd
-    std::unique_ptr<runtime::FlightSignal> flight_signal_;
+    std::unique_ptr<FlightSignal> flight_signal_;
     const ForkMark made_in_;
     std::atomic<const void*> first_thread_{nullptr};  // that has waited
     std::atomic<bool> has_several_threads_{false};
@@ -213,4 +145,4 @@ class PCCL_API Runtime final : public transport::Acceptor {
     std::unique_ptr<BackgroundThread> progress_;
 };
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

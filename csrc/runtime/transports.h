@@ -8,7 +8,7 @@
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 /// "shm,tcp": what users ask for by name; empty is all. kInvalidArgument names what there is not,
 /// and what there is.
@@ -19,4 +19,4 @@ namespace pccl::comm {
 [[nodiscard]] Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
     transport::TransportFlags allowed, transport::Waiter& waiter);
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime

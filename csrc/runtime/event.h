@@ -8,9 +8,9 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/comm/timing.h"
+#include "csrc/runtime/timing.h"
 
-namespace pccl::comm {
+namespace pccl::runtime {
 
 class Operation;
 
@@ -42,4 +42,4 @@ class PCCL_API Event {
     std::shared_ptr<Operation> operation_;
 };
 
-}  // namespace pccl::comm
+}  // namespace pccl::runtime
