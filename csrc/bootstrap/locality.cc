@@ -15,6 +15,7 @@
 #include "csrc/sys/sysfs/sysfs.h"
 #include "csrc/topo/detect/detect.h"
 #include "csrc/topo/search/process_plan.h"
+#include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::bootstrap {
 namespace {
@@ -161,6 +162,17 @@ Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster&
     look_up_speed(host);
     host.calibration = topo::load_calibration(machine.digest());
     return host;
+}
+
+bool is_on_one_host(const Roster& roster) {
+    const auto first = roster.endpoints.front().addresses.find(transport::TransportKind::kShm);
+    if (first == roster.endpoints.front().addresses.end()) return false;
+    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
+                       [&](const Endpoint& endpoint) {
+                           const auto own = endpoint.addresses.find(transport::TransportKind::kShm);
+                           return own != endpoint.addresses.end() &&
+                                  transport::shm::same_host(own->second, first->second);
+                       });
 }
 
 std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster) {

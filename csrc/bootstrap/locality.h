@@ -31,6 +31,9 @@ struct Locality {
                                                        const Roster& roster,
                                                        const std::vector<Rank>& ranks);
 
+/// Whether all ranks share one host, and may use its memory.
+[[nodiscard]] bool is_on_one_host(const Roster& roster);
+
 /// The ranks of each host, in the order of their first ones.
 [[nodiscard]] std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster);
 

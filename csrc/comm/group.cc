@@ -44,21 +44,22 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
                                                           .size = options.size,
                                                           .global_ranks = options.global_ranks})),
       answered_(static_cast<std::size_t>(options.size)),
-      connections_(runtime, identity,
-                   {.rank = options.rank,
-                    .size = options.size,
-                    .group_name = options.name,
-                    .allowed = options.transports}),
+      peers_(runtime, identity,
+             {.rank = options.rank,
+              .size = options.size,
+              .group_name = options.name,
+              .allowed = options.transports,
+              .global_ranks = options.global_ranks}),
       mailbox_(options.rank, options.size) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
                                     Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    PCCL_TRY(why_late(connections_.register_remote_infos(roster, deadline)));
+    PCCL_TRY(why_late(peers_.register_remote_infos(roster, deadline)));
     PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
     selector_.emplace(
-        roster, Selector::Place{rank_, connections_.board(), std::move(layout)},
+        roster, Selector::Place{rank_, peers_.board(), std::move(layout)},
         Preferences{.catalogue = catalogue_, .wanted = algorithm_, .tuning = std::move(tuning)});
     return Status::ok();
 }
@@ -118,9 +119,9 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
 
 /// Most collectives of a board are done at the first try, with nothing in the queue.
 bool Group::try_at_once(CollectiveOperation& operation) {
-    if (connections_.board() == nullptr) return false;
+    if (peers_.board() == nullptr) return false;
     bool moved = false;
-    const Result<bool> done = operation.advance(connections_, moved);
+    const Result<bool> done = operation.advance(peers_.links(), moved);
     // An error ends it, and the group: to go on after half a step could give wrong results.
     if (!done.is_ok()) static_cast<void>(heard_.set(done.status()));
     return done.is_ok() && *done;
@@ -189,9 +190,8 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     header.history = history_after(last_);
     last_ = header;
     auto operation = take_spare();
-    operation->prepare(collective,
-                       {choice->plan, choice->cut, choice->on_board, connections_.board()}, header,
-                       {.self = rank_, .ranks = size_});
+    operation->prepare(collective, {choice->plan, choice->cut, choice->on_board, peers_.board()},
+                       header, {.self = rank_, .ranks = size_});
     return operation;
 }
 
@@ -240,7 +240,7 @@ bool Group::advance() {
         Status status = broken_;
         if (status.is_ok() && heard_.is_set()) status = heard_.get();
         if (status.is_ok()) status = advance_collectives(moved);
-        if (status.is_ok()) status = mailbox_.advance(connections_, moved, ended_);
+        if (status.is_ok()) status = mailbox_.advance(peers_.links(), moved, ended_);
         ended_well = status.is_ok() || !broken_.is_ok();
         if (!ended_well) break_with(reconsidered(status));
         late = !moved && is_late();
@@ -258,7 +258,7 @@ Status Group::advance_collectives(bool& moved) {
     while (!collectives_.empty()) {
         bool head_moved = false;
         PCCL_ASSIGN_OR_RETURN(const bool done,
-                              collectives_.front()->advance(connections_, head_moved));
+                              collectives_.front()->advance(peers_.links(), head_moved));
         moved |= head_moved;
         if (!done) return Status::ok();
         moved = true;
@@ -304,8 +304,8 @@ Status Group::explained(const Status& cause, std::string_view operation) const {
     std::string text = concat("group ", name_, operation, ": ", cause.message());
     Status status = cause;
     const Rank peer = cause.peer();
-    if (peer >= 0 && peer < size_ && peer != rank_ && connections_.knows_peers()) {
-        const bootstrap::Endpoint& endpoint = connections_.endpoint(peer);
+    if (peer >= 0 && peer < size_ && peer != rank_ && peers_.directory().knows_peers()) {
+        const bootstrap::Endpoint& endpoint = peers_.directory().endpoint(peer);
         text += concat(" (rank ", peer, " is process ", endpoint.pid, " on ", endpoint.host, ")");
         status = status.with_process({.host = endpoint.host, .pid = endpoint.pid});
     }
@@ -323,8 +323,8 @@ void Group::break_with(const Status& cause) {
                         says_what ? std::string() : concat(", ", collectives_.front()->describe()));
     is_over_.store(true);
     // Before anything ends: then its caller uses its memory, which a peer may be reading.
-    if (cause_.code() != StatusCode::kAborted) to_tell_ = connections_.out_of_reach();
-    connections_.close(cause_);
+    if (cause_.code() != StatusCode::kAborted) to_tell_ = peers_.out_of_reach();
+    peers_.close(cause_);
     while (!collectives_.empty()) end_collective(broken_);
     mailbox_.fail_all(broken_, ended_);
 }
@@ -371,8 +371,8 @@ Status Group::leave() {
 }
 
 Status Group::compare_latest() {
-    PCCL_TRY(connections_.compare_latest(last_));
-    const Status told = heard_.is_set() ? heard_.get() : connections_.look_for_failure();
+    PCCL_TRY(peers_.compare_latest(last_));
+    const Status told = heard_.is_set() ? heard_.get() : peers_.look_for_failure();
     return told.code() == StatusCode::kMismatch ? told : Status::ok();
 }
 
@@ -384,12 +384,12 @@ Status Group::health() const {
 
 void Group::accept_link(const transport::LinkRequest& request,
                         std::unique_ptr<transport::RecvLink> link) {
-    connections_.accepted(request, std::move(link));
+    peers_.accepted(request, std::move(link));
 }
 
 void Group::accept_region(const transport::LinkRequest& request,
                           std::unique_ptr<transport::Region> region) {
-    connections_.accepted(request, std::move(region));
+    peers_.accepted(request, std::move(region));
 }
 
 }  // namespace pccl::comm

@@ -21,12 +21,12 @@
 #include "csrc/bootstrap/layout.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/collective_operation.h"
-#include "csrc/comm/connection_context.h"
 #include "csrc/comm/diagnosis/inquest.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/options.h"
+#include "csrc/comm/peers.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/runtime/event.h"
 #include "csrc/transport/sticky_status.h"
@@ -73,7 +73,7 @@ class Group final : public WitnessingParticipant,
     /// How `rank` fares, from itself; kPeerLost where it is gone, kTimeout where it is silent.
     [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
     [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
-        return connections_.ask(peer, deadline);
+        return peers_.ask(peer, deadline);
     }
     /// The same, and when `rank` last gave a sign of life.
     [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
@@ -111,10 +111,10 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const transport::GroupId& id() const { return identity().group; }
     [[nodiscard]] const bootstrap::GroupIdentity& identity() const {
-        return connections_.identity();
+        return peers_.directory().identity();
     }
     [[nodiscard]] const bootstrap::Endpoint& endpoint(Rank peer) const {
-        return connections_.endpoint(peer);
+        return peers_.directory().endpoint(peer);
     }
     /// `cause` as users see it: with the group, ", <operation>" unless empty, the process of the
     /// rank that it blames, and what to do next.
@@ -224,8 +224,8 @@ class Group final : public WitnessingParticipant,
     abi::CollectiveHeader last_{};  // of the latest collective
     bool is_recorded_ = false;      // the flight record is written
     Status broken_;
-    Status cause_;  // of that, as others are told
-    ConnectionContext connections_;
+    Status cause_;                      // of that, as others are told
+    Peers peers_;                       // outlives the mailbox
     std::optional<Selector> selector_;  // from register_remote_infos() on
     Mailbox mailbox_;
     std::deque<std::shared_ptr<CollectiveOperation>> collectives_;

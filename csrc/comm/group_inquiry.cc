@@ -42,7 +42,7 @@ std::vector<Rank> ranks_of(const AwaitedRanks& awaited) {
 
 Result<Situation> Group::ask(Rank rank, Deadline deadline) const {
     if (rank == rank_) return whole_situation();
-    auto answer = connections_.ask(rank, deadline);
+    auto answer = peers_.ask(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
     answer->elsewhere.awaits_asker = comm::is_awaited(runtime_, answer->elsewhere);
@@ -94,7 +94,7 @@ Situation Group::situation() const {
                         .sequence = sequence_.load(),
                         .shrinking = shrinking_.told()};
     // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
-    const Rank reaching = connections_.reaching();
+    const Rank reaching = peers_.reaching();
     if (reaching != kNoRank) situation.awaited = {reaching};
     const auto lock = lock_soon();
     situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
@@ -143,7 +143,7 @@ Elsewhere Group::blocked_in() const {
 Status Group::look_at(std::span<const bootstrap::Endpoint> joined) const {
     for (const bootstrap::Endpoint& endpoint : joined) {
         if (endpoint.rank == rank_) continue;
-        const auto answer = connections_.ask(endpoint, Deadline::after(kGlance));
+        const auto answer = peers_.ask(endpoint, Deadline::after(kGlance));
         PCCL_TRY(why_lost(endpoint.rank, answer, rank_, size_));
     }
     return Status::ok();
@@ -152,9 +152,9 @@ Status Group::look_at(std::span<const bootstrap::Endpoint> joined) const {
 Status Group::look_at_members(std::uint64_t suspect) {
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock.owns_lock() || !broken_.is_ok() || !connections_.knows_peers())
+        if (!lock.owns_lock() || !broken_.is_ok() || !peers_.directory().knows_peers())
             return Status::ok();
-        PCCL_TRY(connections_.look());
+        PCCL_TRY(peers_.look());
     }
     const Rank rank = place_of(suspect, global_ranks_);
     if (rank == kNoRank || rank == rank_) return Status::ok();
@@ -167,7 +167,7 @@ std::optional<LostMember> Group::look_for_lost(std::uint64_t suspect) {
     const Rank peer = cause_.peer();
     const bool is_known = peer >= 0 && static_cast<std::size_t>(peer) < global_ranks_.size();
     if (cause_.code() != StatusCode::kPeerLost || !is_known) return std::nullopt;
-    const Status way = connections_.way_to(peer);
+    const Status way = peers_.directory().way_to(peer).status();
     return LostMember{global_ranks_[static_cast<std::size_t>(peer)],
                       way.is_ok() ? cause_.with_process(broken_.process()) : way};
 }
@@ -188,13 +188,13 @@ Status Group::known_end(Rank rank) {
     if (heard_.is_set()) return heard_.get();
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return Status::ok();
-    return cause_.is_ok() ? connections_.look(rank) : cause_;
+    return cause_.is_ok() ? peers_.look(rank) : cause_;
 }
 
 bool Group::is_made() const {
     // Whoever makes the group holds it for long.
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    return lock.owns_lock() && connections_.knows_peers();
+    return lock.owns_lock() && peers_.directory().knows_peers();
 }
 
 Status Group::whom_awaits(Rank rank, Deadline deadline) const {
@@ -202,8 +202,8 @@ Status Group::whom_awaits(Rank rank, Deadline deadline) const {
                       .ranks = size_,
                       .group = name_,
                       .awaited = {{.rank = rank, .act = Awaited::Act::kJoin}}};
-    return find_culprit(
-        stall, [&](Rank asked) { return connections_.ask(asked, deadline.within(kPatience)); });
+    return find_culprit(stall,
+                        [&](Rank asked) { return peers_.ask(asked, deadline.within(kPatience)); });
 }
 
 void Group::look_around(Duration idle) {
@@ -217,8 +217,8 @@ void Group::say_whom_it_awaits(Duration idle) const {
     if (!now.broken.is_ok() || now.awaited.empty()) return;
     const Rank first = now.awaited.front();
     std::string process;
-    if (connections_.knows_peers() && now.awaited.size() == 1) {
-        const bootstrap::Endpoint& peer = connections_.endpoint(first);
+    if (peers_.directory().knows_peers() && now.awaited.size() == 1) {
+        const bootstrap::Endpoint& peer = peers_.directory().endpoint(first);
         process = concat(" (process ", peer.pid, " on ", peer.host, ")");
     }
     log(LogLevel::kWarning, "group ", name_, ": rank ", rank_, " has waited ", in_seconds(idle),
@@ -233,10 +233,10 @@ void Group::look_at_awaited() {
     Status gone;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock.owns_lock() || !broken_.is_ok() || !connections_.knows_peers()) return;
+        if (!lock.owns_lock() || !broken_.is_ok() || !peers_.directory().knows_peers()) return;
         for (const Awaited& peer : awaited())
-            if (gone.is_ok() && peer.rank != kNoRank) gone = connections_.look(peer.rank);
-        if (gone.is_ok()) gone = connections_.look_for_failure();
+            if (gone.is_ok() && peer.rank != kNoRank) gone = peers_.look(peer.rank);
+        if (gone.is_ok()) gone = peers_.look_for_failure();
     }
     if (!gone.is_ok()) give_up(gone);
 }
@@ -309,19 +309,19 @@ Status Group::reconsidered(const Status& cause) {
     const Rank told_by = heard_from_.load();
     // Both sides of it may lie here, and say more than the word of another rank.
     if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
-        PCCL_TRY(connections_.compare_latest(last_));
+        PCCL_TRY(peers_.compare_latest(last_));
     const bool is_lost = cause.code() == StatusCode::kPeerLost;
     // What another has found says more than that it did not come.
     const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
-    if (may_be_known && connections_.knows_peers()) PCCL_TRY(connections_.look_for_failure());
+    if (may_be_known && peers_.directory().knows_peers()) PCCL_TRY(peers_.look_for_failure());
     const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
-    if (witness < 0 || witness >= size_ || witness == rank_ || !connections_.knows_peers())
+    if (witness < 0 || witness >= size_ || witness == rank_ || !peers_.directory().knows_peers())
         return cause;
-    const auto answer = connections_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
+    const auto answer = peers_.ask(witness, Deadline::after(kSecondOpinion).unless(aborted_));
     Status why = answer.is_ok() ? why_lost(witness, answer, rank_, size_) : Status::ok();
     if (!why.is_ok()) return why;
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
-    if (!is_gone && connections_.has_way_from(witness)) return cause;
+    if (!is_gone && peers_.has_way_from(witness)) return cause;
     PCCL_TRY(last_words_of(witness));
     return cause;
 }
@@ -332,9 +332,8 @@ Status Group::last_words_of(Rank witness) {
         // A rank tells the others before it forgets the group.
         if (heard_.is_set()) return heard_.get();
         // Words may lie behind data that nobody reads any more: they show a moment later.
-        const bool has_ended =
-            connections_.has_way_from(witness) && !connections_.look(witness).is_ok();
-        PCCL_TRY(connections_.look_for_failure());
+        const bool has_ended = peers_.has_way_from(witness) && !peers_.look(witness).is_ok();
+        PCCL_TRY(peers_.look_for_failure());
         if (has_ended) return Status::ok();
     }
     return Status::ok();
@@ -349,7 +348,7 @@ void Group::hear(Rank from, const Status& reason) {
 
 void Group::fall_short(const Status& why) {
     static_cast<void>(heard_.set(why));
-    connections_.fall_short(why);
+    peers_.fall_short(why);
 }
 
 void Group::tell_the_others() {
@@ -368,7 +367,7 @@ void Group::tell_the_others() {
     for (const Rank rank : ranks) {
         if (deadline.passed()) return;
         if (rank == reason.peer()) continue;
-        static_cast<void>(connections_.tell(rank, reason, deadline.within(kTellingOne)));
+        static_cast<void>(peers_.tell(rank, reason, deadline.within(kTellingOne)));
     }
 }
 

@@ -6,11 +6,11 @@
 #include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/job_exchange.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/membership/agreement.h"
 #include "csrc/comm/membership/quorum.h"
-#include "csrc/comm/selection/cost_model.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/locality.h"
 #include "csrc/transport/shm/ring.h"
-#include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::comm {
 namespace {
@@ -160,17 +160,6 @@ class Census {
 };
 
 }  // namespace
-
-bool is_on_one_host(const bootstrap::Roster& roster) {
-    const auto first = roster.endpoints.front().addresses.find(TransportKind::kShm);
-    if (first == roster.endpoints.front().addresses.end()) return false;
-    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
-                       [&](const bootstrap::Endpoint& endpoint) {
-                           const auto own = endpoint.addresses.find(TransportKind::kShm);
-                           return own != endpoint.addresses.end() &&
-                                  transport::shm::same_host(own->second, first->second);
-                       });
-}
 
 Reach reach_of(const bootstrap::Roster& roster) {
     return {.ranks = static_cast<int>(roster.endpoints.size()),

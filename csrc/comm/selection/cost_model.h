@@ -36,9 +36,6 @@ struct Traffic {
     std::string busiest_name{};         // empty: no link is crossed
 };
 
-/// Whether all ranks share one host, and may use its memory.
-[[nodiscard]] bool is_on_one_host(const bootstrap::Roster& roster);
-
 /// How the ranks of a group reach each other.
 struct Reach {
     int ranks = 1;

@@ -1,0 +1,115 @@
+#include "csrc/comm/board/board_setup.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/bootstrap/locality.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr Duration kBetweenQuestions = std::chrono::milliseconds(200);
+constexpr Duration kPatience = std::chrono::milliseconds(500);
+
+}  // namespace
+
+bool BoardSetup::has_board(const bootstrap::Roster& roster) {
+    const std::size_t ranks = roster.endpoints.size();
+    return ranks > 1 && ranks <= kMostBoardRanks && is_on_one_host(roster);
+}
+
+Result<std::unique_ptr<Board>> BoardSetup::make(const AskFirst& ask_first, Deadline deadline) {
+    PCCL_ASSIGN_OR_RETURN(auto region, peers_.rank() == 0 ? share_region(deadline)
+                                                          : await_region(ask_first, deadline));
+    return std::make_unique<Board>(std::move(region), peers_.rank(), peers_.size());
+}
+
+Result<std::unique_ptr<transport::Region>> BoardSetup::share_region(Deadline deadline) {
+    std::vector<std::string> addresses;
+    addresses.reserve(static_cast<std::size_t>(peers_.size()));
+    for (Rank rank = 0; rank < peers_.size(); ++rank)
+        addresses.push_back(peers_.endpoint(rank).addresses.at(transport::TransportKind::kShm));
+    transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
+    PCCL_ASSERT(shm != nullptr);
+    return shm->share({.group = peers_.identity().group,
+                       .addresses = addresses,
+                       .waits_for = [this](Rank rank) { awaited_.store(rank); }},
+                      peers_.identity().secret, deadline);
+}
+
+Result<std::unique_ptr<transport::Region>> BoardSetup::await_region(const AskFirst& ask_first,
+                                                                    Deadline deadline) {
+    transport::Backoff backoff(*runtime_.waiter());
+    Deadline look = Deadline::after(kBetweenQuestions);
+    const TimePoint since = system_clock().now();
+    awaited_.store(0);
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (region_ != nullptr) return std::move(region_);
+        }
+        if (shortage_.is_set()) return shortage_.get();
+        if (deadline.passed())
+            return Status::timeout("timed out waiting for rank 0 (to share its memory)", 0);
+        say_late(since, 0, "share its memory");
+        if (look.passed()) {
+            const Status answer = ask_first(Deadline::after(kPatience));
+            if (answer.code() == StatusCode::kPeerLost) return answer;
+            look = Deadline::after(kBetweenQuestions);
+        }
+        backoff.pause();
+    }
+}
+
+void BoardSetup::say_late(TimePoint since, Rank rank, std::string_view act) {
+    if (const Duration waited = system_clock().now() - since; notice_.is_due(waited))
+        log(LogLevel::kWarning, "group ", peers_.group_name(), ": rank ", peers_.rank(),
+            " has waited ", in_seconds(waited), " for rank ", rank, " to ", act);
+}
+
+Status BoardSetup::open(Board& board, Deadline deadline) {
+    transport::Backoff backoff(*runtime_.waiter());
+    const TimePoint since = system_clock().now();
+    for (;;) {
+        const std::uint64_t waits = board.waits();
+        PCCL_ASSIGN_OR_RETURN(const bool is_open, board.open());
+        if (is_open) break;
+        if (board.waits() != waits) backoff.reset();
+        // Nobody is awaited on a board that rank 0 has not completed.
+        const Rank late = board.awaited() == kNoRank ? 0 : board.awaited();
+        awaited_.store(late);
+        if (deadline.passed())
+            return Status::timeout(
+                concat("timed out waiting for rank ", late, " (to open the group's shared memory)"),
+                late);
+        if (backoff.slept()) PCCL_TRY(board.look_at_meeting());
+        say_late(since, late, "open the group's shared memory");
+        backoff.pause();
+    }
+    awaited_.store(kNoRank);
+    if (board.is_crowded()) runtime_.waiter()->set_crowded(true);
+    if (board.leaves_barriers_to_sleepers()) runtime_.waiter()->take_barriers();
+    log(LogLevel::kInfo, "group ", peers_.group_name(), ": rank ", peers_.rank(),
+        " shares memory with ", peers_.size() - 1, " ranks of this host",
+        board.reads_directly() ? ", which read each other's memory directly" : "");
+    return Status::ok();
+}
+
+void BoardSetup::accepted(const transport::LinkRequest& request,
+                          std::unique_ptr<transport::Region> region) {
+    if (request.source != 0 || request.destination != peers_.rank() ||
+        request.group_size != peers_.size())
+        return runtime_.refused(
+            to_string(transport::TransportKind::kShm),
+            Status::invalid_argument(concat("a region from rank ", request.source, " to rank ",
+                                            request.destination, " does not belong to group ",
+                                            peers_.group_name())));
+    const std::lock_guard lock(mutex_);
+    region_ = std::move(region);
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,63 @@
+// How the ranks of one host come by a board: rank 0 shares a region of memory, all of them open it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/wait_notice.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/runtime/peer_directory.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/region.h"
+#include "csrc/transport/sticky_status.h"
+
+namespace pccl::comm {
+
+class BoardSetup {
+   public:
+    /// Asks rank 0 how it fares; kPeerLost where it is gone.
+    using AskFirst = std::function<Status(Deadline)>;
+
+    /// `runtime` and `peers` outlive it.
+    BoardSetup(runtime::Runtime& runtime, const runtime::PeerDirectory& peers)
+        : runtime_(runtime), peers_(peers) {}
+
+    /// Whether a group of these ranks has a board.
+    [[nodiscard]] static bool has_board(const bootstrap::Roster& roster);
+    /// This rank's board, which others may not have opened yet. Rank 0 gives its memory to all;
+    /// others wait for that, and ask after rank 0 meanwhile. kTimeout and kPeerLost name a rank.
+    Result<std::unique_ptr<Board>> make(const AskFirst& ask_first, Deadline deadline);
+    /// Waits until all ranks have opened the board; errors as above. The board stays good for
+    /// leave() in any case.
+    Status open(Board& board, Deadline deadline);
+
+    // From any thread:
+
+    /// The rank that is waited for, or was in vain; kNoRank: none.
+    [[nodiscard]] Rank awaited() const { return awaited_.load(std::memory_order_relaxed); }
+    /// The memory of rank 0 has arrived.
+    void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::Region> region);
+    /// Nothing more will be accepted: ends the wait for rank 0's memory.
+    void fall_short(const Status& why) { static_cast<void>(shortage_.set(why)); }
+
+   private:
+    Result<std::unique_ptr<transport::Region>> share_region(Deadline deadline);
+    Result<std::unique_ptr<transport::Region>> await_region(const AskFirst& ask_first,
+                                                            Deadline deadline);
+    /// How long `rank` is waited for, if it is time to say so.
+    void say_late(TimePoint since, Rank rank, std::string_view act);
+
+    runtime::Runtime& runtime_;
+    const runtime::PeerDirectory& peers_;
+    std::atomic<Rank> awaited_{kNoRank};
+    transport::StickyStatus shortage_;
+    std::mutex mutex_;
+    std::unique_ptr<transport::Region> region_;  // arrived, not taken yet; guarded by mutex_
+    WaitNotice notice_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,183 @@
+#include "csrc/comm/links/connection_context.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/collective/fingerprint.h"
+
+namespace pccl::comm {
+namespace {
+
+// Less than peers allow for a handshake (handshake_server.h).
+constexpr Duration kLeft = std::chrono::milliseconds(400);
+
+}  // namespace
+
+ConnectionContext::ConnectionContext(runtime::Runtime& runtime, const runtime::PeerDirectory& peers)
+    : runtime_(runtime),
+      peers_(peers),
+      first_senders_(static_cast<std::size_t>(peers.size()), nullptr),
+      first_receivers_(static_cast<std::size_t>(peers.size())) {}
+
+Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel) {
+    const auto index = static_cast<std::size_t>(peer);
+    if (channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
+    const Key key{peer, channel};
+    auto found = senders_.find(key);
+    if (found == senders_.end()) {
+        PCCL_ASSIGN_OR_RETURN(auto link, open(key));
+        if (link == nullptr) return nullptr;
+        found = senders_.emplace(key, std::move(link)).first;
+        if (channel == 0) first_senders_[index] = found->second.get();
+    }
+    return found->second.get();
+}
+
+std::vector<Rank> ConnectionContext::unlinked() {
+    std::vector<Rank> ranks;
+    const std::lock_guard lock(mutex_);
+    for (Rank distance = 1; distance < peers_.size(); ++distance) {
+        const Rank peer = (peers_.rank() + distance) % peers_.size();
+        if (!senders_.contains({peer, 0}) && !receivers_.contains({peer, 0})) ranks.push_back(peer);
+    }
+    return ranks;
+}
+
+Status ConnectionContext::look() {
+    for (const auto& [key, link] : senders_) PCCL_TRY(link->look());
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) PCCL_TRY(link->look());
+    return Status::ok();
+}
+
+Status ConnectionContext::look(Rank peer) {
+    for (const auto& [key, link] : senders_)
+        if (key.first == peer) PCCL_TRY(link->look());
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_)
+        if (key.first == peer) PCCL_TRY(link->look());
+    return Status::ok();
+}
+
+Status ConnectionContext::look_for_failure() {
+    const auto failure = [](Rank leaver, const Status& gone) {
+        const bool is_told = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
+        return is_told ? gone : Status::ok();
+    };
+    for (const auto& [key, link] : senders_) PCCL_TRY(failure(key.first, link->look()));
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) PCCL_TRY(failure(key.first, link->look()));
+    return Status::ok();
+}
+
+Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, link] : receivers_) {
+        const auto waiting = link->peek(transport::kCollectiveChannel);
+        abi::CollectiveHeader theirs{};
+        if (!waiting.is_ok() || waiting->size() < sizeof theirs) continue;
+        std::memcpy(&theirs, waiting->data(), sizeof theirs);
+        // A later one may just not have been called here.
+        if (theirs.sequence != ours.sequence) continue;
+        PCCL_TRY(compare(common_part(ours), common_part(theirs),
+                         {.self = peers_.rank(), .peer = key.first}));
+    }
+    return Status::ok();
+}
+
+Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
+    const auto& [peer, channel] = key;
+    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(peer));
+    PCCL_ASSIGN_OR_RETURN(auto dial,
+                          way.transport->dial(way.address, peers_.request_to(peer, channel),
+                                              peers_.identity().secret));
+    return Attempt{.way = std::move(way),
+                   .dial = std::move(dial),
+                   .deadline = Deadline::after(process_config().connect_timeout),
+                   .looked = system_clock().now()};
+}
+
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Key& key) {
+    if (!attempts_.contains(key)) {
+        auto attempt = begin(key);
+        PCCL_TRY(attempt.status());
+        attempts_.emplace(key, std::move(*attempt));
+    }
+    reaching_.store(key.first);
+    auto link = go_on(key);
+    if (link.is_ok() && *link == nullptr) return link;
+    attempts_.erase(key);
+    reaching_.store(attempts_.empty() ? kNoRank : attempts_.begin()->first.first);
+    if (!link.is_ok())
+        return link.status().with_context(
+            concat("rank ", peers_.rank(), " cannot connect to rank ", key.first));
+    return link;
+}
+
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Key& key) {
+    Attempt& attempt = attempts_.at(key);
+    const TimePoint now = system_clock().now();
+    const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
+    auto link = attempt.dial->advance();
+    if (!link.is_ok() && was_left) {
+        // The peer has given up on a connection that nobody here went on with: the next look
+        // begins another.
+        attempts_.erase(key);
+        return std::unique_ptr<transport::SendLink>();
+    }
+    if (!link.is_ok()) return link;
+    if (*link == nullptr && attempt.deadline.passed()) return attempt.dial->late();
+    if (*link != nullptr)
+        log(LogLevel::kInfo, "group ", peers_.group_name(), ": rank ", peers_.rank(),
+            " sends to rank ", key.first, " over ", to_string(attempt.way.transport->kind()),
+            attempt.way.reasons);
+    return link;
+}
+
+transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {
+    if (channel == 0)
+        return first_receivers_[static_cast<std::size_t>(peer)].load(std::memory_order_acquire);
+    const std::lock_guard lock(mutex_);
+    const auto found = receivers_.find({peer, channel});
+    return found == receivers_.end() ? nullptr : found->second.get();
+}
+
+void ConnectionContext::accepted(const transport::LinkRequest& request,
+                                 std::unique_ptr<transport::RecvLink> link) {
+    if (request.destination != peers_.rank() || request.source < 0 ||
+        request.source >= peers_.size()) {
+        runtime_.refused(to_string(link->kind()),
+                         Status::invalid_argument(
+                             concat("a link from rank ", request.source, " to rank ",
+                                    request.destination, " does not belong to rank ", peers_.rank(),
+                                    " of ", peers_.size(), " in group ", peers_.group_name())));
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (!closed_.is_ok()) return link->abort(closed_);
+    auto& slot = receivers_[{request.source, request.channel}];
+    if (slot != nullptr) retired_.push_back(std::move(slot));
+    slot = std::move(link);
+    if (request.channel == 0)
+        first_receivers_[static_cast<std::size_t>(request.source)].store(slot.get(),
+                                                                         std::memory_order_release);
+}
+
+void ConnectionContext::close(const Status& reason) {
+    attempts_.clear();
+    for (const auto& [key, link] : senders_) link->abort(reason);
+    senders_.clear();
+    std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
+    const std::lock_guard lock(mutex_);
+    closed_ = reason;
+    for (const auto& [key, link] : receivers_) link->abort(reason);
+    for (auto& first : first_receivers_) first.store(nullptr);
+    receivers_.clear();
+    retired_.clear();
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,79 @@
+// A group's pool of links, keyed by peer and channel: connected when first needed.
+//
+// This side connects the links on which it sends; those on which it receives turn up when peers
+// connect. Members are called under the group's lock; accepted() comes from the background thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/base/clock.h"
+#include "csrc/comm/links/link_table.h"
+#include "csrc/runtime/peer_directory.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::comm {
+
+class ConnectionContext final : public LinkTable {
+   public:
+    /// `runtime` and `peers`, whose ranks are registered before any is connected to, outlive it.
+    ConnectionContext(runtime::Runtime& runtime, const runtime::PeerDirectory& peers);
+
+    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override;
+    transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
+    /// The peers without a link of channel 0 to or from here. Nearest first: the neighbours of one
+    /// rank are not all of them those of another.
+    [[nodiscard]] std::vector<Rank> unlinked();
+
+    // As PeerView has them, as far as links show it:
+
+    [[nodiscard]] Status look();
+    [[nodiscard]] Status look(Rank peer);
+    [[nodiscard]] Status look_for_failure();
+    [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
+
+    /// Releases all links, for good; peers see this rank as lost once they have read what it sent.
+    void close(const Status& reason);
+
+    // From any thread:
+
+    /// The rank to which this one connects; kNoRank: none.
+    [[nodiscard]] Rank reaching() const { return reaching_.load(std::memory_order_relaxed); }
+    void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
+
+   private:
+    using Key = std::pair<Rank, ChannelId>;
+
+    /// Of a link that is being opened.
+    struct Attempt {
+        runtime::Runtime::Way way;
+        std::unique_ptr<transport::Dial> dial;
+        Deadline deadline = Deadline::never();
+        TimePoint looked{};
+    };
+    Result<Attempt> begin(const Key& key) const;
+    /// Null until the peer has accepted.
+    Result<std::unique_ptr<transport::SendLink>> open(const Key& key);
+    Result<std::unique_ptr<transport::SendLink>> go_on(const Key& key);
+
+    runtime::Runtime& runtime_;
+    const runtime::PeerDirectory& peers_;
+    std::atomic<Rank> reaching_{kNoRank};
+    std::map<Key, Attempt> attempts_;
+    std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
+    std::vector<transport::SendLink*>
+        first_senders_;  // of channel 0, by peer: no search on the hot path
+    std::mutex mutex_;   // guards receivers_, retired_ and closed_
+    std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
+    std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
+    Status closed_;  // why, for peers that connect later
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,86 @@
+#include "csrc/comm/peers.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace pccl::comm {
+namespace {
+
+constexpr Duration kBeforeAskingAgain = std::chrono::milliseconds(20);
+
+}  // namespace
+
+Peers::Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
+             runtime::PeerDirectory::Self self)
+    : directory_(runtime, identity, std::move(self)),
+      board_setup_(runtime, directory_),
+      links_(runtime, directory_) {}
+
+Status Peers::register_remote_infos(const bootstrap::Roster& roster, Deadline deadline) {
+    directory_.register_endpoints(roster.endpoints);
+    if (!BoardSetup::has_board(roster)) return Status::ok();
+    const auto ask_first = [this](Deadline until) { return ask(0, until).status(); };
+    PCCL_ASSIGN_OR_RETURN(board_, board_setup_.make(ask_first, deadline));
+    return board_setup_.open(*board_, deadline);
+}
+
+Rank Peers::reaching() const {
+    const Rank on_board = board_setup_.awaited();
+    return on_board == kNoRank ? links_.reaching() : on_board;
+}
+
+Result<Situation> Peers::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
+    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, directory_.way_to(peer));
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(
+            const std::string answer,
+            way.transport->inquire(way.address, directory_.request_to(peer.rank, 0),
+                                   directory_.identity().secret, deadline));
+        PCCL_ASSIGN_OR_RETURN(Situation situation, Situation::parse(answer));
+        if (situation.is_whole || deadline.remaining() <= kBeforeAskingAgain) return situation;
+        system_clock().sleep_for(kBeforeAskingAgain);
+    }
+}
+
+Status Peers::tell(Rank peer, const Status& reason, Deadline deadline) const {
+    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, directory_.way_to(peer));
+    return way.transport->tell(way.address, directory_.request_to(peer, 0),
+                               directory_.identity().secret, reason, deadline);
+}
+
+std::vector<Rank> Peers::out_of_reach() {
+    if (board_ != nullptr || !directory_.knows_peers()) return {};
+    return links_.unlinked();
+}
+
+Status Peers::look() {
+    if (board_ != nullptr) PCCL_TRY(board_->look_at_all());
+    return links_.look();
+}
+
+Status Peers::look(Rank peer) {
+    if (board_ != nullptr) PCCL_TRY(board_->look(peer));
+    return links_.look(peer);
+}
+
+Status Peers::look_for_failure() {
+    if (board_ != nullptr) PCCL_TRY(board_->failure());
+    return links_.look_for_failure();
+}
+
+bool Peers::has_way_from(Rank peer) {
+    return board_ != nullptr || links_.receive_link(peer, 0) != nullptr;
+}
+
+Status Peers::compare_latest(const abi::CollectiveHeader& ours) {
+    if (board_ != nullptr) PCCL_TRY(board_->compare_latest(ours));
+    return links_.compare_latest(ours);
+}
+
+void Peers::close(const Status& reason) {
+    if (board_ != nullptr) board_->leave(reason);
+    links_.close(reason);
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,74 @@
+// The other ranks of a group: its links, its board and the control plane as one view.
+//
+// Members are called under the group's lock, unless they say otherwise.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csrc/bootstrap/roster.h"
+#include "csrc/comm/board/board.h"
+#include "csrc/comm/board/board_setup.h"
+#include "csrc/comm/diagnosis/peer_view.h"
+#include "csrc/comm/links/connection_context.h"
+#include "csrc/runtime/peer_directory.h"
+#include "csrc/runtime/runtime.h"
+
+namespace pccl::comm {
+
+class Peers final : public PeerView {
+   public:
+    /// `runtime` outlives it.
+    Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
+          runtime::PeerDirectory::Self self);
+
+    /// To be called once, before anything is sent. Where all ranks share this host, waits until all
+    /// have opened a board (see board()); errors are kTimeout and kPeerLost.
+    Status register_remote_infos(const bootstrap::Roster& roster, Deadline deadline);
+    /// The group's board, or null.
+    [[nodiscard]] Board* board() const { return board_.get(); }
+    [[nodiscard]] LinkTable& links() { return links_; }
+    /// The peers that a failure cannot be told to over a link or the board, nearest first.
+    [[nodiscard]] std::vector<Rank> out_of_reach();
+    /// Leaves the board, then releases all links, for good; peers see this rank as lost once they
+    /// have read what it sent.
+    void close(const Status& reason);
+
+    // From any thread:
+
+    [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
+    [[nodiscard]] Rank reaching() const override;
+    [[nodiscard]] Result<Situation> ask(Rank peer, Deadline deadline) const override {
+        return ask(directory_.endpoint(peer), deadline);
+    }
+    /// One that may not have joined yet.
+    [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
+    Status tell(Rank peer, const Status& reason, Deadline deadline) const override;
+    void accepted(const transport::LinkRequest& request,
+                  std::unique_ptr<transport::RecvLink> link) {
+        links_.accepted(request, std::move(link));
+    }
+    void accepted(const transport::LinkRequest& request,
+                  std::unique_ptr<transport::Region> region) {
+        board_setup_.accepted(request, std::move(region));
+    }
+    /// Nothing more will be accepted.
+    void fall_short(const Status& why) { board_setup_.fall_short(why); }
+
+    // As PeerView has them:
+
+    [[nodiscard]] Status look() override;
+    [[nodiscard]] Status look(Rank peer) override;
+    [[nodiscard]] Status look_for_failure() override;
+    [[nodiscard]] bool has_way_from(Rank peer) override;
+    [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours) override;
+
+   private:
+    runtime::PeerDirectory directory_;
+    BoardSetup board_setup_;
+    ConnectionContext links_;
+    std::unique_ptr<Board> board_;
+};
+
+}  // namespace pccl::comm

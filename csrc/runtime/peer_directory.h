@@ -1,0 +1,63 @@
+// Who the ranks of a group are, and by which transport this one reaches them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/bootstrap/endpoint.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/transport.h"
+
+namespace pccl::runtime {
+
+class PeerDirectory {
+   public:
+    /// This rank in its group.
+    struct Self {
+        Rank rank = 0;
+        int size = 1;
+        std::string group_name{};  // for messages
+        transport::TransportFlags allowed{};
+        /// The members' numbers in the whole job, by rank; empty: unknown.
+        std::vector<std::uint64_t> global_ranks{};
+    };
+
+    /// `runtime` outlives it.
+    PeerDirectory(const Runtime& runtime, const bootstrap::GroupIdentity& identity, Self self);
+
+    [[nodiscard]] const bootstrap::GroupIdentity& identity() const { return identity_; }
+    [[nodiscard]] Rank rank() const { return self_.rank; }
+    [[nodiscard]] int size() const { return self_.size; }
+    [[nodiscard]] const std::string& group_name() const { return self_.group_name; }
+    [[nodiscard]] std::span<const std::uint64_t> global_ranks() const { return self_.global_ranks; }
+
+    /// To be called once, before any peer is reached: all ranks, in their order.
+    void register_endpoints(std::vector<bootstrap::Endpoint> endpoints);
+    /// False while the group is being made.
+    [[nodiscard]] bool knows_peers() const { return !endpoints_.empty(); }
+
+    // Once the peers are registered, from any thread:
+
+    [[nodiscard]] const bootstrap::Endpoint& endpoint(Rank peer) const {
+        return endpoints_[static_cast<std::size_t>(peer)];
+    }
+    /// kUnavailable, with the reasons, where no transport that is allowed reaches the rank.
+    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const { return way_to(endpoint(peer)); }
+    [[nodiscard]] Result<Runtime::Way> way_to(const bootstrap::Endpoint& peer) const {
+        return runtime_.way_to(peer, self_.allowed);
+    }
+    [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
+
+   private:
+    const Runtime& runtime_;
+    const bootstrap::GroupIdentity identity_;
+    const Self self_;
+    std::vector<bootstrap::Endpoint> endpoints_;  // by rank
+};
+
+}  // namespace pccl::runtime
