@@ -13,6 +13,8 @@
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/diagnosis/explained.h"
+#include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/runtime/runtime.h"
@@ -186,7 +188,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         meeting.lost = [&, of_job = meeting.lost](std::span<const bootstrap::Endpoint> present,
                                                   Rank awaited) {
             PCCL_TRY(of_job(present, awaited));
-            return group->look_at(present);
+            return group->peers().look_at(present);
         };
         auto met = bootstrap::exchange_roster(*options.store, roster.endpoints[0], meeting);
         if (!met.is_ok()) return miss(met.status());
@@ -199,7 +201,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         !met.is_ok()) {
         // Those who hear from this rank that it leaves look into the store for the reason.
         auto failed = fail(met);
-        group->fail(cause(met));
+        group->end(cause(met));
         return failed;
     }
     return comm;
@@ -290,7 +292,8 @@ bootstrap::LinksCountedOn Communicator::links_counted_on() const {
 Result<std::string> Communicator::describe_job() const {
     if (!group_->layout().job().empty()) return group_->layout().job();
     bootstrap::Roster roster;
-    for (Rank rank = 0; rank < size(); ++rank) roster.endpoints.push_back(group_->endpoint(rank));
+    for (Rank rank = 0; rank < size(); ++rank)
+        roster.endpoints.push_back(group_->directory().endpoint(rank));
     PCCL_ASSIGN_OR_RETURN(
         topo::HostTopology host,
         host_of_ranks(*options_.locality, roster, bootstrap::ranks_by_host(roster).front()));
@@ -302,7 +305,7 @@ void Communicator::abort(const Status& reason) { group_->abort(reason); }
 
 Status Communicator::shutdown() {
     if (!check_process().is_ok()) return Status::ok();
-    runtime_->dismiss({group_->id(), rank()});
+    runtime_->dismiss({group_->directory().identity().group, rank()});
     const Status found = group_->leave();
     if (!found.is_ok()) log(LogLevel::kError, found.message());
     return found;
@@ -312,11 +315,13 @@ Status Communicator::health() const { return group_->health(); }
 
 Status Communicator::check_process() const { return group_->check_process(); }
 
-Status Communicator::explained(const Status& cause) const { return group_->explained(cause); }
+Status Communicator::explained(const Status& cause) const {
+    return comm::explained(cause, group_->directory());
+}
 
 Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
     PCCL_TRY(check_process());
-    if (rank >= 0 && rank < size()) return group_->ask(rank, deadline);
+    if (rank >= 0 && rank < size()) return group_->survey().ask(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
@@ -326,7 +331,7 @@ Result<std::vector<PeerHealth>> Communicator::survey(std::chrono::milliseconds p
     std::vector<PeerHealth> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
-        all.push_back(group_->health_of(rank, Deadline::after(patience)));
+        all.push_back(group_->survey().health_of(rank, Deadline::after(patience)));
     return all;
 }
 

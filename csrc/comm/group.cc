@@ -7,65 +7,44 @@
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/comm/diagnosis/explained.h"
 
 namespace pccl::comm {
-namespace {
-
-std::string_view advice(const Status& cause) {
-    switch (cause.code()) {
-        case StatusCode::kPeerLost:
-            return "; this group is over: go on without that rank (pccl.shrink), or restart the "
-                   "job";
-        case StatusCode::kTimeout:
-            return "; this group is over: see what that rank does (pccl debug), or allow more time";
-        case StatusCode::kMismatch:
-            return "; this group is over: mend the program, and make a new group";
-        default:
-            return "";
-    }
-}
-
-}  // namespace
 
 Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
              const CommunicatorOptions& options)
-    : rank_(options.rank),
-      size_(options.size),
-      name_(options.name),
-      algorithm_(options.algorithm),
-      catalogue_(options.catalogue),
-      runtime_(runtime),
+    : runtime_(runtime),
       waiter_(runtime.waiter()),
-      timeout_(options.timeout),
-      global_ranks_(options.global_ranks),
       interrupted_(options.interrupted),
       flight_group_(runtime::flight_recorder().add_group({.name = options.name,
                                                           .rank = options.rank,
                                                           .size = options.size,
                                                           .global_ranks = options.global_ranks})),
-      answered_(static_cast<std::size_t>(options.size)),
+      timeout_(options.timeout),
       peers_(runtime, identity,
              {.rank = options.rank,
               .size = options.size,
               .group_name = options.name,
               .allowed = options.transports,
               .global_ranks = options.global_ranks}),
+      diagnosis_(
+          {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
+      preferences_{.catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}},
       mailbox_(options.rank, options.size) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
                                     Deadline deadline) {
     const std::lock_guard lock(mutex_);
-    PCCL_TRY(why_late(peers_.register_remote_infos(roster, deadline)));
-    PCCL_ASSIGN_OR_RETURN(Tuning tuning, Tuning::parse(roster.tuning));
-    selector_.emplace(
-        roster, Selector::Place{rank_, peers_.board(), std::move(layout)},
-        Preferences{.catalogue = catalogue_, .wanted = algorithm_, .tuning = std::move(tuning)});
+    PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
+    PCCL_ASSIGN_OR_RETURN(preferences_.tuning, Tuning::parse(roster.tuning));
+    selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},
+                      preferences_);
     return Status::ok();
 }
 
 Status Group::check(const Collective& collective) const {
-    PCCL_TRY(check_shape(collective, rank_, size_).with_context(concat("group ", name_)));
+    PCCL_TRY(check_shape(collective, rank(), size()).with_context(concat("group ", name())));
     return reduces(collective.kind)
                ? arithmetic::combine_for(collective.type, collective.op).status()
                : Status::ok();
@@ -123,7 +102,7 @@ bool Group::try_at_once(CollectiveOperation& operation) {
     bool moved = false;
     const Result<bool> done = operation.advance(peers_.links(), moved);
     // An error ends it, and the group: to go on after half a step could give wrong results.
-    if (!done.is_ok()) static_cast<void>(heard_.set(done.status()));
+    if (!done.is_ok()) diagnosis_.conclude(done.status());
     return done.is_ok() && *done;
 }
 
@@ -146,14 +125,14 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
     PCCL_TRY(check_process());
     const bool any =
         envelope.direction == MessageOperation::Direction::kReceive && envelope.peer == kAnySource;
-    if (!any && (envelope.peer < 0 || envelope.peer >= size_))
+    if (!any && (envelope.peer < 0 || envelope.peer >= size()))
         return Status::invalid_argument(
-            concat("rank ", envelope.peer, " is not in group ", name_, " of ", size_));
+            concat("rank ", envelope.peer, " is not in group ", name(), " of ", size()));
     auto message = std::make_shared<MessageOperation>(envelope);
     message->begin(shared_from_this(), issue(envelope, options.timeout));
     {
         const std::lock_guard lock(mutex_);
-        if (!broken_.is_ok()) return broken_;
+        if (is_over()) return end_.shown;
         if (options.is_awaited) PCCL_TRY(mailbox_.check_other_half(*message));
         mailbox_.post(message);
     }
@@ -177,13 +156,13 @@ std::shared_ptr<CollectiveOperation> Group::take_spare() {
 
 Status Group::check_process() const {
     if (!made_in_.is_child()) return Status::ok();
-    return Status::unavailable(concat("group ", name_,
+    return Status::unavailable(concat("group ", name(),
                                       " belongs to the parent of this forked process; make a new "
                                       "group here, in a process started by spawn"));
 }
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
-    if (!broken_.is_ok()) return broken_;
+    if (is_over()) return end_.shown;
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
     abi::CollectiveHeader header = choice->header;
     header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
@@ -191,7 +170,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     last_ = header;
     auto operation = take_spare();
     operation->prepare(collective, {choice->plan, choice->cut, choice->on_board, peers_.board()},
-                       header, {.self = rank_, .ranks = size_});
+                       header, {.self = rank(), .ranks = size()});
     return operation;
 }
 
@@ -200,8 +179,7 @@ Status Group::help(runtime::Operation& operation, Until until, Deadline deadline
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
     runtime_.note_thread();
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    const ScopeExit done([this] { waiting_.fetch_sub(1, std::memory_order_relaxed); });
+    const auto waits = diagnosis_.report().note_waiter();
     const auto reached = [&] {
         if (operation.is_done()) return true;
         if (until == Until::kDone) return false;
@@ -221,7 +199,7 @@ Status Group::help(runtime::Operation& operation, Until until, Deadline deadline
             look_around(now - idle_since);
         }
         if (deadline.passed())
-            return Status::timeout(concat(operation.describe(), " in group ", name_,
+            return Status::timeout(concat(operation.describe(), " in group ", name(),
                                           ": the wait timed out; the operation goes on"));
         backoff.pause();
     }
@@ -231,27 +209,30 @@ Status Group::help(runtime::Operation& operation, Until until, Deadline deadline
 bool Group::advance() {
     bool moved = false;
     bool late = false;
-    bool ended_well = true;
-    std::vector<OperationPtr> ended;
     bool any_ended = false;
+    std::optional<LastNotice> notice;
+    std::vector<OperationPtr> ended;
     {
         const std::lock_guard lock(mutex_);
         const std::size_t before = collectives_.size();
-        Status status = broken_;
-        if (status.is_ok() && heard_.is_set()) status = heard_.get();
-        if (status.is_ok()) status = advance_collectives(moved);
-        if (status.is_ok()) status = mailbox_.advance(peers_.links(), moved, ended_);
-        ended_well = status.is_ok() || !broken_.is_ok();
-        if (!ended_well) break_with(reconsidered(status));
+        if (!is_over())
+            if (const Status status = advance_all(moved); !status.is_ok())
+                notice = break_with(diagnosis_.reconsidered(status, last_));
         late = !moved && is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
         ended = take_ended();
     }
     tell(std::move(ended));
     if (any_ended) waiter_->wake();
-    if (!ended_well) tell_the_others();
-    if (late) give_up_late();
+    if (notice) diagnosis_.tell(*notice);
+    if (late) diagnosis_.when_late();
     return moved;
+}
+
+Status Group::advance_all(bool& moved) {
+    if (diagnosis_.has_heard()) return diagnosis_.heard();
+    PCCL_TRY(advance_collectives(moved));
+    return mailbox_.advance(peers_.links(), moved, ended_);
 }
 
 Status Group::advance_collectives(bool& moved) {
@@ -269,6 +250,18 @@ Status Group::advance_collectives(bool& moved) {
 
 bool Group::is_late() const {
     return !collectives_.empty() && collectives_.front()->deadline().passed();
+}
+
+std::optional<Stall> Group::stall() const {
+    if (collectives_.empty()) return std::nullopt;
+    const CollectiveOperation& front = *collectives_.front();
+    return Stall{.self = rank(),
+                 .ranks = size(),
+                 .group = name(),
+                 .sequence = front.sequence(),
+                 .header = front.header(),
+                 .awaited = front.awaited(),
+                 .deadline = front.deadline()};
 }
 
 AwaitedRanks Group::awaited() const {
@@ -300,58 +293,49 @@ void Group::tell(std::vector<OperationPtr> ended) {
     ended.clear();
 }
 
-Status Group::explained(const Status& cause, std::string_view operation) const {
-    std::string text = concat("group ", name_, operation, ": ", cause.message());
-    Status status = cause;
-    const Rank peer = cause.peer();
-    if (peer >= 0 && peer < size_ && peer != rank_ && peers_.directory().knows_peers()) {
-        const bootstrap::Endpoint& endpoint = peers_.directory().endpoint(peer);
-        text += concat(" (rank ", peer, " is process ", endpoint.pid, " on ", endpoint.host, ")");
-        status = status.with_process({.host = endpoint.host, .pid = endpoint.pid});
-    }
-    return status.with_message(concat(text, advice(cause)));
-}
-
-void Group::break_with(const Status& cause) {
+LastNotice Group::break_with(const Status& cause) {
     // Who aborts ends a connection attempt, which then looks as if it had timed out.
-    cause_ = aborted_.load() && cause.code() == StatusCode::kTimeout
-                 ? Status::aborted("abort was called on this group")
-                 : cause;
+    end_.cause = aborted_.load() && cause.code() == StatusCode::kTimeout
+                     ? Status::aborted("abort was called on this group")
+                     : cause;
     // A mismatch says itself what each side does.
-    const bool says_what = collectives_.empty() || cause_.code() == StatusCode::kMismatch;
-    broken_ = explained(cause_,
-                        says_what ? std::string() : concat(", ", collectives_.front()->describe()));
+    const bool says_what = collectives_.empty() || end_.cause.code() == StatusCode::kMismatch;
+    end_.shown = explained(end_.cause, directory(),
+                           says_what ? std::string() : collectives_.front()->describe());
     is_over_.store(true);
+    LastNotice notice{.end = end_};
     // Before anything ends: then its caller uses its memory, which a peer may be reading.
-    if (cause_.code() != StatusCode::kAborted) to_tell_ = peers_.out_of_reach();
-    peers_.close(cause_);
-    while (!collectives_.empty()) end_collective(broken_);
-    mailbox_.fail_all(broken_, ended_);
+    if (end_.cause.code() != StatusCode::kAborted) notice.untold = peers_.out_of_reach();
+    peers_.close(end_.cause);
+    while (!collectives_.empty()) end_collective(end_.shown);
+    mailbox_.fail_all(end_.shown, ended_);
+    return notice;
 }
 
-void Group::break_from_outside(const Status& cause) {
+void Group::end(const Status& why) {
+    LastNotice notice;
     std::vector<OperationPtr> ended;
     {
         const std::lock_guard lock(mutex_);
-        if (!broken_.is_ok()) return;
-        break_with(reconsidered(cause));
+        if (is_over()) return;
+        notice = break_with(diagnosis_.reconsidered(why, last_));
         ended = take_ended();
     }
     tell(std::move(ended));
     waiter_->wake();
-    tell_the_others();
+    diagnosis_.tell(notice);
 }
 
 Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
     PCCL_TRY(check_process());
     const std::lock_guard lock(mutex_);
-    return selector_->explain(kind, block_bytes(kind, bytes, size_));
+    return selector_->explain(kind, block_bytes(kind, bytes, size()));
 }
 
 void Group::abort(const Status& reason) {
     if (made_in_.is_child()) return;
     aborted_.store(true);
-    break_from_outside(reason);
+    end(reason);
 }
 
 Status Group::leave() {
@@ -360,26 +344,20 @@ Status Group::leave() {
     {
         // Who holds the lock is in the middle of something.
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        const bool is_idle = lock.owns_lock() && broken_.is_ok() && collectives_.empty();
-        if (is_idle && last_.magic != 0) found = compare_latest();
+        const bool is_idle = lock.owns_lock() && !is_over() && collectives_.empty();
+        if (is_idle && last_.magic != 0) found = diagnosis_.compare_latest(last_);
     }
-    abort(found.is_ok() ? Status::aborted(concat("group ", name_, " was shut down")) : found);
+    abort(found.is_ok() ? Status::aborted(concat("group ", name(), " was shut down")) : found);
     if (!tellers_.await_others(Deadline::after(timeout_.load())))
-        log(LogLevel::kWarning, "group ", name_,
+        log(LogLevel::kWarning, "group ", name(),
             " was shut down while a callback of it still runs");
     return found.is_ok() ? found : health();
-}
-
-Status Group::compare_latest() {
-    PCCL_TRY(peers_.compare_latest(last_));
-    const Status told = heard_.is_set() ? heard_.get() : peers_.look_for_failure();
-    return told.code() == StatusCode::kMismatch ? told : Status::ok();
 }
 
 Status Group::health() const {
     PCCL_TRY(check_process());
     const std::lock_guard lock(mutex_);
-    return broken_;
+    return end_.shown;
 }
 
 void Group::accept_link(const transport::LinkRequest& request,
@@ -390,6 +368,11 @@ void Group::accept_link(const transport::LinkRequest& request,
 void Group::accept_region(const transport::LinkRequest& request,
                           std::unique_ptr<transport::Region> region) {
     peers_.accepted(request, std::move(region));
+}
+
+void Group::fall_short(const Status& why) {
+    diagnosis_.conclude(why);
+    peers_.fall_short(why);
 }
 
 }  // namespace pccl::comm

@@ -1,15 +1,12 @@
 #include "csrc/comm/peers.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
+#include "csrc/comm/diagnosis/diagnosis_timing.h"
+#include "csrc/comm/diagnosis/inquest.h"
+
 namespace pccl::comm {
-namespace {
-
-constexpr Duration kBeforeAskingAgain = std::chrono::milliseconds(20);
-
-}  // namespace
 
 Peers::Peers(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
              runtime::PeerDirectory::Self self)
@@ -32,15 +29,25 @@ Rank Peers::reaching() const {
 
 Result<Situation> Peers::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
     PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, directory_.way_to(peer));
+    const Duration pause = DiagnosisTiming().ask_again_after;
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(
             const std::string answer,
             way.transport->inquire(way.address, directory_.request_to(peer.rank, 0),
                                    directory_.identity().secret, deadline));
         PCCL_ASSIGN_OR_RETURN(Situation situation, Situation::parse(answer));
-        if (situation.is_whole || deadline.remaining() <= kBeforeAskingAgain) return situation;
-        system_clock().sleep_for(kBeforeAskingAgain);
+        if (situation.is_whole || deadline.remaining() <= pause) return situation;
+        system_clock().sleep_for(pause);
     }
+}
+
+Status Peers::look_at(std::span<const bootstrap::Endpoint> joined) const {
+    for (const bootstrap::Endpoint& endpoint : joined) {
+        if (endpoint.rank == directory_.rank()) continue;
+        const auto answer = ask(endpoint, Deadline::after(DiagnosisTiming().glance));
+        PCCL_TRY(why_lost(endpoint.rank, answer, directory_.rank(), directory_.size()));
+    }
+    return Status::ok();
 }
 
 Status Peers::tell(Rank peer, const Status& reason, Deadline deadline) const {

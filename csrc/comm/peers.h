@@ -44,6 +44,8 @@ class Peers final : public PeerView {
     }
     /// One that may not have joined yet.
     [[nodiscard]] Result<Situation> ask(const bootstrap::Endpoint& peer, Deadline deadline) const;
+    /// Asks ranks that are still joining how they fare: kPeerLost for one that is gone.
+    [[nodiscard]] Status look_at(std::span<const bootstrap::Endpoint> joined) const;
     Status tell(Rank peer, const Status& reason, Deadline deadline) const override;
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) {

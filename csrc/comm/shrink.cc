@@ -35,7 +35,7 @@ Result<std::vector<Rank>> survivors_of(const Group& group, std::span<const Rank>
 Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>& survivors) {
     bootstrap::Roster roster;
     for (const Rank rank : survivors) {
-        bootstrap::Endpoint endpoint = group.endpoint(rank);
+        bootstrap::Endpoint endpoint = group.directory().endpoint(rank);
         endpoint.rank = static_cast<Rank>(roster.endpoints.size());
         roster.endpoints.push_back(std::move(endpoint));
     }
@@ -106,11 +106,12 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
     PCCL_TRY(group_->shrinking().begin(excluded));
     Agreement agreement(
         {.self = rank(),
-         .old = group_->identity(),
+         .old = group_->directory().identity(),
          .staying = survivors,
          .left_out = {excluded.begin(), excluded.end()},
          .terms = layout->digest(),
-         .ask = [this](Rank peer) { return group_->ask(peer, Deadline::after(kPatience)); },
+         .ask =
+             [this](Rank peer) { return group_->survey().ask(peer, Deadline::after(kPatience)); },
          .tell = [this](const Shrinking& now) { group_->shrinking().tell(now); },
          .interrupted = options.interrupted,
          .deadline = deadline,
@@ -131,7 +132,8 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
         group_->shrinking().renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
-    runtime_->leave_word({group_->id(), rank()}, group_->identity().secret,
+    runtime_->leave_word({group_->directory().identity().group, rank()},
+                         group_->directory().identity().secret,
                          last_word(group_->shrinking().told()));
     return comm;
 }
@@ -144,7 +146,7 @@ Result<std::vector<Rank>> Communicator::missing() const {
     PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));
     for (PeerHealth& peer : peers)
         while (peer.state == PeerHealth::State::kSilent && peer.rank != blamed && !last.passed())
-            peer = group_->health_of(peer.rank, last.within(kSurvey));
+            peer = group_->survey().health_of(peer.rank, last.within(kSurvey));
     const std::vector<Rank> renounced = group_->shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
     for (const PeerHealth& peer : peers) {

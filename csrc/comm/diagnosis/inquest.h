@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "csrc/base/clock.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/diagnosis/situation.h"
 
@@ -17,6 +18,7 @@ struct Stall {
     std::uint64_t sequence = 0;      // of the collective
     abi::CollectiveHeader header{};  // of that
     AwaitedRanks awaited{};
+    Deadline deadline = Deadline::never();
 };
 
 /// Asks a rank directly; kPeerLost where it is gone, kTimeout where it is silent.

@@ -1,16 +1,14 @@
 #include "csrc/comm/diagnosis/other_groups.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/comm/diagnosis/diagnosis_timing.h"
 
 namespace pccl::comm {
 namespace {
-
-constexpr Duration kInquest = std::chrono::milliseconds(1500);  // in all groups of this process
 
 /// Holds the group while it is asked.
 using WitnessPtr = std::shared_ptr<Witness>;
@@ -55,7 +53,7 @@ Status why_late(runtime::Runtime& runtime, std::span<const std::uint64_t> global
                 const Status& late) {
     const Rank suspect = late.peer();
     if (suspect < 0 || static_cast<std::size_t>(suspect) >= global_ranks.size()) return late;
-    const Deadline deadline = Deadline::after(kInquest);
+    const Deadline deadline = Deadline::after(DiagnosisTiming().inquest);
     for (const WitnessPtr& witness : witnesses(runtime)) {
         const auto holdup =
             witness->look_for_holdup(global_ranks[static_cast<std::size_t>(suspect)], deadline);

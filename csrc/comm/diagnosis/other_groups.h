@@ -58,7 +58,7 @@ class WitnessingParticipant : public runtime::Participant {
 [[nodiscard]] Status look_for_lost(runtime::Runtime& runtime,
                                    std::span<const std::uint64_t> global_ranks, Rank suspect);
 /// `late`, a kTimeout that names one of `global_ranks`; or, where that one is held up in another
-/// group of this process, whom it waits for there. Takes at most 1.5 s.
+/// group of this process, whom it waits for there. Takes at most DiagnosisTiming::inquest.
 [[nodiscard]] Status why_late(runtime::Runtime& runtime,
                               std::span<const std::uint64_t> global_ranks, const Status& late);
 

@@ -7,6 +7,13 @@
 
 namespace pccl::comm {
 
+Status gone_on(Rank rank, const Shrinking& said) {
+    return Status(StatusCode::kUnavailable,
+                  concat("rank ", rank, " has gone on without this one, in a group of ",
+                         said.staying, " that leaves out ", listed(said.left_out)),
+                  rank);
+}
+
 Status ShrinkState::begin(std::span<const Rank> left_out) {
     const std::lock_guard lock(mutex_);
     if (told_.stage == Shrinking::Stage::kDecided)

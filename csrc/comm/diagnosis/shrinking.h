@@ -38,6 +38,9 @@ struct Shrinking {
     bool operator==(const Shrinking&) const = default;
 };
 
+/// kUnavailable: `rank` has gone on, and not with this one.
+[[nodiscard]] Status gone_on(Rank rank, const Shrinking& said);
+
 /// What a group keeps of its shrinks, for the thread that shrinks it and for ranks that ask.
 class ShrinkState {
    public:

@@ -236,11 +236,4 @@ Status Agreement::has_not_come(const Peer& peer) const {
         peer.rank);
 }
 
-Status gone_on(Rank rank, const Shrinking& said) {
-    return Status(StatusCode::kUnavailable,
-                  concat("rank ", rank, " has gone on without this one, in a group of ",
-                         said.staying, " that leaves out ", listed(said.left_out)),
-                  rank);
-}
-
 }  // namespace pccl::comm

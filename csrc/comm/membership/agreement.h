@@ -103,7 +103,4 @@ class PCCL_API Agreement {
     std::map<Rank, Shrinking::Call> calls_;  // of all who stay, that the pact counts on
 };
 
-/// kUnavailable: `rank` has gone on, and not with this one.
-[[nodiscard]] Status gone_on(Rank rank, const Shrinking& said);
-
 }  // namespace pccl::comm

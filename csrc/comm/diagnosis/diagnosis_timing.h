@@ -1,0 +1,44 @@
+// How long each stage takes on the way from an operation that stands still to the end of its group.
+//
+//   running --still 10 ms--> looking --300 ms--> asking --its deadline--> inquest
+//      ^                        |                   |                        |
+//      |                        | a peer is gone    | it says it is over     | who is to blame
+//      +--- something moved ----+-------------------+                        |
+//                               |                   |                        |
+//   heard of another's end -----+-------------------+------------------------+--> reconsidered -->
+//   over
+//
+// looking:      what links and board show of the ranks that are waited for, every 20 ms.
+// asking:       a few of those ranks say themselves how they fare, every 500 ms.
+// inquest:      whoever is waited for is asked, then whom these wait for, until the chain ends.
+// reconsidered: once, a rank that has left is asked why; its last words may still be on their way.
+// over:         operations have ended with one reason, the first; then ranks are told that no link
+//               or board tells, and the flight record is written.
+//
+// Before a verdict ends a group, its operations are advanced once more: what a rank did before it
+// left still counts. What a peer tells, or an operation runs into, goes to "reconsidered" at once.
+#pragma once
+
+#include <chrono>
+
+#include "csrc/base/clock.h"
+
+namespace pccl::comm {
+
+struct DiagnosisTiming {
+    Duration look_after = std::chrono::milliseconds(10);  // since something has moved
+    Duration look_every = std::chrono::milliseconds(20);
+    Duration ask_after = std::chrono::milliseconds(300);  // since something has moved
+    Duration ask_every = std::chrono::milliseconds(500);  // and more in large groups:
+    Duration ask_every_per_rank = std::chrono::milliseconds(10);
+    Duration glance = std::chrono::milliseconds(200);          // for an answer, while there is time
+    Duration ask_again_after = std::chrono::milliseconds(20);  // where an answer was not whole
+    Duration patience = std::chrono::milliseconds(600);        // for an answer in an inquest
+    Duration inquest = std::chrono::milliseconds(1500);        // for all of them
+    Duration second_opinion = std::chrono::milliseconds(100);  // for a rank that has left
+    Duration last_words = std::chrono::milliseconds(300);      // until they arrive
+    Duration telling = std::chrono::milliseconds(1000);        // others, once the group is over
+    Duration telling_one = std::chrono::milliseconds(300);
+};
+
+}  // namespace pccl::comm

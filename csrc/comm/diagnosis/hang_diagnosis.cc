@@ -1,0 +1,211 @@
+#include "csrc/comm/diagnosis/hang_diagnosis.h"
+
+#include <mutex>
+#include <utility>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/log.h"
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/diagnosis/inquest.h"
+#include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/runtime/flight/flight_dump.h"
+#include "csrc/transport/control/farewell.h"
+#include "csrc/transport/doorbell.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kMostAsked = 4;
+constexpr std::size_t kMostRemembered = 64;
+
+}  // namespace
+
+HangDiagnosis::HangDiagnosis(const DiagnosisSubject& subject)
+    : subject_(subject),
+      report_(subject_, heard_),
+      survey_(subject_, report_),
+      witness_(subject_, report_, survey_, heard_) {}
+
+void HangDiagnosis::look_around(Duration idle) {
+    if (idle > subject_.timing.look_after) look_at_awaited();
+    if (idle > subject_.timing.ask_after) ask_awaited();
+    if (notice_.is_due(idle)) say_whom_it_awaits(idle);
+}
+
+void HangDiagnosis::say_whom_it_awaits(Duration idle) const {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    const Situation now = report_.situation();
+    if (!now.broken.is_ok() || now.awaited.empty()) return;
+    const Rank first = now.awaited.front();
+    std::string process;
+    if (members.knows_peers() && now.awaited.size() == 1) {
+        const bootstrap::Endpoint& peer = members.endpoint(first);
+        process = concat(" (process ", peer.pid, " on ", peer.host, ")");
+    }
+    log(LogLevel::kWarning, "group ", members.group_name(), ": rank ", members.rank(),
+        " has waited ", in_seconds(idle), " for ", listed(now.awaited), process, " in ",
+        now.operation.empty() ? "messages" : now.operation);
+}
+
+void HangDiagnosis::look_at_awaited() {
+    const TimePoint now = system_clock().now();
+    if (now - looked_.load() < subject_.timing.look_every) return;
+    looked_.store(now);
+    Status gone;
+    {
+        const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
+        const bool is_running = lock.owns_lock() && subject_.group.ended().cause.is_ok();
+        if (!is_running || !subject_.peers.directory().knows_peers()) return;
+        for (const Rank peer : ranks_of(subject_.group.awaited()))
+            if (gone.is_ok()) gone = subject_.peers.look(peer);
+        if (gone.is_ok()) gone = subject_.peers.look_for_failure();
+    }
+    if (!gone.is_ok()) give_up(subject_.group, gone);
+}
+
+void HangDiagnosis::ask_awaited() {
+    const DiagnosisTiming& timing = subject_.timing;
+    const int size = subject_.peers.directory().size();
+    const TimePoint now = system_clock().now();
+    if (now - asked_.load() < timing.ask_every + size * timing.ask_every_per_rank) return;
+    if (inquiring_.exchange(true)) return;
+    const ScopeExit done([this] { inquiring_.store(false); });
+    asked_.store(now);
+    std::vector<Rank> ranks = report_.situation().awaited;
+    if (ranks.size() > kMostAsked) ranks.resize(kMostAsked);
+    for (const Rank rank : ranks) {
+        const Status verdict = judge(rank, survey_.ask(rank, within(timing.glance)));
+        if (!verdict.is_ok()) return give_up(subject_.group, verdict);
+    }
+}
+
+Stall HangDiagnosis::stall_or_none() const {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    const std::lock_guard lock(subject_.group.mutex());
+    return subject_.group.stall().value_or(
+        Stall{.self = members.rank(), .ranks = members.size(), .group = members.group_name()});
+}
+
+Status HangDiagnosis::judge(Rank rank, const Result<Situation>& answer) {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    PCCL_TRY(why_lost(rank, answer, members.rank(), members.size()));
+    if (!answer.is_ok()) return Status::ok();
+    const Stall own = stall_or_none();
+    PCCL_TRY(why_different(own, rank, *answer));
+    // Another thread could still call what is waited for: only time can tell then.
+    const bool is_certain = report_.has_waiter() && subject_.runtime.has_one_thread() &&
+                            answer->has_one_thread && is_crossed(own, *answer);
+    if (!stays_out_of_order(own, *answer) || !is_certain) return Status::ok();
+    fail_crossed(own, answer->elsewhere);
+    return crossed(own, rank, answer->elsewhere);
+}
+
+bool HangDiagnosis::stays_out_of_order(const Stall& stall, const Situation& answer) {
+    if (!is_out_of_order(stall, answer)) return false;
+    if (seen_out_of_order_.size() > kMostRemembered) seen_out_of_order_.clear();
+    const Elsewhere& there = answer.elsewhere;
+    return !seen_out_of_order_.insert(concat(stall.sequence, " ", there.name, " ", there.sequence))
+                .second;
+}
+
+void HangDiagnosis::fail_crossed(const Stall& stall, const Elsewhere& there) {
+    fail_group(subject_.runtime, there.group, crossed(stall, there.rank, there));
+}
+
+Status HangDiagnosis::why_late(const Status& late) const {
+    if (late.code() != StatusCode::kTimeout || late.peer() == kNoRank) return late;
+    return witness_.whom_awaits(late.peer(), within(subject_.timing.inquest));
+}
+
+std::optional<Stall> HangDiagnosis::late_stall() const {
+    const std::lock_guard lock(subject_.group.mutex());
+    auto stall = subject_.group.stall();
+    return stall && stall->deadline.passed() ? stall : std::nullopt;
+}
+
+void HangDiagnosis::when_late() {
+    if (inquiring_.exchange(true)) return;
+    const ScopeExit done([this] { inquiring_.store(false); });
+    const std::optional<Stall> stall = late_stall();
+    if (!stall) return;
+    const Deadline deadline = within(subject_.timing.inquest);
+    Elsewhere there;
+    const Status verdict = find_culprit(*stall, [&](Rank rank) {
+        auto answer = survey_.ask(rank, deadline.within(subject_.timing.patience));
+        if (!answer.is_ok()) return answer;
+        answer->elsewhere.lacks_asker = stays_out_of_order(*stall, *answer);
+        if (answer->elsewhere.lacks_asker) there = answer->elsewhere;
+        return answer;
+    });
+    subject_.group.advance();  // what a rank did before it left still counts, and ends it
+    const std::optional<Stall> still = late_stall();
+    if (!still || still->sequence != stall->sequence) return;
+    if (there.lacks_asker) fail_crossed(*stall, there);
+    subject_.group.end(verdict);
+}
+
+Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHeader& latest) {
+    if (cause.code() == StatusCode::kAborted) return cause;
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    const Rank told_by = heard_from_.load();
+    // Both sides of it may lie here, and say more than the word of another rank.
+    if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
+        PCCL_TRY(subject_.peers.compare_latest(latest));
+    const bool is_lost = cause.code() == StatusCode::kPeerLost;
+    // What another has found says more than that it did not come.
+    const bool may_be_known = is_lost || cause.code() == StatusCode::kTimeout;
+    if (may_be_known && members.knows_peers()) PCCL_TRY(subject_.peers.look_for_failure());
+    const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
+    const bool is_peer = witness >= 0 && witness < members.size() && witness != members.rank();
+    if (!is_peer || !members.knows_peers()) return cause;
+    const auto answer = subject_.peers.ask(witness, within(subject_.timing.second_opinion));
+    if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
+    const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
+    if (!is_gone && subject_.peers.has_way_from(witness)) return cause;
+    PCCL_TRY(last_words_of(witness));
+    return cause;
+}
+
+Status HangDiagnosis::last_words_of(Rank witness) {
+    const Deadline soon = within(subject_.timing.last_words);
+    for (transport::Backoff backoff(*subject_.runtime.waiter()); !soon.passed(); backoff.pause()) {
+        // A rank tells the others before it forgets the group.
+        if (heard_.is_set()) return heard_.get();
+        // Words may lie behind data that nobody reads any more: they show a moment later.
+        const bool has_ended =
+            subject_.peers.has_way_from(witness) && !subject_.peers.look(witness).is_ok();
+        PCCL_TRY(subject_.peers.look_for_failure());
+        if (has_ended) return Status::ok();
+    }
+    return Status::ok();
+}
+
+Status HangDiagnosis::compare_latest(const abi::CollectiveHeader& latest) {
+    PCCL_TRY(subject_.peers.compare_latest(latest));
+    const Status told = heard_.is_set() ? heard_.get() : subject_.peers.look_for_failure();
+    return told.code() == StatusCode::kMismatch ? told : Status::ok();
+}
+
+void HangDiagnosis::hear(Rank from, const Status& reason) {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    Rank nobody = kNoRank;
+    heard_from_.compare_exchange_strong(nobody, from);
+    conclude(transport::why_gone(
+        reason, {.self = members.rank(), .leaver = from, .ranks = members.size()}));
+}
+
+void HangDiagnosis::tell(const LastNotice& notice) {
+    const Status& cause = notice.end.cause;
+    if (cause.code() != StatusCode::kAborted)
+        runtime::dump_flight_record(notice.end.shown.to_string());
+    const Deadline deadline = Deadline::after(subject_.timing.telling);
+    for (const Rank rank : notice.untold) {
+        if (deadline.passed()) return;
+        if (rank == cause.peer()) continue;
+        static_cast<void>(
+            subject_.peers.tell(rank, cause, deadline.within(subject_.timing.telling_one)));
+    }
+}
+
+}  // namespace pccl::comm

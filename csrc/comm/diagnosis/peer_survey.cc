@@ -1,0 +1,58 @@
+#include "csrc/comm/diagnosis/peer_survey.h"
+
+#include <algorithm>
+
+#include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/diagnosis/shrinking.h"
+#include "csrc/runtime/flight/flight_recorder.h"
+
+namespace pccl::comm {
+
+PeerSurvey::PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self)
+    : subject_(subject),
+      self_(self),
+      answered_(static_cast<std::size_t>(subject.peers.directory().size())) {}
+
+Result<Situation> PeerSurvey::ask(Rank rank, Deadline deadline) const {
+    if (rank == subject_.peers.directory().rank()) return self_.whole_situation();
+    auto answer = subject_.peers.ask(rank, deadline);
+    if (!answer.is_ok()) return answer;
+    answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
+    answer->elsewhere.awaits_asker = is_awaited(subject_.runtime, answer->elsewhere);
+    answer->elsewhere.lacks_asker = is_lacking(subject_.runtime, answer->elsewhere);
+    return answer;
+}
+
+PeerHealth PeerSurvey::health_of(Rank rank, Deadline deadline) const {
+    const auto answer = ask(rank, deadline);
+    PeerHealth health{.rank = rank};
+    if (answer.is_ok()) {
+        health.detail = answer->broken.message();
+        health.situation = *answer;
+        health.last_sign = Duration::zero();
+        const Shrinking& theirs = answer->shrinking;
+        const bool has_gone_on = theirs.stage == Shrinking::Stage::kDecided &&
+                                 theirs.pact != self_.shrinking().told().pact;
+        if (!has_gone_on) return health;
+        health.state = PeerHealth::State::kGone;
+        health.detail = gone_on(rank, theirs).message();
+        return health;
+    }
+    const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
+    health.state = is_gone ? PeerHealth::State::kGone : PeerHealth::State::kSilent;
+    health.detail = answer.status().message();
+    if (const TimePoint last = last_sign_of(rank); last != TimePoint{})
+        health.last_sign = system_clock().now() - last;
+    return health;
+}
+
+TimePoint PeerSurvey::last_sign_of(Rank rank) const {
+    TimePoint last = answered_[static_cast<std::size_t>(rank)].load();
+    for (const runtime::FlightEntry& entry : runtime::flight_recorder().entries())
+        if (entry.group == subject_.flight_group &&
+            is_sign_of(rank, entry, subject_.peers.directory().rank()))
+            last = std::max(last, entry.finished);
+    return last;
+}
+
+}  // namespace pccl::comm

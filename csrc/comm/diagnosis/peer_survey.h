@@ -1,0 +1,34 @@
+// How the other ranks of a group fare, by asking them.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/diagnosis/peer_health.h"
+#include "csrc/comm/diagnosis/self_report.h"
+
+namespace pccl::comm {
+
+/// From any thread, once the peers are registered.
+class PeerSurvey {
+   public:
+    /// Both outlive it.
+    PeerSurvey(const DiagnosisSubject& subject, const SelfReport& self);
+
+    /// How `rank` fares, from itself, this one too; kPeerLost where it is gone, kTimeout where it
+    /// is silent. What it waits for in another group is compared with the groups of this process.
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const;
+    /// The same, and when `rank` last gave a sign of life.
+    [[nodiscard]] PeerHealth health_of(Rank rank, Deadline deadline) const;
+
+   private:
+    [[nodiscard]] TimePoint last_sign_of(Rank rank) const;
+
+    const DiagnosisSubject& subject_;
+    const SelfReport& self_;
+    mutable std::vector<std::atomic<TimePoint>> answered_;  // by rank: the last time that it did
+};
+
+}  // namespace pccl::comm

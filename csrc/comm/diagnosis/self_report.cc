@@ -1,0 +1,63 @@
+#include "csrc/comm/diagnosis/self_report.h"
+
+#include "csrc/collective/fingerprint.h"
+#include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/runtime/flight/flight_recorder.h"
+
+namespace pccl::comm {
+
+Situation SelfReport::situation() const {
+    const DiagnosedGroup& group = subject_.group;
+    Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
+                        .sequence = group.sequence(),
+                        .shrinking = shrinking_.told()};
+    // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
+    const Rank reaching = subject_.peers.reaching();
+    if (reaching != kNoRank) situation.awaited = {reaching};
+    const auto lock = lock_soon(group);
+    situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
+    if (!lock.owns_lock()) return situation;
+    if (const Status& cause = group.ended().cause; !cause.is_ok()) situation.broken = cause;
+    if (const auto stall = group.stall()) situation.operation = describe(stall->header);
+    for (const Rank rank : ranks_of(group.awaited()))
+        if (rank != reaching) situation.awaited.push_back(rank);
+    return situation;
+}
+
+Situation SelfReport::whole_situation() const {
+    const runtime::PeerDirectory& self = subject_.peers.directory();
+    Situation whole = situation();
+    for (const runtime::FlightWait& wait :
+         runtime::flight_recorder().waits(self.group_name(), self.rank())) {
+        if (whole.gpu_operation.empty()) whole.gpu_operation = wait.operation;
+        if (wait.operation == whole.gpu_operation) whole.gpu_awaited.push_back(wait.peer);
+    }
+    return whole;
+}
+
+std::string SelfReport::answer() const {
+    Situation answer = whole_situation();
+    answer.recent =
+        runtime::flight_recorder().recent(subject_.flight_group, Situation::kMostRecent);
+    answer.elsewhere =
+        blocked_outside(subject_.runtime, subject_.peers.directory().identity().group);
+    answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
+    answer.has_one_thread = subject_.runtime.has_one_thread();
+    return answer.serialise();
+}
+
+Elsewhere SelfReport::blocked_in() const {
+    const runtime::PeerDirectory& self = subject_.peers.directory();
+    Elsewhere there{.name = self.group_name(), .rank = self.rank()};
+    if (!has_waiter()) return there;
+    const auto lock = lock_soon(subject_.group);
+    there.is_known = lock.owns_lock();
+    const auto stall = there.is_known ? subject_.group.stall() : std::nullopt;
+    if (!stall) return there;
+    there.operation = describe(stall->header);
+    there.sequence = stall->sequence;
+    there.awaited = ranks_of(stall->awaited);
+    return there;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,49 @@
+// How this rank fares in its group, as it tells those who ask: other ranks, other groups of this
+// process, its own diagnosis.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/diagnosis/shrinking.h"
+#include "csrc/comm/diagnosis/situation.h"
+#include "csrc/transport/sticky_status.h"
+
+namespace pccl::comm {
+
+/// From any thread. Nothing here waits longer than 20 ms for the group's lock: what lies behind it
+/// is missing then, and the answer says so.
+class SelfReport {
+   public:
+    /// `heard` is why the group is over, before it is; it outlives the report.
+    SelfReport(const DiagnosisSubject& subject, const transport::StickyStatus& heard)
+        : subject_(subject), heard_(heard) {}
+
+    [[nodiscard]] Situation situation() const;
+    /// With what its GPU waits in.
+    [[nodiscard]] Situation whole_situation() const;
+    /// The same with its latest collectives and what its process waits for in other groups: a
+    /// Situation as another rank parses it.
+    [[nodiscard]] std::string answer() const;
+    /// The collective that a thread of the user waits for in this group; no operation: none.
+    [[nodiscard]] Elsewhere blocked_in() const;
+
+    /// Of a thread of the user that waits for the group, until the value's end.
+    [[nodiscard]] auto note_waiter() {
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        return ScopeExit([this] { waiting_.fetch_sub(1, std::memory_order_relaxed); });
+    }
+    [[nodiscard]] bool has_waiter() const { return waiting_.load() > 0; }
+    [[nodiscard]] ShrinkState& shrinking() { return shrinking_; }
+    [[nodiscard]] const ShrinkState& shrinking() const { return shrinking_; }
+
+   private:
+    const DiagnosisSubject& subject_;
+    const transport::StickyStatus& heard_;
+    std::atomic<int> waiting_{0};
+    ShrinkState shrinking_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,232 @@
+// Who is blamed, by what a diagnosis sees of peers, asks them and hears; and that it waits for no
+// lock that somebody holds.
+#include "csrc/comm/diagnosis/hang_diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace pccl::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int kRanks = 4;
+constexpr std::uint64_t kSequence = 7;
+
+/// Rank 0 waits for rank 1.
+class StalledGroup final : public DiagnosedGroup {
+   public:
+    StalledGroup() {
+        front.emplace(Stall{.self = 0,
+                            .ranks = kRanks,
+                            .sequence = kSequence,
+                            .awaited = {{.rank = 1}},
+                            .deadline = Deadline::after(Duration::zero())});
+    }
+
+    [[nodiscard]] std::uint64_t sequence() const override { return kSequence; }
+    [[nodiscard]] bool is_over() const override { return !end_.cause.is_ok(); }
+    [[nodiscard]] const std::atomic<bool>& aborted() const override { return aborted_; }
+    [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
+    [[nodiscard]] const GroupEnd& ended() const override { return end_; }
+    [[nodiscard]] std::optional<Stall> stall() const override { return front; }
+    [[nodiscard]] AwaitedRanks awaited() const override {
+        return front ? front->awaited : AwaitedRanks{};
+    }
+    bool advance() override { return on_advance(); }
+    void end(const Status& why) override { end_ = {why, why}; }
+
+    std::optional<Stall> front;
+    std::function<bool()> on_advance = [] { return false; };
+
+   private:
+    mutable std::mutex mutex_;
+    std::atomic<bool> aborted_{false};
+    GroupEnd end_;
+};
+
+class ScriptedPeers final : public PeerView {
+   public:
+    explicit ScriptedPeers(const runtime::Runtime& runtime)
+        : directory_(runtime, {.group = {1}, .secret = {2}}, {.rank = 0, .size = kRanks}) {
+        std::vector<bootstrap::Endpoint> endpoints(kRanks);
+        for (Rank rank = 0; rank < kRanks; ++rank)
+            endpoints[static_cast<std::size_t>(rank)].rank = rank;
+        directory_.register_endpoints(std::move(endpoints));
+    }
+
+    [[nodiscard]] const runtime::PeerDirectory& directory() const override { return directory_; }
+    [[nodiscard]] Rank reaching() const override { return kNoRank; }
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline) const override {
+        asked.push_back(rank);
+        const auto answer = answers.find(rank);
+        if (answer == answers.end()) return Status::timeout("no answer", rank);
+        return answer->second;
+    }
+    Status tell(Rank rank, const Status&, Deadline) const override {
+        told.push_back(rank);
+        return Status::ok();
+    }
+    [[nodiscard]] Status look() override { return Status::ok(); }
+    [[nodiscard]] Status look(Rank rank) override {
+        looked_at.push_back(rank);
+        const auto gone = shown.find(rank);
+        return gone == shown.end() ? Status::ok() : gone->second;
+    }
+    [[nodiscard]] Status look_for_failure() override { return failure; }
+    [[nodiscard]] bool has_way_from(Rank) override { return true; }
+    [[nodiscard]] Status compare_latest(const abi::CollectiveHeader&) override { return mismatch; }
+
+    std::map<Rank, Status> shown;  // by links and board
+    std::map<Rank, Result<Situation>> answers;
+    Status failure;
+    Status mismatch;
+    std::vector<Rank> looked_at;
+    mutable std::vector<Rank> asked;
+    mutable std::vector<Rank> told;
+
+   private:
+    runtime::PeerDirectory directory_;
+};
+
+Situation waits_for(Rank rank) { return {.sequence = kSequence, .awaited = {rank}}; }
+
+class HangDiagnosisTest : public testing::Test {
+   protected:
+    const std::shared_ptr<runtime::Runtime> runtime_ =
+        runtime::Runtime::create(transport::TransportKind::kTcp).value();
+    StalledGroup group_;
+    ScriptedPeers peers_{*runtime_};
+    HangDiagnosis diagnosis_{{.group = group_, .peers = peers_, .runtime = *runtime_}};
+};
+
+TEST_F(HangDiagnosisTest, WhoIsSeenToBeGoneIsBlamed) {
+    peers_.shown[1] = Status::peer_lost(1, "rank 1 closed its connection");
+    diagnosis_.look_around(milliseconds(5));
+    EXPECT_THAT(peers_.looked_at, IsEmpty()) << "an operation may take so long";
+    diagnosis_.look_around(milliseconds(20));
+    EXPECT_EQ(group_.ended().cause.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(group_.ended().cause.peer(), 1);
+    EXPECT_THAT(peers_.asked, IsEmpty());
+}
+
+TEST_F(HangDiagnosisTest, WhatAPeerDidBeforeItLeftStillCounts) {
+    peers_.shown[1] = Status::peer_lost(1, "rank 1 closed its connection");
+    group_.on_advance = [] { return true; };
+    diagnosis_.look_around(milliseconds(20));
+    EXPECT_FALSE(group_.is_over());
+}
+
+TEST_F(HangDiagnosisTest, NobodyLooksWhileAnotherThreadMovesTheGroup) {
+    peers_.shown[1] = Status::peer_lost(1, "rank 1 closed its connection");
+    const std::lock_guard moving(group_.mutex());
+    std::thread([this] { diagnosis_.look_around(milliseconds(20)); }).join();
+    EXPECT_FALSE(group_.is_over());
+}
+
+TEST_F(HangDiagnosisTest, AfterAWhileARankIsAskedAndSaysWhomItHasLost) {
+    peers_.answers.emplace(1, Situation{.broken = Status::peer_lost(3, "rank 3 is gone")});
+    diagnosis_.look_around(milliseconds(400));
+    EXPECT_THAT(peers_.asked, ElementsAre(1));
+    EXPECT_EQ(group_.ended().cause.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(group_.ended().cause.peer(), 3);
+}
+
+TEST_F(HangDiagnosisTest, AtTheDeadlineTheSilentRankBehindOthersIsBlamed) {
+    peers_.answers.emplace(1, waits_for(2));
+    diagnosis_.when_late();
+    EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
+    EXPECT_EQ(group_.ended().cause.code(), StatusCode::kTimeout);
+    EXPECT_EQ(group_.ended().cause.peer(), 2);
+}
+
+TEST_F(HangDiagnosisTest, NobodyIsAskedBeforeTheDeadline) {
+    group_.front->deadline = Deadline::never();
+    diagnosis_.when_late();
+    EXPECT_THAT(peers_.asked, IsEmpty());
+    EXPECT_FALSE(group_.is_over());
+}
+
+TEST_F(HangDiagnosisTest, ACollectiveThatEndsDuringTheInquestIsNoConcernOfIt) {
+    group_.on_advance = [this] {
+        group_.front->sequence = kSequence + 1;
+        return true;
+    };
+    diagnosis_.when_late();
+    EXPECT_FALSE(group_.is_over());
+}
+
+TEST_F(HangDiagnosisTest, WhoHasLeftIsAskedWhyBeforeItIsBlamed) {
+    peers_.answers.emplace(1, Situation{.broken = Status::peer_lost(2, "rank 2 is gone")});
+    const Status gone = Status::peer_lost(1, "rank 1 closed its connection");
+    EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 2);
+    EXPECT_THAT(peers_.asked, ElementsAre(1));
+}
+
+TEST_F(HangDiagnosisTest, NobodyIsAskedWhereTheUserEndsTheGroup) {
+    const Status aborted = Status::aborted("abort was called on this group");
+    EXPECT_EQ(diagnosis_.reconsidered(aborted, {}).code(), StatusCode::kAborted);
+    EXPECT_THAT(peers_.asked, IsEmpty());
+}
+
+TEST_F(HangDiagnosisTest, BothSidesOfAMismatchSayMoreThanAnotherRanksWord) {
+    peers_.mismatch = Status::mismatch(2, "rank 0 runs broadcast and rank 2 runs all_reduce");
+    diagnosis_.hear(1, Status::mismatch(2, "told"));
+    EXPECT_THAT(diagnosis_.reconsidered(diagnosis_.heard(), {}).message(), HasSubstr("broadcast"));
+}
+
+TEST_F(HangDiagnosisTest, TheFirstReasonStays) {
+    EXPECT_FALSE(diagnosis_.has_heard());
+    diagnosis_.hear(1, Status::peer_lost(3, "rank 3 is gone"));
+    diagnosis_.hear(2, Status::peer_lost(1, "rank 1 is gone"));
+    ASSERT_TRUE(diagnosis_.has_heard());
+    EXPECT_EQ(diagnosis_.heard().peer(), 3);
+}
+
+TEST_F(HangDiagnosisTest, TellsAllButTheRankThatIsToBlame) {
+    const Status cause = Status::peer_lost(2, "rank 2 is gone");
+    diagnosis_.tell({.end = {.cause = cause, .shown = cause}, .untold = {1, 2, 3}});
+    EXPECT_THAT(peers_.told, ElementsAre(1, 3));
+}
+
+TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
+    std::string answer;
+    {
+        const std::lock_guard held(group_.mutex());
+        std::thread([&] { answer = diagnosis_.report().answer(); }).join();
+    }
+    const auto said = Situation::parse(answer);
+    ASSERT_TRUE(said.is_ok()) << said.status().to_string();
+    EXPECT_FALSE(said->is_whole);
+    EXPECT_EQ(said->sequence, kSequence);
+    EXPECT_THAT(said->awaited, IsEmpty());
+    const auto whole = Situation::parse(diagnosis_.report().answer());
+    ASSERT_TRUE(whole.is_ok()) << whole.status().to_string();
+    EXPECT_TRUE(whole->is_whole);
+    EXPECT_THAT(whole->awaited, ElementsAre(1));
+}
+
+TEST_F(HangDiagnosisTest, IsBlockedOnlyWhileAThreadWaits) {
+    EXPECT_EQ(diagnosis_.witness().blocked_in().operation, "");
+    {
+        const auto waits = diagnosis_.report().note_waiter();
+        const Elsewhere there = diagnosis_.witness().blocked_in();
+        EXPECT_NE(there.operation, "");
+        EXPECT_EQ(there.sequence, kSequence);
+        EXPECT_THAT(there.awaited, ElementsAre(1));
+    }
+    EXPECT_EQ(diagnosis_.witness().blocked_in().operation, "");
+}
+
+}  // namespace
+}  // namespace pccl::comm
