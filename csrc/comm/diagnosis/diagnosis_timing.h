@@ -1,12 +1,13 @@
 // How long each stage takes on the way from an operation that stands still to the end of its group.
 //
-//   running --still 10 ms--> looking --300 ms--> asking --its deadline--> inquest
-//      ^                        |                   |                        |
-//      |                        | a peer is gone    | it says it is over     | who is to blame
-//      +--- something moved ----+-------------------+                        |
-//                               |                   |                        |
-//   heard of another's end -----+-------------------+------------------------+--> reconsidered -->
-//   over
+//   running --still 10 ms--> looking --still 300 ms--> asking --its deadline--> inquest
+//      ^                        |                         |                        |
+//      |<--- something moved ---+-------------------------+                        |
+//                               | a peer is gone          | it says why it cannot  | who is to
+//                               |                         | go on                  | blame
+//                               v                         v                        v
+//   a peer tells why it has left, ----------------> reconsidered ----------------> over
+//   or an operation runs into an error
 //
 // looking:      what links and board show of the ranks that are waited for, every 20 ms.
 // asking:       a few of those ranks say themselves how they fare, every 500 ms.
@@ -16,7 +17,7 @@
 //               or board tells, and the flight record is written.
 //
 // Before a verdict ends a group, its operations are advanced once more: what a rank did before it
-// left still counts. What a peer tells, or an operation runs into, goes to "reconsidered" at once.
+// left still counts.
 #pragma once
 
 #include <chrono>

@@ -97,7 +97,8 @@ Selector::Candidate Selector::candidate(const SourcePtr& source, const LinkCall&
     const schedule::Cost cost = source->cost(shape, length);
     if (layout_->links() == nullptr) return {source, predict(links_, cost), {}};
     const auto [known, is_new] = traffic_.try_emplace(source);
-    if (is_new) known->second = traffic(*source, shape, links_, *layout_);
+    if (is_new)
+        known->second = traffic(*source, shape, links_, *layout_->links(), layout_->order());
     return {source, predict(links_, cost, known->second, length), known->second.busiest_name};
 }
 

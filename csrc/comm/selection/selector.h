@@ -24,9 +24,10 @@
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/board/board_cost.h"
 #include "csrc/comm/links/plan.h"
-#include "csrc/comm/selection/cost_model.h"
+#include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/simulator/link_model.h"
 
 namespace pccl::comm {
 
@@ -126,11 +127,11 @@ class Selector {
     const Rank rank_;
     const Preferences preferences_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
-    const LinkModel links_;
+    const schedule::LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;
     std::map<std::pair<schedule::SourcePtr, Rank>, std::shared_ptr<const Plan>> plans_;
-    std::map<schedule::SourcePtr, Traffic> traffic_;
+    std::map<schedule::SourcePtr, schedule::Traffic> traffic_;
 };
 
 }  // namespace pccl::comm

@@ -14,7 +14,7 @@
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/execution.h"
-#include "csrc/comm/selection/cost_model.h"
+#include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/transport/loopback/links.h"
 #include "csrc/transport/shm/ring.h"

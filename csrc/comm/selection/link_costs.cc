@@ -1,0 +1,108 @@
+#include "csrc/comm/selection/link_costs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "csrc/bootstrap/locality.h"
+#include "csrc/transport/shm/ring.h"
+
+namespace pccl::comm {
+namespace {
+
+using schedule::LinkCost;
+using schedule::LinkModel;
+using transport::TransportKind;
+
+// Measured between processes of one 2-core host, and over veth between two network namespaces.
+constexpr LinkCost kShmCost{
+    .round_seconds = 0.5e-6, .message_seconds = 0.1e-6, .seconds_per_byte = 0.08e-9};
+constexpr LinkCost kTcpCost{
+    .round_seconds = 25e-6, .message_seconds = 4e-6, .seconds_per_byte = 0.5e-9};
+constexpr double kReduceSecondsPerByte = 0.08e-9;
+
+/// A measured message of no length is a round and a message.
+LinkCost scaled(const LinkCost& usual, const topo::LinkTimes& measured) {
+    const double factor = measured.latency / (usual.round_seconds + usual.message_seconds);
+    return {.round_seconds = usual.round_seconds * factor,
+            .message_seconds = usual.message_seconds * factor,
+            .seconds_per_byte = 1e-9 / measured.bandwidth};
+}
+
+LinkCost slower(const LinkCost& a, const LinkCost& b) {
+    return {.round_seconds = std::max(a.round_seconds, b.round_seconds),
+            .message_seconds = std::max(a.message_seconds, b.message_seconds),
+            .seconds_per_byte = std::max(a.seconds_per_byte, b.seconds_per_byte)};
+}
+
+/// The slowest between two ranks of a host.
+std::optional<topo::LinkTimes> slowest(const topo::HostTopology& host, topo::MeasuredLink link) {
+    std::optional<topo::LinkTimes> found;
+    for (std::size_t i = 0; i < host.ranks.size(); ++i) {
+        const auto times = host.calibration.between(link, host.numa_of(0), host.numa_of(i));
+        if (times && (!found || times->latency > found->latency)) found = times;
+    }
+    return found;
+}
+
+LinkCost measured_cost(const bootstrap::Layout& layout, const LinkCost& usual,
+                       topo::MeasuredLink link) {
+    if (layout.links() == nullptr) return usual;
+    std::optional<LinkCost> cost;
+    for (const topo::HostTopology& host : layout.links()->job().hosts()) {
+        const auto times = slowest(host, link);
+        const LinkCost own = times ? scaled(usual, *times) : usual;
+        cost = cost ? slower(*cost, own) : own;
+    }
+    return cost.value_or(usual);
+}
+
+/// Between hosts, a message takes as long as one of those between the two that are farthest apart.
+LinkCost far_cost(const bootstrap::Layout& layout) {
+    LinkCost cost = measured_cost(layout, kTcpCost, topo::MeasuredLink::kSockets);
+    if (layout.is_on_one_host()) return cost;
+    const topo::JobTopology& job = layout.links()->job();
+    double latency = 0;
+    for (int from = 0; std::cmp_less(from, job.hosts().size()); ++from)
+        for (int to = 0; to < from; ++to)
+            latency = std::max(latency, job.link_between(from, to).latency);
+    return latency > 0 ? scaled(cost, {latency, 1e-9 / cost.seconds_per_byte}) : cost;
+}
+
+double reduce_cost(const bootstrap::Layout& layout) {
+    if (layout.links() == nullptr) return kReduceSecondsPerByte;
+    double cost = 0;
+    for (const topo::HostTopology& host : layout.links()->job().hosts()) {
+        const auto rate = host.calibration.reduce();
+        cost = std::max(cost, rate ? 1e-9 / *rate : kReduceSecondsPerByte);
+    }
+    return cost;
+}
+
+bool share_memory(const bootstrap::Roster& roster) {
+    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
+                       [](const bootstrap::Endpoint& endpoint) {
+                           return endpoint.addresses.contains(TransportKind::kShm);
+                       });
+}
+
+}  // namespace
+
+Reach reach_of(const bootstrap::Roster& roster) {
+    return {.ranks = static_cast<int>(roster.endpoints.size()),
+            .is_on_one_host = is_on_one_host(roster),
+            .shares_memory = share_memory(roster)};
+}
+
+schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout) {
+    const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
+    LinkModel model;
+    model.far = far_cost(layout);
+    model.near = reach.shares_memory ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
+                                     : model.far;
+    model.reduce_seconds_per_byte = reduce_cost(layout);
+    model.capacity = reach.is_on_one_host ? ring : std::min(kTcpCapacity, ring);
+    return model;
+}
+
+}  // namespace pccl::comm

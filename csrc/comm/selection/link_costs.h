@@ -1,0 +1,29 @@
+// What the links of a group cost: constants, or what was measured on its hosts, within a host and
+// between hosts.
+#pragma once
+
+#include <cstddef>
+
+#include "csrc/base/ids.h"
+#include "csrc/bootstrap/layout.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/schedule/simulator/link_model.h"
+
+namespace pccl::comm {
+
+/// Bytes that a channel of a TCP link holds at least, also with the buffers that Linux grants to
+/// processes without privileges.
+inline constexpr std::size_t kTcpCapacity = 256 * kKiB;
+
+/// How the ranks of a group reach each other.
+struct Reach {
+    int ranks = 1;
+    bool is_on_one_host = false;  // all of them, and they may use its memory
+    bool shares_memory = false;   // those of one host may use its memory
+};
+[[nodiscard]] Reach reach_of(const bootstrap::Roster& roster);
+
+/// The same on every rank of a group.
+[[nodiscard]] schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout);
+
+}  // namespace pccl::comm

@@ -1,0 +1,112 @@
+#include "csrc/schedule/simulator/link_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "csrc/base/text.h"
+
+namespace pccl::schedule {
+namespace {
+
+// Programs of further hosts are looked at up to so many steps.
+constexpr std::size_t kManySteps = 1U << 16U;
+
+/// Counts what the ranks of hosts send and receive.
+class Census {
+   public:
+    Census(const Shape& shape, const LinkModel& model, const topo::JobLinks& links,
+           const RankOrder& order)
+        : shape_(shape), model_(model), links_(links), order_(order) {}
+
+    /// False where the programs cannot be made.
+    bool add_host(const ScheduleSource& source, int host) {
+        for (const Rank rank : links_.job().hosts()[static_cast<std::size_t>(host)].ranks) {
+            const auto program = generate_program(source, shape_, rank, order_);
+            if (!program.is_ok()) return false;
+            add_rank(*program, host, rank);
+        }
+        return true;
+    }
+
+    [[nodiscard]] std::size_t steps() const { return steps_; }
+
+    [[nodiscard]] Traffic result() const {
+        Traffic traffic;
+        if (messages_ > 0)
+            traffic.far_share = static_cast<double>(far_messages_) / static_cast<double>(messages_);
+        traffic.seconds_per_byte = most_seconds_;
+        traffic.busiest = links_.busiest(loads_);
+        if (traffic.busiest.seconds > 0)
+            traffic.busiest_name =
+                concat(links_.name(traffic.busiest.link), ", ",
+                       std::round(links_.bandwidth(traffic.busiest.link) * 1e3) / 1e3, " GB/s");
+        return traffic;
+    }
+
+   private:
+    void add_rank(const Program& program, int host, Rank rank) {
+        double sends = 0;
+        double receives = 0;
+        for (const Lane& lane : program.lanes)
+            for (const Step& step : lane) {
+                ++steps_;
+                const double bytes = count_of(step) / static_cast<double>(shape_.chunks);
+                if (step.to.is_used()) sends += send(host, rank, step.to.peer, bytes);
+                if (step.from.is_used()) receives += receive(host, step.from.peer, rank, bytes);
+            }
+        most_seconds_ = std::max({most_seconds_, sends, receives});
+    }
+
+    double send(int host, Rank rank, Rank peer, double bytes) {
+        const bool is_far = links_.job().host_of(peer) != host;
+        ++messages_;
+        if (is_far) ++far_messages_;
+        links_.charge(host, rank, peer, bytes, loads_);
+        return bytes * (is_far ? model_.far : model_.near).seconds_per_byte;
+    }
+
+    double receive(int host, Rank peer, Rank rank, double bytes) {
+        const bool is_far = links_.job().host_of(peer) != host;
+        // What a rank of this host sends is counted where it does.
+        if (is_far) links_.charge(host, peer, rank, bytes, loads_);
+        return bytes * (is_far ? model_.far : model_.near).seconds_per_byte;
+    }
+
+    const Shape& shape_;
+    const LinkModel& model_;
+    const topo::JobLinks& links_;
+    const RankOrder& order_;
+    topo::LinkLoads loads_;
+    std::size_t steps_ = 0;
+    long long messages_ = 0;
+    long long far_messages_ = 0;
+    double most_seconds_ = 0;
+};
+
+}  // namespace
+
+Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkModel& model,
+                const topo::JobLinks& links, const RankOrder& order) {
+    Census census(shape, model, links, order);
+    const int hosts = static_cast<int>(links.job().hosts().size());
+    for (int host = 0; host < hosts && census.steps() < kManySteps; ++host)
+        if (!census.add_host(source, host)) break;
+    return census.result();
+}
+
+double predict(const LinkModel& model, const Cost& cost) {
+    return predict(model, cost, {.seconds_per_byte = model.near.seconds_per_byte}, cost.bytes_sent);
+}
+
+double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic, double bytes) {
+    const double far_rounds = std::ceil(cost.rounds * traffic.far_share);
+    const double far_messages = static_cast<double>(cost.messages) * traffic.far_share;
+    return far_rounds * model.far.round_seconds +
+           (cost.rounds - far_rounds) * model.near.round_seconds +
+           far_messages * model.far.message_seconds +
+           (static_cast<double>(cost.messages) - far_messages) * model.near.message_seconds +
+           bytes * std::max(traffic.seconds_per_byte, traffic.busiest.seconds) +
+           cost.bytes_reduced * model.reduce_seconds_per_byte;
+}
+
+}  // namespace pccl::schedule
