@@ -1,12 +1,10 @@
 #include "csrc/comm/group.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "csrc/base/log.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
-#include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/explained.h"
 
 namespace pccl::comm {
@@ -30,7 +28,8 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
       preferences_{.catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}},
-      mailbox_(options.rank, options.size) {}
+      mailbox_(options.rank, options.size),
+      collectives_({.self = options.rank, .ranks = options.size}) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
@@ -79,8 +78,8 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     std::unique_lock lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
     operation->begin(nullptr, issue(*operation, timeout));
-    if (!collectives_.empty() || !try_at_once(*operation)) {
-        collectives_.push_back(operation);
+    if (!collectives_.is_empty() || !try_at_once(*operation)) {
+        collectives_.push(operation);
         lock.unlock();
         if (const Status status = help(*operation, Until::kDone, Deadline::never());
             !status.is_ok()) {
@@ -92,7 +91,7 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     } else {
         operation->finish_unseen();
     }
-    spare_ = std::move(operation);
+    collectives_.give_back(std::move(operation));
     return Status::ok();
 }
 
@@ -114,7 +113,7 @@ Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeo
         const std::lock_guard lock(mutex_);
         PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
         operation->begin(shared_from_this(), issue(*operation, timeout));
-        collectives_.push_back(operation);
+        collectives_.push(operation);
     }
     leave_to_background(operation);
     return runtime::Event(operation);
@@ -148,12 +147,6 @@ void Group::leave_to_background(const OperationPtr& operation) {
     if (!operation->is_done()) runtime_.notify();
 }
 
-std::shared_ptr<CollectiveOperation> Group::take_spare() {
-    // A spare that somebody still holds an event of must keep its result.
-    if (spare_ && spare_.use_count() == 1) return std::exchange(spare_, nullptr);
-    return std::make_shared<CollectiveOperation>();
-}
-
 Status Group::check_process() const {
     if (!made_in_.is_child()) return Status::ok();
     return Status::unavailable(concat("group ", name(),
@@ -164,14 +157,7 @@ Status Group::check_process() const {
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
     PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
-    abi::CollectiveHeader header = choice->header;
-    header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
-    header.history = history_after(last_);
-    last_ = header;
-    auto operation = take_spare();
-    operation->prepare(collective, {choice->plan, choice->cut, choice->on_board, peers_.board()},
-                       header, {.self = rank(), .ranks = size()});
-    return operation;
+    return collectives_.prepare(collective, *choice, peers_.board());
 }
 
 Status Group::help(runtime::Operation& operation, Until until, Deadline deadline) {
@@ -217,8 +203,8 @@ bool Group::advance() {
         const std::size_t before = collectives_.size();
         if (!is_over())
             if (const Status status = advance_all(moved); !status.is_ok())
-                notice = break_with(diagnosis_.reconsidered(status, last_));
-        late = !moved && is_late();
+                notice = break_with(diagnosis_.reconsidered(status, collectives_.latest()));
+        late = !moved && collectives_.is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
         ended = take_ended();
     }
@@ -231,30 +217,13 @@ bool Group::advance() {
 
 Status Group::advance_all(bool& moved) {
     if (diagnosis_.has_heard()) return diagnosis_.heard();
-    PCCL_TRY(advance_collectives(moved));
+    PCCL_TRY(collectives_.advance(peers_.links(), moved, ended_));
     return mailbox_.advance(peers_.links(), moved, ended_);
 }
 
-Status Group::advance_collectives(bool& moved) {
-    while (!collectives_.empty()) {
-        bool head_moved = false;
-        PCCL_ASSIGN_OR_RETURN(const bool done,
-                              collectives_.front()->advance(peers_.links(), head_moved));
-        moved |= head_moved;
-        if (!done) return Status::ok();
-        moved = true;
-        end_collective(Status::ok());
-    }
-    return Status::ok();
-}
-
-bool Group::is_late() const {
-    return !collectives_.empty() && collectives_.front()->deadline().passed();
-}
-
 std::optional<Stall> Group::stall() const {
-    if (collectives_.empty()) return std::nullopt;
-    const CollectiveOperation& front = *collectives_.front();
+    if (collectives_.is_empty()) return std::nullopt;
+    const CollectiveOperation& front = collectives_.front();
     return Stall{.self = rank(),
                  .ranks = size(),
                  .group = name(),
@@ -266,19 +235,9 @@ std::optional<Stall> Group::stall() const {
 
 AwaitedRanks Group::awaited() const {
     AwaitedRanks ranks = mailbox_.awaited();
-    if (collectives_.empty()) return ranks;
-    const AwaitedRanks more = collectives_.front()->awaited();
+    const AwaitedRanks more = collectives_.awaited();
     ranks.insert(ranks.end(), more.begin(), more.end());
     return ranks;
-}
-
-void Group::end_collective(Status status) {
-    auto operation = std::move(collectives_.front());
-    collectives_.pop_front();
-    operation->finish(std::move(status));
-    // Only the caller of run() holds the other reference of a synchronous operation, and it is
-    // looking.
-    if (operation->has_callbacks()) ended_.push_back(std::move(operation));
 }
 
 std::vector<Group::OperationPtr> Group::take_ended() {
@@ -299,15 +258,15 @@ LastNotice Group::break_with(const Status& cause) {
                      ? Status::aborted("abort was called on this group")
                      : cause;
     // A mismatch says itself what each side does.
-    const bool says_what = collectives_.empty() || end_.cause.code() == StatusCode::kMismatch;
+    const bool says_what = collectives_.is_empty() || end_.cause.code() == StatusCode::kMismatch;
     end_.shown = explained(end_.cause, directory(),
-                           says_what ? std::string() : collectives_.front()->describe());
+                           says_what ? std::string() : collectives_.front().describe());
     is_over_.store(true);
     LastNotice notice{.end = end_};
     // Before anything ends: then its caller uses its memory, which a peer may be reading.
     if (end_.cause.code() != StatusCode::kAborted) notice.untold = peers_.out_of_reach();
     peers_.close(end_.cause);
-    while (!collectives_.empty()) end_collective(end_.shown);
+    collectives_.fail_all(end_.shown, ended_);
     mailbox_.fail_all(end_.shown, ended_);
     return notice;
 }
@@ -318,7 +277,7 @@ void Group::end(const Status& why) {
     {
         const std::lock_guard lock(mutex_);
         if (is_over()) return;
-        notice = break_with(diagnosis_.reconsidered(why, last_));
+        notice = break_with(diagnosis_.reconsidered(why, collectives_.latest()));
         ended = take_ended();
     }
     tell(std::move(ended));
@@ -344,8 +303,9 @@ Status Group::leave() {
     {
         // Who holds the lock is in the middle of something.
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        const bool is_idle = lock.owns_lock() && !is_over() && collectives_.empty();
-        if (is_idle && last_.magic != 0) found = diagnosis_.compare_latest(last_);
+        const bool is_idle = lock.owns_lock() && !is_over() && collectives_.is_empty();
+        if (is_idle && collectives_.latest().magic != 0)
+            found = diagnosis_.compare_latest(collectives_.latest());
     }
     abort(found.is_ok() ? Status::aborted(concat("group ", name(), " was shut down")) : found);
     if (!tellers_.await_others(Deadline::after(timeout_.load())))

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "csrc/bootstrap/layout.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/collective_operation.h"
+#include "csrc/comm/collective_queue.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/hang_diagnosis.h"
 #include "csrc/comm/diagnosis/other_groups.h"
@@ -98,7 +98,7 @@ class Group final : public WitnessingParticipant,
 
     // As its diagnosis does:
 
-    [[nodiscard]] std::uint64_t sequence() const override { return sequence_.load(); }
+    [[nodiscard]] std::uint64_t sequence() const override { return collectives_.sequence(); }
     [[nodiscard]] bool is_over() const override { return is_over_.load(); }
     [[nodiscard]] const std::atomic<bool>& aborted() const override { return aborted_; }
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
@@ -116,7 +116,6 @@ class Group final : public WitnessingParticipant,
                                        OptionalTimeout timeout) const;
     [[nodiscard]] runtime::Issue issue(const MessageOperation::Envelope& envelope,
                                        OptionalTimeout timeout) const;
-    std::shared_ptr<CollectiveOperation> take_spare();
     void leave_to_background(const OperationPtr& operation);
     void tell(std::vector<OperationPtr> ended);
 
@@ -124,9 +123,6 @@ class Group final : public WitnessingParticipant,
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status advance_all(bool& moved);
-    Status advance_collectives(bool& moved);
-    [[nodiscard]] bool is_late() const;
-    void end_collective(Status status);
     /// What has ended and has callbacks, for tell().
     [[nodiscard]] std::vector<OperationPtr> take_ended();
     /// Ends the group and all its operations; the notice is for HangDiagnosis::tell().
@@ -138,7 +134,6 @@ class Group final : public WitnessingParticipant,
     const InterruptCheck interrupted_;
     const std::uint32_t flight_group_;
     std::atomic<std::chrono::milliseconds> timeout_;
-    std::atomic<std::uint64_t> sequence_{0};
     std::atomic<int> unattended_{0};    // operations that nobody may be waiting for
     std::atomic<bool> is_over_{false};  // as end_, without the lock
     std::atomic<bool> aborted_{false};  // ends what waits with the lock held
@@ -148,11 +143,9 @@ class Group final : public WitnessingParticipant,
     HangDiagnosis diagnosis_;
     Preferences preferences_;           // with a tuning from register_remote_infos() on
     std::optional<Selector> selector_;  // from then on
-    abi::CollectiveHeader last_{};      // of the latest collective
     GroupEnd end_;
     Mailbox mailbox_;
-    std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
-    std::shared_ptr<CollectiveOperation> spare_;
+    CollectiveQueue collectives_;
     std::vector<OperationPtr> ended_;  // to be told without the lock
     Tellers tellers_;
 };

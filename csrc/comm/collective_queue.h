@@ -1,0 +1,68 @@
+// The collectives of a group: one at a time, in the order of their calls. Used under the group's
+// lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "csrc/abi/wire.h"
+#include "csrc/collective/awaited.h"
+#include "csrc/collective/collective.h"
+#include "csrc/comm/collective_operation.h"
+#include "csrc/comm/links/link_table.h"
+#include "csrc/comm/selection/selector.h"
+#include "csrc/runtime/operation.h"
+
+namespace pccl::comm {
+
+class CollectiveQueue {
+   public:
+    using CollectivePtr = std::shared_ptr<CollectiveOperation>;
+
+    explicit CollectiveQueue(Membership membership) : membership_(membership) {}
+
+    /// The next collective of the group, over `board` where `choice` says so; not in the queue yet.
+    [[nodiscard]] CollectivePtr prepare(const Collective& collective, const Choice& choice,
+                                        Board* board);
+    void push(CollectivePtr operation) { collectives_.push_back(std::move(operation)); }
+    /// What a synchronous call is done with: the next one takes its memory over.
+    void give_back(CollectivePtr operation) { spare_ = std::move(operation); }
+
+    [[nodiscard]] bool is_empty() const { return collectives_.empty(); }
+    [[nodiscard]] std::size_t size() const { return collectives_.size(); }
+    /// Of a queue that is not empty.
+    [[nodiscard]] const CollectiveOperation& front() const { return *collectives_.front(); }
+    /// Whether the deadline of the one at the front has passed.
+    [[nodiscard]] bool is_late() const;
+    /// Whom the one at the front waits for.
+    [[nodiscard]] AwaitedRanks awaited() const;
+    /// The header of the latest call; no magic: there was none.
+    [[nodiscard]] const abi::CollectiveHeader& latest() const { return latest_; }
+    /// Calls so far. From any thread.
+    [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
+
+    /// Moves what can move and appends what ended and has callbacks, with its status set, to
+    /// `ended`. An error is the group's end.
+    Status advance(LinkTable& links, bool& moved,
+                   std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    /// Ends every collective with `reason`.
+    void fail_all(const Status& reason, std::vector<std::shared_ptr<runtime::Operation>>& ended);
+
+   private:
+    using Ended = std::vector<std::shared_ptr<runtime::Operation>>;
+
+    CollectivePtr take_spare();
+    void end_front(const Status& status, Ended& ended);
+
+    const Membership membership_;
+    std::atomic<std::uint64_t> sequence_{0};
+    abi::CollectiveHeader latest_{};
+    std::deque<CollectivePtr> collectives_;
+    CollectivePtr spare_;
+};
+
+}  // namespace pccl::comm
