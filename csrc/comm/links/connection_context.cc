@@ -146,17 +146,25 @@ transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channe
     return found == receivers_.end() ? nullptr : found->second.get();
 }
 
+Status ConnectionContext::belongs(const transport::LinkRequest& request) const {
+    const auto refuse = [&](const auto&... why) {
+        return Status::invalid_argument(concat("a link from rank ", request.source, " to rank ",
+                                               request.destination, why..., " in group ",
+                                               peers_.group_name()));
+    };
+    if (request.destination != peers_.rank() || request.source < 0 ||
+        request.source >= peers_.size())
+        return refuse(" does not belong to rank ", peers_.rank(), " of ", peers_.size());
+    const std::uint32_t ours = peers_.request_to(request.source, request.channel).generation;
+    if (request.generation != ours)
+        return refuse(" is of generation ", request.generation, ", not ", ours);
+    return Status::ok();
+}
+
 void ConnectionContext::accepted(const transport::LinkRequest& request,
                                  std::unique_ptr<transport::RecvLink> link) {
-    if (request.destination != peers_.rank() || request.source < 0 ||
-        request.source >= peers_.size()) {
-        runtime_.refused(to_string(link->kind()),
-                         Status::invalid_argument(
-                             concat("a link from rank ", request.source, " to rank ",
-                                    request.destination, " does not belong to rank ", peers_.rank(),
-                                    " of ", peers_.size(), " in group ", peers_.group_name())));
-        return;
-    }
+    if (const Status own = belongs(request); !own.is_ok())
+        return runtime_.refused(to_string(link->kind()), own);
     const std::lock_guard lock(mutex_);
     if (!closed_.is_ok()) return link->abort(closed_);
     auto& slot = receivers_[{request.source, request.channel}];

@@ -62,6 +62,9 @@ class ConnectionContext final : public LinkTable {
     Result<std::unique_ptr<transport::SendLink>> open(const Key& key);
     Result<std::unique_ptr<transport::SendLink>> go_on(const Key& key);
 
+    /// Whether it asks for a link of this group, to this rank, of the phase that its network is in.
+    [[nodiscard]] Status belongs(const transport::LinkRequest& request) const;
+
     runtime::Runtime& runtime_;
     const runtime::PeerDirectory& peers_;
     std::atomic<Rank> reaching_{kNoRank};

@@ -115,7 +115,7 @@ Result<bool> Execution::advance_step(Lane& lane, const PlanStep& step, bool& mov
             reduce(step, lane.round);
             return true;
         case Action::kSwitchPhase:
-            return Status::unsupported("switch_phase: this communicator has one phase");
+            return links_->switch_phase();
         default:
             break;
     }

@@ -13,6 +13,11 @@ class LinkTable {
     virtual Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) = 0;
     /// The link on which `peer` sends, or null until it has connected.
     virtual transport::RecvLink* receive_link(Rank peer, ChannelId channel) = 0;
+    /// Moves on to the next phase of the network: true once its links are those that the two above
+    /// give. kUnsupported where there is one phase.
+    virtual Result<bool> switch_phase() {
+        return Status::unsupported("switch_phase: this group's network has one phase");
+    }
 };
 
 }  // namespace pccl::comm
