@@ -9,6 +9,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
 namespace {
@@ -20,30 +21,75 @@ iovec remote(std::uint64_t address, std::size_t bytes) {
     return {reinterpret_cast<void*>(address), bytes};  // NOLINT: the other's address
 }
 
-/// One call reads one address space, whatever happens to the process meanwhile: so the mark speaks
-/// for the bytes beside it.
-Status read_at_once(pid_t pid, const ProcessMark& mark, std::uint64_t address,
-                    std::span<std::byte> into) {
-    std::uint64_t seen = 0;
-    const std::array to{iovec{into.data(), into.size()}, iovec{&seen, sizeof seen}};
-    const std::array from{remote(address, into.size()), remote(mark.address, sizeof seen)};
-    const ssize_t copied =
-        ::process_vm_readv(pid, to.data(), to.size(), from.data(), from.size(), 0);
-    const int error = errno;
-    if (copied == static_cast<ssize_t>(into.size() + sizeof seen) && seen == mark.value)
-        return Status::ok();
-    const std::string what = concat("cannot read ", into.size(), " bytes of process ", pid);
-    if (copied < 0) return Status::unavailable(Status::from_errno(error, what).message());
-    return Status::unavailable(concat(what, ": its memory is not what it was"));
+/// Both sides of the pieces, with room for a mark.
+struct Vectors {
+    explicit Vectors(std::span<const ProcessPiece> pieces) {
+        PCCL_ASSERT(pieces.size() <= kMostProcessPieces);
+        for (const ProcessPiece& piece : pieces)
+            add({piece.here.data(), piece.here.size()}, remote(piece.there, piece.here.size()));
+    }
+    void add(const iovec& own, const iovec& theirs) {
+        here[count] = own;
+        there[count++] = theirs;
+        bytes += own.iov_len;
+    }
+
+    std::array<iovec, kMostProcessPieces + 1> here;
+    std::array<iovec, kMostProcessPieces + 1> there;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+};
+
+std::string why_refused() {
+    const auto scope = read_file("/proc/sys/kernel/yama/ptrace_scope", 16);
+    if (!scope.is_ok() || scope->starts_with("0")) return " (ptrace(2) rules: another user?)";
+    return concat(" (kernel.yama.ptrace_scope is ", scope->substr(0, 1),
+                  ": it takes 0, or that process's leave by prctl(PR_SET_PTRACER))");
+}
+
+/// `error` is 0 where the kernel went along, but not to the end, or found another mark.
+Status fault(int error, const std::string& what) {
+    if (error == 0) return Status::unavailable(concat(what, ": its memory is not what it was"));
+    const std::string reason = error == EPERM ? why_refused() : "";
+    return Status::unavailable(Status::from_errno(error, what).message() + reason);
 }
 
 }  // namespace
 
+Status read_process_pieces(pid_t pid, const ProcessMark& mark,
+                           std::span<const ProcessPiece> pieces) {
+    Vectors vectors(pieces);
+    const std::size_t wanted = vectors.bytes;
+    std::uint64_t seen = 0;
+    // One call reads one address space, whatever happens to the process meanwhile: so the mark
+    // speaks for the bytes before it.
+    vectors.add({&seen, sizeof seen}, remote(mark.address, sizeof seen));
+    const ssize_t moved = ::process_vm_readv(pid, vectors.here.data(), vectors.count,
+                                             vectors.there.data(), vectors.count, 0);
+    const int error = moved < 0 ? errno : 0;
+    if (moved == static_cast<ssize_t>(vectors.bytes) && seen == mark.value) return Status::ok();
+    return fault(error, concat("cannot read ", wanted, " bytes of process ", pid));
+}
+
+Status write_process_pieces(pid_t pid, const ProcessMark& mark,
+                            std::span<const ProcessPiece> pieces) {
+    PCCL_TRY(read_process_pieces(pid, mark, {}));
+    const Vectors vectors(pieces);
+    const ssize_t moved = ::process_vm_writev(pid, vectors.here.data(), vectors.count,
+                                              vectors.there.data(), vectors.count, 0);
+    const int error = moved < 0 ? errno : 0;
+    if (moved == static_cast<ssize_t>(vectors.bytes)) return read_process_pieces(pid, mark, {});
+    return fault(error, concat("cannot write ", vectors.bytes, " bytes of process ", pid));
+}
+
 Status read_process_memory(pid_t pid, const ProcessMark& mark, std::uint64_t address,
                            std::span<std::byte> into) {
-    for (; into.size() > kMostAtOnce; into = into.subspan(kMostAtOnce), address += kMostAtOnce)
-        PCCL_TRY(read_at_once(pid, mark, address, into.first(kMostAtOnce)));
-    return read_at_once(pid, mark, address, into);
+    for (; into.size() > kMostAtOnce; into = into.subspan(kMostAtOnce), address += kMostAtOnce) {
+        const ProcessPiece piece{address, into.first(kMostAtOnce)};
+        PCCL_TRY(read_process_pieces(pid, mark, {&piece, 1}));
+    }
+    const ProcessPiece last{address, into};
+    return read_process_pieces(pid, mark, {&last, 1});
 }
 
 }  // namespace pccl::sys

@@ -1,4 +1,9 @@
-// Another process's memory, read in one copy by the kernel.
+// Another process's memory, read and written in one copy by the kernel.
+//
+// Both need the right to trace that process (ptrace(2), "access mode checking"): the same user, no
+// setuid program, and under Yama's ptrace_scope 1 a descendant, or leave that the other one gave by
+// prctl(PR_SET_PTRACER). The library gives no such leave: it would open its memory to every process
+// of the user. Where the kernel refuses, errors say so.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +23,30 @@ struct ProcessMark {
     std::uint64_t value = 0;
 };
 
+/// Memory of another process, and as much of this one.
+struct ProcessPiece {
+    std::uint64_t there = 0;
+    std::span<std::byte> here;
+};
+
+inline constexpr std::size_t kMostProcessPieces = 1000;
+
 /// Fills `into` with what lies at `address` of the process with this mark, which is `pid` as this
-/// one numbers it: process_vm_readv(2), which needs the right to trace that process. kUnavailable
-/// where that is refused, the process or the memory is gone, or another process has its place;
-/// then part may have been copied.
+/// one numbers it: process_vm_readv(2). kUnavailable where that is refused, the process or the
+/// memory is gone, or another process has its place; then part may have been copied.
 [[nodiscard]] PCCL_API Status read_process_memory(pid_t pid, const ProcessMark& mark,
                                                   std::uint64_t address, std::span<std::byte> into);
+
+/// The same for up to kMostProcessPieces pieces, of 1 GiB together, in one call of the kernel,
+/// which copies them in their order, and then the mark: what is at the mark's address after all
+/// have been read is what is compared.
+[[nodiscard]] PCCL_API Status read_process_pieces(pid_t pid, const ProcessMark& mark,
+                                                  std::span<const ProcessPiece> pieces);
+
+/// Writes what lies here. The mark is read before, lest another process's memory be written, and
+/// after. No call of the kernel does both: a process that replaces itself (exec) in between, and
+/// has memory of its own at the same address, is written to.
+[[nodiscard]] PCCL_API Status write_process_pieces(pid_t pid, const ProcessMark& mark,
+                                                   std::span<const ProcessPiece> pieces);
 
 }  // namespace pccl::sys

@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <utility>
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
+#include "tests/fakes/forked_child.h"
 
 namespace pccl::sys {
 namespace {
@@ -81,6 +83,52 @@ TEST_F(ProcessMemoryTest, IsReadWhereItLies) {
     if (const Status status = read(child.pid()); !status.is_ok())
         GTEST_SKIP() << "this machine lets nobody read a child: " << status.to_string();
     EXPECT_EQ(here_, there_);
+}
+
+TEST_F(ProcessMemoryTest, PiecesAreWrittenAndReadWhereTheyLie) {
+    const Child child;
+    const auto address = reinterpret_cast<std::uint64_t>(there_.data());
+    std::vector<std::byte> bytes(300, std::byte{1});
+    const std::span<std::byte> here(bytes);
+    const std::array<ProcessPiece, 3> pieces{{{address + 7, here.first(100)},
+                                              {address + 50'001, here.subspan(100, 0)},
+                                              {address + 99'800, here.last(200)}}};
+    if (const Status status = write_process_pieces(child.pid(), mark(), pieces); !status.is_ok())
+        GTEST_SKIP() << "this machine lets nobody write to a child: " << status.to_string();
+    ASSERT_TRUE(read(child.pid()).is_ok());
+    std::vector<std::byte> expected = there_;
+    std::fill_n(expected.begin() + 7, 100, std::byte{1});
+    std::fill_n(expected.begin() + 99'800, 200, std::byte{1});
+    EXPECT_EQ(here_, expected);
+
+    std::vector<std::byte> again(300);
+    const std::array<ProcessPiece, 2> swapped{
+        {{address + 99'800, std::span(again).first(200)}, {address, std::span(again).last(100)}}};
+    ASSERT_TRUE(read_process_pieces(child.pid(), mark(), swapped).is_ok());
+    EXPECT_EQ(again[199], std::byte{1});
+    EXPECT_EQ(again[206], std::byte{7});
+    EXPECT_EQ(again[207], std::byte{1});
+}
+
+TEST_F(ProcessMemoryTest, AnotherMarkIsNotWrittenTo) {
+    std::vector<std::byte> target(10, std::byte{3});
+    const ProcessMark other{.address = mark().address, .value = value_ + 1};
+    const ProcessPiece piece{reinterpret_cast<std::uint64_t>(target.data()),
+                             std::span(here_).first(10)};
+    EXPECT_EQ(write_process_pieces(::getpid(), other, {&piece, 1}).code(),
+              StatusCode::kUnavailable);
+    EXPECT_EQ(target, std::vector<std::byte>(10, std::byte{3}));
+}
+
+TEST_F(ProcessMemoryTest, ARefusalIsExplained) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+    const Child child;
+    fakes::ForkedChild stranger([&] {
+        if (::setresuid(65534, 65534, 65534) != 0) return 2;
+        const Status refused = read(child.pid());
+        return refused.message().find("ptrace") != std::string::npos ? 0 : 1;
+    });
+    EXPECT_EQ(stranger.join(), 0);
 }
 
 TEST_F(ProcessMemoryTest, WhatIsNotThereIsNotRead) {
