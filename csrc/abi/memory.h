@@ -1,25 +1,33 @@
-// A piece of memory that its owner lets others reach.
+// A piece of memory that its owner lets others reach, as they are told of it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace pccl::abi {
 
-/// Memory of one rank. On the owner's host it can be mapped: `file` is a descriptor in process
-/// `pid` of the file behind it, whose device and inode prove that it is the right one.
+enum class MemoryKind : std::uint8_t { kHost, kGpu };
+inline constexpr int kMemoryKinds = 2;
+
+inline constexpr std::uint16_t kMemoryVersion = 2;
+inline constexpr std::size_t kMemoryKeyBytes = 200;
+
+/// A plain value of version 2. `id` and `nonce` name one registration: no later one, of this or
+/// another process, has both. A transport that reaches the memory without the owner's help has a
+/// key among `keys`, each of them a TransportKind, a length and as many bytes.
 struct MemoryDescriptor {
-    std::uint64_t address;  // in the owner's process
+    std::uint64_t id;
+    std::uint64_t nonce;  // random, never 0
     std::uint64_t bytes;
-    std::uint64_t host;    // hash of the owner's host identity
-    std::uint64_t device;  // of the file
-    std::uint64_t inode;
-    std::int64_t pid;
-    std::int32_t file;         // -1: cannot be mapped
-    std::int32_t owner;        // rank
-    std::uint32_t transports;  // TransportFlags::bits() that reach it
-    std::uint32_t reserved;
+    MemoryKind kind;
+    std::uint8_t reserved;
+    std::uint16_t key_bytes;  // of `keys`, in use; the others are 0
+    std::array<std::uint8_t, kMemoryKeyBytes> keys;
+
+    friend bool operator==(const MemoryDescriptor&, const MemoryDescriptor&) = default;
 };
-static_assert(sizeof(MemoryDescriptor) == 64 && std::is_trivially_copyable_v<MemoryDescriptor>);
+static_assert(sizeof(MemoryDescriptor) < 256 && std::is_trivially_copyable_v<MemoryDescriptor>);
 
 }  // namespace pccl::abi

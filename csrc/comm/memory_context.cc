@@ -2,6 +2,8 @@
 
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
+#include "csrc/transport/memory_descriptor.h"
+#include "csrc/transport/shm/rma.h"
 
 namespace pccl::comm {
 namespace {
@@ -29,13 +31,14 @@ Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std
         return Status::invalid_argument(
             concat("workspace \"", name, "\" exists; release it first"));
     PCCL_ASSIGN_OR_RETURN(transport::Mapping mapping, transport::Mapping::shareable(name, bytes));
-    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory mine, register_mapping(mapping));
+    PCCL_ASSIGN_OR_RETURN(auto mine, register_mapping(mapping));
     const std::string key = concat("memory/", name, "/", allocations_[name]);
     if (options_.size > 1)
-        PCCL_TRY(options_.store->set(key_of(key, options_.rank), mine.serialise()));
+        PCCL_TRY(options_.store->set(key_of(key, options_.rank),
+                                     transport::serialise(mine->descriptor())));
     ++allocations_[name];
     const Span memory = mapping.memory();
-    workspaces_.emplace(name, Workspace{std::move(mapping), key, {}, {}});
+    workspaces_.emplace(name, Workspace{std::move(mapping), std::move(mine), key, {}, {}});
     return memory;
 }
 
@@ -44,17 +47,18 @@ Result<MemoryContext::Span> MemoryContext::predefined(const std::string& name, s
     return found != workspaces_.end() ? found->second.mapping.memory() : allocate(name, bytes);
 }
 
-Result<transport::RegisteredMemory> MemoryContext::register_mapping(
-    const transport::Mapping& mapping) const {
-    PCCL_ASSIGN_OR_RETURN(abi::MemoryDescriptor memory, mapping.describe());
-    memory.owner = options_.rank;
-    memory.transports = transport::TransportFlags(transport::TransportKind::kShm).bits();
-    return transport::RegisteredMemory(memory);
+Result<std::unique_ptr<transport::Registration>> MemoryContext::register_mapping(
+    const transport::Mapping& mapping) {
+    if (one_sided_ == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(one_sided_, transport::shm::ShmRma::create());
+    }
+    const Span memory = mapping.memory();
+    return one_sided_->add({.data = memory.data(), .bytes = memory.size(), .file = mapping.file()});
 }
 
 Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
-    std::vector<transport::RegisteredMemory> parts;
+    std::vector<abi::MemoryDescriptor> parts;
     std::vector<Rank> missing;
     for (Rank rank = 0; rank < options_.size; ++rank) {
         // Once one rank is missing the time is up: the others are only looked for.
@@ -74,23 +78,21 @@ Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline)
     return Status::ok();
 }
 
-Result<transport::RegisteredMemory> MemoryContext::fetch(const Workspace& workspace, Rank rank,
-                                                         Deadline deadline) const {
-    if (rank == options_.rank) return register_mapping(workspace.mapping);
+Result<abi::MemoryDescriptor> MemoryContext::fetch(const Workspace& workspace, Rank rank,
+                                                   Deadline deadline) const {
+    if (rank == options_.rank) return workspace.registration->descriptor();
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
                           options_.store->get(key_of(workspace.key, rank), deadline));
-    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory part,
-                          transport::RegisteredMemory::deserialise(blob));
+    const auto part = transport::parse_memory_descriptor(blob);
+    if (!part.is_ok()) return part.status().with_context(concat("rank ", rank));
     const std::size_t mine = workspace.mapping.memory().size();
-    if (part.owner() != rank || part.bytes() != mine)
-        return Status::mismatch(
-            rank, concat("rank ", rank, " allocated ", part.bytes(), " bytes as rank ",
-                         part.owner(), ", this rank ", mine));
-    return part;
+    if (part->bytes == mine) return part;
+    return Status::mismatch(
+        rank, concat("rank ", rank, " allocated ", part->bytes, " bytes, this rank ", mine));
 }
 
-Result<transport::RegisteredMemory> MemoryContext::remote_memory(const std::string& name,
-                                                                 Rank rank) const {
+Result<abi::MemoryDescriptor> MemoryContext::remote_memory(const std::string& name,
+                                                           Rank rank) const {
     if (rank < 0 || rank >= options_.size)
         return Status::invalid_argument(concat("rank ", rank, " is not one of ", options_.size));
     const auto found = workspaces_.find(name);
@@ -102,16 +104,16 @@ Result<transport::RegisteredMemory> MemoryContext::remote_memory(const std::stri
 }
 
 Result<MemoryContext::Span> MemoryContext::map_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(const transport::RegisteredMemory part, remote_memory(name, rank));
+    PCCL_ASSIGN_OR_RETURN(const abi::MemoryDescriptor part, remote_memory(name, rank));
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
     if (rank == options_.rank) return workspace->mapping.memory();
     auto view = workspace->views.find(rank);
     if (view == workspace->views.end()) {
-        PCCL_ASSIGN_OR_RETURN(transport::Mapping mapping,
-                              transport::Mapping::of_peer(part.descriptor()));
-        view = workspace->views.emplace(rank, std::move(mapping)).first;
+        auto mapped = transport::shm::map_memory(part);
+        if (!mapped.is_ok()) return mapped.status().with_context(concat("rank ", rank));
+        view = workspace->views.emplace(rank, std::move(*mapped)).first;
     }
-    return view->second.memory();
+    return view->second.memory;
 }
 
 Status MemoryContext::release(const std::string& name) {

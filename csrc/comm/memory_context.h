@@ -3,7 +3,7 @@
 //     auto mine = memory.allocate_workspace("halo", bytes);      // on every rank
 //     memory.wait_workspace("halo", deadline);                   // until every rank has its own
 //     auto theirs = memory.map_remote("halo", peer);             // on one host; else
-//     auto where = memory.remote_memory("halo", peer);           // a descriptor for a transport
+//     auto where = memory.remote_memory("halo", peer);           // for a link of transport/rma.h
 //
 // Workspaces are zero at first, page-aligned, and cost memory only where they are touched.
 // Synchronising access to them is the users' affair. One thread at a time.
@@ -16,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "csrc/abi/memory.h"
 #include "csrc/base/clock.h"
 #include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/transport/mapping.h"
-#include "csrc/transport/registered_memory.h"
+#include "csrc/transport/rma.h"
+#include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::comm {
 
@@ -58,13 +60,13 @@ class PCCL_API MemoryContext {
     /// kTimeout names the missing ranks; kMismatch a rank that chose another size.
     Status wait_workspace(const std::string& name, Deadline deadline);
     /// A peer's part, or one's own; kUnavailable before wait_workspace().
-    [[nodiscard]] Result<transport::RegisteredMemory> remote_memory(const std::string& name,
-                                                                    Rank rank) const;
+    [[nodiscard]] Result<abi::MemoryDescriptor> remote_memory(const std::string& name,
+                                                              Rank rank) const;
     /// A peer's part in this process's address space, until release(); kUnsupported when it is on
     /// another host or not visible from here.
     Result<Span> map_remote(const std::string& name, Rank rank);
-    /// Gives back this rank's part and its views of the others'. Peers' views stay valid. The name
-    /// may then be allocated again.
+    /// Gives back this rank's part and its views of the others'. Peers' views stay valid; one-sided
+    /// access to this part ends. The name may then be allocated again.
     Status release(const std::string& name);
 
     /// The TEMP buffer: at least `bytes` of scratch of this rank alone, page-aligned, valid until
@@ -77,21 +79,23 @@ class PCCL_API MemoryContext {
    private:
     struct Workspace {
         transport::Mapping mapping;
-        std::string key;                                 // in the store, without the rank
-        std::vector<transport::RegisteredMemory> parts;  // by rank; filled by wait_workspace()
-        std::map<Rank, transport::Mapping> views;
+        std::unique_ptr<transport::Registration> registration;
+        std::string key;                           // in the store, without the rank
+        std::vector<abi::MemoryDescriptor> parts;  // by rank; filled by wait_workspace()
+        std::map<Rank, transport::shm::MemoryView> views;
     };
 
     Result<Span> allocate(const std::string& name, std::size_t bytes);
     Result<Span> predefined(const std::string& name, std::size_t bytes);
     Result<Span> grow_temp(std::size_t bytes);
-    [[nodiscard]] Result<transport::RegisteredMemory> register_mapping(
-        const transport::Mapping& mapping) const;
-    Result<transport::RegisteredMemory> fetch(const Workspace& workspace, Rank rank,
-                                              Deadline deadline) const;
+    Result<std::unique_ptr<transport::Registration>> register_mapping(
+        const transport::Mapping& mapping);
+    Result<abi::MemoryDescriptor> fetch(const Workspace& workspace, Rank rank,
+                                        Deadline deadline) const;
     Result<Workspace*> find(const std::string& name);
 
     MemoryContextOptions options_;
+    std::unique_ptr<transport::RmaTransport> one_sided_;  // from the first workspace on
     std::map<std::string, Workspace> workspaces_;
     std::map<std::string, int> allocations_;  // so far, by name
     transport::Mapping temp_;

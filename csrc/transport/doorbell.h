@@ -48,6 +48,8 @@ class PCCL_API RemoteDoorbell {
     void ring();
     /// Whether the peer's process has ended; a system call.
     [[nodiscard]] bool owner_has_exited() const;
+    /// A descriptor that is readable once it has; still this object's.
+    [[nodiscard]] int process() const { return process_.get(); }
 
    private:
     explicit RemoteDoorbell(DoorbellPage* page) : page_(page) {}

@@ -8,20 +8,11 @@
 #include <cerrno>
 
 #include "csrc/base/text.h"
-#include "csrc/sys/host.h"
 
 namespace pccl::transport {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-
-/// FNV-1a (G. Fowler, L. C. Noll, P. Vo): identities are compared, not protected.
-Result<std::uint64_t> host_hash() {
-    PCCL_ASSIGN_OR_RETURN(const std::string identity, sys::host_identity());
-    std::uint64_t hash = 0xCBF2'9CE4'8422'2325;
-    for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100'0000'01B3;
-    return hash;
-}
 
 Result<struct stat> examine(int fd) {
     struct stat facts {};
@@ -29,32 +20,40 @@ Result<struct stat> examine(int fd) {
     return facts;
 }
 
-Status is_the_file(int fd, const abi::MemoryDescriptor& memory) {
+Status require_same(int fd, const ProcessFile& meant) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(fd));
-    const bool same = facts.st_dev == memory.device && facts.st_ino == memory.inode &&
-                      static_cast<std::uint64_t>(facts.st_size) >= memory.bytes &&
+    const bool same = facts.st_dev == meant.device && facts.st_ino == meant.inode &&
                       (::fcntl(fd, F_GET_SEALS) & kSeals) == kSeals;
     if (same) return Status::ok();
-    return Status::unsupported(concat(
-        "memory of rank ", memory.owner, " (pid ", memory.pid,
-        ") is not visible from here; it has released it, or lives in ", "another pid namespace"));
+    return Status::unsupported(concat("memory of process ", meant.pid,
+                                      " is not visible from here; it has released it, or lives in ",
+                                      "another pid namespace"));
+}
+
+/// The size is sealed: it stays as it is.
+Status require_within(int fd, const FileRange& range) {
+    PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(fd));
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    if (range.offset <= size && range.bytes <= size - range.offset) return Status::ok();
+    return Status::invalid_argument(
+        concat(range.bytes, " bytes at ", range.offset, " of shared memory that has ", size));
 }
 
 }  // namespace
 
-Result<Mapping> Mapping::map(UniqueFd file, std::size_t bytes) {
+Result<Mapping> Mapping::map(UniqueFd file, const FileRange& range) {
     Mapping mapping;
     const int flags = file.is_open() ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    void* const memory =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file.get(), 0);
+    void* const memory = ::mmap(nullptr, range.bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
+                                file.get(), static_cast<off_t>(range.offset));
     if (memory == MAP_FAILED)
-        return Status::from_errno(errno, concat("cannot map ", bytes, " bytes"));
-    mapping.memory_ = {static_cast<std::byte*>(memory), bytes};
+        return Status::from_errno(errno, concat("cannot map ", range.bytes, " bytes"));
+    mapping.memory_ = {static_cast<std::byte*>(memory), range.bytes};
     mapping.file_ = std::move(file);
     return mapping;
 }
 
-Result<Mapping> Mapping::anonymous(std::size_t bytes) { return map(UniqueFd(), bytes); }
+Result<Mapping> Mapping::anonymous(std::size_t bytes) { return map(UniqueFd(), {.bytes = bytes}); }
 
 Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
     constexpr std::size_t kLongestName = 200;
@@ -65,39 +64,33 @@ Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
         return Status::from_errno(errno, concat("cannot size a memfd to ", bytes, " bytes"));
     if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
         return Status::from_errno(errno, "cannot seal a memfd");
-    return map(std::move(file), bytes);
+    return map(std::move(file), {.bytes = bytes});
 }
 
-Result<Mapping> Mapping::of_peer(const abi::MemoryDescriptor& memory) {
-    PCCL_ASSIGN_OR_RETURN(const std::uint64_t here, host_hash());
-    if (memory.file < 0 || memory.host != here)
+Result<Mapping> Mapping::of_process(const ProcessFile& file, const FileRange& range) {
+    const std::string path = concat("/proc/", file.pid, "/fd/", file.file);
+    // Whatever the number stands for now: opening it must not wait.
+    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!opened.is_open())
         return Status::unsupported(
-            concat("memory of rank ", memory.owner, " is on another host or cannot be mapped"));
-    const std::string path = concat("/proc/", memory.pid, "/fd/", memory.file);
-    UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!file.is_open())
-        return Status::unsupported(Status::from_errno(errno, concat("cannot open memory of rank ",
-                                                                    memory.owner, " at ", path))
-                                       .message());
-    PCCL_TRY(is_the_file(file.get(), memory));
-    return map(std::move(file), memory.bytes);
+            Status::from_errno(errno,
+                               concat("cannot open the memory of process ", file.pid, " at ", path))
+                .message());
+    PCCL_TRY(require_same(opened.get(), file));
+    PCCL_TRY(require_within(opened.get(), range));
+    PCCL_ASSIGN_OR_RETURN(Mapping view, map(std::move(opened), range));
+    view.file_.reset();
+    return view;
 }
 
 Mapping::~Mapping() {
     if (memory_.data() != nullptr) ::munmap(memory_.data(), memory_.size());
 }
 
-Result<abi::MemoryDescriptor> Mapping::describe() const {
-    PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(file_.get()));
-    abi::MemoryDescriptor memory{};
-    PCCL_ASSIGN_OR_RETURN(memory.host, host_hash());
-    memory.address = reinterpret_cast<std::uint64_t>(memory_.data());
-    memory.bytes = memory_.size();
-    memory.device = facts.st_dev;
-    memory.inode = facts.st_ino;
-    memory.pid = ::getpid();
-    memory.file = file_.get();
-    return memory;
+Result<ProcessFile> describe_file(int file) {
+    PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(file));
+    return ProcessFile{
+        .pid = ::getpid(), .file = file, .device = facts.st_dev, .inode = facts.st_ino};
 }
 
 }  // namespace pccl::transport

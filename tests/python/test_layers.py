@@ -53,7 +53,7 @@ GOOD_FILES = [
     ("csrc/comm/a.cc", "auto f = std::bind(run, 1);\nTcp::connect(peer);\nlink->connect(x);\n"),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/link.h"\n'),
     ("csrc/transport/tcp/link.cc", '#include "csrc/sys/socket/socket.h"\n'),
-    ("csrc/p2p/session.cc", '#include "csrc/transport/registered_memory.h"\n'),
+    ("csrc/p2p/session.cc", '#include "csrc/transport/rma.h"\n'),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/control/handshake.h"\n'),
     ("csrc/comm/selection/selector.cc", '#include "csrc/comm/board/board_cost.h"\n'),
     ("csrc/device/puller.cc", '#include "csrc/transport/nvlink/symmetric_heap.h"\n'),

@@ -22,6 +22,8 @@ class ShmSendLink final : public SendLink {
     Result<bool> flush(ChannelId channel) override;
     Status look() override { return wire_->look(); }
     void abort(const Status& reason) override;
+    /// Lives as long as the link, wherever that is moved to.
+    [[nodiscard]] PeerWire& wire() { return *wire_; }
 
    private:
     struct Cursor {

@@ -1,6 +1,11 @@
 #include "csrc/transport/shm/wire.h"
 
+#include <poll.h>
+
+#include <array>
+
 #include "csrc/base/text.h"
+#include "csrc/sys/socket/descriptors.h"
 
 namespace pccl::transport::shm {
 namespace {
@@ -20,9 +25,23 @@ Status PeerWire::look_idle() {
 }
 
 Status PeerWire::look() {
+    if (is_quiet()) return Status::ok();
     PCCL_TRY(farewell_.listen(socket_.get()));
     if (!doorbell_->owner_has_exited()) return Status::ok();
     return Status::peer_lost(peer(), concat("the process of rank ", peer(), " has ended"));
+}
+
+/// One system call where nothing has happened, as is the rule.
+bool PeerWire::is_quiet() const {
+    std::array<pollfd, 2> ends{pollfd{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                               pollfd{.fd = doorbell_->process(), .events = POLLIN, .revents = 0}};
+    return ::poll(ends.data(), ends.size(), 0) == 0;
+}
+
+Result<pid_t> PeerWire::process() const {
+    PCCL_ASSIGN_OR_RETURN(const sys::Credentials peer, sys::peer_credentials(socket_.get()));
+    if (peer.pid > 0) return peer.pid;
+    return Status::unsupported("the peer is in a pid namespace that is not visible from here");
 }
 
 }  // namespace pccl::transport::shm

@@ -2,6 +2,8 @@
 // that tells when and why it has left.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <utility>
 
@@ -29,8 +31,12 @@ class PeerWire {
     /// Ends the connection: the peer's look_idle() fails soon, with `reason`.
     void close(const Status& reason) { say_farewell(socket_.get(), reason); }
     [[nodiscard]] Rank peer() const { return farewell_.departure().leaver; }
+    /// Its number here. kUnsupported where it is in a pid namespace that this process does not see.
+    [[nodiscard]] Result<pid_t> process() const;
 
    private:
+    [[nodiscard]] bool is_quiet() const;
+
     FarewellListener farewell_;
     UniqueFd socket_;
     std::unique_ptr<RemoteDoorbell> doorbell_;

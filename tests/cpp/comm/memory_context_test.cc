@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 #include <thread>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/bootstrap/open_store.h"
+#include "csrc/transport/shm/peer_memory.h"
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::comm {
@@ -56,8 +56,7 @@ void exchange(MemoryContext& memory, bootstrap::Store& store, Rank rank, int ran
     for (Rank peer = 0; peer < ranks; ++peer) {
         const auto where = memory.remote_memory("halo", peer);
         ASSERT_TRUE(where.is_ok());
-        EXPECT_EQ(where->owner(), peer);
-        EXPECT_EQ(where->bytes(), kBytes);
+        EXPECT_EQ(where->bytes, kBytes);
         const auto theirs = memory.map_remote("halo", peer);
         ASSERT_TRUE(theirs.is_ok()) << theirs.status().to_string();
         EXPECT_EQ(theirs->size(), kBytes);
@@ -158,6 +157,32 @@ TEST(MemoryContextTest, AReleasedNameStartsAfresh) {
     EXPECT_EQ(one.map_remote("w", 0).value().size(), 32U);
 }
 
+/// A workspace is what a link of one-sided access takes.
+TEST(MemoryContextTest, AWorkspaceIsRegisteredUntilItIsReleased) {
+    const auto store = std::make_shared<fakes::MemoryStore>();
+    MemoryContext zero({.rank = 0, .size = 2, .store = store});
+    MemoryContext one({.rank = 1, .size = 2, .store = store});
+    ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
+    ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
+    ASSERT_TRUE(one.wait_workspace("w", soon()).is_ok());
+    const abi::MemoryDescriptor theirs = one.remote_memory("w", 0).value();
+    const auto open = transport::shm::PeerMemory::open(theirs, ::getpid());
+    ASSERT_TRUE(open.is_ok()) << open.status().to_string();
+    EXPECT_TRUE((*open)->is_open());
+    ASSERT_TRUE(zero.release("w").is_ok());
+    EXPECT_FALSE((*open)->is_open());
+}
+
+TEST(MemoryContextTest, DamagedDescriptorsNameTheRank) {
+    const auto store = std::make_shared<fakes::MemoryStore>();
+    MemoryContext zero({.rank = 0, .size = 2, .store = store});
+    ASSERT_TRUE(zero.allocate_workspace("w", 64).is_ok());
+    ASSERT_TRUE(store->set("memory/w/0/1", "no descriptor").is_ok());
+    const Status status = zero.wait_workspace("w", soon());
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("\"w\""), HasSubstr("rank 1")));
+}
+
 TEST(MemoryContextTest, MisuseIsExplained) {
     MemoryContext memory{MemoryContextOptions()};
     EXPECT_EQ(memory.allocate_workspace("", 1).status().code(), StatusCode::kInvalidArgument);
@@ -209,84 +234,6 @@ TEST(MemoryContextTest, TempGrowsOnDemandAndIsReused) {
     EXPECT_TRUE(memory.temp(0).is_ok());
     EXPECT_EQ(memory.temp(std::size_t{1} << 62).status().code(), StatusCode::kResourceExhausted);
     EXPECT_TRUE(memory.temp(kMiB).is_ok());
-}
-
-abi::MemoryDescriptor sample() {
-    return {.address = 0x7F00'0000'1000,
-            .bytes = 4096,
-            .host = 11,
-            .device = 1,
-            .inode = 77,
-            .pid = ::getpid(),
-            .file = 5,
-            .owner = 3,
-            .transports = 2,
-            .reserved = 0};
-}
-
-TEST(RegisteredMemoryTest, SurvivesTheTrip) {
-    const transport::RegisteredMemory before(sample());
-    const auto after = transport::RegisteredMemory::deserialise(before.serialise());
-    ASSERT_TRUE(after.is_ok()) << after.status().to_string();
-    EXPECT_EQ(*after, before);
-    EXPECT_EQ(after->owner(), 3);
-    EXPECT_TRUE(after->transports().has(transport::TransportKind::kShm));
-}
-
-TEST(RegisteredMemoryTest, ImpossibleValuesAreRefused) {
-    const auto refused = [](auto change) {
-        abi::MemoryDescriptor memory = sample();
-        change(memory);
-        return !transport::RegisteredMemory::deserialise(
-                    transport::RegisteredMemory(memory).serialise())
-                    .is_ok();
-    };
-    EXPECT_TRUE(refused([](auto& memory) { memory.owner = -1; }));
-    EXPECT_TRUE(refused([](auto& memory) { memory.bytes = ~std::uint64_t{0}; }));
-    EXPECT_TRUE(refused([](auto& memory) { memory.transports = 1U << 20; }));
-    EXPECT_TRUE(refused([](auto& memory) { memory.file = -2; }));
-    EXPECT_TRUE(refused([](auto& memory) { memory.pid = 0; }));
-    EXPECT_FALSE(refused([](auto& memory) { memory.file = -1; }));
-}
-
-TEST(RegisteredMemoryTest, MappingMemoryThatIsElsewhereOrGoneIsUnsupported) {
-    const auto code_of = [](const abi::MemoryDescriptor& memory) {
-        return transport::Mapping::of_peer(memory).status().code();
-    };
-    EXPECT_EQ(code_of(sample()), StatusCode::kUnsupported) << "another host";
-
-    const transport::Mapping mapping = transport::Mapping::shareable("test", 4096).value();
-    const abi::MemoryDescriptor real = mapping.describe().value();
-    EXPECT_TRUE(transport::Mapping::of_peer(real).is_ok());
-    abi::MemoryDescriptor wrong = real;
-    wrong.file = 0;
-    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "another file";
-    wrong = real;
-    wrong.inode += 1;
-    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "a descriptor that was used again";
-    wrong = real;
-    wrong.bytes = 8192;
-    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "longer than the file";
-    wrong = real;
-    wrong.pid = 1 << 30;
-    EXPECT_EQ(code_of(wrong), StatusCode::kUnsupported) << "no such process";
-}
-
-TEST(RegisteredMemoryTest, RandomAndDamagedBytesGiveAStatus) {
-    const std::string blob = transport::RegisteredMemory(sample()).serialise();
-    std::mt19937 random(11);
-    for (int round = 0; round < 20'000; ++round) {
-        std::string damaged = round % 2 == 0 ? blob : std::string(random() % 80, '\0');
-        for (std::size_t hits = random() % 6; hits > 0 && !damaged.empty(); --hits)
-            damaged[random() % damaged.size()] = static_cast<char>(random());
-        if (random() % 3 == 0) damaged.resize(random() % (damaged.size() + 1));
-        const auto result = transport::RegisteredMemory::deserialise(damaged);
-        if (result.is_ok()) {
-            ASSERT_EQ(result->serialise(), damaged);
-        } else {
-            ASSERT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-        }
-    }
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+// A link whose initiator copies by itself, on the thread that polls it. Nothing is asked of the
+// peer; the streams carry notifications alone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "csrc/sys/process_memory.h"
+#include "csrc/transport/rma.h"
+#include "csrc/transport/rma/posts.h"
+#include "csrc/transport/rma/words.h"
+#include "csrc/transport/sticky_status.h"
+
+namespace pccl::transport {
+
+/// A registration of a peer.
+class RmaPeerMemory {
+   public:
+    virtual ~RmaPeerMemory() = default;
+    /// Whether it lasts, as far as that is known.
+    [[nodiscard]] virtual bool is_open() const = 0;
+};
+
+/// How a copy went. The rule of rma.h: ok only if owner and registration were there afterwards.
+struct RmaCopied {
+    Status link;         // what ends the link
+    Status pieces;       // of these alone
+    bool later = false;  // nothing was done yet: try again
+};
+
+/// What a copy link needs of its kind of transport.
+class RmaPeer {
+   public:
+    virtual ~RmaPeer() = default;
+    /// An error is that of the pieces which want it.
+    virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
+    /// Pieces of one registration, within it; their `there` counts from its begin, and may be
+    /// changed. At most sys::kMostProcessPieces, a few MiB together.
+    virtual RmaCopied copy(RmaPeerMemory& memory, RmaOp op,
+                           std::span<sys::ProcessPiece> pieces) = 0;
+};
+
+class PCCL_API RmaCopyLink final : public RmaLink {
+   public:
+    RmaCopyLink(RmaStreams streams, std::unique_ptr<RmaPeer> peer)
+        : streams_(std::move(streams)), peer_(std::move(peer)) {}
+
+    [[nodiscard]] TransportKind kind() const override { return streams_.out->kind(); }
+    Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
+                             std::uint64_t ticket) override;
+    Result<bool> notify(std::span<const std::byte> word) override;
+    Result<std::size_t> poll(std::span<RmaCompletion> into) override;
+    Status advance() override;
+    Result<std::optional<std::vector<std::byte>>> next_notification() override;
+    Status look() override;
+    void abort(const Status& reason) override;
+
+   private:
+    struct Move {
+        RmaPost* post;
+        RmaOp op;
+        std::shared_ptr<RmaPeerMemory> memory;
+        sys::ProcessPiece rest;  // `there` from the registration's begin
+        Status failure;          // found when it was posted: nothing is moved
+    };
+    /// Moves from the front of the queue that go in one copy: some whole, and the begin of the
+    /// next.
+    struct Batch {
+        std::size_t whole = 0;
+        std::size_t begun = 0;  // bytes
+    };
+
+    Move move_for(RmaOp op, const RmaPiece& piece, RmaPost& post);
+    Result<std::shared_ptr<RmaPeerMemory>> memory_of(const abi::MemoryDescriptor& remote);
+    /// Copies the next bytes of the queue, all of one registration and one way.
+    Status move_some();
+    void drop_failed();
+    Batch gather();
+    void add_piece(const sys::ProcessPiece& piece);
+    void finish_first(const Status& status);
+    [[nodiscard]] RmaProgress progress() const {
+        return {.over = over_, .failed = posts_.failed()};
+    }
+    Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
+
+    RmaStreams streams_;
+    const std::unique_ptr<RmaPeer> peer_;
+    StickyStatus status_;
+    RmaPosts posts_;
+    RmaWordSender words_out_;
+    RmaWordReceiver words_in_;
+    std::deque<Move> moves_;
+    std::uint64_t taken_ = 0;                // moves, ever
+    std::uint64_t over_ = 0;                 // of these
+    std::vector<sys::ProcessPiece> pieces_;  // of a batch; kept to spare allocations
+    using Name = std::pair<std::uint64_t, std::uint64_t>;
+    using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
+    std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
+    const Known* latest_ = nullptr;                         // in known_
+};
+
+}  // namespace pccl::transport

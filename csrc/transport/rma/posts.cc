@@ -1,0 +1,76 @@
+#include "csrc/transport/rma/posts.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+
+namespace pccl::transport {
+namespace {
+
+Status check_within(std::string_view side, const RmaPiece& piece, std::size_t from,
+                    std::uint64_t size) {
+    if (from <= size && piece.bytes <= size - from) return Status::ok();
+    return Status::invalid_argument(concat(piece.bytes, " bytes at ", from, " of the ", side,
+                                           " registration, which has ", size));
+}
+
+Status check(const RmaPiece& piece) {
+    if (piece.local == nullptr || piece.remote == nullptr)
+        return Status::invalid_argument("a piece without a local and a remote registration");
+    if (piece.local->memory().kind != abi::MemoryKind::kHost ||
+        piece.remote->kind != abi::MemoryKind::kHost)
+        return Status::unsupported("this transport moves bytes of host memory alone, not of GPUs");
+    PCCL_TRY(check_within("local", piece, piece.at, piece.local->memory().bytes));
+    return check_within("remote", piece, piece.there, piece.remote->bytes);
+}
+
+}  // namespace
+
+Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces, std::size_t room) {
+    const std::size_t most = std::min(pieces.size(), room);
+    for (std::size_t i = 0; i < most; ++i) {
+        const Status status = check(pieces[i]);
+        if (status.is_ok()) continue;
+        if (i > 0) return i;
+        return status;
+    }
+    return most;
+}
+
+RmaPost& RmaPosts::begin(std::uint64_t ticket, std::size_t pieces) {
+    return open_.emplace_back(RmaPost{.ticket = ticket, .pieces = pieces, .status = {}});
+}
+
+void RmaPosts::finish(RmaPost& post, const Status& status) {
+    if (!status.is_ok()) {
+        if (post.status.is_ok()) post.status = status;
+        ++post.failed;
+        ++failed_;
+    }
+    if (--post.pieces > 0) return;
+    complete_.push_back(post);
+    const auto found =
+        std::ranges::find_if(open_, [&](const auto& each) { return &each == &post; });
+    open_.erase(found);
+}
+
+void RmaPosts::fail_all(const Status& status) {
+    for (RmaPost& post : open_) {
+        if (post.status.is_ok()) post.status = status;
+        complete_.push_back(post);
+    }
+    open_.clear();
+}
+
+std::size_t RmaPosts::take(std::span<RmaCompletion> into) {
+    const std::size_t count = std::min(into.size(), complete_.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        const RmaPost& post = complete_.front();
+        told_ += post.failed;
+        into[i] = {.ticket = post.ticket, .status = post.status};
+        complete_.pop_front();
+    }
+    return count;
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,54 @@
+// What a link of any kind keeps of posts: which pieces are still to come, and what to tell of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <span>
+
+#include "csrc/transport/rma.h"
+
+namespace pccl::transport {
+
+/// How many of `pieces`, at most `room`, are of the host and within their memories, from the first
+/// on; what is wrong with the first where that is not.
+[[nodiscard]] PCCL_API Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces,
+                                                        std::size_t room);
+
+/// One that was taken, until all its pieces are over.
+struct RmaPost {
+    std::uint64_t ticket = 0;
+    std::size_t pieces = 0;  // not over yet
+    std::size_t failed = 0;  // of those that are
+    Status status;           // of the first that failed
+};
+
+class PCCL_API RmaPosts {
+   public:
+    static constexpr std::size_t kMost = 4096;  // open, or complete and not told
+
+    [[nodiscard]] bool has_room() const { return open_.size() + complete_.size() < kMost; }
+    /// Stays where it is until its last finish(). `pieces` is not 0.
+    RmaPost& begin(std::uint64_t ticket, std::size_t pieces);
+    /// One piece is over.
+    void finish(RmaPost& post, const Status& status);
+    /// Everything is: no RmaPost stays.
+    void fail_all(const Status& status);
+    /// What poll() tells.
+    std::size_t take(std::span<RmaCompletion> into);
+
+    // For notifications, which are dropped when something before them has failed unbeknownst to the
+    // caller: a word is sent if failed() is, once all before it is over, what told() was at
+    // notify().
+    [[nodiscard]] std::uint64_t failed() const { return failed_; }  // pieces, so far
+    [[nodiscard]] std::uint64_t told() const { return told_; }      // of these, in take()
+
+   private:
+    std::list<RmaPost> open_;
+    std::deque<RmaPost> complete_;
+    std::uint64_t failed_ = 0;
+    std::uint64_t told_ = 0;
+};
+
+}  // namespace pccl::transport

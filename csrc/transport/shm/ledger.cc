@@ -1,0 +1,101 @@
+#include "csrc/transport/shm/ledger.h"
+
+#include "csrc/base/log.h"
+#include "csrc/base/relax.h"
+#include "csrc/base/text.h"
+
+namespace pccl::transport::shm {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr int kSpins = 1000;
+constexpr Duration kBetweenLooks = std::chrono::microseconds(50);
+
+}  // namespace
+
+Result<std::shared_ptr<Ledger>> Ledger::create() {
+    PCCL_ASSIGN_OR_RETURN(Mapping mapping,
+                          Mapping::shareable("ledger", kLines * sizeof(LedgerLine)));
+    PCCL_ASSIGN_OR_RETURN(const ProcessFile file, describe_file(mapping.file()));
+    return std::shared_ptr<Ledger>(new Ledger(std::move(mapping), file));
+}
+
+LedgerLine& Ledger::at(std::uint32_t line) const {
+    return reinterpret_cast<LedgerLine*>(mapping_.memory().data())[line];
+}
+
+std::uint64_t Ledger::address_of(std::uint32_t line) const {
+    return reinterpret_cast<std::uint64_t>(&at(line).nonce);
+}
+
+Result<std::uint32_t> Ledger::open(std::uint64_t nonce) {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty() && used_ == kLines)
+        return Status::resource_exhausted(
+            concat("a process has ", kLines, " registrations at most: end some"));
+    std::uint32_t line = used_;
+    if (free_.empty()) {
+        ++used_;
+    } else {
+        line = free_.back();
+        free_.pop_back();
+    }
+    at(line).nonce.store(nonce, std::memory_order_release);
+    return line;
+}
+
+void Ledger::close(std::uint32_t line) {
+    if (made_in_.is_child()) return;
+    // Before anything that the owner's caller then does with the memory.
+    at(line).nonce.store(0, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!await_no_writers(at(line)))
+        return log(
+            LogLevel::kWarning,
+            "a process was stopped or killed while it wrote to a registration that has ended");
+    const std::lock_guard lock(mutex_);
+    free_.push_back(line);
+}
+
+bool Ledger::await_no_writers(const LedgerLine& line) {
+    const Deadline deadline = Deadline::after(kPatience);
+    for (int spin = 0; line.writers.load(std::memory_order_seq_cst) != 0; ++spin) {
+        if (spin < kSpins) {
+            relax();
+            continue;
+        }
+        if (deadline.passed()) return false;
+        system_clock().sleep_for(kBetweenLooks);
+    }
+    return true;
+}
+
+Result<PeerLine> PeerLine::map(const ProcessFile& ledger, std::uint32_t line) {
+    const std::size_t offset = line * sizeof(LedgerLine);
+    PCCL_ASSIGN_OR_RETURN(
+        Mapping page,
+        Mapping::of_process(ledger, {.offset = offset / kPage * kPage, .bytes = kPage}));
+    auto* const at = reinterpret_cast<LedgerLine*>(page.memory().data() + offset % kPage);
+    return PeerLine(std::move(page), at);
+}
+
+bool PeerLine::is_open(std::uint64_t nonce) const {
+    // Loads of the copy come before this one.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return line_->nonce.load(std::memory_order_seq_cst) == nonce;
+}
+
+bool PeerLine::enter(std::uint64_t nonce) const {
+    line_->writers.fetch_add(1, std::memory_order_seq_cst);
+    if (line_->nonce.load(std::memory_order_seq_cst) == nonce) return true;
+    line_->writers.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
+}
+
+bool PeerLine::leave(std::uint64_t nonce) const {
+    const bool was_open = is_open(nonce);
+    line_->writers.fetch_sub(1, std::memory_order_seq_cst);
+    return was_open;
+}
+
+}  // namespace pccl::transport::shm

@@ -1,0 +1,52 @@
+// Registered memory of another process of this host, to be copied from and to.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/process_memory.h"
+#include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/shm/ledger.h"
+#include "csrc/transport/shm/memory_key.h"
+
+namespace pccl::transport::shm {
+
+class PeerMemory final : public RmaPeerMemory {
+   public:
+    /// `owner` is the process at the other end of the link, as this one numbers it. kUnsupported,
+    /// and why, where its memory cannot be reached; kUnavailable where there is no such
+    /// registration.
+    static Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory,
+                                                       pid_t owner);
+
+    /// ok only if the registration was there after the bytes had moved (ledger.h), and so was the
+    /// owner, unless the memory is mapped: a file outlives its owner. kUnavailable otherwise.
+    Status copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const;
+    [[nodiscard]] bool is_mapped() const { return view_.has_value(); }
+    [[nodiscard]] bool is_open() const override { return line_.is_open(mark_.value); }
+    /// Whether the process that made it has its memory still: not when it ends, or has become
+    /// another program. A system call.
+    [[nodiscard]] bool has_owner() const;
+
+   private:
+    PeerMemory(pid_t owner, const MemoryKey& key, std::uint64_t nonce, PeerLine line)
+        : owner_(owner),
+          mark_{.address = key.line_address, .value = nonce},
+          address_(key.address),
+          line_(std::move(line)) {}
+    void copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const;
+    [[nodiscard]] Status read(std::span<const sys::ProcessPiece> pieces) const;
+    [[nodiscard]] Status write(std::span<const sys::ProcessPiece> pieces) const;
+
+    const pid_t owner_;
+    const sys::ProcessMark mark_;  // the registration's nonce, in the owner's ledger
+    const std::uint64_t address_;  // of the memory, in the owner's process
+    const PeerLine line_;
+    std::optional<MemoryView> view_;
+};
+
+}  // namespace pccl::transport::shm

@@ -1,0 +1,109 @@
+#include "csrc/transport/shm/rma.h"
+
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/shm/link.h"
+#include "csrc/transport/shm/peer_memory.h"
+
+namespace pccl::transport::shm {
+namespace {
+
+/// Its line is open while it lives.
+class ShmRegistration final : public Registration {
+   public:
+    ShmRegistration(const Memory& memory, std::shared_ptr<Ledger> ledger, std::uint32_t line)
+        : memory_(memory), ledger_(std::move(ledger)), line_(line) {}
+    ~ShmRegistration() override { ledger_->close(line_); }
+    ShmRegistration(const ShmRegistration&) = delete;
+    ShmRegistration& operator=(const ShmRegistration&) = delete;
+
+    [[nodiscard]] const Memory& memory() const override { return memory_; }
+    [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
+
+    Status describe(const MemoryIdentity& identity, MemoryKey key) {
+        descriptor_ = descriptor_of(memory_, identity);
+        key.line = line_;
+        key.line_address = ledger_->address_of(line_);
+        return add_key(descriptor_, key);
+    }
+
+   private:
+    const Memory memory_;
+    const std::shared_ptr<Ledger> ledger_;
+    const std::uint32_t line_;
+    abi::MemoryDescriptor descriptor_{};
+};
+
+/// A process of this host; `wire` is that of the link's stream, which the link keeps.
+class ShmPeer final : public RmaPeer {
+   public:
+    ShmPeer(PeerWire& wire, pid_t process) : wire_(wire), process_(process) {}
+
+    Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) override {
+        return PeerMemory::open(memory, process_);
+    }
+    RmaCopied copy(RmaPeerMemory& memory, RmaOp op, std::span<sys::ProcessPiece> pieces) override {
+        const auto& theirs = static_cast<const PeerMemory&>(memory);
+        const Status copied = theirs.copy(op, pieces);
+        return {.link = look_at_owner(theirs, copied), .pieces = copied};
+    }
+
+   private:
+    Status look_at_owner(const PeerMemory& memory, const Status& copied) {
+        // What the kernel copied, it copied from or to a process that was there.
+        if (copied.is_ok() && !memory.is_mapped()) return Status::ok();
+        PCCL_TRY(wire_.look());
+        if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
+        // A process that ends gives its memory up before its descriptors.
+        return Status::peer_lost(wire_.peer(),
+                                 concat("the process of rank ", wire_.peer(), " has ended"));
+    }
+
+    PeerWire& wire_;
+    const pid_t process_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ShmRma>> ShmRma::create() {
+    PCCL_ASSIGN_OR_RETURN(auto ledger, Ledger::create());
+    PCCL_ASSIGN_OR_RETURN(const std::uint64_t host, host_hash());
+    return std::unique_ptr<ShmRma>(new ShmRma(std::move(ledger), host));
+}
+
+Result<MemoryKey> ShmRma::key_for(const Memory& memory) const {
+    MemoryKey key{.host = host_,
+                  .address = reinterpret_cast<std::uint64_t>(memory.data),
+                  .ledger = ledger_->file()};
+    if (memory.file < 0) return key;
+    PCCL_ASSIGN_OR_RETURN(const ProcessFile file, describe_file(memory.file));
+    key.file = file.file;
+    key.inode = file.inode;
+    key.offset = memory.file_offset;
+    return key;
+}
+
+Result<std::unique_ptr<Registration>> ShmRma::add(const Memory& memory,
+                                                  const MemoryIdentity& identity) {
+    PCCL_TRY(check_memory(memory, identity));
+    if (memory.kind != abi::MemoryKind::kHost)
+        return Status::unsupported("shared memory reaches no memory of GPUs");
+    PCCL_ASSIGN_OR_RETURN(const MemoryKey key, key_for(memory));
+    PCCL_ASSIGN_OR_RETURN(const std::uint32_t line, ledger_->open(identity.nonce));
+    auto registration = std::make_unique<ShmRegistration>(memory, ledger_, line);
+    PCCL_TRY(registration->describe(identity, key));
+    return std::unique_ptr<Registration>(std::move(registration));
+}
+
+Result<std::unique_ptr<RmaLink>> ShmRma::connect(RmaStreams streams) {
+    if (streams.out->kind() != TransportKind::kShm || streams.in->kind() != TransportKind::kShm)
+        return Status::invalid_argument("a link of shared memory takes streams of shared memory");
+    PeerWire& wire = static_cast<ShmSendLink&>(*streams.out).wire();
+    PCCL_ASSIGN_OR_RETURN(const pid_t process, wire.process());
+    return std::unique_ptr<RmaLink>(std::make_unique<RmaCopyLink>(
+        std::move(streams), std::make_unique<ShmPeer>(wire, process)));
+}
+
+}  // namespace pccl::transport::shm

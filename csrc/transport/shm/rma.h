@@ -1,0 +1,39 @@
+// One-sided access to memory of other processes of this host.
+//
+// Memory of a Mapping::shareable() is mapped by peers, which needs the right to look into a process
+// of the same user (/proc/<pid>/fd); any other memory is copied by the kernel, which needs the
+// right to trace it (sys/process_memory.h). A registration costs the owner a line of its ledger,
+// which says to peers how long it lasts (ledger.h).
+#pragma once
+
+#include <memory>
+
+#include "csrc/transport/rma.h"
+#include "csrc/transport/shm/ledger.h"
+#include "csrc/transport/shm/memory_key.h"
+
+namespace pccl::transport::shm {
+
+class PCCL_API ShmRma final : public RmaTransport {
+   public:
+    /// kUnavailable where memfd is missing.
+    static Result<std::unique_ptr<ShmRma>> create();
+
+    using RmaTransport::add;
+    Result<std::unique_ptr<Registration>> add(const Memory& memory,
+                                              const MemoryIdentity& identity) override;
+    /// Both streams are of shared memory. kUnsupported where the peer's process is not visible from
+    /// here.
+    Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
+
+   private:
+    ShmRma(std::shared_ptr<Ledger> ledger, std::uint64_t host)
+        : ledger_(std::move(ledger)), host_(host) {}
+    /// But for the line.
+    [[nodiscard]] Result<MemoryKey> key_for(const Memory& memory) const;
+
+    const std::shared_ptr<Ledger> ledger_;
+    const std::uint64_t host_;
+};
+
+}  // namespace pccl::transport::shm

@@ -1,0 +1,225 @@
+#include "tests/contract/rma_contract.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "csrc/transport/memory_descriptor.h"
+#include "csrc/transport/shm/shm_transport.h"
+#include "tests/fakes/connect.h"
+
+namespace pccl::transport::contract {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+template <typename T>
+T require(Result<T> result) {
+    EXPECT_TRUE(result.is_ok()) << result.status().to_string();
+    if (!result.is_ok()) std::abort();
+    return std::move(result).value();
+}
+
+void send(int fd, const std::string& text) {
+    const std::size_t size = text.size();
+    EXPECT_EQ(::write(fd, &size, sizeof size), static_cast<ssize_t>(sizeof size));
+    EXPECT_EQ(::write(fd, text.data(), size), static_cast<ssize_t>(size));
+}
+
+std::string receive(int fd) {
+    std::size_t size = 0;
+    EXPECT_EQ(::read(fd, &size, sizeof size), static_cast<ssize_t>(sizeof size));
+    std::string text(size, '\0');
+    EXPECT_EQ(::read(fd, text.data(), size), static_cast<ssize_t>(size));
+    return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_shm(Waiter& own) {
+    PCCL_ASSIGN_OR_RETURN(auto made, shm::ShmTransport::create(own));
+    return std::unique_ptr<Transport>(std::move(made));
+}
+
+Result<TransportMaker> loopback_world(const loopback::FaultPlan& faults) {
+    auto fabric = loopback::LoopbackFabric::create({.faults = faults});
+    return TransportMaker([fabric](Waiter& own) -> Result<std::unique_ptr<Transport>> {
+        PCCL_ASSIGN_OR_RETURN(auto made, fabric->make_transport(own));
+        return std::unique_ptr<Transport>(std::move(made));
+    });
+}
+
+Registered::Registered(RmaTransport& transport, std::size_t bytes, bool in_file)
+    : mapping_(
+          require(in_file ? Mapping::shareable("contract", bytes) : Mapping::anonymous(bytes))),
+      registration_(require(transport.add(
+          {.data = mapping_.memory().data(), .bytes = bytes, .file = mapping_.file()}))),
+      descriptor_(registration_->descriptor()) {}
+
+RmaEnd::RmaEnd(const TransportMaker& make, const RmaCandidate& candidate)
+    : process(std::make_unique<Process>(make)),
+      rma(require(candidate.one_sided(process->transport()))),
+      in_files(candidate.in_files) {
+    process->join_group(RmaGroup::kId, RmaGroup::kSecret);
+    process->start_accepting();
+}
+
+Registered RmaEnd::memory(std::size_t bytes) const { return {*rma, bytes, in_files}; }
+
+void RmaGroup::connect(RmaEnd& end, Rank self, const std::string& peer_address) {
+    const LinkRequest request{
+        .group = kId, .source = self, .destination = 1 - self, .channel = 0, .group_size = 2};
+    RmaStreams streams;
+    streams.out = require(fakes::connect(end.process->transport(), peer_address, request, kSecret,
+                                         Deadline::after(kPatience)));
+    streams.in = end.process->wait_for_link(1 - self);
+    end.link = require(end.rma->connect(std::move(streams)));
+}
+
+void RmaContract::SetUp() {
+    auto world = GetParam().new_world();
+    if (!world.is_ok()) GTEST_SKIP() << world.status().to_string();
+    make_ = std::move(world.value());
+    for (Rank rank = 0; rank < 2; ++rank)
+        ends_.push_back(std::make_unique<RmaEnd>(make_, GetParam()));
+    std::thread other(
+        [this] { RmaGroup::connect(target(), 1, initiator().process->transport().address()); });
+    RmaGroup::connect(initiator(), 0, target().process->transport().address());
+    other.join();
+}
+
+void RmaContract::pump(const std::function<bool()>& look) {
+    const bool done = eventually(initiator().process->waiter(), [&] {
+        if (target().link != nullptr) static_cast<void>(target().link->advance());
+        return look();
+    });
+    EXPECT_TRUE(done) << "nothing moves any more";
+}
+
+Status RmaContract::complete(RmaOp op, std::vector<RmaPiece> pieces) {
+    std::span<const RmaPiece> rest(pieces);
+    std::size_t posts = 0;
+    Status failure;
+    const auto poll = [&] {
+        std::vector<RmaCompletion> told(8);
+        const auto count = initiator().link->poll(told);
+        if (!count.is_ok()) {
+            failure = count.status();
+            return false;
+        }
+        for (std::size_t i = 0; i < *count; ++i)
+            if (failure.is_ok()) failure = told[i].status;
+        posts -= *count;
+        return true;
+    };
+    pump([&] {
+        const auto taken = rest.empty() ? Result<std::size_t>(std::size_t{0})
+                                        : initiator().link->post(op, rest, 1);
+        if (!taken.is_ok()) {
+            failure = taken.status();
+            return true;
+        }
+        if (*taken > 0) ++posts;
+        rest = rest.subspan(*taken);
+        return !poll() || (rest.empty() && posts == 0);
+    });
+    return failure;
+}
+
+Status RmaContract::write(const Registered& from, const abi::MemoryDescriptor& to,
+                          std::size_t bytes) {
+    return complete(RmaOp::kWrite, {{.local = from.registration(), .remote = &to, .bytes = bytes}});
+}
+
+Status RmaContract::read(const Registered& into, const abi::MemoryDescriptor& from,
+                         std::size_t bytes) {
+    return complete(RmaOp::kRead,
+                    {{.local = into.registration(), .remote = &from, .bytes = bytes}});
+}
+
+Status RmaContract::transfer(RmaOp op, const Registered& mine,
+                             const abi::MemoryDescriptor& theirs) {
+    const RmaPiece piece{
+        .local = mine.registration(), .remote = &theirs, .bytes = mine.bytes().size()};
+    PCCL_TRY(initiator().link->post(op, {&piece, 1}, 1).status());
+    const auto told = next_completion(*initiator().link, [] {});
+    return told.is_ok() ? told->status : told.status();
+}
+
+std::string RmaContract::await_word() {
+    std::string text;
+    std::vector<RmaCompletion> ignored(1);
+    pump([&] {
+        static_cast<void>(initiator().link->advance());
+        auto word = target().link->next_notification();
+        EXPECT_TRUE(word.is_ok()) << word.status().to_string();
+        if (!word.is_ok() || !*word) return !word.is_ok();
+        text.assign(reinterpret_cast<const char*>((*word)->data()), (*word)->size());
+        return true;
+    });
+    return text;
+}
+
+Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>& meanwhile) {
+    const Deadline deadline = Deadline::after(kPatience);
+    RmaCompletion told;
+    while (!deadline.passed()) {
+        PCCL_ASSIGN_OR_RETURN(const std::size_t count, link.poll({&told, 1}));
+        if (count == 1) return told;
+        meanwhile();
+    }
+    return Status::timeout("nothing is complete");
+}
+
+std::span<const std::byte> word_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+bool are_all(std::span<const std::byte> bytes, std::byte value) {
+    return std::ranges::all_of(bytes, [value](std::byte each) { return each == value; });
+}
+
+Messages::Messages() {
+    EXPECT_EQ(::pipe(fds_.data()), 0);
+    EXPECT_EQ(::pipe(fds_.data() + 2), 0);
+}
+
+Messages::~Messages() {
+    for (const int fd : fds_) ::close(fd);
+}
+
+void Messages::tell_parent(const std::string& text) { send(fds_[1], text); }
+void Messages::tell_child(const std::string& text) { send(fds_[3], text); }
+std::string Messages::of_child() { return receive(fds_[0]); }
+std::string Messages::of_parent() { return receive(fds_[2]); }
+
+void RmaProcesses::SetUp() {
+    if (const auto world = GetParam().new_world(); !world.is_ok())
+        GTEST_SKIP() << world.status().to_string();
+}
+
+void RmaProcesses::start(const Life& life) {
+    child_.emplace([&]() -> int {
+        RmaEnd end(GetParam().new_world().value(), GetParam());
+        const Registered memory = end.memory(kBytes);
+        std::ranges::fill(memory.bytes(), kOld);
+        messages_.tell_parent(end.process->transport().address());
+        messages_.tell_parent(serialise(memory.descriptor()));
+        const std::string parent = messages_.of_parent();
+        const auto parents = parse_memory_descriptor(messages_.of_parent());
+        RmaGroup::connect(end, 1, parent);
+        for (;;) life(end, *parents);
+    });
+    ends_.push_back(std::make_unique<RmaEnd>(GetParam().new_world().value(), GetParam()));
+    mine_.emplace(initiator().memory(kBytes));
+    const std::string address = messages_.of_child();
+    theirs_ = parse_memory_descriptor(messages_.of_child()).value();
+    messages_.tell_child(initiator().process->transport().address());
+    messages_.tell_child(serialise(mine_->descriptor()));
+    RmaGroup::connect(initiator(), 0, address);
+}
+
+}  // namespace pccl::transport::contract

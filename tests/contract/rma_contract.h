@@ -1,0 +1,149 @@
+// What every kind of one-sided access promises (csrc/transport/rma.h), as one suite. A kind joins
+// with a file that instantiates RmaContract over an RmaCandidate; the tests are in
+// rma_contract_test.cc.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/transport/loopback/fault_plan.h"
+#include "csrc/transport/mapping.h"
+#include "csrc/transport/rma.h"
+#include "tests/contract/transport_contract.h"
+#include "tests/fakes/forked_child.h"
+
+namespace pccl::transport::contract {
+
+struct RmaCandidate {
+    std::string name;
+    /// As of Candidate.
+    std::function<Result<TransportMaker>()> new_world;
+    std::function<Result<std::unique_ptr<RmaTransport>>(Transport&)> one_sided;
+    /// Whether registered memory is in files that peers can map.
+    bool in_files = false;
+    /// Bytes whose copy takes a while.
+    std::size_t much = 6 * kMiB;
+
+    friend std::ostream& operator<<(std::ostream& out, const RmaCandidate& candidate) {
+        return out << candidate.name;
+    }
+};
+
+/// Worlds that several candidates share.
+Result<std::unique_ptr<Transport>> make_shm(Waiter& own);
+Result<TransportMaker> loopback_world(const loopback::FaultPlan& faults);
+
+inline std::string rma_candidate_name(const testing::TestParamInfo<RmaCandidate>& test) {
+    return test.param.name;
+}
+
+/// Zeroes, registered for as long as it lives.
+class Registered {
+   public:
+    Registered(RmaTransport& transport, std::size_t bytes, bool in_file);
+
+    [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.memory(); }
+    [[nodiscard]] const Registration* registration() const { return registration_.get(); }
+    [[nodiscard]] const abi::MemoryDescriptor& descriptor() const { return descriptor_; }
+    /// Afterwards the memory is this object's alone.
+    void end() { registration_.reset(); }
+
+   private:
+    Mapping mapping_;
+    std::unique_ptr<Registration> registration_;
+    abi::MemoryDescriptor descriptor_;
+};
+
+/// One process with a link to the other.
+struct RmaEnd {
+    explicit RmaEnd(const TransportMaker& make, const RmaCandidate& candidate);
+    [[nodiscard]] Registered memory(std::size_t bytes) const;
+
+    std::unique_ptr<Process> process;
+    std::unique_ptr<RmaTransport> rma;
+    bool in_files;
+    std::unique_ptr<RmaLink> link;
+};
+
+/// What two ends that are to be connected tell each other.
+struct RmaGroup {
+    static constexpr GroupId kId{7, 7};
+    static constexpr Secret kSecret{8, 8};
+    /// Rank `self` opens its stream to the other; the link is there once both have done so.
+    static void connect(RmaEnd& end, Rank self, const std::string& peer_address);
+};
+
+class RmaContract : public testing::TestWithParam<RmaCandidate> {
+   protected:
+    void SetUp() override;
+    /// This process has both.
+    RmaEnd& initiator() { return *ends_[0]; }
+    RmaEnd& target() { return *ends_[1]; }
+    /// Carries both on until `look` is true; fails the test when that takes too long.
+    void pump(const std::function<bool()>& look);
+    /// Posts all, and waits for as many completions as there were posts: the first error, if any.
+    Status complete(RmaOp op, std::vector<RmaPiece> pieces);
+    Status write(const Registered& from, const abi::MemoryDescriptor& to, std::size_t bytes);
+    Status read(const Registered& into, const abi::MemoryDescriptor& from, std::size_t bytes);
+    /// All of `mine`, while another thread carries the target on.
+    Status transfer(RmaOp op, const Registered& mine, const abi::MemoryDescriptor& theirs);
+    /// Of the target, the next.
+    std::string await_word();
+
+    TransportMaker make_;
+    std::vector<std::unique_ptr<RmaEnd>> ends_;
+};
+
+/// What one process tells another before their links are there, over pipes.
+class Messages {
+   public:
+    Messages();
+    ~Messages();
+    Messages(const Messages&) = delete;
+    Messages& operator=(const Messages&) = delete;
+
+    void tell_parent(const std::string& text);
+    void tell_child(const std::string& text);
+    std::string of_child();
+    std::string of_parent();
+
+   private:
+    std::array<int, 4> fds_{};
+};
+
+/// The initiator is this process, the target a child.
+class RmaProcesses : public RmaContract {
+   protected:
+    static constexpr std::size_t kBytes = 8 * kMiB;
+    /// What a child does, over and over, until it is killed; with the memory of its parent.
+    using Life = std::function<void(RmaEnd&, const abi::MemoryDescriptor&)>;
+
+    void SetUp() override;
+    void start(const Life& life);
+    void kill() { child_.reset(); }
+
+    Messages messages_;
+    std::optional<fakes::ForkedChild> child_;
+    std::optional<Registered> mine_;  // kBytes
+    abi::MemoryDescriptor theirs_{};  // kBytes, of kOld
+};
+
+inline constexpr std::byte kOld{0x11};
+inline constexpr std::byte kNew{0xEE};
+[[nodiscard]] bool are_all(std::span<const std::byte> bytes, std::byte value);
+
+/// Polls until it has told something, at most until `patience` is over, while `meanwhile` is
+/// called: what was told, or the link's error.
+Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>& meanwhile);
+
+std::span<const std::byte> word_of(const std::string& text);
+
+}  // namespace pccl::transport::contract
