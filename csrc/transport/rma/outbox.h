@@ -1,0 +1,55 @@
+// Messages of a link of over_links.h that wait for their stream, in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/transport/link.h"
+#include "csrc/transport/rma/frames.h"
+
+namespace pccl::transport {
+
+class PCCL_API RmaOutbox {
+   public:
+    /// Told of each read that is answered: its bytes have been copied, or why not.
+    using ReadServed = std::function<void(RmaOutcome)>;
+
+    [[nodiscard]] std::size_t size() const { return messages_.size(); }
+    /// No payload; of kData, that of the registration which its head names.
+    void add(const RmaFrame& head) {
+        messages_.push_back({.head = head, .payload = {}, .own = {}});
+    }
+    /// `payload` stays valid until it is answered.
+    void add_payload(const RmaFrame& head, Bytes payload) {
+        messages_.push_back({.head = head, .payload = payload, .own = {}});
+    }
+    void add_copy(const RmaFrame& head, Bytes payload);
+    /// Sends what the stream takes; whether that was anything.
+    Result<bool> send(SendLink& stream, RmaRegistry& registry, const ReadServed& served);
+
+   private:
+    struct Message {
+        RmaFrame head;
+        Bytes payload;
+        std::vector<std::byte> own;
+    };
+    /// Of the front message, from where it is. 0 when the stream is full.
+    Result<std::size_t> send_part(SendLink& stream, RmaRegistry& registry);
+    Result<std::size_t> send_registered(SendLink& stream, RmaRegistry& registry, RmaRange range);
+    /// A kData becomes the kDone that follows it.
+    void answer(RmaOutcome outcome, const ReadServed& served);
+    [[nodiscard]] std::size_t front_bytes() const;
+
+    std::deque<Message> messages_;
+    std::size_t sent_ = 0;  // bytes of the front message, its head first
+    RmaOutcome outcome_{};  // of a kData at the front, so far
+};
+
+/// What a peer is told of a failed use of a registration.
+[[nodiscard]] RmaOutcome outcome_of(const Status& use);
+
+}  // namespace pccl::transport

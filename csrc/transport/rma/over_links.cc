@@ -1,0 +1,13 @@
+#include "csrc/transport/rma/over_links.h"
+
+#include <utility>
+
+#include "csrc/transport/rma/stream_link.h"
+
+namespace pccl::transport {
+
+Result<std::unique_ptr<RmaLink>> RmaOverLinks::connect(RmaStreams streams) {
+    return std::unique_ptr<RmaLink>(std::make_unique<RmaStreamLink>(std::move(streams), registry_));
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,39 @@
+// One-sided access over any pair of streams: the peer's link copies, on the thread that carries it
+// on with poll() or advance().
+//
+//     initiator                                          target
+//       | -- write: registration, offset, length, bytes --> |  into the memory as they come
+//       | <- done: outcome ------------------------------- |
+//       | -- read: registration, offset, length ----------> |
+//       | <- data: bytes, done: outcome ------------------- |  a registration that ends in the
+//       | -- word: bytes, failures that are known --------> |  middle: zeros, and "ended"
+//       | <- taken ---------------------------------------- |
+//
+// The target names no address: a request has an id, a nonce and an offset, and each part of it is
+// checked anew, under a lock that an ending registration waits for (registry.h). Both ends are
+// initiators and targets. What comes in is always taken in: each end has at most kWindow requests
+// and kWords words that are not answered, so that no pair of full streams can hold each other up.
+#pragma once
+
+#include <memory>
+
+#include "csrc/transport/rma.h"
+#include "csrc/transport/rma/registry.h"
+
+namespace pccl::transport {
+
+class PCCL_API RmaOverLinks final : public RmaTransport {
+   public:
+    using RmaTransport::add;
+    Result<std::unique_ptr<Registration>> add(const Memory& memory,
+                                              const MemoryIdentity& identity) override {
+        return registry_->add(memory, identity);
+    }
+    /// Streams of any kind.
+    Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
+
+   private:
+    const std::shared_ptr<RmaRegistry> registry_ = RmaRegistry::create();
+};
+
+}  // namespace pccl::transport

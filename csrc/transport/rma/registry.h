@@ -1,0 +1,49 @@
+// The memory that a process lets its peers reach with its own help: by name, checked at each
+// access.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "csrc/base/fork.h"
+#include "csrc/base/status.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::transport {
+
+/// What a peer asks for. Any values are safe.
+struct RmaRange {
+    MemoryIdentity registration;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// Safe from every thread. A registration that ends waits for uses under way.
+class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
+   public:
+    static std::shared_ptr<RmaRegistry> create() { return std::make_shared<RmaRegistry>(); }
+
+    /// Host memory; the descriptor has no key. kInvalidArgument where the id is in use.
+    Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
+    /// Runs `use` on the range: what it has done before it returns is done while the registration
+    /// lasts. kUnavailable when there is none of that id and nonce, kInvalidArgument when the range
+    /// is not within it.
+    Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
+    /// Before its object does; returns the memory, none where it has ended.
+    MutableBytes end(const MemoryIdentity& identity);
+
+   private:
+    struct Entry {
+        std::uint64_t nonce = 0;
+        MutableBytes memory;
+    };
+
+    std::mutex mutex_;
+    std::map<std::uint64_t, Entry> entries_;
+};
+
+}  // namespace pccl::transport

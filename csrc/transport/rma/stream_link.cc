@@ -1,0 +1,301 @@
+#include "csrc/transport/rma/stream_link.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/transport/rma/words.h"
+
+namespace pccl::transport {
+namespace {
+
+// Until poll() looks up: what the streams buffer, so often.
+constexpr int kRounds = 16;
+constexpr std::size_t kMostReceived = 1 * kMiB;
+
+RmaFrame frame(RmaFrameKind kind, std::uint64_t number) {
+    RmaFrame head{};
+    head.magic = kRmaMagic;
+    head.kind = kind;
+    head.number = number;
+    return head;
+}
+
+Status status_of(RmaOutcome outcome) {
+    switch (outcome) {
+        case RmaOutcome::kOk:
+            return Status::ok();
+        case RmaOutcome::kOutOfBounds:
+            return Status::invalid_argument("the peer's registration is smaller than it was told");
+        case RmaOutcome::kEnded:
+            break;
+    }
+    return Status::unavailable("the peer has ended the registration of this memory");
+}
+
+}  // namespace
+
+Result<std::size_t> RmaStreamLink::post(RmaOp op, std::span<const RmaPiece> pieces,
+                                        std::uint64_t ticket) {
+    PCCL_TRY(check());
+    const std::size_t room = posts_.has_room() ? kRmaWindow - requests_.size() : 0;
+    PCCL_ASSIGN_OR_RETURN(const std::size_t count, valid_prefix(pieces, room));
+    if (count == 0) return count;
+    RmaPost& post = posts_.begin(ticket, count);
+    for (const RmaPiece& piece : pieces.first(count)) request(op, piece, post);
+    return count;
+}
+
+void RmaStreamLink::request(RmaOp op, const RmaPiece& piece, RmaPost& post) {
+    const MutableBytes here(piece.local->memory().data + piece.at, piece.bytes);
+    const bool writes = op == RmaOp::kWrite;
+    RmaFrame head = frame(writes ? RmaFrameKind::kWrite : RmaFrameKind::kRead, next_number_++);
+    head.id = piece.remote->id;
+    head.nonce = piece.remote->nonce;
+    head.offset = piece.there;
+    head.bytes = piece.bytes;
+    outbox_.add_payload(head, writes ? Bytes(here) : Bytes());
+    requests_.push_back({&post, op, here, head.number, false});
+}
+
+Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
+    PCCL_TRY(check());
+    PCCL_TRY(check_word(word));
+    if (words_sent_ == kRmaWords) return false;
+    ++words_sent_;
+    RmaFrame head = frame(RmaFrameKind::kWord, 0);
+    head.bytes = word.size();
+    head.failed = posts_.told();
+    outbox_.add_copy(head, word);
+    return true;
+}
+
+Result<std::size_t> RmaStreamLink::poll(std::span<RmaCompletion> into) {
+    static_cast<void>(advance());
+    if (status_.is_set()) {
+        requests_.clear();
+        posts_.fail_all(status_.get());
+    }
+    const std::size_t told = posts_.take(into);
+    if (told == 0) PCCL_TRY(check());
+    return told;
+}
+
+Status RmaStreamLink::advance() {
+    PCCL_TRY(check());
+    const Status carried = carry();
+    return carried.is_ok() ? carried : status_.set(carried);
+}
+
+Status RmaStreamLink::carry() {
+    for (int round = 0; round < kRounds; ++round) {
+        PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
+        const auto sent = send_some();
+        if (!sent.is_ok()) {
+            // What the peer had answered before it left still counts.
+            for (int more = 0; more < kRounds && received_more(); ++more) {
+            }
+            return sent.status();
+        }
+        if (!received && !*sent) break;
+    }
+    return Status::ok();
+}
+
+Result<bool> RmaStreamLink::send_some() {
+    return outbox_.send(*streams_.out, *registry_, [this](RmaOutcome outcome) {
+        ++reads_served_;
+        if (outcome != RmaOutcome::kOk) ++failed_reads_;
+        deliver();
+    });
+}
+
+bool RmaStreamLink::received_more() {
+    const auto received = receive_some();
+    return received.is_ok() && *received;
+}
+
+Result<bool> RmaStreamLink::receive_some() {
+    PCCL_ASSIGN_OR_RETURN(const Bytes come, streams_.in->peek(kRmaChannel));
+    Bytes here = come.first(std::min(come.size(), kMostReceived));
+    const std::size_t count = here.size();
+    while (!here.empty()) PCCL_TRY(take(here));
+    if (count > 0) streams_.in->consume(kRmaChannel, count);
+    return count > 0;
+}
+
+/// Takes a part off the front of `here`.
+Status RmaStreamLink::take(Bytes& here) {
+    if (head_bytes_ < sizeof head_) {
+        const std::size_t count = std::min(here.size(), sizeof head_ - head_bytes_);
+        std::memcpy(reinterpret_cast<std::byte*>(&head_) + head_bytes_, here.data(), count);
+        head_bytes_ += count;
+        here = here.subspan(count);
+        if (head_bytes_ < sizeof head_) return Status::ok();
+        PCCL_TRY(begin());
+    } else {
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), left_));
+        take_payload(here.first(count));
+        left_ -= count;
+        here = here.subspan(count);
+    }
+    if (left_ == 0) end();
+    return Status::ok();
+}
+
+Status RmaStreamLink::begin() {
+    left_ = 0;
+    if (head_.magic != kRmaMagic) return nonsense("no message of one-sided access");
+    switch (head_.kind) {
+        case RmaFrameKind::kWrite:
+            return begin_write();
+        case RmaFrameKind::kRead:
+            return begin_read();
+        case RmaFrameKind::kWord:
+            return begin_word();
+        case RmaFrameKind::kData:
+            return begin_data();
+        case RmaFrameKind::kDone:
+            return done();
+        case RmaFrameKind::kTaken:
+            return taken();
+    }
+    return nonsense("a message of no kind");
+}
+
+Status RmaStreamLink::begin_write() {
+    if (head_.number != next_asked_++) return nonsense("a request out of turn");
+    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords)) return nonsense("too many requests");
+    left_ = head_.bytes;
+    write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
+    return Status::ok();
+}
+
+Status RmaStreamLink::begin_read() {
+    if (head_.number != next_asked_++) return nonsense("a request out of turn");
+    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords)) return nonsense("too many requests");
+    RmaFrame answer = head_;
+    answer.kind = RmaFrameKind::kData;
+    outbox_.add(answer);
+    ++reads_asked_;
+    return Status::ok();
+}
+
+Status RmaStreamLink::begin_word() {
+    if (head_.bytes == 0 || head_.bytes > kMostNotification)
+        return nonsense(concat("a notification of ", head_.bytes, " bytes"));
+    if (words_.size() + inbox_.size() >= kRmaWords) return nonsense("too many notifications");
+    left_ = head_.bytes;
+    word_.clear();
+    return Status::ok();
+}
+
+Status RmaStreamLink::begin_data() {
+    if (requests_.empty() || requests_.front().number != head_.number ||
+        requests_.front().op != RmaOp::kRead || requests_.front().arrived ||
+        requests_.front().here.size() != head_.bytes)
+        return nonsense("bytes that nobody has asked for");
+    left_ = head_.bytes;
+    return Status::ok();
+}
+
+Status RmaStreamLink::done() {
+    if (requests_.empty() || requests_.front().number != head_.number)
+        return nonsense("an answer that nobody has asked for");
+    const Request request = requests_.front();
+    if (head_.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
+        return nonsense("an answer without bytes");
+    requests_.pop_front();
+    posts_.finish(*request.post, status_of(head_.outcome));
+    return Status::ok();
+}
+
+Status RmaStreamLink::taken() {
+    if (words_sent_ == 0) return nonsense("a receipt for no notification");
+    --words_sent_;
+    return Status::ok();
+}
+
+void RmaStreamLink::take_payload(Bytes bytes) {
+    const std::uint64_t done = head_.bytes - left_;
+    if (head_.kind == RmaFrameKind::kData) {
+        std::memcpy(requests_.front().here.data() + done, bytes.data(), bytes.size());
+    } else if (head_.kind == RmaFrameKind::kWord) {
+        word_.insert(word_.end(), bytes.begin(), bytes.end());
+    } else if (write_outcome_ == RmaOutcome::kOk) {
+        RmaRange range = head_.range();
+        range.offset += done;
+        range.bytes = bytes.size();
+        write_outcome_ = outcome_of(registry_->use(range, [&](MutableBytes there) {
+            std::memcpy(there.data(), bytes.data(), bytes.size());
+        }));
+    }
+}
+
+void RmaStreamLink::end() {
+    head_bytes_ = 0;
+    if (head_.kind == RmaFrameKind::kData) requests_.front().arrived = true;
+    if (head_.kind == RmaFrameKind::kWrite) end_write();
+    if (head_.kind == RmaFrameKind::kWord) end_word();
+}
+
+void RmaStreamLink::end_write() {
+    // The bytes have moved; is the registration still the same?
+    if (write_outcome_ == RmaOutcome::kOk)
+        write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
+    RmaFrame answer = frame(RmaFrameKind::kDone, head_.number);
+    answer.outcome = write_outcome_;
+    if (write_outcome_ != RmaOutcome::kOk) ++failed_writes_;
+    outbox_.add(answer);
+}
+
+void RmaStreamLink::end_word() {
+    words_.push_back({.bytes = std::exchange(word_, {}),
+                      .behind_reads = reads_asked_,
+                      .failures_known = head_.failed,
+                      .failed_writes = failed_writes_});
+    deliver();
+}
+
+void RmaStreamLink::deliver() {
+    for (; !words_.empty() && words_.front().behind_reads == reads_served_; words_.pop_front()) {
+        Word& word = words_.front();
+        if (word.failures_known == word.failed_writes + failed_reads_)
+            inbox_.push_back(std::move(word.bytes));
+        else
+            credit();
+    }
+}
+
+void RmaStreamLink::credit() { outbox_.add(frame(RmaFrameKind::kTaken, 0)); }
+
+Result<std::optional<std::vector<std::byte>>> RmaStreamLink::next_notification() {
+    if (inbox_.empty()) static_cast<void>(advance());
+    if (inbox_.empty()) {
+        PCCL_TRY(check());
+        return std::optional<std::vector<std::byte>>();
+    }
+    std::optional<std::vector<std::byte>> word(std::move(inbox_.front()));
+    inbox_.pop_front();
+    credit();
+    return word;
+}
+
+Status RmaStreamLink::look() {
+    PCCL_TRY(check());
+    PCCL_TRY(streams_.out->look());
+    return streams_.in->look();
+}
+
+void RmaStreamLink::abort(const Status& reason) {
+    static_cast<void>(status_.set(reason));
+    streams_.out->abort(reason);
+    streams_.in->abort(reason);
+}
+
+Status RmaStreamLink::nonsense(std::string_view what) const {
+    return Status::peer_lost(kNoRank, concat("the peer's link sent ", what));
+}
+
+}  // namespace pccl::transport

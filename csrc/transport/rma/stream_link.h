@@ -1,0 +1,99 @@
+// One end of a link of over_links.h: initiator and target at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "csrc/transport/rma.h"
+#include "csrc/transport/rma/frames.h"
+#include "csrc/transport/rma/outbox.h"
+#include "csrc/transport/rma/posts.h"
+#include "csrc/transport/rma/registry.h"
+#include "csrc/transport/sticky_status.h"
+
+namespace pccl::transport {
+
+class RmaStreamLink final : public RmaLink {
+   public:
+    RmaStreamLink(RmaStreams streams, std::shared_ptr<RmaRegistry> registry)
+        : streams_(std::move(streams)), registry_(std::move(registry)) {}
+
+    [[nodiscard]] TransportKind kind() const override { return streams_.out->kind(); }
+    Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
+                             std::uint64_t ticket) override;
+    Result<bool> notify(std::span<const std::byte> word) override;
+    Result<std::size_t> poll(std::span<RmaCompletion> into) override;
+    Status advance() override;
+    Result<std::optional<std::vector<std::byte>>> next_notification() override;
+    Status look() override;
+    void abort(const Status& reason) override;
+
+   private:
+    /// Posted here, not answered.
+    struct Request {
+        RmaPost* post;
+        RmaOp op;
+        MutableBytes here;
+        std::uint64_t number;
+        bool arrived;  // all bytes of a read
+    };
+    /// Of the peer, not delivered: behind its reads, which have not been served.
+    struct Word {
+        std::vector<std::byte> bytes;
+        std::uint64_t behind_reads;    // that had come before it
+        std::uint64_t failures_known;  // to the peer's program
+        std::uint64_t failed_writes;   // that had come before it
+    };
+
+    Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
+    Status carry();
+    Result<bool> receive_some();
+    bool received_more();
+    Result<bool> send_some();
+    void request(RmaOp op, const RmaPiece& piece, RmaPost& post);
+
+    // What has come: a head, then its payload.
+    Status take(Bytes& here);
+    Status begin();
+    Status begin_write();
+    Status begin_read();
+    Status begin_word();
+    Status begin_data();
+    Status done();
+    Status taken();
+    void take_payload(Bytes bytes);
+    void end();
+    void end_write();
+    void end_word();
+    void deliver();
+    void credit();
+    [[nodiscard]] Status nonsense(std::string_view what) const;
+
+    RmaStreams streams_;
+    const std::shared_ptr<RmaRegistry> registry_;
+    StickyStatus status_;
+    RmaOutbox outbox_;
+
+    RmaPosts posts_;
+    std::deque<Request> requests_;
+    std::uint64_t next_number_ = 0;
+    std::size_t words_sent_ = 0;  // and not taken
+
+    RmaFrame head_{};
+    std::size_t head_bytes_ = 0;    // that have come
+    std::uint64_t left_ = 0;        // of the payload
+    RmaOutcome write_outcome_{};    // of the write that is coming
+    std::vector<std::byte> word_;   // that is coming
+    std::uint64_t next_asked_ = 0;  // number of the peer's next request
+    std::uint64_t reads_asked_ = 0;
+    std::uint64_t reads_served_ = 0;
+    std::uint64_t failed_reads_ = 0;
+    std::uint64_t failed_writes_ = 0;
+    std::deque<Word> words_;
+    std::deque<std::vector<std::byte>> inbox_;
+};
+
+}  // namespace pccl::transport
