@@ -20,8 +20,11 @@ struct FaultPlan {
     double reset = 0;  // a send finds the link broken; the peer finds so after what has arrived
     /// Bytes arrive up to this much later. Each stream stays in order; streams overtake each other.
     Duration longest_delay = Duration::zero();
-    /// This process dies at its dies_at_call-th call (the first is 1) of connect, send, flush, peek
-    /// or receive; -1: none.
+    // Of one-sided access (rma.h), for each copy; a reset and a delay meet copies, too.
+    double cut = 0;      // half of the bytes move, then the link is broken
+    double give_up = 0;  // in the middle the owner ends the registration and overwrites its memory
+    /// This process dies at its dies_at_call-th call (the first is 1) of connect, send, flush,
+    /// peek, receive, or at that copy; -1: none.
     int doomed_process = -1;
     std::uint64_t dies_at_call = 0;
 };
@@ -33,6 +36,8 @@ class FaultDice {
         : plan_(plan), random_(plan.seed * 0x9E3779B97F4A7C15ULL + stream) {}
 
     [[nodiscard]] bool resets() { return happens(plan_.reset); }
+    [[nodiscard]] bool cuts() { return happens(plan_.cut); }
+    [[nodiscard]] bool gives_up() { return happens(plan_.give_up); }
     /// `count`, or some of it, but not nothing.
     [[nodiscard]] std::size_t written(std::size_t count) {
         return some_of(count, plan_.short_write);

@@ -23,6 +23,7 @@ class LoopbackSendLink final : public SendLink {
     Result<std::size_t> send(ChannelId channel, Bytes bytes, Flush flush) override;
     Result<bool> flush(ChannelId channel) override;
     void abort(const Status& reason) override;
+    [[nodiscard]] const std::shared_ptr<Pipe>& pipe() const { return pipe_; }
 
    private:
     Status check();

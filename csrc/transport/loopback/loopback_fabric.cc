@@ -6,6 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/transport/loopback/links.h"
+#include "csrc/transport/loopback/rma.h"
 
 namespace pccl::transport::loopback {
 namespace {
@@ -95,6 +96,10 @@ std::shared_ptr<Pipe> LoopbackFabric::make_pipe(const LinkRequest& request) {
                  .faults = options_.faults,
                  .clock = options_.clock,
                  .ordinal = links_[{request.source, request.destination, request.channel}]++});
+}
+
+std::unique_ptr<RmaTransport> LoopbackTransport::one_sided() const {
+    return std::make_unique<LoopbackRma>(process_);
 }
 
 LoopbackTransport::~LoopbackTransport() { process_->die(); }

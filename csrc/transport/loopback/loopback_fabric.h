@@ -73,6 +73,9 @@ class PCCL_API LoopbackTransport final : public Transport {
     /// From now on who connects is accepted at once, on its own thread. `acceptor` outlives the
     /// transport.
     void accept_inline(Acceptor& acceptor) { process_->inline_acceptor = &acceptor; }
+    /// One-sided access to and from this process, with the faults of the fabric. May outlive the
+    /// transport.
+    [[nodiscard]] std::unique_ptr<RmaTransport> one_sided() const;
 
    private:
     friend class LoopbackFabric;

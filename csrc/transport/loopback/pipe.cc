@@ -27,9 +27,16 @@ Pipe::Pipe(const PipeArgs& args) : args_(args) {
     }
 }
 
-void Pipe::join(End end, Waiter& waiter) {
+void Pipe::join(End end, Waiter& waiter, std::shared_ptr<RmaRegistry> memory) {
     const std::lock_guard lock(mutex_);
-    if (!has_left(end)) waiters_[static_cast<std::size_t>(end)] = &waiter;
+    if (has_left(end)) return;
+    waiters_[static_cast<std::size_t>(end)] = &waiter;
+    memories_[static_cast<std::size_t>(end)] = std::move(memory);
+}
+
+std::shared_ptr<RmaRegistry> Pipe::memory_of(End end) {
+    const std::lock_guard lock(mutex_);
+    return has_left(end) ? nullptr : memories_[static_cast<std::size_t>(end)];
 }
 
 void Pipe::leave(End end) {

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/loopback/fault_plan.h"
+#include "csrc/transport/rma/registry.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::transport::loopback {
@@ -33,7 +35,11 @@ class Pipe {
 
     [[nodiscard]] std::size_t capacity() const { return args_.capacity; }
     /// The end may be woken until leave(). `waiter` outlives that.
-    void join(End end, Waiter& waiter);
+    void join(End end, Waiter& waiter, std::shared_ptr<RmaRegistry> memory);
+    /// Of the process at that end; null before join() and after leave().
+    [[nodiscard]] std::shared_ptr<RmaRegistry> memory_of(End end);
+    /// As of all links that go that way.
+    [[nodiscard]] const PipeArgs& args() const { return args_; }
     /// Nobody at this end any more: the other end finds its peer lost.
     void leave(End end);
 
@@ -69,6 +75,7 @@ class Pipe {
     std::mutex mutex_;
     std::vector<Stream> streams_;
     std::array<Waiter*, 2> waiters_{};
+    std::array<std::shared_ptr<RmaRegistry>, 2> memories_;
     std::array<bool, 2> left_{};
 };
 

@@ -37,7 +37,7 @@ Status Process::live() {
 void Process::hold(const std::shared_ptr<Pipe>& pipe, Pipe::End end) {
     const std::lock_guard lock(mutex_);
     if (dead_) return pipe->leave(end);
-    pipe->join(end, waiter_);
+    pipe->join(end, waiter_, memory_);
     std::erase_if(holdings_, [](const Holding& holding) { return holding.pipe.expired(); });
     holdings_.push_back({pipe, end});
 }

@@ -42,6 +42,9 @@ class Process {
     /// Becomes one of the two ends of `pipe`, for as long as the process lives.
     void hold(const std::shared_ptr<Pipe>& pipe, Pipe::End end);
 
+    /// What its peers may reach.
+    [[nodiscard]] const std::shared_ptr<RmaRegistry>& memory() const { return memory_; }
+
     void ring(const std::shared_ptr<Call>& call);
     [[nodiscard]] int call_fd() const { return ringing_.get(); }
     std::deque<std::shared_ptr<Call>> take_calls();
@@ -64,6 +67,7 @@ class Process {
     const int index_;
     Waiter& waiter_;
     const std::uint64_t last_call_;  // 0: lives on
+    const std::shared_ptr<RmaRegistry> memory_ = RmaRegistry::create();
     std::atomic<std::uint64_t> calls_{0};
     UniqueFd ringing_;  // eventfd
     std::mutex mutex_;

@@ -1,0 +1,28 @@
+// One-sided access between the pretended processes of a loopback fabric, and what goes wrong in it.
+#pragma once
+
+#include <memory>
+
+#include "csrc/transport/loopback/process.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::transport::loopback {
+
+/// Of `process`.
+class LoopbackRma final : public RmaTransport {
+   public:
+    explicit LoopbackRma(std::shared_ptr<Process> process) : process_(std::move(process)) {}
+
+    using RmaTransport::add;
+    Result<std::unique_ptr<Registration>> add(const Memory& memory,
+                                              const MemoryIdentity& identity) override {
+        return process_->memory()->add(memory, identity);
+    }
+    /// Streams of the same fabric.
+    Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
+
+   private:
+    const std::shared_ptr<Process> process_;
+};
+
+}  // namespace pccl::transport::loopback

@@ -1,0 +1,24 @@
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "tests/contract/rma_contract.h"
+
+namespace pccl::transport::contract {
+namespace {
+
+RmaCandidate loopback_with(std::string name, const loopback::FaultPlan& faults) {
+    return {.name = std::move(name),
+            .new_world = [faults] { return loopback_world(faults); },
+            .one_sided = [](Transport& transport) -> Result<std::unique_ptr<RmaTransport>> {
+                return static_cast<loopback::LoopbackTransport&>(transport).one_sided();
+            }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loopback, RmaContract,
+    testing::Values(loopback_with("calm", {}),
+                    loopback_with("late", {.seed = 5,
+                                           .short_read = 0.3,
+                                           .longest_delay = std::chrono::microseconds(50)})),
+    rma_candidate_name);
+
+}  // namespace
+}  // namespace pccl::transport::contract

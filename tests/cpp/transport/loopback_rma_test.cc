@@ -1,0 +1,173 @@
+// Faults of one-sided access in a loopback fabric: each makes a completion fail, none gives wrong
+// bytes for good.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "csrc/transport/loopback/manual_clock.h"
+#include "csrc/transport/rma.h"
+#include "tests/fakes/connect.h"
+
+namespace pccl::transport::loopback {
+namespace {
+
+constexpr GroupId kGroup{1};
+constexpr Secret kSecret{2};
+constexpr std::size_t kBytes = 1000;
+constexpr std::byte kOld{0x11};
+constexpr std::byte kHere{0x22};
+
+struct Host final : Acceptor {
+    explicit Host(LoopbackFabric& fabric)
+        : waiter(std::move(Waiter::create().value())),
+          transport(std::move(fabric.make_transport(*waiter).value())) {
+        transport->accept_inline(*this);
+    }
+    std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
+    void accepted(const LinkRequest&, std::unique_ptr<RecvLink> in) override {
+        streams.in = std::move(in);
+    }
+    void refused(std::string_view, const Status& why) override { FAIL() << why.to_string(); }
+
+    std::unique_ptr<Waiter> waiter;
+    std::unique_ptr<LoopbackTransport> transport;
+    RmaStreams streams;
+    std::unique_ptr<RmaTransport> rma = transport->one_sided();
+    std::unique_ptr<RmaLink> link;
+};
+
+/// An initiator, 0, and a target, 1, on one thread.
+class World {
+   public:
+    explicit World(const FabricOptions& options) : fabric_(LoopbackFabric::create(options)) {
+        for (int i = 0; i < 2; ++i) hosts_.push_back(std::make_unique<Host>(*fabric_));
+        for (Rank rank = 0; rank < 2; ++rank) {
+            const LinkRequest request{.group = kGroup, .source = rank, .destination = 1 - rank};
+            host(rank).streams.out =
+                fakes::connect(*host(rank).transport, host(1 - rank).transport->address(), request,
+                               kSecret, Deadline::after(std::chrono::seconds(30)))
+                    .value();
+        }
+        for (Rank rank = 0; rank < 2; ++rank)
+            host(rank).link = host(rank).rma->connect(std::move(host(rank).streams)).value();
+        mine_ = host(0).rma->add({.data = here.data(), .bytes = kBytes}).value();
+        theirs_ = host(1).rma->add({.data = there.data(), .bytes = kBytes}).value();
+        descriptor_ = theirs_->descriptor();
+    }
+    Host& host(Rank rank) { return *hosts_[static_cast<std::size_t>(rank)]; }
+    LoopbackFabric& fabric() { return *fabric_; }
+    void post(RmaOp op) {
+        const RmaPiece piece{.local = mine_.get(), .remote = &descriptor_, .bytes = kBytes};
+        EXPECT_EQ(host(0).link->post(op, {&piece, 1}, 1).value(), 1U);
+    }
+    /// Nothing while the post is not complete.
+    std::optional<Status> poll() {
+        RmaCompletion told;
+        const auto count = host(0).link->poll({&told, 1});
+        if (!count.is_ok()) return count.status();
+        return *count == 1 ? std::optional(told.status) : std::nullopt;
+    }
+
+    std::vector<std::byte> here = std::vector<std::byte>(kBytes, kHere);
+    std::vector<std::byte> there = std::vector<std::byte>(kBytes, kOld);
+
+   private:
+    std::shared_ptr<LoopbackFabric> fabric_;
+    std::vector<std::unique_ptr<Host>> hosts_;
+    std::unique_ptr<Registration> mine_;
+    std::unique_ptr<Registration> theirs_;
+    abi::MemoryDescriptor descriptor_{};
+};
+
+std::ptrdiff_t count(const std::vector<std::byte>& bytes, std::byte value) {
+    return std::ranges::count(bytes, value);
+}
+
+TEST(LoopbackRmaTest, ACopyThatIsCutMovesSomeBytesAndEndsTheLink) {
+    for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
+        World world({.faults = {.cut = 1}});
+        world.post(op);
+        const auto told = world.poll();
+        ASSERT_TRUE(told);
+        EXPECT_EQ(told->code(), StatusCode::kPeerLost);
+        EXPECT_EQ(told->peer(), 1);
+        const auto& moved = op == RmaOp::kRead ? world.here : world.there;
+        EXPECT_EQ(count(moved, kOld), kBytes / 2);
+        EXPECT_EQ(count(moved, kHere), kBytes / 2);
+        EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
+        EXPECT_EQ(world.host(1).link->next_notification().status().code(), StatusCode::kPeerLost);
+    }
+}
+
+TEST(LoopbackRmaTest, APeerThatGivesUpInTheMiddleOverwritesItsMemory) {
+    for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
+        World world({.faults = {.give_up = 1}});
+        world.post(op);
+        const auto told = world.poll();
+        ASSERT_TRUE(told);
+        EXPECT_EQ(told->code(), StatusCode::kUnavailable) << told->to_string();
+        EXPECT_EQ(count(world.there, kOld) + count(world.there, kHere), 0) << "it is the owner's";
+        EXPECT_EQ(world.poll(), std::nullopt) << "the link goes on";
+    }
+}
+
+TEST(LoopbackRmaTest, ALinkThatBreaksMovesNothing) {
+    World world({.faults = {.reset = 1}});
+    world.post(RmaOp::kWrite);
+    EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
+    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kBytes));
+}
+
+TEST(LoopbackRmaTest, ADelayHoldsBytesAndWordsBack) {
+    const ManualClock clock;
+    World world({.faults = {.seed = 9, .longest_delay = std::chrono::seconds(1)}, .clock = &clock});
+    world.post(RmaOp::kWrite);
+    ASSERT_TRUE(world.host(0).link->notify(std::as_bytes(std::span("done"))).value());
+    EXPECT_EQ(world.poll(), std::nullopt);
+    EXPECT_EQ(count(world.there, kOld), static_cast<std::ptrdiff_t>(kBytes));
+    EXPECT_EQ(world.host(1).link->next_notification().value(), std::nullopt);
+    clock.sleep_for(std::chrono::seconds(1));
+    EXPECT_TRUE(world.poll()->is_ok());
+    EXPECT_EQ(count(world.there, kHere), static_cast<std::ptrdiff_t>(kBytes));
+    clock.sleep_for(std::chrono::seconds(1));
+    EXPECT_TRUE(world.host(1).link->next_notification().value().has_value());
+}
+
+TEST(LoopbackRmaTest, AProcessThatDiesIsLostAndWhatItWantedIsAborted) {
+    World world({});
+    world.post(RmaOp::kRead);
+    world.fabric().kill(1);
+    EXPECT_EQ(world.poll()->code(), StatusCode::kPeerLost);
+    EXPECT_EQ(count(world.here, kHere), static_cast<std::ptrdiff_t>(kBytes));
+
+    World doomed({});
+    doomed.post(RmaOp::kRead);
+    doomed.fabric().kill(0);
+    EXPECT_EQ(doomed.poll()->code(), StatusCode::kAborted);
+}
+
+TEST(LoopbackRmaTest, FaultsBySeedNeverGiveWrongBytesForGood) {
+    int good = 0;
+    int failed = 0;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        World world({.faults = {.seed = seed, .reset = 0.1, .cut = 0.2, .give_up = 0.2}});
+        world.post(RmaOp::kRead);
+        const auto told = world.poll();
+        ASSERT_TRUE(told);
+        if (told->is_ok()) {
+            ++good;
+            ASSERT_EQ(count(world.here, kOld), static_cast<std::ptrdiff_t>(kBytes)) << seed;
+        } else {
+            ++failed;
+        }
+    }
+    EXPECT_GT(good, 50);
+    EXPECT_GT(failed, 50);
+}
+
+}  // namespace
+}  // namespace pccl::transport::loopback
