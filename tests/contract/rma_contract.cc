@@ -14,7 +14,7 @@
 namespace pccl::transport::contract {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(30);
 
 template <typename T>
 T require(Result<T> result) {
@@ -147,6 +147,16 @@ Status RmaContract::transfer(RmaOp op, const Registered& mine,
     PCCL_TRY(initiator().link->post(op, {&piece, 1}, 1).status());
     const auto told = next_completion(*initiator().link, [] {});
     return told.is_ok() ? told->status : told.status();
+}
+
+void RmaContract::repeat_until_refused(RmaOp op, const Registered& mine,
+                                       const abi::MemoryDescriptor& theirs,
+                                       const std::function<void()>& look) {
+    const Deadline deadline = Deadline::after(kPatience);
+    while (transfer(op, mine, theirs).is_ok()) {
+        look();
+        if (deadline.passed()) return ADD_FAILURE() << "nobody notices that the owner has gone";
+    }
 }
 
 std::string RmaContract::await_word() {

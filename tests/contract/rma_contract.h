@@ -95,6 +95,9 @@ class RmaContract : public testing::TestWithParam<RmaCandidate> {
     Status read(const Registered& into, const abi::MemoryDescriptor& from, std::size_t bytes);
     /// All of `mine`, while another thread carries the target on.
     Status transfer(RmaOp op, const Registered& mine, const abi::MemoryDescriptor& theirs);
+    /// Transfers as long as that is ok, and calls `look` each time.
+    void repeat_until_refused(RmaOp op, const Registered& mine, const abi::MemoryDescriptor& theirs,
+                              const std::function<void()>& look);
     /// Of the target, the next.
     std::string await_word();
 

@@ -255,8 +255,8 @@ TEST_P(RmaContract, WhatAnOwnerWritesAfterItHasGivenUpIsNeverReadForGood) {
             theirs.end();
             std::ranges::fill(theirs.bytes(), kNew);
         });
-        while (transfer(RmaOp::kRead, mine, theirs.descriptor()).is_ok())
-            EXPECT_TRUE(are_all(mine.bytes(), kOld)) << round;
+        repeat_until_refused(RmaOp::kRead, mine, theirs.descriptor(),
+                             [&] { EXPECT_TRUE(are_all(mine.bytes(), kOld)) << round; });
         owner.join();
     }
 }
@@ -276,8 +276,7 @@ TEST_P(RmaContract, NobodyWritesIntoMemoryWhoseRegistrationHasEnded) {
             system_clock().sleep_for(std::chrono::milliseconds(2));
             untouched = are_all(theirs.bytes(), kNew);
         });
-        while (transfer(RmaOp::kWrite, mine, theirs.descriptor()).is_ok()) {
-        }
+        repeat_until_refused(RmaOp::kWrite, mine, theirs.descriptor(), [] {});
         owner.join();
         ASSERT_TRUE(untouched) << round;
     }

@@ -9,31 +9,20 @@ namespace {
 TEST_P(RmaProcesses, ReadsOfAProcessThatIsKilledFailOrAreWhole) {
     start(
         [](RmaEnd& end, const abi::MemoryDescriptor&) { static_cast<void>(end.link->advance()); });
-    const RmaPiece piece{.local = mine_->registration(), .remote = &theirs_, .bytes = kBytes};
-    std::thread killer;
-    Status last;
-    for (int reads = 0; last.is_ok(); ++reads) {
+    const auto look = [this] {
+        EXPECT_TRUE(are_all(mine_->bytes(), kOld));
         std::ranges::fill(mine_->bytes(), kNew);
-        const auto taken = initiator().link->post(RmaOp::kRead, {&piece, 1}, 1);
-        if (!taken.is_ok()) {
-            last = taken.status();
-            break;
-        }
-        if (reads == 3) killer = std::thread([this] { kill(); });
-        const auto told = next_completion(*initiator().link, [] {});
-        ASSERT_TRUE(told.is_ok()) << told.status().to_string();
-        last = told->status;
-        if (last.is_ok()) {
-            ASSERT_TRUE(are_all(mine_->bytes(), kOld));
-        } else {
-            ASSERT_GT(reads, 2) << last.to_string();
-        }
+    };
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(transfer(RmaOp::kRead, *mine_, theirs_).to_string(), "ok");
+        look();
     }
+    std::thread killer([this] { kill(); });
+    repeat_until_refused(RmaOp::kRead, *mine_, theirs_, look);
     killer.join();
-    EXPECT_EQ(last.code(), StatusCode::kPeerLost) << last.to_string();
+    for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite})
+        EXPECT_EQ(transfer(op, *mine_, theirs_).code(), StatusCode::kPeerLost) << "it sticks";
     EXPECT_EQ(next_completion(*initiator().link, [] {}).status().code(), StatusCode::kPeerLost);
-    EXPECT_EQ(initiator().link->post(RmaOp::kWrite, {&piece, 1}, 2).status().code(),
-              StatusCode::kPeerLost);
 }
 
 TEST_P(RmaProcesses, AProcessThatIsKilledWhileItWritesHoldsNoRegistrationUp) {
