@@ -18,7 +18,7 @@ namespace {
 
 using pccl::DataType;
 using pccl::ReduceOp;
-using pccl::arithmetic::Combine;
+namespace arithmetic = pccl::arithmetic;
 
 constexpr std::size_t kInL2 = std::size_t{128} << 10;
 constexpr std::size_t kInMemory = std::size_t{64} << 20;
@@ -48,14 +48,14 @@ void run_copy(benchmark::State& state, std::size_t bytes) {
     const std::vector<std::byte> from(bytes, std::byte{1});
     std::vector<std::byte> to(bytes);
     for (auto _ : state) {
-        pccl::arithmetic::copy_bytes(to.data(), from.data(), bytes);
+        arithmetic::copy_bytes(to.data(), from.data(), bytes);
         benchmark::ClobberMemory();
     }
     state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * bytes));
 }
 
 void register_all(const char* place, std::size_t bytes) {
-    for (const auto& level : pccl::comm::arithmetic::levels()) {
+    for (const auto& level : arithmetic::levels()) {
         for (int t = 0; t < pccl::kDataTypes; ++t) {
             for (int o = 0; o < pccl::kReduceOps; ++o) {
                 const auto type = static_cast<DataType>(t);
