@@ -83,7 +83,7 @@ Result<abi::MemoryDescriptor> MemoryContext::fetch(const Workspace& workspace, R
     if (rank == options_.rank) return workspace.registration->descriptor();
     PCCL_ASSIGN_OR_RETURN(const std::string blob,
                           options_.store->get(key_of(workspace.key, rank), deadline));
-    const auto part = transport::parse_memory_descriptor(blob);
+    auto part = transport::parse_memory_descriptor(blob);
     if (!part.is_ok()) return part.status().with_context(concat("rank ", rank));
     const std::size_t mine = workspace.mapping.memory().size();
     if (part->bytes == mine) return part;

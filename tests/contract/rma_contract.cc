@@ -180,6 +180,7 @@ Result<RmaCompletion> next_completion(RmaLink& link, const std::function<void()>
         PCCL_ASSIGN_OR_RETURN(const std::size_t count, link.poll({&told, 1}));
         if (count == 1) return told;
         meanwhile();
+        std::this_thread::yield();
     }
     return Status::timeout("nothing is complete");
 }

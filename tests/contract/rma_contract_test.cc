@@ -228,7 +228,10 @@ class Carrier {
    public:
     explicit Carrier(RmaEnd& end)
         : thread_([this, &end] {
-              while (!stop_) static_cast<void>(end.link->advance());
+              while (!stop_) {
+                  static_cast<void>(end.link->advance());
+                  std::this_thread::yield();
+              }
           }) {}
     ~Carrier() {
         stop_ = true;

@@ -42,7 +42,7 @@ static_assert(sizeof(LedgerLine) == kCacheLine && std::atomic<std::uint64_t>::is
 /// Of one process. Safe from every thread.
 class PCCL_API Ledger {
    public:
-    static constexpr std::size_t kLines = 64 * 1024;
+    static constexpr std::size_t kLines = std::size_t{64} * 1024;
     static constexpr Duration kPatience = std::chrono::seconds(2);
 
     static Result<std::shared_ptr<Ledger>> create();

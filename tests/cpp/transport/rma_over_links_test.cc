@@ -8,49 +8,14 @@
 
 #include "csrc/transport/rma/frames.h"
 #include "csrc/transport/rma/over_links.h"
-#include "csrc/transport/sticky_status.h"
+#include "tests/fakes/memory_links.h"
 
 namespace pccl::transport {
 namespace {
 
-/// One direction, in memory, without an end.
-struct Stream {
-    std::vector<std::byte> bytes;
-    std::size_t consumed = 0;
-};
-
-class MemorySendLink final : public SendLink {
-   public:
-    explicit MemorySendLink(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
-    [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
-    [[nodiscard]] std::size_t capacity(ChannelId) const override { return 1 << 30; }
-    Result<std::size_t> send(ChannelId, Bytes bytes, Flush) override {
-        stream_->bytes.insert(stream_->bytes.end(), bytes.begin(), bytes.end());
-        return bytes.size();
-    }
-    Result<bool> flush(ChannelId) override { return true; }
-    void abort(const Status&) override {}
-
-   private:
-    std::shared_ptr<Stream> stream_;
-};
-
-class MemoryRecvLink final : public RecvLink {
-   public:
-    explicit MemoryRecvLink(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
-    [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
-    Result<Bytes> peek(ChannelId) override {
-        return Bytes(stream_->bytes).subspan(stream_->consumed);
-    }
-    void consume(ChannelId, std::size_t count) override { stream_->consumed += count; }
-    Result<std::size_t> receive(ChannelId, MutableBytes) override {
-        return Status::internal("not used");
-    }
-    void abort(const Status&) override {}
-
-   private:
-    std::shared_ptr<Stream> stream_;
-};
+using fakes::MemoryRecvLink;
+using fakes::MemorySendLink;
+using Stream = fakes::MemoryStream;
 
 class StrangePeer : public testing::Test {
    protected:
