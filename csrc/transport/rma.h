@@ -1,13 +1,13 @@
 // One-sided access: a peer's memory is read and written without a call of its program.
 //
-//     auto mine = transport.add({.data = data, .bytes = bytes});   // peers may reach it from now
-//     on send_somehow(serialise(mine->descriptor()));                 // memory_descriptor.h
+//     auto mine = transport.add({.data = data, .bytes = bytes});  // peers may reach it now
+//     send_somehow(serialise(mine->descriptor()));                // memory_descriptor.h
 //
-//     auto link = transport.connect(std::move(streams));           // both peers do this
-//     link->post(RmaOp::kRead, pieces, ticket);                    // as many as it takes now
-//     link->notify(word);                                          // the peer sees it after those
-//     while (link->poll(completions) == 0) backoff.pause();        // moves bytes, tells what is
-//     done
+//     auto link = transport.connect(std::move(streams));    // both peers do this
+//     link->post(RmaOp::kRead, pieces, ticket);             // as many as it takes now
+//     link->notify(word);                                   // the peer sees it after those
+//     while (link->poll(completions) == 0)                  // moves bytes, tells what is done
+//         link->has_moved() ? backoff.reset() : backoff.pause();
 //
 // A link is made of a stream in each direction, whose peers have proven themselves to each other
 // (link.h); these carry notifications and show whether the peer is there, and where nothing faster
@@ -120,6 +120,9 @@ class RmaLink {
     /// Goes on with what the peer asks for, a few MiB at most. poll() does so, too: a process that
     /// polls nothing must call this now and then, for peers may need its help.
     virtual Status advance() = 0;
+    /// Whether the last poll() or advance() moved any bytes. If so, there may be more to do at
+    /// once, and nobody rings: who waits must not sleep.
+    [[nodiscard]] virtual bool has_moved() const = 0;
     /// The next word of the peer, in the order of its notify(). After the link has failed: what had
     /// come before, then the error.
     virtual Result<std::optional<std::vector<std::byte>>> next_notification() = 0;

@@ -163,6 +163,25 @@ TEST_P(RmaContract, PiecesOutOfBoundsAreRefusedAndEndAPrefix) {
     EXPECT_TRUE(told->status.is_ok()) << told->status.to_string();
 }
 
+/// Nobody rings when there is more to copy: a wait that slept then would take far too long.
+TEST_P(RmaContract, ALinkSaysWhetherThereMayBeMoreToDo) {
+    const std::size_t much = 10 * GetParam().much;
+    const Registered mine = initiator().memory(much);
+    const Registered theirs = target().memory(much);
+    const RmaPiece piece{
+        .local = mine.registration(), .remote = &theirs.descriptor(), .bytes = much};
+    ASSERT_EQ(initiator().link->post(RmaOp::kRead, {&piece, 1}, 1).value(), 1U);
+    int moved = 0;
+    const auto told = next_completion(*initiator().link, [&] {
+        moved += initiator().link->has_moved() ? 1 : 0;
+        static_cast<void>(target().link->advance());
+    });
+    ASSERT_TRUE(told.is_ok() && told->status.is_ok());
+    EXPECT_GT(moved, 0);
+    static_cast<void>(initiator().link->poll({}));
+    EXPECT_FALSE(initiator().link->has_moved());
+}
+
 TEST_P(RmaContract, NoBytesMoveTooAndAskForTheRegistration) {
     const Registered mine = initiator().memory(10);
     Registered theirs = target().memory(10);

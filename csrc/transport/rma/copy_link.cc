@@ -72,6 +72,7 @@ Status RmaCopyLink::advance() {
 }
 
 Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
+    moved_ = false;
     if (!status_.is_set()) {
         const Status moved = move_some();
         if (moved.is_ok())
@@ -96,6 +97,7 @@ Status RmaCopyLink::move_some() {
     const RmaCopied copied = peer_->copy(*first.memory, first.op, pieces_);
     PCCL_TRY(copied.link);
     if (copied.later) return Status::ok();
+    moved_ = true;
     for (std::size_t i = 0; i < batch.whole; ++i) finish_first(copied.pieces);
     if (batch.begun == 0) return Status::ok();
     sys::ProcessPiece& rest = moves_.front().rest;

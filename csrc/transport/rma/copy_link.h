@@ -55,6 +55,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Result<bool> notify(std::span<const std::byte> word) override;
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
+    [[nodiscard]] bool has_moved() const override { return moved_; }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
@@ -94,6 +95,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     RmaWordSender words_out_;
     RmaWordReceiver words_in_;
     std::deque<Move> moves_;
+    bool moved_ = false;
     std::uint64_t taken_ = 0;                // moves, ever
     std::uint64_t over_ = 0;                 // of these
     std::vector<sys::ProcessPiece> pieces_;  // of a batch; kept to spare allocations

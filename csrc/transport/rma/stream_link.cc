@@ -83,6 +83,7 @@ Result<std::size_t> RmaStreamLink::poll(std::span<RmaCompletion> into) {
 }
 
 Status RmaStreamLink::advance() {
+    moved_ = false;
     PCCL_TRY(check());
     const Status carried = carry();
     return carried.is_ok() ? carried : status_.set(carried);
@@ -99,6 +100,7 @@ Status RmaStreamLink::carry() {
             return sent.status();
         }
         if (!received && !*sent) break;
+        moved_ = true;
     }
     return Status::ok();
 }

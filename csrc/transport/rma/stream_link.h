@@ -27,6 +27,7 @@ class RmaStreamLink final : public RmaLink {
     Result<bool> notify(std::span<const std::byte> word) override;
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
+    [[nodiscard]] bool has_moved() const override { return moved_; }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
@@ -75,6 +76,7 @@ class RmaStreamLink final : public RmaLink {
     RmaStreams streams_;
     const std::shared_ptr<RmaRegistry> registry_;
     StickyStatus status_;
+    bool moved_ = false;
     RmaOutbox outbox_;
 
     RmaPosts posts_;
