@@ -1,4 +1,4 @@
-"""Write the C++ table (csrc/extension/docstrings.h) of the docstrings in a stub.
+"""Write the C++ table (csrc/extension/docstrings.h) of the docstrings and signatures in a stub.
 
 make_docstrings.py <stub.pyi> <table.cc>
 """
@@ -6,6 +6,7 @@ make_docstrings.py <stub.pyi> <table.cc>
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import sys
 from pathlib import Path
@@ -36,11 +37,31 @@ def docstrings(
     node: ast.Module | ast.ClassDef | ast.FunctionDef, name: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Give the names and texts of ``node`` and of what it holds."""
-    if text := ast.get_docstring(node):
+    text = ast.get_docstring(node) or ""
+    if isinstance(node, ast.FunctionDef) and not is_property(node):
+        yield name, f"{signature(node)}\n--\n\n{text}"
+    elif text:
         yield name, text
+    known: set[str] = set()
     for part in node.body:
-        if isinstance(part, ast.ClassDef | ast.FunctionDef):
+        # Of overloads the first counts: it has the defaults, and the text.
+        if isinstance(part, ast.ClassDef | ast.FunctionDef) and part.name not in known:
+            known.add(part.name)
             yield from docstrings(part, f"{name}.{part.name}".removeprefix("."))
+
+
+def is_property(node: ast.FunctionDef) -> bool:
+    names = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
+    return "property" in names
+
+
+def signature(node: ast.FunctionDef) -> str:
+    """Give it as CPython reads it off a docstring, for ``inspect.signature``: without types."""
+    arguments = copy.deepcopy(node.args)
+    for each in ast.walk(arguments):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    return f"{node.name}({ast.unparse(arguments)})"
 
 
 def literal(text: str) -> str:
@@ -50,7 +71,7 @@ def literal(text: str) -> str:
 
 
 def table(stub: Path) -> str:
-    """Give the source; of the overloads of a function, the last that has a docstring counts."""
+    """Give the source."""
     texts = dict(docstrings(ast.parse(stub.read_text(encoding="utf-8"))))
     rows = [
         f'        {{"{name}",\n         {literal(text)}}},' for name, text in sorted(texts.items())

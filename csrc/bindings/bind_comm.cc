@@ -9,6 +9,7 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
 #include "csrc/bindings/quick_call.h"
@@ -190,10 +191,8 @@ void bind_communicator(extension::Module& module) {
     bind_predictions(module);
     module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
-    cls.def("links_counted_on", [](PyCommunicator& self) {
-        const bootstrap::LinksCountedOn found = (*self).links_counted_on();
-        return std::tuple(found.links, found.order, found.lanes);
-    });
+    cls.def("links_counted_on",
+            [](PyCommunicator& self) { return to_python((*self).links_counted_on()); });
     cls.def("describe_job", &describe_job);
     bind_collectives(cls);
     make_collectives_quick(cls);

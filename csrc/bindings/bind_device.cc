@@ -219,6 +219,11 @@ void bind_device(extension::Module& module) {
              arg("plan") = py::none(), arg("algorithm") = py::none())
         .def("exchange", &exchange, py::kw_only(), arg("sends"), arg("receives"), arg("stream") = 0)
         .def("check", &check)
+        .def("__repr__",
+             [](const PyDeviceGroup& self) {
+                 return concat("<pccl.DeviceGroup: rank ", self.group->rank(), " of ",
+                               self.group->size(), ">");
+             })
         .def(
             "abort", [](PyDeviceGroup& self) { self.group->abort(); },
             py::call_guard<py::gil_scoped_release>());

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/topo/detect/gpu_copies.h"
@@ -45,15 +47,13 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
     return links;
 }
 
-/// The ways, and the links counted on, the order of ranks and rings side by side.
-using Explanation = std::tuple<std::vector<Prediction>,
-                               std::tuple<std::vector<std::string>, std::vector<Rank>, int>>;
-
-Explanation explain(const JobTopology& self, const std::string& collective, std::size_t nbytes) {
+/// The ways, and what they count on.
+std::pair<std::vector<Prediction>, py::object> explain(const JobTopology& self,
+                                                       const std::string& collective,
+                                                       std::size_t nbytes) {
     const auto kind = kind_of(collective);
     const auto choice = released([&] { return comm::explain(self, kind, nbytes); });
-    const auto& [links, order, lanes] = choice.counted_on;
-    return {choice.ways, {links, order, lanes}};
+    return {choice.ways, to_python(choice.counted_on)};
 }
 
 void bind_parts(extension::Module& module) {
@@ -74,10 +74,18 @@ void bind_parts(extension::Module& module) {
         .def_readonly("target", &topo::HostLink::to)
         .def_readonly("bandwidth", &topo::HostLink::bandwidth)
         .def_readonly("latency", &topo::HostLink::latency)
-        .def_readonly("same_subnet", &topo::HostLink::same_subnet);
+        .def_readonly("same_subnet", &topo::HostLink::same_subnet)
+        .def("__repr__", [](const topo::HostLink& self) {
+            return concat(
+                "hosts ", self.from, " and ", self.to, ": ", self.bandwidth, " GB/s",
+                self.latency > 0 ? concat(", ", std::round(self.latency * 1e7) / 10, " us") : "");
+        });
     extension::Class<topo::RailOfJob>(module, "JobRail")
         .def_readonly("ports", &topo::RailOfJob::ports)
-        .def_readonly("bandwidth", &topo::RailOfJob::bandwidth);
+        .def_readonly("bandwidth", &topo::RailOfJob::bandwidth)
+        .def("__repr__", [](const topo::RailOfJob& self) {
+            return concat("ports ", spaced(self.ports), ": ", self.bandwidth, " GB/s");
+        });
 }
 
 }  // namespace

@@ -48,6 +48,42 @@ py::dict verify(const Schedule& schedule, bool in_place) {
     return facts;
 }
 
+py::object port(const py::module_& steps, const schedule::Port& port) {
+    if (!port.is_used()) return py::none();
+    return steps.attr("Port")(port.peer, port.channel);
+}
+
+py::tuple dependencies(const py::module_& steps, const schedule::Step& step) {
+    py::list all;
+    for (const schedule::Dependency& after : step.after)
+        all.append(steps.attr("Dependency")(after.lane, after.step));
+    return py::tuple(all);
+}
+
+/// A pccl.table.Table of pccl.schedule_steps.Step.
+py::object steps_of(const Schedule& schedule) {
+    const py::module_ steps = py::module_::import("pccl.schedule_steps");
+    py::list all;
+    for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
+        const auto& lanes = schedule.programs[rank].lanes;
+        for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+            for (std::size_t i = 0; i < lanes[lane].size(); ++i) {
+                const schedule::Step& step = lanes[lane][i];
+                all.append(steps.attr("Step")(rank, lane, i, to_string(step.action),
+                                              to_string(step), port(steps, step.from),
+                                              port(steps, step.to), dependencies(steps, step)));
+            }
+    }
+    return py::module_::import("pccl.table").attr("Table")(all);
+}
+
+std::string printed(const Schedule& schedule) {
+    const schedule::Shape& shape = schedule.shape;
+    return concat("<pccl.Schedule ", schedule.name, ": ", to_string(shape.kind), ", ", shape.ranks,
+                  " ranks, ", shape.chunks, shape.chunks == 1 ? " chunk, " : " chunks, ",
+                  shape.slots, shape.slots == 1 ? " slot>" : " slots>");
+}
+
 }  // namespace
 
 void bind_schedule(extension::Module& module) {
@@ -59,7 +95,17 @@ void bind_schedule(extension::Module& module) {
         .def_property_readonly("root", [](const Schedule& self) { return self.shape.root; })
         .def_property_readonly("chunks", [](const Schedule& self) { return self.shape.chunks; })
         .def_property_readonly("slots", [](const Schedule& self) { return self.shape.slots; })
+        .def_property_readonly("steps", &steps_of)
         .def("verify", &verify, py::kw_only(), arg("in_place") = false)
+        .def("plot",
+             [](const py::object& self) {
+                 return py::module_::import("pccl.schedule_plot").attr("draw_schedule")(self);
+             })
+        .def("_repr_html_",
+             [](const py::object& self) {
+                 return py::module_::import("pccl.schedule_html").attr("html_of")(self);
+             })
+        .def("__repr__", &printed)
         .def("__str__", [](const Schedule& self) { return schedule::to_string(self); })
         .def("__eq__", [](const Schedule& a, const Schedule& b) { return a == b; });
     module.def("algorithms", &algorithms, arg("collective"));

@@ -11,6 +11,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/topo/detect/detect.h"
 #include "csrc/topo/machine/facts.h"
@@ -160,30 +161,38 @@ void bind_paths(extension::Module& module) {
         .def_property_readonly("bandwidth", [](const PathOf& self) { return self.path.bandwidth; })
         .def_property_readonly("hops", [](const PathOf& self) { return self.path.hops; })
         .def_readonly("nodes", &PathOf::nodes)
-        .def_property_readonly("charges",
-                               [](const PathOf& self) {
-                                   std::vector<std::pair<int, double>> charges;
-                                   charges.reserve(self.charges.size());
-                                   for (const topo::Charge& charge : self.charges)
-                                       charges.emplace_back(charge.link, charge.weight);
-                                   return charges;
-                               })
+        .def_property_readonly(
+            "charges",
+            [](const PathOf& self) {
+                py::list charges;
+                for (const topo::Charge& charge : self.charges)
+                    charges.append(named_result("Charge", charge.link, charge.weight));
+                return charges;
+            })
         .def("__repr__", [](const PathOf& self) {
             return concat(to_string(self.path.type), ", ", self.path.bandwidth, " GB/s, ",
                           self.path.hops, " hops");
         });
 }
 
-std::optional<std::pair<int, int>> nets_of(const topo::Channel& channel) {
-    if (channel.net_in == topo::kNoNet) return std::nullopt;
-    return std::pair(channel.net_in, channel.net_out);
+py::object nets_of(const topo::Channel& channel) {
+    if (channel.net_in == topo::kNoNet) return py::none();
+    return named_result("Ports", channel.net_in, channel.net_out);
+}
+
+std::string printed(const topo::Channel& channel) {
+    const std::string text =
+        concat("GPUs ", spaced(channel.order), ": ", channel.bandwidth, " GB/s");
+    if (channel.net_in == topo::kNoNet) return text;
+    return concat(text, ", in by net", channel.net_in, ", out by net", channel.net_out);
 }
 
 void bind_plans(extension::Module& module) {
     extension::Class<topo::Channel>(module, "TopologyChannel")
         .def_readonly("bandwidth", &topo::Channel::bandwidth)
         .def_readonly("order", &topo::Channel::order)
-        .def_property_readonly("nets", &nets_of);
+        .def_property_readonly("nets", &nets_of)
+        .def("__repr__", &printed);
     extension::Class<PlanOf>(module, "TopologyPlan")
         .def_property_readonly("pattern",
                                [](const PlanOf& self) { return to_string(self.plan.pattern); })

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
@@ -22,6 +23,13 @@ Enum named(const std::string& name, Enum last, const char* what) {
     }
     throw_status(
         Status::invalid_argument(concat("'", name, "' is no ", what, "; there are ", all)));
+}
+
+/// "0 3 1"
+inline std::string spaced(const std::vector<int>& numbers) {
+    std::string text;
+    for (const int number : numbers) text += concat(text.empty() ? "" : " ", number);
+    return text;
 }
 
 inline schedule::CollectiveKind kind_of(const std::string& name) {

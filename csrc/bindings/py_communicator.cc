@@ -327,7 +327,7 @@ py::object PyCommunicator::health(double timeout) const {
                         py::tuple(py::cast(peer.situation.awaited)), peer.situation.gpu_operation,
                         py::tuple(py::cast(peer.situation.gpu_awaited))));
     }
-    return all;
+    return py::module_::import("pccl.table").attr("Table")(all);
 }
 
 std::unique_ptr<PyCommunicator> PyCommunicator::shrink(

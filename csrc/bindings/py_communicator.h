@@ -67,7 +67,7 @@ class PyCommunicator {
     /// From any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     void barrier(std::optional<double> timeout);
-    /// A list of pccl.PeerHealth.
+    /// A pccl.table.Table of pccl.PeerHealth.
     [[nodiscard]] pybind11::object health(double timeout) const;
     /// Aborts this one. Without ranks: leaves out those that are gone or do not answer.
     std::unique_ptr<PyCommunicator> shrink(const std::optional<std::vector<Rank>>& excluded,

@@ -13,10 +13,12 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/text.h"
 #include "csrc/bindings/py_communicator.h"
 
 namespace pccl::bindings {
@@ -61,13 +63,12 @@ class QuickCall {
    public:
     static void replace(pybind11::handle type, const char* name) {
         general = pybind11::object(type.attr(name)).release().ptr();
-        // Kept for ever, like the definition that points into it.
-        PyObject* const doc = pybind11::object(type.attr(name).attr("__doc__")).release().ptr();
+        static const std::string doc = documentation(name);  // the definition points into it
         static PyMethodDef definition{
             .ml_name = name,
             .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&call)),
             .ml_flags = METH_FASTCALL | METH_KEYWORDS,
-            .ml_doc = PyUnicode_AsUTF8(doc)};
+            .ml_doc = doc.c_str()};
         auto* const class_object = reinterpret_cast<PyTypeObject*>(type.ptr());
         type.attr(name) = pybind11::reinterpret_steal<pybind11::object>(
             PyDescr_NewMethod(class_object, &definition));
@@ -75,6 +76,15 @@ class QuickCall {
 
    private:
     using Given = std::array<PyObject*, sizeof...(Arguments)>;
+
+    /// What pybind11 was given, but for "$" before self, which is how CPython finds that a bound
+    /// method takes it no more.
+    static std::string documentation(const char* name) {
+        const pybind11::handle method(general);
+        const std::string signature = pybind11::str(method.attr("__text_signature__"));
+        const std::string text = pybind11::str(method.attr("__doc__"));
+        return concat(name, "($", signature.substr(1), "\n--\n\n", text);
+    }
 
     static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                           PyObject* keywords) {

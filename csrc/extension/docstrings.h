@@ -9,7 +9,7 @@ namespace pccl::extension {
 
 struct Docstring {
     std::string_view name;  // inside the module: "Communicator.all_reduce"; "" is the module itself
-    const char* text;
+    const char* text;       // of a function: "all_reduce(self, x)\n--\n\n", then what it says
 };
 
 /// In the order of names. Each module has its own, which cmake/make_docstrings.py makes of its

@@ -1,5 +1,5 @@
-// pybind11's modules and classes, whose functions and members show the docstrings of the stub,
-// below the signatures that pybind11 writes. pybind11 copies the texts.
+// pybind11's modules and classes, whose functions and members show the docstrings and signatures of
+// the stub, so that inspect.signature() works. pybind11 copies the texts.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,6 +15,7 @@ namespace pccl::extension {
 class Module : public pybind11::module_ {
    public:
     explicit Module(const pybind11::module_& module) : pybind11::module_(module) {
+        options_.disable_function_signatures();
         doc() = docstring_of("");
     }
 
@@ -23,6 +24,9 @@ class Module : public pybind11::module_ {
         pybind11::module_::def(name, std::forward<Function>(function), extra...,
                                docstring_of(name));
     }
+
+   private:
+    pybind11::options options_;  // count until the end of this
 };
 
 /// `Parts` are those of pybind11::class_: the type, its bases, what holds it.

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "csrc/base/text.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
 
@@ -125,6 +126,11 @@ void bind_options(extension::Module& module) {
             py::kw_only(), py::arg("transports") = "", py::arg("least") = std::optional<int>())
         .def_readwrite("transports", &PcclOptions::transports)
         .def_readwrite("least", &PcclOptions::least)
+        .def("__repr__",
+             [](const PcclOptions& self) {
+                 return concat("pccl.Options(transports='", self.transports,
+                               "', least=", self.least ? concat(*self.least) : "None", ")");
+             })
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
         .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
+import matplotlib.figure
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from pccl.named import Charge, LinksCountedOn, Ports
 from pccl.peer_health import PeerHealth
+from pccl.schedule_steps import Step
+from pccl.table import Table
 
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 # The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
@@ -50,7 +54,19 @@ def flight_record_json() -> str:
 def set_log_level(
     level: Literal["trace", "debug", "info", "warning", "error", "off"],
 ) -> None:
-    """Choose what goes to stderr; overrides ``PCCL_LOG_LEVEL``."""
+    """Choose what goes to stderr; overrides ``PCCL_LOG_LEVEL``.
+
+    Parameters
+    ----------
+    level
+        The least that is written: ``"trace"``, ``"debug"``, ``"info"``, ``"warning"``, ``"error"``
+        or ``"off"``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such level.
+    """
 
 def tuning_path() -> str:
     """Return the file that rank 0 of a group reads the measured choices from; empty without one."""
@@ -70,13 +86,27 @@ class Event:
         ------
         CollectiveTimeoutError
             ``timeout`` passed, or the operation's own.
+        PeerLostError, MismatchError, AbortedError
+            The operation failed.
         """
     def flush(self) -> None:
-        """Wait until all that this rank has to send is handed to its links."""
+        """Wait until all that this rank has to send is handed to its links.
+
+        Raises
+        ------
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            The operation failed before.
+        """
     def is_done(self) -> bool:
         """Tell whether the operation has ended, with success or without; returns at once."""
     def record(self) -> _Times:
-        """Return when the operation passed which point, in seconds of the monotonic clock."""
+        """Return when the operation passed which point, in seconds of the monotonic clock.
+
+        Returns
+        -------
+        dict
+            ``issued``, ``started``, and ``finished``, which is None until it is done.
+        """
     @property
     def source(self) -> int | None:
         """The rank that sent what this receive got; None until done, and for collectives."""
@@ -175,13 +205,33 @@ class Communicator:
 
         Parameters
         ----------
+        collective
+            ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
+            ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
         nbytes
             Of the largest buffer: what all ranks have together after an ``all_gather``.
+
+        Returns
+        -------
+        list of Prediction
+            ``pccl.explain`` shows them as a table.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
-    def links_counted_on(self) -> tuple[list[str], list[int], int]:
-        """Return the links counted on, the order of ranks, and rings side by side."""
+    def links_counted_on(self) -> LinksCountedOn:
+        """Return what predictions rest on: links, order of ranks, and rings side by side."""
     def describe_job(self) -> bytes:
-        """Return what ``pccl.topology.job`` shows."""
+        """Return what ``pccl.topology.job`` shows.
+
+        Raises
+        ------
+        UnavailableError
+            This machine cannot be looked at, or the process is a child of the one that made the
+            group.
+        """
     @overload
     def all_reduce(
         self,
@@ -191,7 +241,35 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks, in place on each."""
+        """Reduce ``x`` over all ranks, in place on each.
+
+        Parameters
+        ----------
+        x
+            As many elements, of one type, on every rank; replaced by the result.
+        op
+            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
+            Complex numbers have sum, avg and product; bool has all but avg.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``x`` is no such buffer, or there is no such ``op``; nothing was sent.
+        UnsupportedError
+            Elements of that type have no such ``op``; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def all_reduce(
         self,
@@ -219,7 +297,31 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Copy the root's ``x`` into everybody's."""
+        """Copy the root's ``x`` into everybody's.
+
+        Parameters
+        ----------
+        x
+            As many elements, of one type, on every rank.
+        root
+            The rank whose ``x`` all get, 0 <= root < world_size; the same on all ranks.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``x`` or ``root`` does not fit; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def broadcast(
         self,
@@ -248,7 +350,37 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks, in place on the root; the others keep theirs."""
+        """Reduce ``x`` over all ranks, in place on the root; the others keep theirs.
+
+        Parameters
+        ----------
+        x
+            As many elements, of one type, on every rank.
+        root
+            The rank that gets the result, 0 <= root < world_size; the same on all ranks.
+        op
+            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
+            Complex numbers have sum, avg and product; bool has all but avg.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``x`` or ``root`` does not fit, or there is no such ``op``; nothing was sent.
+        UnsupportedError
+            Elements of that type have no such ``op``; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def reduce(
         self,
@@ -278,7 +410,31 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Gather everybody's ``x``, on every rank."""
+        """Gather everybody's ``x``, on every rank.
+
+        Parameters
+        ----------
+        out
+            A block for each rank, as long as that rank's ``x``.
+        x
+            What this rank gives.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``out`` or ``x`` does not fit; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def all_gather(
         self,
@@ -307,7 +463,37 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Reduce ``x`` over all ranks; each gets its own block of the result."""
+        """Reduce ``x`` over all ranks; each gets its own block of the result.
+
+        Parameters
+        ----------
+        out
+            As long as this rank's block.
+        x
+            A block for each rank; blocks for one rank are equally long on all.
+        op
+            ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
+            ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
+            Complex numbers have sum, avg and product; bool has all but avg.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``out`` or ``x`` does not fit, or there is no such ``op``; nothing was sent.
+        UnsupportedError
+            Elements of that type have no such ``op``; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def reduce_scatter(
         self,
@@ -338,7 +524,33 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Gather everybody's ``x`` on the root; the others may pass None for ``out``."""
+        """Gather everybody's ``x`` on the root.
+
+        Parameters
+        ----------
+        out
+            On the root a block for each rank, as long as that rank's ``x``; others may pass None.
+        x
+            What this rank gives.
+        root
+            The rank that gets all, 0 <= root < world_size; the same on all ranks.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``out``, ``x`` or ``root`` does not fit; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def gather(
         self,
@@ -369,7 +581,33 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Give each rank its block of the root's ``x``; the others may pass None."""
+        """Give each rank its block of the root's ``x``.
+
+        Parameters
+        ----------
+        out
+            As long as this rank's block.
+        x
+            On the root a block for each rank; the others may pass None.
+        root
+            The rank that gives, 0 <= root < world_size; the same on all ranks.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``out``, ``x`` or ``root`` does not fit; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def scatter(
         self,
@@ -399,7 +637,31 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Send block i of ``x`` to rank i, which puts it into its block of this rank."""
+        """Send block i of ``x`` to rank i, which puts it into its block of this rank.
+
+        Parameters
+        ----------
+        out
+            A block for each rank, as long as what that one sends here.
+        x
+            A block for each rank.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``out`` or ``x`` does not fit; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
+        """
     @overload
     def all_to_all(
         self,
@@ -428,7 +690,37 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Send ``x``; the receiver's buffer must have as many bytes."""
+        """Send ``x`` to one rank.
+
+        Parameters
+        ----------
+        x
+            The receiver's buffer must have as many bytes, and elements of the same type.
+        peer
+            Who receives it, 0 <= peer < world_size.
+        tag
+            0 <= tag < 2**30. Messages of one tag between two ranks keep their order; different tags
+            may be received in any order.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``x``, ``peer`` or ``tag`` does not fit, or this rank waits for itself; nothing was
+            sent.
+        MismatchError
+            The two sides differ in bytes or element type.
+        PeerLostError, CollectiveTimeoutError, AbortedError
+            It failed; every later operation of the group raises the same.
+        """
     @overload
     def send(
         self,
@@ -459,7 +751,36 @@ class Communicator:
         async_op: Literal[False] = False,
         timeout: float | None = None,
     ) -> None:
-        """Receive into ``x`` from ``peer``, or from any rank."""
+        """Receive into ``x``.
+
+        Parameters
+        ----------
+        x
+            As many bytes as the message has, and elements of the same type.
+        peer
+            Who sends it; None for any rank (``Event.source`` tells whose it was).
+        tag
+            As the sender has it.
+        async_op
+            Return an ``Event`` at once; the buffers must not be touched until it is done.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        None
+            Or an ``Event``, with ``async_op``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``x``, ``peer`` or ``tag`` does not fit, or this rank waits for itself; nothing was
+            sent.
+        MismatchError
+            The two sides differ in bytes or element type.
+        PeerLostError, CollectiveTimeoutError, AbortedError
+            It failed; every later operation of the group raises the same.
+        """
     @overload
     def recv(
         self,
@@ -481,13 +802,63 @@ class Communicator:
         timeout: float | None = None,
     ) -> Event | None: ...
     def barrier(self, timeout: float | None = None) -> None:
-        """Return when all ranks have called it."""
+        """Return when all ranks have called it.
+
+        Parameters
+        ----------
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            A rank did not come.
+        PeerLostError, MismatchError, AbortedError
+            A rank is gone, or called something else; every later operation raises the same.
+        """
     def monitored_barrier(self, timeout: float, *, wait_all_ranks: bool = False) -> None:
-        """Return when all ranks have called it; rank 0 names one that is missing, or all."""
+        """Return when all ranks have called it; rank 0 names those that do not come.
+
+        Parameters
+        ----------
+        timeout
+            Seconds that rank 0 waits for the others.
+        wait_all_ranks
+            Whether it names all that are missing, instead of the first.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            A rank did not come; on the others, rank 0 says so.
+        PeerLostError, MismatchError, AbortedError
+            A rank is gone, or called something else; every later operation raises the same.
+        """
     def abort(self, reason: str = "abort was called") -> None:
-        """Make every operation in flight and every later one raise AbortedError."""
-    def health(self, timeout: float = 1.0) -> list[PeerHealth]:
-        """Ask every rank how it fares, each for at most ``timeout`` seconds; as ``pccl.health``."""
+        """Make every operation in flight, and every later one, raise AbortedError. Raises nothing.
+
+        Parameters
+        ----------
+        reason
+            What the error says, on the other ranks, too.
+        """
+    def health(self, timeout: float = 1.0) -> Table[PeerHealth]:
+        """Ask every rank how it fares, now, whatever its user does; as ``pccl.health``.
+
+        Parameters
+        ----------
+        timeout
+            Seconds that each rank may take to answer.
+
+        Returns
+        -------
+        Table of PeerHealth
+            By rank, this one among them: a list, which notebooks show as a table.
+
+        Raises
+        ------
+        UnavailableError
+            This process is a child of the one that made the group.
+        """
     def shrink(
         self, ranks_to_exclude: Sequence[int] | None = None, *, least: int | None = None
     ) -> Communicator:
@@ -503,6 +874,11 @@ class Communicator:
             None for those that are gone, or silent for ``PCCL_PEER_TIMEOUT_MS``.
         least
             The fewest ranks that may go on; None for more than half of them, or half with rank 0.
+
+        Returns
+        -------
+        Communicator
+            The smaller group.
 
         Raises
         ------
@@ -520,8 +896,11 @@ class Communicator:
     def shutdown(self) -> None:
         """Close the group; operations in flight raise AbortedError. May be called again.
 
-        Raises MismatchError, after it has closed the group, where the last collective was not the
-        same on all ranks and none of them had to notice: two roots of one broadcast.
+        Raises
+        ------
+        MismatchError
+            The last collective was not the same on all ranks, and none of them had to notice: two
+            roots of one broadcast. The group is closed all the same.
         """
     def __enter__(self) -> Self:
         """Return the communicator: ``with pccl.Communicator(...) as comm:``."""
@@ -531,7 +910,18 @@ class Communicator:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Shut down; where an exception ends the block, abort, so that peers hear its name."""
+        """Shut down; where an exception ends the block, abort, so that peers hear its name.
+
+        Parameters
+        ----------
+        type, error, traceback
+            Of the exception; None where there is none.
+
+        Raises
+        ------
+        MismatchError
+            As ``shutdown``, where no exception ends the block.
+        """
 
 class Schedule:
     """The program of a collective: what each rank does."""
@@ -554,8 +944,30 @@ class Schedule:
     @property
     def slots(self) -> int:
         """Messages that may wait between two ranks."""
+    @property
+    def steps(self) -> Table[Step]:
+        """The steps of all ranks: a list, which notebooks show as a table."""
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw ranks over rounds, with an arrow for each message.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A message takes one round; those that the receiver adds to its data have another colour.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
+    def _repr_html_(self) -> str: ...
     def verify(self, *, in_place: bool = False) -> _Verdict:
         """Prove that the schedule does what its collective promises.
+
+        Parameters
+        ----------
+        in_place
+            Whether input and output are to be one memory.
 
         Returns
         -------
@@ -571,7 +983,19 @@ class Schedule:
     def __eq__(self, other: object) -> bool: ...
 
 def algorithms(collective: _Collective) -> list[str]:
-    """Return the names of the algorithms that make ``collective``."""
+    """Return the names of the algorithms that make a collective.
+
+    Parameters
+    ----------
+    collective
+        ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
+        ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective.
+    """
 
 def generate(
     algorithm: str,
@@ -586,10 +1010,28 @@ def generate(
 
     Parameters
     ----------
+    algorithm
+        One of ``algorithms(collective)``.
+    collective
+        As for ``algorithms``.
+    ranks
+        How many there are.
+    root
+        Of broadcast, reduce, gather and scatter.
     chunks
         Pieces of each block; None for the fewest that the algorithm takes.
     slots
         Messages that may wait between two ranks; None for the fewest that it needs.
+
+    Returns
+    -------
+    Schedule
+        It is not verified yet.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such algorithm or collective, or it takes no such shape.
     """
 
 _PathType: TypeAlias = Literal[
@@ -678,8 +1120,8 @@ class TopologyPath:
     def nodes(self) -> list[str]:
         """Names of the nodes that it visits, with both ends."""
     @property
-    def charges(self) -> list[tuple[int, float]]:
-        """What a GB/s on the path takes of links: number of the link, and how much."""
+    def charges(self) -> list[Charge]:
+        """What a GB/s on the path takes of each link."""
 
 class TopologyChannel:
     """One ring, tree or head of a plan, through all GPUs of a machine."""
@@ -691,7 +1133,7 @@ class TopologyChannel:
     def order(self) -> list[int]:
         """Of GPUs; for ``"heads"`` the head, then the others."""
     @property
-    def nets(self) -> tuple[int, int] | None:
+    def nets(self) -> Ports | None:
         """Ports by which data of other nodes comes and leaves; None for one node."""
 
 class TopologyPlan:
@@ -745,10 +1187,21 @@ class Topology:
     def __eq__(self, other: object) -> bool: ...
 
 def calibration_path(digest: str) -> str:
-    """Name the file with the measurements of a machine; empty where there is no place for it."""
+    """Name the file with the measurements of a machine; empty where there is no place for it.
+
+    Parameters
+    ----------
+    digest
+        ``Topology.digest`` of the machine.
+    """
 
 def measure_gpu_copies() -> list[tuple[str, str, float, float]]:
-    """Time copies between any two GPUs of this machine: bus ids, seconds of a small one, GB/s.
+    """Time copies between any two GPUs of this machine.
+
+    Returns
+    -------
+    list of tuple
+        Bus ids of source and target, seconds of a small copy, and GB/s of a large one.
 
     Raises
     ------
@@ -757,7 +1210,13 @@ def measure_gpu_copies() -> list[tuple[str, str, float, float]]:
     """
 
 def load_calibration(digest: str) -> str:
-    """Return what that file holds; empty without one, or where it cannot be used."""
+    """Return what that file holds; empty without one, or where it cannot be used.
+
+    Parameters
+    ----------
+    digest
+        As for ``calibration_path``.
+    """
 
 class JobHost:
     """A host of a job; see ``pccl.topology.Host``."""
@@ -831,9 +1290,7 @@ class JobTopology:
     def host_of(self, rank: int) -> int: ...
     def network_bandwidth(self, host: int) -> float: ...
     def network_provenance(self, host: int) -> str: ...
-    def explain(
-        self, collective: str, nbytes: int
-    ) -> tuple[list[Prediction], tuple[list[str], list[int], int]]:
+    def explain(self, collective: str, nbytes: int) -> tuple[list[Prediction], LinksCountedOn]:
         """Predict what a group of these ranks would choose: see ``pccl.explain``."""
 
 class DevicePlan:
@@ -1010,14 +1467,35 @@ class DeviceGroup:
         receives: list[tuple[int, int, int]],
         stream: int = 0,
     ) -> None:
-        """Launch messages, each (peer, address, nbytes), all at once on ``stream``.
+        """Launch messages, all at once.
 
-        Those from one rank to another meet in the order in which they are launched. Memory,
-        ``stream`` and errors are as for ``launch``.
+        Those from one rank to another meet in the order in which they are launched.
+
+        Parameters
+        ----------
+        sends, receives
+            Each is (peer, address, nbytes); memory as for ``launch``.
+        stream
+            As for ``launch``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such peer, or no GPU memory at an address; nothing was launched.
+        ResourceExhaustedError
+            There is no memory left.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            This launch or an earlier one failed; every later one of the group raises the same.
         """
 
     def check(self) -> None:
-        """Raise why the group is over, as far as that is known, if it is: see ``launch``."""
+        """Raise why the group is over, as far as that is known, if it is.
+
+        Raises
+        ------
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            A launch failed; see ``launch``.
+        """
 
     def abort(self) -> None:
-        """Make kernels that wait end, and later launches fail."""
+        """Make kernels that wait end, and later launches fail. Raises nothing."""

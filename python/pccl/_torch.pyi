@@ -21,8 +21,16 @@ class Options(Backend.Options):
     transports: str
     least: int | None
     def __init__(self, *, transports: str = "", least: int | None = None) -> None: ...
-    def __copy__(self) -> Options: ...
-    def __deepcopy__(self, memo: dict[int, object]) -> Options: ...
+    def __copy__(self) -> Options:
+        """Return a copy."""
+    def __deepcopy__(self, memo: dict[int, object]) -> Options:
+        """Return a copy.
+
+        Parameters
+        ----------
+        memo
+            Of ``copy.deepcopy``.
+        """
 
 class ProcessGroupPCCL(Backend):
     """One group's backend. Made by torch; meets the other ranks through ``store``."""
@@ -45,17 +53,67 @@ class ProcessGroupPCCL(Backend):
     @property
     def mem_allocator(self) -> Any:
         """For ``torch.cuda.MemPool``: GPU memory that peers can map."""
-    def get_error(self) -> ErrorType: ...
-    def explain(self, collective: str, nbytes: int) -> list[tuple[str, str, float, str, bool]]: ...
-    def links_counted_on(self) -> tuple[list[str], list[int], int]: ...
-    def describe_job(self) -> bytes: ...
+    def get_error(self) -> ErrorType:
+        """Return whether the group can be used, or what kind of error ended it."""
+    def explain(self, collective: str, nbytes: int) -> list[tuple[str, str, float, str, bool]]:
+        """Return the fields of every ``pccl.explanation.Way``, for ``pccl.explain``.
+
+        Parameters
+        ----------
+        collective, nbytes
+            As for ``pccl.explain``.
+
+        Raises
+        ------
+        ValueError
+            There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
+        """
+    def links_counted_on(self) -> tuple[list[str], list[int], int]:
+        """Return the fields of ``pccl.named.LinksCountedOn``, for ``pccl.explain``."""
+    def describe_job(self) -> bytes:
+        """Return what ``pccl.topology.job`` shows.
+
+        Raises
+        ------
+        pccl.UnavailableError
+            This machine cannot be looked at, or the process is a child of the one that made the
+            group.
+        """
     def health(
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:
-        """Ask every rank how it fares: the fields of ``pccl.PeerHealth``, but for the rank."""
+        """Ask every rank how it fares, for ``pccl.health``.
+
+        Parameters
+        ----------
+        timeout
+            How long each rank may take to answer.
+
+        Returns
+        -------
+        list of tuple
+            By rank: the fields of ``pccl.PeerHealth``, but for the rank.
+
+        Raises
+        ------
+        pccl.UnavailableError
+            This process is a child of the one that made the group.
+        """
     def missing(self) -> list[int]:
-        """Return the ranks that ``pccl.shrink`` leaves out."""
+        """Return the ranks that ``pccl.shrink`` leaves out.
+
+        Raises
+        ------
+        pccl.UnavailableError
+            Others have gone on without this rank.
+        """
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None: ...
     def perform_nocolor_split(self, device: object) -> None:
-        """Do nothing; torch calls it on the ranks that are not in a new group."""
+        """Do nothing; torch calls it on the ranks that are not in a new group.
+
+        Parameters
+        ----------
+        device
+            Not looked at.
+        """
     def _enable_collectives_timing(self) -> None: ...

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from pccl import table
+from pccl.named import LinksCountedOn
+
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
@@ -42,9 +45,11 @@ class Way(NamedTuple):
     is_chosen: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """All ways of a group to make one collective; prints as a table, a star at the choice.
+    """All ways of a group to make one collective; shows itself as a table, a star at the choice.
+
+    ``polars.DataFrame(explanation.rows)`` and ``pandas.DataFrame(explanation.rows)`` take its rows.
 
     Attributes
     ----------
@@ -70,22 +75,40 @@ class Explanation:
         """The way that the group takes."""
         return next(way for way in self.ways if way.is_chosen)
 
-    def __str__(self) -> str:
+    @property
+    def rows(self) -> list[table.Fields]:
+        """A dictionary for each way: its fields, beside the collective, bytes and ranks."""
+        call = {"collective": self.collective, "nbytes": self.nbytes, "ranks": self.ranks}
+        return [call | table.fields_of(way) for way in self.ways]
+
+    def __repr__(self) -> str:
         """Return a line for each way below a heading."""
+        lines = self._heading()
+        for way in self.ways:
+            mark = "*" if way.is_chosen else " "
+            line = f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us"
+            lines.append(f"{line}  {way.busiest}".rstrip())
+        return "\n".join([*lines, *self._remark()])
+
+    def _repr_html_(self) -> str:
+        rows = [table.fields_of(way) for way in self.ways]
+        caption = "\n".join([*self._heading(), *self._remark()])
+        return table.html_table(rows, caption=caption, marked=self.ways.index(self.chosen))
+
+    def _heading(self) -> list[str]:
         lines = [f"{self.collective} of {self.nbytes} bytes, {self.ranks} ranks"]
         lines += [f"  counting on {link}" for link in self.links[:MOST_LINKS_SHOWN]]
         if len(self.links) > MOST_LINKS_SHOWN:
             lines.append(f"  and {len(self.links) - MOST_LINKS_SHOWN} more")
         if self.order != tuple(range(self.ranks)):
             lines.append(f"  in the order {' '.join(map(str, self.order))}")
-        for way in self.ways:
-            mark = "*" if way.is_chosen else " "
-            line = f"{mark} {way.algorithm:<20} {way.over:<6} {way.seconds * 1e6:>12.1f} us"
-            lines.append(f"{line}  {way.busiest}".rstrip())
+        return lines
+
+    def _remark(self) -> list[str]:
         least = min(self.ways, key=lambda way: way.seconds)
-        if self.chosen.over == "board" and least.over == "links":
-            lines.append("  (links: only where ranks share no board, or PCCL_ALGORITHM says so)")
-        return "\n".join(lines)
+        if self.chosen.over != "board" or least.over != "links":
+            return []
+        return ["  (links: only where ranks share no board, or PCCL_ALGORITHM says so)"]
 
 
 def explain(
@@ -95,12 +118,20 @@ def explain(
 
     Parameters
     ----------
+    collective
+        ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
+        ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
     nbytes
         Of the largest buffer: what all ranks have together after an ``all_gather``.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
         default group. Or a ``pccl.topology.Job``, which need not exist (``Job.of``): what its ranks
         would choose if each had a core to itself, and nothing had been measured by ``pccl tune``.
+
+    Returns
+    -------
+    Explanation
+        It shows itself as a table, a star at the choice.
 
     Raises
     ------
@@ -121,7 +152,7 @@ def explain(
 
     backend = torch_backend.require_backend(group, "explain")
     of_torch = [Way(*way) for way in backend.explain(collective, nbytes)]
-    return _explanation(collective, nbytes, of_torch, backend.links_counted_on())
+    return _explanation(collective, nbytes, of_torch, LinksCountedOn(*backend.links_counted_on()))
 
 
 def _ways(predictions: list[Prediction]) -> list[Way]:
@@ -131,9 +162,14 @@ def _ways(predictions: list[Prediction]) -> list[Way]:
 
 
 def _explanation(
-    collective: str, nbytes: int, ways: list[Way], counted_on: tuple[list[str], list[int], int]
+    collective: str, nbytes: int, ways: list[Way], counted_on: LinksCountedOn
 ) -> Explanation:
-    links, order, lanes = counted_on
     return Explanation(
-        collective, nbytes, len(order), tuple(ways), tuple(links), tuple(order), lanes
+        collective=collective,
+        nbytes=nbytes,
+        ranks=len(counted_on.order),
+        ways=tuple(ways),
+        links=tuple(counted_on.links),
+        order=tuple(counted_on.order),
+        lanes=counted_on.lanes,
     )

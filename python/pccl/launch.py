@@ -72,7 +72,7 @@ class Failure:
 def run(
     fn: Callable[..., Value], *args: object, ranks: int, timeout: float | None = None, **kwargs: Any
 ) -> list[Value]:
-    """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group; give the results by rank.
+    """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group.
 
     Parameters
     ----------
@@ -85,6 +85,11 @@ def run(
         How many processes to start, 1 or more.
     timeout
         Seconds after which all ranks are ended; None for no limit.
+
+    Returns
+    -------
+    list
+        What ``fn`` returned, by rank.
 
     Raises
     ------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from pccl import table
+
 __all__ = ["PeerHealth"]
 
 
@@ -44,3 +46,7 @@ class PeerHealth:
     waits_for: tuple[int, ...]
     gpu_operation: str = ""
     gpu_waits_for: tuple[int, ...] = ()
+
+    def row(self) -> table.Fields:
+        """Return its fields."""
+        return table.fields_of(self)

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from pccl import _register
 from pccl.errors import MismatchError, PeerLostError
 from pccl.peer_health import PeerHealth
+from pccl.table import Table
 
 if typing.TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -73,7 +74,7 @@ def monitored_barrier(
 def health(
     group: ProcessGroup | None = None,
     timeout: datetime.timedelta = datetime.timedelta(seconds=1),
-) -> list[PeerHealth]:
+) -> Table[PeerHealth]:
     """Ask every rank of a group how it fares, now; works whatever its user does.
 
     Parameters
@@ -85,8 +86,8 @@ def health(
 
     Returns
     -------
-    list of PeerHealth
-        By rank, this one among them.
+    Table of PeerHealth
+        By rank, this one among them: a list, which notebooks show as a table.
 
     Raises
     ------
@@ -94,14 +95,14 @@ def health(
         ``group`` has no backend "pccl".
     """
     answers = require_backend(group, "health").health(timeout)
-    return [
+    return Table(
         PeerHealth(
             rank, state, detail, last, calls, operation, tuple(awaited), on_gpu, tuple(there)
         )
         for rank, (state, detail, last, calls, operation, awaited, on_gpu, there) in enumerate(
             answers
         )
-    ]
+    )
 
 
 def shrink(

@@ -104,10 +104,10 @@ def test_expected_results_by_hand() -> None:
 
 
 def test_wrong_results_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_job: bench.Job) -> Iterator[bench.Row]:
+    def measured(_job: bench.Job) -> Iterator[bench.Row]:
         yield bench.Row.of(Case("all_reduce", 2, 256), seconds=1e-6, wrong=3)
 
-    monkeypatch.setattr(collectives, "run", run)
+    monkeypatch.setattr(collectives, "measured", measured)
     monkeypatch.setattr(sys, "argv", ["pccl", "bench", "all_reduce"])
     with pytest.raises(SystemExit) as stop:
         cli.main()
@@ -151,7 +151,7 @@ def test_a_bad_argument_is_one_line(arguments: list[str], words: str) -> None:
 
 @pytest.mark.multiproc
 def test_a_rank_that_dies_ends_it_with_an_error() -> None:
-    rows = bench.run(bench.Job(sizes=(1024,) * 1000))
+    rows = bench.measured(bench.Job(sizes=(1024,) * 1000))
     assert dataclasses.asdict(next(rows))["wrong"] == 0
     multiprocessing.active_children()[0].kill()
     with pytest.raises(pccl.Error):

@@ -6,6 +6,9 @@ import ast
 import importlib
 import inspect
 import operator
+import pydoc
+import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +18,7 @@ import pytest
 import pccl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
 PACKAGE = Path(pccl.__file__).parent
@@ -88,3 +91,206 @@ def test_everything_public_is_described() -> None:
         and (module, inner) not in described
     ]
     assert missing == []
+
+
+# What users reach through pccl.topology alone, whose classes of the same methods describe them.
+HANDED_ON = {"Topology", "TopologyPlan", "JobTopology", "JobHost"}
+# torch's own, which stands in the stub since torch's stubs leave it out.
+INHERITED = {"ProcessGroupPCCL.monitored_barrier"}
+# They look at what is known, or give up without a word.
+NEVER_RAISE = {
+    "_core.Communicator.__enter__",
+    "_core.Communicator.abort",
+    "_core.Communicator.links_counted_on",
+    "_core.DeviceGroup.abort",
+    "_core.Event.is_done",
+    "_core.Event.record",
+    "_core.flight_record_json",
+    "_core.load_calibration",
+    "_core.calibration_path",
+    "_core.tuning_path",
+    "_torch.Options.__copy__",
+    "_torch.Options.__deepcopy__",
+    "_torch.ProcessGroupPCCL.get_error",
+    "_torch.ProcessGroupPCCL.links_counted_on",
+    "_torch.ProcessGroupPCCL.perform_nocolor_split",
+    "pccl.PeerHealth.row",
+    "pccl.flight_record",
+    "pccl.register",
+    "pccl.bench.Job.cases",
+    "pccl.bench.Job.expected_seconds",
+    "pccl.bench.Row.line",
+    "pccl.bench.Row.of",
+    "pccl.bench.Row.row",
+    "pccl.topology.examples",
+    "pccl.topology.Topology.to_networkx",
+}
+
+
+@dataclass(frozen=True)
+class Described:
+    """A function that users call, and what is said of it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: bool
+    text: str
+
+    def section(self, title: str) -> str:
+        """Give the text below a heading; empty without it."""
+        parts = re.split(r"\n(\w+)\n-{3,}\n", "\n" + self.text)
+        found = dict(zip(parts[1::2], parts[2::2], strict=True))
+        return found.get(title, "")
+
+    @property
+    def described_parameters(self) -> set[str]:
+        """The names in "Parameters", where several may share a line."""
+        heads = re.findall(r"^(\w.*)$", self.section("Parameters"), re.MULTILINE)
+        return {name.strip() for head in heads for name in head.split(",")}
+
+
+def is_property(node: ast.FunctionDef) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
+
+
+def arguments_of(node: ast.FunctionDef) -> tuple[str, ...]:
+    every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return tuple(arg.arg for arg in every if arg.arg != "self")
+
+
+def stub_functions() -> Iterator[tuple[str, str, ast.FunctionDef]]:
+    """Give module, name and the first overload of every function that has a line in a stub."""
+    known = set()
+    for module in MODULES:
+        for name, node in definitions(stub_of(module)):
+            is_hidden = any(part.startswith("_") and part[1] != "_" for part in name.split("."))
+            is_other = (
+                name.split(".")[0] in HANDED_ON
+                or name in INHERITED
+                or name.endswith(("__init__", "__eq__"))
+            )
+            if isinstance(node, ast.FunctionDef) and not (
+                is_hidden or is_other or is_property(node) or (module, name) in known
+            ):
+                known.add((module, name))
+                yield module, name, node
+
+
+def described_in_stubs() -> Iterator[Described]:
+    for module, name, node in stub_functions():
+        yield Described(
+            f"{module.removeprefix('pccl.')}.{name}",
+            arguments_of(node),
+            node.returns is not None and ast.unparse(node.returns) != "None",
+            ast.get_docstring(node) or "",
+        )
+
+
+def python_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Give name and function of what is public and written in Python, methods included."""
+    for module in map(imported, [*PUBLIC_MODULES, "pccl.bench"]):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not getattr(value, "__module__", "").startswith("pccl.") or (
+                value.__module__ in MODULES
+            ):
+                continue
+            if inspect.isfunction(value):
+                yield f"{module.__name__}.{name}", value
+            if inspect.isclass(value) and not issubclass(value, Exception):
+                for inner, method in inspect.getmembers(value, inspect.isroutine):
+                    if inner in vars(value) and not inner.startswith("_"):
+                        yield f"{module.__name__}.{name}.{inner}", method
+
+
+def described_in_python() -> Iterator[Described]:
+    for name, function in python_functions():
+        signature = inspect.signature(function)
+        yield Described(
+            name,
+            tuple(each for each in signature.parameters if each != "self"),
+            signature.return_annotation != "None",
+            inspect.getdoc(function) or "",
+        )
+
+
+def every_function() -> list[Described]:
+    return [*described_in_stubs(), *described_in_python()]
+
+
+def test_every_parameter_is_described() -> None:
+    missing = {
+        each.name: names
+        for each in every_function()
+        if (names := sorted(set(each.parameters) - each.described_parameters))
+    }
+    assert missing == {}
+
+
+def test_every_parameter_that_is_described_exists() -> None:
+    unknown = {
+        each.name: names
+        for each in every_function()
+        if (names := sorted(each.described_parameters - set(each.parameters)))
+    }
+    assert unknown == {}
+
+
+def test_what_returns_something_says_what() -> None:
+    verbs = ("Return ", "Give ", "Tell ", "Name ", "Find ", "Load ", "Read ")
+    silent = [
+        each.name
+        for each in every_function()
+        if each.returns and not each.section("Returns") and not each.text.startswith(verbs)
+    ]
+    assert silent == []
+
+
+def test_errors_are_told_by_all_that_have_some() -> None:
+    silent = {each.name for each in every_function() if not each.section("Raises")}
+    assert silent - NEVER_RAISE == set()
+    assert NEVER_RAISE - silent == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "node"), [pytest.param(*each, id=each[1]) for each in stub_functions()]
+)
+def test_signatures_are_those_of_the_stub(module: str, name: str, node: ast.FunctionDef) -> None:
+    function = operator.attrgetter(name)(imported(module))
+    signature = inspect.signature(function)
+    parameters = {each.name: each for each in signature.parameters.values() if each.name != "self"}
+    assert tuple(parameters) == arguments_of(node)
+    keywords = {arg.arg for arg in node.args.kwonlyargs}
+    assert {each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY} == keywords
+    positional = [*node.args.posonlyargs, *node.args.args]
+    defaults = dict(
+        zip([arg.arg for arg in positional][::-1], node.args.defaults[::-1], strict=False)
+    ) | {
+        arg.arg: default
+        for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if default is not None
+    }
+    assert {
+        each.name: each.default for each in parameters.values() if each.default is not each.empty
+    } == {each: ast.literal_eval(default) for each, default in defaults.items()}
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "recv", "barrier", "shrink"])
+def test_bound_methods_have_their_signature_without_self(name: str) -> None:
+    comm = pccl.Communicator()
+    of_class = inspect.signature(getattr(pccl.Communicator, name))
+    bound = inspect.signature(getattr(comm, name))
+    assert list(bound.parameters) == [each for each in of_class.parameters if each != "self"]
+
+
+def test_help_says_operators_parameters_and_errors() -> None:
+    text = pydoc.render_doc(pccl.Communicator.all_reduce, renderer=pydoc.plaintext)
+    assert "all_reduce(self, /, x, op='sum', *, async_op=False, timeout=None)" in text
+    for word in ("band", "avg", "async_op", "timeout", "Raises", "MismatchError"):
+        assert word in text
+
+
+def test_the_constructor_has_a_signature() -> None:
+    signature = inspect.signature(pccl.Communicator)
+    assert signature.parameters["timeout"].default == 1800.0
+    assert all(each.kind is each.KEYWORD_ONLY for each in signature.parameters.values())

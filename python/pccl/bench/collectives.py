@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 
+from pccl import table
 from pccl.bench.cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
 from pccl.local_ranks import run_ranks
+from pccl.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +29,7 @@ __all__ = [
     "Row",
     "bus_factor",
     "expected_call_seconds",
+    "measured",
     "parse_size",
     "run",
     "sizes_between",
@@ -49,6 +52,11 @@ SECONDS_PER_CHECKED_BYTE = 1e-9
 def parse_size(text: str) -> int:
     """Return the bytes that ``text`` means: a number, with K, M or G for powers of 1024.
 
+    Parameters
+    ----------
+    text
+        ``"512"``, ``"1K"``, ``"64M"``, ``"1g"``.
+
     Raises
     ------
     ValueError
@@ -62,7 +70,20 @@ def parse_size(text: str) -> int:
 
 
 def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
-    """Return ``smallest`` times the powers of ``factor``, up to ``largest`` (bytes)."""
+    """Return ``smallest`` times the powers of ``factor``, up to ``largest``.
+
+    Parameters
+    ----------
+    smallest, largest
+        Bytes.
+    factor
+        2 or more.
+
+    Raises
+    ------
+    ValueError
+        There is no size between, or the factor is too small.
+    """
     if factor < 2:
         raise ValueError(f"the factor between sizes is {factor}; it must be 2 or more")
     if smallest > largest:
@@ -161,7 +182,17 @@ class Row:
 
     @classmethod
     def of(cls, case: Case, seconds: float, wrong: int) -> Row:
-        """Return the line of a measured case."""
+        """Return the line of a measured case.
+
+        Parameters
+        ----------
+        case
+            What was measured.
+        seconds
+            Of one call.
+        wrong
+            Elements with a wrong result, over all ranks.
+        """
         algbw = case.size / seconds / 1e9
         return cls(
             collective=case.collective,
@@ -175,6 +206,10 @@ class Row:
             busbw=algbw * bus_factor(case.collective, case.ranks),
             wrong=wrong,
         )
+
+    def row(self) -> table.Fields:
+        """Return its fields."""
+        return table.fields_of(self)
 
     def line(self) -> str:
         """Return it under the columns of `table_header`."""
@@ -194,8 +229,39 @@ def table_header() -> str:
     )
 
 
-def run(job: Job) -> Iterator[Row]:
+def run(job: Job) -> Table[Row]:
+    """Measure all of a job, on ranks that it starts.
+
+    Parameters
+    ----------
+    job
+        What to measure.
+
+    Returns
+    -------
+    Table of Row
+        In the order of ``job.cases()``: a list, which notebooks show as a table.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed, or the build cannot do what the job asks for.
+    """
+    return Table(measured(job))
+
+
+def measured(job: Job) -> Iterator[Row]:
     """Start the ranks, and give each row when it is measured.
+
+    Parameters
+    ----------
+    job
+        What to measure.
+
+    Returns
+    -------
+    iterator of Row
+        In the order of ``job.cases()``; the ranks end with it.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pccl import table
 from pccl._core import Communicator, tuning_path
 from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
 from pccl.bench.collectives import (
@@ -27,12 +28,13 @@ from pccl.bench.collectives import (
     slowest,
 )
 from pccl.local_ranks import run_ranks
+from pccl.table import Table
 from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Cell", "Job", "path", "ranks_to_measure", "run", "save", "table_of"]
+__all__ = ["Cell", "Job", "measured", "path", "ranks_to_measure", "run", "save", "table_of"]
 
 HEADING = (
     "# The fastest algorithm: collective, ranks of one host, bytes of a block from which on.\n"
@@ -127,13 +129,31 @@ class Cell:
         """The time of the chosen algorithm over that of the best."""
         return self.us[self.chosen] / self.us[self.best]
 
+    def row(self) -> table.Fields:
+        """Return its fields, the best and its loss, with a column of microseconds by algorithm."""
+        fields = table.fields_of(self)
+        del fields["us"]
+        times = {f"{algorithm}_us": us for algorithm, us in sorted(self.us.items())}
+        return fields | {"best": self.best, "loss": self.loss} | times
+
 
 def ranks_to_measure() -> tuple[int, ...]:
     """Return 2, 4 and further powers of two up to the number of cores."""
     return sizes_between(2, max(4, os.cpu_count() or 1), 2)
 
 
-def run(job: Job) -> Iterator[Cell]:
+def run(job: Job) -> Table[Cell]:
+    """Measure all of a job, on ranks that it starts; notebooks show what it returns as a table.
+
+    Raises
+    ------
+    pccl.Error
+        A rank failed.
+    """
+    return Table(measured(job))
+
+
+def measured(job: Job) -> Iterator[Cell]:
     """Start the ranks, and give each cell when it is measured.
 
     Raises

@@ -77,7 +77,7 @@ def _measure(job: benchmark.Job, *, is_shown: bool) -> list[benchmark.Row]:
     rows: list[benchmark.Row] = []
     steps = len(list(job.cases()))
     with terminal.progress("pccl bench", steps, job.expected_seconds()) as step:
-        for row in benchmark.run(job):
+        for row in benchmark.measured(job):
             if is_shown and (not rows or rows[-1].collective != row.collective):
                 print(f"# {row.collective}, ranks: {job.ranks}\n{benchmark.table_header()}")
             if is_shown:

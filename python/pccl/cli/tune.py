@@ -76,7 +76,7 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
     from pccl.bench import tune as tuning
 
     cells: list[tuning.Cell] = []
-    for cell in tuning.run(job):
+    for cell in tuning.measured(job):
         if is_shown and (not cells or cells[-1].collective != cell.collective):
             names = "".join(f" {name:>15}" for name in sorted(cell.us))
             print(f"# {cell.collective}, ranks: {job.ranks}, us\n#{'size':>11}{names} {'loss':>6}")

@@ -33,13 +33,23 @@ class Job:
 
     @staticmethod
     def of(hosts: Sequence[tuple[str, Sequence[int], Topology]]) -> Job:
-        """Return a job that is only thought of: name, ranks and machine of each host.
+        """Return a job that is only thought of.
 
         ``pccl.explain`` says what its ranks would choose for a collective, and what that costs::
 
             node = pccl.topology.load("node.xml")
             job = Job.of([(f"node{i}", range(8 * i, 8 * i + 8), node) for i in range(8)])
             print(pccl.explain("all_reduce", 1 << 20, job))
+
+        Parameters
+        ----------
+        hosts
+            Name, ranks and machine of each.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no host, or a rank is on two.
         """
         parts = [(name, list(ranks), machine._core) for name, ranks, machine in hosts]
         return Job(_core.JobTopology.decode(_core.JobTopology.encode(parts)))
@@ -100,6 +110,11 @@ class Job:
     def host_of(self, rank: int) -> Host:
         """Return the host that a rank is on.
 
+        Parameters
+        ----------
+        rank
+            As numbered in the group.
+
         Raises
         ------
         IndexError
@@ -111,12 +126,34 @@ class Job:
         return self.hosts[index]
 
     def search(self, pattern: Pattern = "ring") -> list[Plan]:
-        """Find a plan for each host: machines that differ keep their own channels."""
+        """Find a plan for each host: machines that differ keep their own channels.
+
+        Parameters
+        ----------
+        pattern
+            As for ``Topology.search``.
+
+        Raises
+        ------
+        UnsupportedError
+            A machine cannot make the pattern; the message says why.
+        """
         hosts = self.hosts
         return [host.topology.search(pattern, nodes=len(hosts)) for host in hosts]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw hosts, ranks and networks. Needs matplotlib (``pip install matplotlib``)."""
+        """Draw hosts, ranks and networks.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            It is not shown yet: a notebook does that, or ``savefig``.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
         return job_plot.draw_job(self.hosts, self.order, title=repr(self))
 
     def __repr__(self) -> str:
@@ -141,6 +178,13 @@ def job(group: _core.Communicator | ProcessGroup | None = None) -> Job:
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
         default group.
+
+    Raises
+    ------
+    ValueError
+        ``group`` has no backend "pccl".
+    UnavailableError
+        This machine cannot be looked at.
     """
     if isinstance(group, _core.Communicator):
         return Job(_core.JobTopology.decode(group.describe_job()))

@@ -92,6 +92,11 @@ class Topology:
         ----------
         source, target
             Names (``"gpu0"``, ``"net3"``) or labels (``"0000:0d:00.0"``, ``"mlx5_0"``).
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such device, or there are several.
         """
         return self._core.path(source, target)
 
@@ -115,12 +120,36 @@ class Topology:
         return Plan(self._core.search(pattern, nodes=nodes, max_channels=max_channels), self)
 
     def load_plans(self, path: _FileName) -> list[Plan]:
-        """Read plans from NCCL's graph XML."""
+        """Read plans from NCCL's graph XML.
+
+        Parameters
+        ----------
+        path
+            A file.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The file is none, or of another machine; the message says where.
+        OSError
+            The file cannot be read.
+        """
         text = FilePath(path).read_text(encoding="utf-8")
         return [Plan(plan, self) for plan in self._core.read_plans(text, str(path))]
 
     def to_xml(self, path: _FileName | None = None) -> str:
-        """Return NCCL's topology XML, with what was assumed and repaired; write it to ``path``."""
+        """Return NCCL's topology XML, with what was assumed and repaired; write it to ``path``.
+
+        Parameters
+        ----------
+        path
+            A file; None to write none.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
         return _written(self._core.xml(), path)
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -128,7 +157,18 @@ class Topology:
         return plot.network(self.nodes, self.links)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the machine. Needs matplotlib and networkx (``pip install matplotlib networkx``)."""
+        """Draw the machine.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            It is not shown yet: a notebook does that, or ``savefig``.
+
+        Raises
+        ------
+        ImportError
+            matplotlib or networkx is missing (``pip install matplotlib networkx``).
+        """
         return plot.draw_machine(self.nodes, self.links, title=repr(self))
 
     def __eq__(self, other: object) -> bool:
@@ -207,11 +247,33 @@ class Plan:
         return self._core.seconds
 
     def to_xml(self, path: _FileName | None = None) -> str:
-        """Return NCCL's graph XML; write it to ``path``."""
+        """Return NCCL's graph XML; write it to ``path``.
+
+        Parameters
+        ----------
+        path
+            A file; None to write none.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
         return _written(self._core.xml(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the channels. Needs matplotlib (``pip install matplotlib``)."""
+        """Draw the channels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            It is not shown yet: a notebook does that, or ``savefig``.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
         return plan_plot.draw_plan(
             self.channels,
             gpus=len(self.topology.gpus),
@@ -259,6 +321,16 @@ def detect(*, assume: Mapping[str, int] | None = None, strict: bool = False) -> 
         For what cannot be found out; see ``load``.
     strict
         Raise InvalidArgumentError if there are warnings.
+
+    Returns
+    -------
+    Topology
+        What could be found out; its warnings say what could not.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``assume`` or PCCL_TOPO_FILE does not fit, or there are warnings, with ``strict``.
     """
     return Topology(_core.Topology.detect(assume=dict(assume or {}), strict=strict))
 
@@ -329,6 +401,23 @@ def parse(
     assume: Mapping[str, int] | None = None,
     strict: bool = False,
 ) -> Topology:
-    """Do as ``load`` with XML in memory; ``name`` stands for it in messages."""
+    """Load a machine from XML in memory.
+
+    Parameters
+    ----------
+    text
+        As a file for ``load`` holds it.
+    name
+        Stands for it in messages.
+    assume, strict
+        As for ``load``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The text is none of what ``load`` takes.
+    UnsupportedError
+        NCCL's XML of another version.
+    """
     core = _core.Topology.parse(text, name, assume=dict(assume or {}), strict=strict)
     return Topology(core)

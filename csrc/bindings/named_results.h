@@ -1,0 +1,21 @@
+// What calls return where they return several things: named tuples of pccl.named.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "csrc/bootstrap/links_counted_on.h"
+
+namespace pccl::bindings {
+
+/// pccl.named.<name>(values...). Needs the GIL.
+template <typename... Values>
+pybind11::object named_result(const char* name, const Values&... values) {
+    return pybind11::module_::import("pccl.named").attr(name)(values...);
+}
+
+inline pybind11::object to_python(const bootstrap::LinksCountedOn& found) {
+    return named_result("LinksCountedOn", found.links, found.order, found.lanes);
+}
+
+}  // namespace pccl::bindings

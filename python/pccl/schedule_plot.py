@@ -1,0 +1,89 @@
+"""Space-time pictures of schedules, with matplotlib."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from pccl.schedule_steps import rounds_of
+from pccl.topology.figure import new_figure
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
+
+    from pccl._core import Schedule
+    from pccl.schedule_steps import Step
+
+__all__ = ["draw_schedule"]
+
+MOST_INCHES = 20.0
+COPIES = "#4477aa"
+REDUCTIONS = "#ee6677"
+
+
+def draw_schedule(schedule: Schedule) -> matplotlib.figure.Figure:
+    """Draw ranks from top to bottom, rounds from left to right, and each message as an arrow.
+
+    Messages that the receiver adds to its data have another colour than those that it keeps. A
+    message takes one round; see ``pccl.schedule_steps.rounds_of``.
+    """
+    rounds = rounds_of(schedule.steps)
+    last = max(rounds.values(), default=0)
+    figure = new_figure(
+        min(2 + 1.2 * (last + 1), MOST_INCHES), min(1.2 + 0.5 * schedule.ranks, MOST_INCHES)
+    )
+    axes = figure.add_subplot()
+    _draw_frame(axes, schedule, last)
+    for sent, received in _messages(rounds):
+        colour = REDUCTIONS if "reduce" in received.action else COPIES
+        axes.annotate(
+            "",
+            (rounds[sent] + 1, received.rank),
+            (rounds[sent], sent.rank),
+            arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 3, "shrinkB": 3},
+        )
+    for rank in range(schedule.ranks):
+        axes.plot(range(last + 1), [rank] * (last + 1), "o", color="black", markersize=3)
+    _add_legend(axes)
+    return figure
+
+
+def _messages(rounds: dict[Step, int]) -> list[tuple[Step, Step]]:
+    """Return who sends each message, and who receives it: queues keep their order."""
+    sent: dict[tuple[int, int, int], list[Step]] = collections.defaultdict(list)
+    received: dict[tuple[int, int, int], list[Step]] = collections.defaultdict(list)
+    for step in rounds:
+        if step.sends:
+            sent[step.rank, *step.sends].append(step)
+        if step.receives:
+            received[step.receives.peer, step.rank, step.receives.channel].append(step)
+    return [pair for queue in sent for pair in zip(sent[queue], received[queue], strict=True)]
+
+
+def _draw_frame(axes: matplotlib.axes.Axes, schedule: Schedule, last: int) -> None:
+    # Arrows count for nothing when matplotlib looks for limits by itself.
+    axes.set_xlim(-0.3, last + 0.3)
+    axes.set_ylim(schedule.ranks - 0.5, -0.5)
+    axes.set_xticks(range(last + 1))
+    axes.set_yticks(range(schedule.ranks))
+    axes.set_xlabel("round")
+    axes.set_ylabel("rank")
+    axes.set_title(
+        f"{schedule.name} {schedule.collective}, {schedule.ranks} ranks", fontsize=9, loc="left"
+    )
+
+
+def _add_legend(axes: matplotlib.axes.Axes) -> None:
+    from matplotlib.lines import Line2D
+
+    axes.legend(
+        handles=[
+            Line2D([], [], color=REDUCTIONS, label="added to the receiver's data"),
+            Line2D([], [], color=COPIES, label="kept as it is"),
+        ],
+        fontsize=7,
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+    )
