@@ -151,6 +151,29 @@ void bind_messages(extension::Class<PyCommunicator>& cls) {
         arg("x"), arg("peer") = py::none(), arg("tag") = 0);
 }
 
+py::module_ objects() { return py::module_::import("pccl.objects"); }
+
+void bind_objects(extension::Class<PyCommunicator>& cls) {
+    cls.def(
+        "send_object",
+        [](Object self, Object value, Rank peer, int tag, Seconds timeout) {
+            objects().attr("send")(self, value, peer, tag, timeout);
+        },
+        arg("value"), arg("peer"), arg("tag") = 0, py::kw_only(), arg("timeout") = py::none());
+    cls.def(
+        "recv_object",
+        [](Object self, std::optional<Rank> peer, int tag, Seconds timeout) {
+            return objects().attr("receive")(self, peer, tag, timeout);
+        },
+        arg("peer") = py::none(), arg("tag") = 0, py::kw_only(), arg("timeout") = py::none());
+    cls.def(
+        "broadcast_object",
+        [](Object self, Object value, Rank root, Seconds timeout) {
+            return objects().attr("broadcast")(self, value, root, timeout);
+        },
+        arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
+}
+
 Status shut_down(PyCommunicator& self) {
     const py::gil_scoped_release released;
     return (*self).shutdown();
@@ -197,6 +220,7 @@ void bind_communicator(extension::Module& module) {
     bind_collectives(cls);
     make_collectives_quick(cls);
     bind_messages(cls);
+    bind_objects(cls);
     cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
             arg("wait_all_ranks") = false);
@@ -210,6 +234,8 @@ void bind_communicator(extension::Module& module) {
     cls.def("health", &PyCommunicator::health, arg("timeout") = 1.0);
     cls.def("shrink", &PyCommunicator::shrink, arg("ranks_to_exclude") = py::none(), py::kw_only(),
             arg("least") = py::none());
+    cls.def("split", &PyCommunicator::split, arg("color"), arg("key") = 0, py::kw_only(),
+            arg("timeout") = py::none());
     cls.def("shutdown", [](PyCommunicator& self) { throw_unless_ok(shut_down(self)); });
     cls.def("__enter__", [](py::object self) { return self; });
     cls.def("__exit__", &leave_block, arg("type"), arg("error"), arg("traceback"));

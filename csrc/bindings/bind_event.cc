@@ -7,6 +7,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/bind.h"
+#include "csrc/bindings/done_queue.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/event.h"
 
@@ -84,6 +85,26 @@ bool PyEvent::is_done() const {
     return true;
 }
 
+namespace {
+
+py::module_ callbacks() { return py::module_::import("pccl.callbacks"); }
+
+/// Puts `number` into the queue once `event` is done, which may be at once.
+void expect(const std::shared_ptr<DoneQueue>& self, const PyEvent& event, std::uint64_t number) {
+    const py::gil_scoped_release released;
+    (*event).on_done([queue = self, number](const Status&) { queue->put(number); });
+}
+
+void bind_done_queue(extension::Module& module) {
+    extension::Class<DoneQueue, std::shared_ptr<DoneQueue>>(module, "DoneQueue")
+        .def_init([] { return std::make_shared<DoneQueue>(); })
+        .def_property_readonly("descriptor", &DoneQueue::descriptor)
+        .def("expect", &expect, py::arg("event"), py::arg("number"))
+        .def("take", &DoneQueue::take);
+}
+
+}  // namespace
+
 void bind_event(extension::Module& module) {
     extension::Class<PyEvent>(module, "Event")
         .def("wait", &PyEvent::wait, py::arg("timeout") = py::none())
@@ -96,12 +117,20 @@ void bind_event(extension::Module& module) {
                  return status.is_ok() ? std::string("<pccl.Event done>")
                                        : concat("<pccl.Event failed: ", status.message(), ">");
              })
+        .def(
+            "add_done_callback",
+            [](const py::object& self, const py::object& callback) {
+                callbacks().attr("add")(self, callback);
+            },
+            py::arg("callback"))
+        .def("__await__", [](const py::object& self) { return callbacks().attr("wait")(self); })
         .def("record", [](const PyEvent& event) { return times_of(*event); })
         .def_property_readonly("source", [](const PyEvent& event) -> std::optional<int> {
             const Rank source = (*event).source();
             if (source == kNoRank) return std::nullopt;
             return source;
         });
+    bind_done_queue(module);
 }
 
 }  // namespace pccl::bindings

@@ -10,6 +10,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/element_type.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/foreign_memory.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
 
 namespace pccl::bindings {
@@ -23,6 +24,13 @@ bool is_numpy_array(PyObject* object) {
     if (std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0) return false;
     known = Py_TYPE(object);
     return true;
+}
+
+constexpr int kFirstExtension = 256;  // of numpy's numbers of types: those that it does not know
+
+std::optional<DataType> extension_of(PyObject* array) {
+    const std::string name = pybind11::str(pybind11::handle(array).attr("dtype").attr("name"));
+    return type_of_extension(name);
 }
 
 /// "numpy.ndarray of dtype >f4", "memoryview of format O".
@@ -52,10 +60,7 @@ std::string reason(PyObject* object, const pybind11::error_already_set& error) {
 /// What a user can pass instead of an object that gives no buffer as it is; empty: who knows.
 std::string_view remedy(PyObject* object, Access access) {
     using pybind11::detail::npy_api;
-    if (PyObject_CheckBuffer(object) == 0)
-        return pybind11::hasattr(pybind11::handle(object), "numpy")
-                   ? "; pass x.numpy(), which shares its memory, or use torch.distributed"
-                   : "; pass a numpy array, such as numpy.asarray(x)";
+    if (PyObject_CheckBuffer(object) == 0) return "; pass a numpy array, such as numpy.asarray(x)";
     if (PyBytes_Check(object)) return "; it is read-only: pass bytearray(x)";
     if (!is_numpy_array(object)) return {};
     const int flags = pybind11::detail::array_proxy(object)->flags;
@@ -84,7 +89,8 @@ Block Buffers::add(PyObject* object, Access access) {
     if (memory)
         arrays_.push_back(pybind11::reinterpret_borrow<pybind11::object>(object));
     else
-        memory = memory_of_view(object, access);
+        memory = memory_of_foreign(object, access);
+    if (!memory) memory = memory_of_view(object, access);
     if (type_.value_or(memory->type) != memory->type) {
         throw_status(Status::invalid_argument(concat("expected buffers of one type, got ",
                                                      pccl::to_string(*type_), " and ",
@@ -100,7 +106,8 @@ std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access
     if (!is_numpy_array(object)) return std::nullopt;
     const auto* const array = pybind11::detail::array_proxy(object);
     const auto* const descriptor = pybind11::detail::array_descriptor_proxy(array->descr);
-    const auto type = type_of_number(descriptor->type_num);
+    auto type = type_of_number(descriptor->type_num);
+    if (!type && descriptor->type_num >= kFirstExtension) type = extension_of(object);
     const int needed = npy_api::NPY_ARRAY_C_CONTIGUOUS_ |
                        (access == Access::kWrite ? npy_api::NPY_ARRAY_WRITEABLE_ : 0);
     const bool is_native = descriptor->byteorder != '>';
@@ -108,6 +115,19 @@ std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access
     std::size_t bytes = size_of(*type);
     for (int i = 0; i < array->nd; ++i) bytes *= static_cast<std::size_t>(array->dimensions[i]);
     return Memory{reinterpret_cast<std::byte*>(array->data), bytes, *type};
+}
+
+std::optional<Buffers::Memory> Buffers::memory_of_foreign(PyObject* object, Access access) {
+    if (PyObject_CheckBuffer(object) != 0) return std::nullopt;
+    auto found = memory_by_dlpack(object);
+    if (!found) found = memory_by_array_interface(object);
+    if (!found) return std::nullopt;
+    if (access == Access::kWrite && !found->is_writable)
+        throw_status(Status::invalid_argument(concat("expected a writable buffer, got ",
+                                                     described(object, nullptr),
+                                                     "; it is read-only: pass a copy")));
+    arrays_.push_back(std::move(found->owner));
+    return Memory{found->data, found->bytes, found->type};
 }
 
 Buffers::Memory Buffers::memory_of_view(PyObject* object, Access access) {

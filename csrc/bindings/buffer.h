@@ -1,4 +1,5 @@
-// Python objects that expose memory (numpy arrays, bytearrays, memoryviews) as blocks.
+// Python objects that expose memory (numpy arrays, bytearrays, memoryviews, tensors of torch) as
+// blocks.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -42,9 +43,11 @@ class Buffers {
     /// A numpy array's, without a detour; nullopt for what has to go through the buffer protocol.
     static std::optional<Memory> memory_of_array(PyObject* object, Access access);
     Memory memory_of_view(PyObject* object, Access access);
+    /// Of what has no buffer protocol, but a protocol of arrays (foreign_memory.h).
+    std::optional<Memory> memory_of_foreign(PyObject* object, Access access);
     [[noreturn]] void refuse_to_reduce() const;
 
-    std::vector<pybind11::object> arrays_;
+    std::vector<pybind11::object> arrays_;  // and what keeps the memory of others
     // On the heap each: what owns the memory may point into its Py_buffer.
     std::vector<std::unique_ptr<Py_buffer>> views_;
     std::optional<DataType> type_;

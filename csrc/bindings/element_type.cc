@@ -42,6 +42,30 @@ std::optional<DataType> unsigned_type(std::size_t bytes) {
     }
 }
 
+std::optional<DataType> float_type(std::size_t bytes) {
+    switch (bytes) {
+        case 2:
+            return DataType::kFloat16;
+        case 4:
+            return DataType::kFloat32;
+        case 8:
+            return DataType::kFloat64;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<DataType> complex_type(std::size_t bytes) {
+    switch (bytes) {
+        case 8:
+            return DataType::kComplex64;
+        case 16:
+            return DataType::kComplex128;
+        default:
+            return std::nullopt;
+    }
+}
+
 std::optional<DataType> type_of_code(char code, std::size_t item_bytes) {
     switch (code) {
         case '?':
@@ -122,6 +146,30 @@ std::optional<DataType> type_of_number(int number) {
         default:
             return std::nullopt;
     }
+}
+
+std::optional<DataType> type_of_kind(char kind, std::size_t bytes) {
+    switch (kind) {
+        case 'b':
+            return bytes == 1 ? std::optional(DataType::kBool) : std::nullopt;
+        case 'i':
+            return signed_type(bytes);
+        case 'u':
+            return unsigned_type(bytes);
+        case 'f':
+            return float_type(bytes);
+        case 'c':
+            return complex_type(bytes);
+        default:
+            return std::nullopt;
+    }
+}
+
+std::optional<DataType> type_of_extension(std::string_view name) {
+    if (name == "bfloat16") return DataType::kBfloat16;
+    if (name == "float8_e4m3fn") return DataType::kFloat8E4m3;
+    if (name == "float8_e5m2") return DataType::kFloat8E5m2;
+    return std::nullopt;
 }
 
 // Codes of the struct module, and what numpy adds to them.

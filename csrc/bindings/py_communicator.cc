@@ -344,4 +344,11 @@ std::unique_ptr<PyCommunicator> PyCommunicator::shrink(
         new PyCommunicator(store_, value_or_throw(std::move(shrunk))));
 }
 
+std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, int key,
+                                                      std::optional<double> timeout) {
+    auto part = released([&] { return communicator_->split(color, key, timeout_of(timeout)); });
+    if (part == nullptr) return nullptr;
+    return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
+}
+
 }  // namespace pccl::bindings

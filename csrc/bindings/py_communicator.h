@@ -73,6 +73,10 @@ class PyCommunicator {
     std::unique_ptr<PyCommunicator> shrink(const std::optional<std::vector<Rank>>& excluded,
                                            std::optional<int> least);
 
+    /// Null for ranks without a color. Waits without the GIL.
+    std::unique_ptr<PyCommunicator> split(std::optional<int> color, int key,
+                                          std::optional<double> timeout);
+
     comm::Communicator& operator*() { return *communicator_; }
 
    private:

@@ -116,6 +116,13 @@ class PCCL_API Communicator {
     /// what is in flight. kInvalidArgument where none is missing.
     [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink(const ShrinkOptions& wanted) const;
 
+    /// A new communicator of the ranks that give the same `color` (0 or more), in the order of
+    /// their `key`, then of rank; null for ranks that give none. All ranks of this one must call
+    /// it, as a collective; `limit` is for that, and each new group then meets through the store of
+    /// this one, as long as its timeout allows. Errors as those of run() and create().
+    [[nodiscard]] Result<std::shared_ptr<Communicator>> split(std::optional<int> color, int key,
+                                                              OptionalTimeout limit = {});
+
     /// Makes every operation in flight and every later one fail with `reason`. Idempotent; from any
     /// thread.
     void abort(const Status& reason);

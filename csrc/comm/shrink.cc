@@ -9,6 +9,7 @@
 #include "csrc/bootstrap/locality.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/members.h"
 #include "csrc/comm/membership/agreement.h"
 #include "csrc/comm/membership/quorum.h"
 #include "csrc/runtime/runtime.h"
@@ -41,20 +42,6 @@ Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>&
     }
     PCCL_ASSIGN_OR_RETURN(roster.job, bootstrap::job_of_survivors(group.layout().job(), survivors));
     return roster;
-}
-
-CommunicatorOptions options_of_smaller(CommunicatorOptions options,
-                                       const std::vector<Rank>& survivors) {
-    options.size = static_cast<int>(survivors.size());
-    options.rank =
-        static_cast<Rank>(std::ranges::find(survivors, options.rank) - survivors.begin());
-    if (options.global_ranks.empty()) return options;
-    std::vector<std::uint64_t> global;
-    global.reserve(survivors.size());
-    for (const Rank rank : survivors)
-        global.push_back(options.global_ranks[static_cast<std::size_t>(rank)]);
-    options.global_ranks = std::move(global);
-    return options;
 }
 
 /// What a rank of the smaller group is blamed for, as one of the old group.
@@ -98,7 +85,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
                                                               const ShrinkOptions& wanted) const {
     PCCL_ASSIGN_OR_RETURN(const bootstrap::Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
-    CommunicatorOptions options = options_of_smaller(options_, survivors);
+    CommunicatorOptions options = of_members(options_, survivors);
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
     options.timeout = wanted.timeout.value_or(timeout());

@@ -1,12 +1,14 @@
 """PCCL without torch: the communicator over buffers, and the programs of collectives.
 
-A *buffer* is an object that exposes C-contiguous memory: a numpy array, an ``array.array``, a
-``bytearray``, a ``memoryview``. Element types are bool, integers, float16 to float64, complex64 and
-complex128; strings, void and longdouble can be moved, but not reduced. Others (objects, fields,
-times, another byte order) are refused. All buffers of one call have one type.
+A *buffer* is an object that exposes C-contiguous host memory: a numpy array, an ``array.array``, a
+``bytearray``, a ``memoryview``; by DLPack a CPU tensor of torch, or an array of another library; or
+what has ``__array_interface__``. Element types are bool, integers, float16, bfloat16 (of torch, or
+ml_dtypes), float32, float64, complex64 and complex128; float8_e4m3fn, float8_e5m2, strings, void
+and longdouble can be moved, but not reduced. Others (objects, fields, times, another byte order)
+are refused. All buffers of one call have one type.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
@@ -21,7 +23,7 @@ from pccl.table import Table
 
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
 # The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
-_Buffer: TypeAlias = Buffer | NDArray[Any]
+_Buffer: TypeAlias = Buffer | NDArray[Any] | _DLPack | _ArrayInterface
 _Blocks: TypeAlias = _Buffer | Sequence[_Buffer]
 _Collective: TypeAlias = Literal[
     "all_reduce",
@@ -33,6 +35,14 @@ _Collective: TypeAlias = Literal[
     "scatter",
     "all_to_all",
 ]
+
+class _DLPack(Protocol):
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
+
+class _ArrayInterface(Protocol):
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
 
 class _Store(Protocol):
     def set(self, key: str, value: bytes, /) -> object: ...
@@ -107,9 +117,61 @@ class Event:
         dict
             ``issued``, ``started``, and ``finished``, which is None until it is done.
         """
+    def add_done_callback(self, callback: Callable[[Event], object]) -> None:
+        """Have a function called when the operation is done, with success or without.
+
+        Callbacks run one after the other on a thread of the library's own, in the order in which
+        operations end: one that waits holds the others up. What they raise goes to the log "pccl"
+        of ``logging``.
+
+        Parameters
+        ----------
+        callback
+            Called once, with the event; soon, where the operation is done already.
+
+        Raises
+        ------
+        ResourceExhaustedError
+            There is no descriptor left (at the first callback of a process).
+        """
+    def __await__(self) -> Generator[Any]:
+        """Let other tasks of the event loop run until the operation is done: ``await event``.
+
+        A task that is cancelled meanwhile leaves the operation on its way.
+
+        Returns
+        -------
+        generator
+            For the event loop; ``await`` gives None.
+
+        Raises
+        ------
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            The operation failed.
+        """
     @property
     def source(self) -> int | None:
         """The rank that sent what this receive got; None until done, and for collectives."""
+
+class DoneQueue:
+    """Numbers of events that are done, for the thread of ``pccl.callbacks``."""
+
+    def __init__(self) -> None: ...
+    @property
+    def descriptor(self) -> int:
+        """Can be read while there are numbers to take."""
+    def expect(self, event: Event, number: int) -> None:
+        """Have a number come when an event is done.
+
+        Parameters
+        ----------
+        event
+            Of any communicator.
+        number
+            0 or more.
+        """
+    def take(self) -> list[int]:
+        """Return the numbers that have come, in the order of events' ends."""
 
 class Prediction:
     """One way to make a collective, as the cost model sees it. Prints as a line."""
@@ -801,6 +863,98 @@ class Communicator:
         async_op: bool,
         timeout: float | None = None,
     ) -> Event | None: ...
+    def send_object(
+        self, value: object, peer: int, tag: int = 0, *, timeout: float | None = None
+    ) -> None:
+        """Send any object that pickle takes, to be received by ``recv_object``.
+
+        Parameters
+        ----------
+        value
+            At most 2 GiB, pickled.
+        peer
+            Another rank.
+        tag
+            As for ``send``; keep tags of objects and of arrays apart.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``peer`` or ``tag`` does not fit, or the object is too large; nothing was sent.
+        pickle.PicklingError, TypeError, AttributeError
+            pickle does not take the object; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed; every later operation of the group raises the same.
+        """
+    def recv_object(
+        self, peer: int | None = None, tag: int = 0, *, timeout: float | None = None
+    ) -> Any:
+        """Receive an object that another rank sends by ``send_object``.
+
+        **pickle runs code that the sender chooses.** Use it only where you trust all ranks as you
+        trust this program; docs/security.md says what keeps others out of a group. One thread at a
+        time may receive objects of one peer and tag.
+
+        Parameters
+        ----------
+        peer
+            Who sends it; None for any rank.
+        tag
+            As the sender has it.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        object
+            A copy of what was sent.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``peer`` or ``tag`` does not fit.
+        MismatchError
+            The other side has sent something else than an object.
+        PeerLostError, CollectiveTimeoutError, AbortedError
+            It failed; every later operation of the group raises the same.
+        Exception
+            Whatever unpickling raises: the class of the object may be missing here.
+        """
+    def broadcast_object(
+        self, value: object, root: int = 0, *, timeout: float | None = None
+    ) -> Any:
+        """Copy the root's object to all ranks, by pickle.
+
+        **pickle runs code that the root chooses.** Use it only where you trust all ranks as you
+        trust this program; docs/security.md says what keeps others out of a group.
+
+        Parameters
+        ----------
+        value
+            On the root: at most 2 GiB, pickled. The others may pass None.
+        root
+            The rank whose object all get; the same on all ranks.
+        timeout
+            Seconds that each of its two broadcasts may take; None for the group's.
+
+        Returns
+        -------
+        object
+            On the root ``value`` itself, elsewhere a copy.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``root`` does not fit, or the object is too large; nothing was sent.
+        pickle.PicklingError, TypeError, AttributeError
+            pickle does not take the object; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed; every later operation of the group raises the same.
+        Exception
+            Whatever unpickling raises: the class of the object may be missing here.
+        """
     def barrier(self, timeout: float | None = None) -> None:
         """Return when all ranks have called it.
 
@@ -892,6 +1046,37 @@ class Communicator:
             It leaves out others.
         PeerLostError
             It is gone. This and the last are raised only where ranks are named.
+        """
+    def split(
+        self, color: int | None, key: int = 0, *, timeout: float | None = None
+    ) -> Communicator | None:
+        """Make smaller groups, one of the ranks of each color; as ``MPI_Comm_split`` does.
+
+        All ranks must call it, as a collective. This group stays as it is, and its store must be
+        there: after a ``shrink`` without the rank that kept it, there is none to meet at.
+
+        Parameters
+        ----------
+        color
+            0 or more, the same for those who want to be in one group; None to be in none.
+        key
+            The new ranks are in the order of this, and of the old ranks where it is equal.
+        timeout
+            Seconds that asking all ranks may take; None for the group's. A new group then meets as
+            long as the group's timeout allows.
+
+        Returns
+        -------
+        Communicator or None
+            Named ``"<name>/<color>"``, with this one's options. None where ``color`` is.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``color`` is negative.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed; if while the ranks were asked, every later operation of this group raises the
+            same.
         """
     def shutdown(self) -> None:
         """Close the group; operations in flight raise AbortedError. May be called again.

@@ -12,31 +12,12 @@ import numpy as np
 import pytest
 
 import pccl
+from support.thread_ranks import run_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.multiproc
-
-
-def run_threads(
-    folder: Path, size: int, body: Callable[[pccl.Communicator], None], transports: str = ""
-) -> None:
-    def be_rank(rank: int) -> None:
-        comm = pccl.Communicator(
-            rank=rank,
-            world_size=size,
-            rendezvous=f"file://{folder}/store-{transports}",
-            transports=transports,
-            timeout=60.0,
-        )
-        body(comm)
-        comm.barrier()
-
-    with ThreadPoolExecutor(size) as pool:
-        for future in [pool.submit(be_rank, rank) for rank in range(size)]:
-            future.result(timeout=120)
 
 
 @pytest.mark.parametrize("transports", ["shm", "tcp"])
@@ -59,7 +40,7 @@ def test_collectives_and_messages(tmp_path: Path, size: int, transports: str) ->
         outgoing.wait()
         assert np.array_equal(turned, given[(rank - 1) % size])
 
-    run_threads(tmp_path, size, body, transports)
+    run_threads(tmp_path, size, body, transports=transports)
 
 
 def test_one_that_leaves_is_lost_to_the_others(tmp_path: Path) -> None:

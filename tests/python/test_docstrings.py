@@ -103,6 +103,8 @@ NEVER_RAISE = {
     "_core.Communicator.abort",
     "_core.Communicator.links_counted_on",
     "_core.DeviceGroup.abort",
+    "_core.DoneQueue.expect",
+    "_core.DoneQueue.take",
     "_core.Event.is_done",
     "_core.Event.record",
     "_core.flight_record_json",

@@ -163,12 +163,6 @@ def test_what_is_only_read_may_be_read_only(alone: pccl.Communicator) -> None:
         alone.all_gather(np.empty(4), np.ones(8)[::2])
 
 
-def test_a_tensor_is_sent_to_torch(alone: pccl.Communicator) -> None:
-    torch = pytest.importorskip("torch")
-    with pytest.raises(pccl.InvalidArgumentError, match=r"pass x.numpy\(\)"):
-        alone.all_reduce(torch.ones(3))
-
-
 @pytest.mark.parametrize(
     ("call", "listed"),
     [

@@ -1,0 +1,62 @@
+// The structs of DLPack (github.com/dmlc/dlpack), versions 0 and 1: what the capsule that
+// __dlpack__() returns points to.
+#pragma once
+
+#include <cstdint>
+
+namespace pccl::bindings::dlpack {
+
+enum class DeviceType : std::int32_t { kCpu = 1, kCudaHost = 3 };
+
+enum class TypeCode : std::uint8_t {
+    kInt = 0,
+    kUint = 1,
+    kFloat = 2,
+    kBfloat = 4,
+    kComplex = 5,
+    kBool = 6,
+    kFloat8E4m3fn = 10,
+    kFloat8E5m2 = 12,
+};
+
+struct Device {
+    DeviceType type;
+    std::int32_t number;
+};
+
+struct ElementType {
+    TypeCode code;
+    std::uint8_t bits;
+    std::uint16_t lanes;  // of vectors; else 1
+};
+
+struct Tensor {
+    void* data;
+    Device device;
+    std::int32_t dimensions;
+    ElementType type;
+    const std::int64_t* shape;
+    const std::int64_t* strides;  // in elements; null: C-contiguous
+    std::uint64_t byte_offset;
+};
+
+/// In a capsule named "dltensor".
+struct ManagedTensor {
+    Tensor tensor;
+    void* context;
+    void (*deleter)(ManagedTensor*);
+};
+
+inline constexpr std::uint64_t kReadOnly = 1;
+
+/// In a capsule named "dltensor_versioned".
+struct VersionedTensor {
+    std::uint32_t major;
+    std::uint32_t minor;
+    void* context;
+    void (*deleter)(VersionedTensor*);
+    std::uint64_t flags;
+    Tensor tensor;
+};
+
+}  // namespace pccl::bindings::dlpack

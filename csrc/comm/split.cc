@@ -1,0 +1,65 @@
+// Smaller groups out of one, each of the ranks that ask for the same, as MPI_Comm_split makes them.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/comm/members.h"
+#include "csrc/runtime/runtime.h"
+
+namespace pccl::comm {
+namespace {
+
+/// What each rank tells all others.
+struct Wish {
+    std::int64_t color = -1;  // negative: in no group
+    std::int64_t key = 0;
+    std::int64_t sequence = 0;  // of the old group, which makes the place to meet another each time
+};
+constexpr std::size_t kFields = sizeof(Wish) / sizeof(std::int64_t);
+
+std::vector<Rank> members_of(std::int64_t color, const std::vector<Wish>& wishes) {
+    std::vector<Rank> members;
+    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
+        if (wishes[rank].color == color) members.push_back(static_cast<Rank>(rank));
+    std::ranges::stable_sort(members, {},
+                             [&](Rank rank) { return wishes[static_cast<std::size_t>(rank)].key; });
+    return members;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> color, int key,
+                                                          OptionalTimeout limit) {
+    if (color.value_or(0) < 0)
+        return Status::invalid_argument(
+            concat("color ", *color, " of split; it must be 0 or more, or none at all"));
+    Wish own{
+        .color = color.value_or(-1), .key = key, .sequence = static_cast<std::int64_t>(sequence())};
+    std::vector<Wish> wishes(static_cast<std::size_t>(size()));
+    const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), kFields}}};
+    std::vector<Block> outputs;
+    for (Wish& wish : wishes) outputs.push_back({reinterpret_cast<std::byte*>(&wish), kFields});
+    PCCL_TRY(run({.kind = CollectiveKind::kAllGather,
+                  .type = DataType::kInt64,
+                  .inputs = input,
+                  .outputs = outputs},
+                 limit));
+    if (!color) return std::shared_ptr<Communicator>();
+    const std::vector<Rank> members = members_of(own.color, wishes);
+    CommunicatorOptions options = of_members(options_, members);
+    options.runtime = runtime_;
+    options.timeout = timeout();
+    options.name = concat(name(), "/", *color);
+    if (options.store != nullptr)
+        options.store = bootstrap::prefixed(
+            options.store, concat("split/", name(), "/", wishes.front().sequence, "/", *color));
+    return create(options);
+}
+
+}  // namespace pccl::comm

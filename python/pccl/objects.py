@@ -1,0 +1,74 @@
+"""Objects between ranks, by pickle: the number of bytes first, then the bytes."""
+
+from __future__ import annotations
+
+import array
+import pickle
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pccl.errors import InvalidArgumentError, MismatchError
+
+if TYPE_CHECKING:
+    from pccl._core import Communicator
+
+__all__ = ["MOST_BYTES", "broadcast", "receive", "send"]
+
+MOST_BYTES = 1 << 31
+
+# Number and bytes of an object follow each other, whatever other threads send.
+_sending = threading.Lock()
+
+
+def send(comm: Communicator, value: object, peer: int, tag: int, timeout: float | None) -> None:
+    """Do what ``Communicator.send_object`` does."""
+    if peer == comm.rank:
+        raise InvalidArgumentError(
+            f"rank {peer} sends an object to itself: nobody would receive it"
+        )
+    data = _pickled(value)
+    with _sending:
+        length = comm.send(array.array("q", [len(data)]), peer, tag, async_op=True, timeout=timeout)
+        content = comm.send(data, peer, tag, async_op=True, timeout=timeout)
+    length.wait()
+    content.wait()
+
+
+def receive(comm: Communicator, peer: int | None, tag: int, timeout: float | None) -> Any:
+    """Do what ``Communicator.recv_object`` does."""
+    length = array.array("q", [0])
+    event = comm.recv(length, peer, tag, async_op=True, timeout=timeout)
+    event.wait()
+    data = bytearray(_checked(length[0]))
+    comm.recv(data, event.source, tag, timeout=timeout)
+    return pickle.loads(data)
+
+
+def broadcast(comm: Communicator, value: object, root: int, timeout: float | None) -> Any:
+    """Do what ``Communicator.broadcast_object`` does."""
+    is_root = comm.rank == root
+    data = bytearray(_pickled(value)) if is_root else bytearray()
+    length = array.array("q", [len(data)])
+    comm.broadcast(length, root, timeout=timeout)
+    if not is_root:
+        data = bytearray(_checked(length[0]))
+    comm.broadcast(data, root, timeout=timeout)
+    return value if is_root else pickle.loads(data)
+
+
+def _pickled(value: object) -> bytes:
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    if len(data) > MOST_BYTES:
+        raise InvalidArgumentError(
+            f"an object of {len(data)} bytes as pickle has it; at most {MOST_BYTES} can be sent"
+        )
+    return data
+
+
+def _checked(length: int) -> int:
+    if 0 < length <= MOST_BYTES:
+        return length
+    raise MismatchError(
+        f"an object of {length} bytes was announced; 1 to {MOST_BYTES} can be received: has the"
+        " other side called send_object or broadcast_object?"
+    )
