@@ -21,8 +21,9 @@ function(pccl_extension)
   )
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
-  # Where the compiler takes libstdc++ as a static library, it must not mix with one already loaded.
-  target_link_options(${MODULE_NAME} PRIVATE -Wl,--exclude-libs,ALL)
+  # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
+  target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
+  set_property(TARGET ${MODULE_NAME} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
   set_target_properties(
     ${MODULE_NAME}
     PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
@@ -41,7 +42,7 @@ if(core_sources)
   pccl_extension(NAME _core SOURCES ${core_sources} LIBRARIES pccl_pybind11 RPATH $ORIGIN)
   list(APPEND PCCL_MODULES _core)
 endif()
-if(torch_sources)
+if(torch_sources AND PCCL_WITH_TORCH)
   pccl_extension(
     NAME _torch
     SOURCES ${torch_sources}

@@ -24,6 +24,18 @@ target_include_directories(pccl_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(
   pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>
 )
+
+# What is shipped names no folder of the machine that built it. Developers' builds do, for debuggers.
+function(pccl_without_path TARGET PATH NAME)
+  if(NOT PCCL_DEVELOPER AND PATH)
+    target_compile_options(
+      ${TARGET}
+      INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PATH}=${NAME}>
+                $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${PATH}=${NAME}>
+    )
+  endif()
+endfunction()
+pccl_without_path(pccl_flags ${PROJECT_SOURCE_DIR} pccl)
 if(PCCL_DEVELOPER)
   target_compile_options(pccl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   target_compile_definitions(pccl_flags INTERFACE _GLIBCXX_ASSERTIONS)

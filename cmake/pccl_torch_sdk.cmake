@@ -11,11 +11,11 @@ execute_process(
   RESULT_VARIABLE torch_status
 )
 if(NOT torch_status EQUAL 0)
-  message(
-    FATAL_ERROR
-      " torch must be installed first: pip install torch==2.13.0, then pip install . --no-build-isolation\n"
-      " (${Python_EXECUTABLE} cannot import torch)"
+  pccl_missing(
+    "torch, which must be installed first: pip install torch==2.13.0, then pip install . --no-build-isolation (${Python_EXECUTABLE} cannot import it); or -DPCCL_WITH_TORCH=OFF, for numpy alone"
   )
+  add_library(pccl_pybind11 INTERFACE)
+  return()
 endif()
 list(GET torch_facts 0 PCCL_TORCH_VERSION)
 list(GET torch_facts 1 PCCL_TORCH_DIR)
@@ -24,6 +24,7 @@ message(STATUS "torch ${PCCL_TORCH_VERSION} in ${PCCL_TORCH_DIR}")
 
 add_library(pccl_pybind11 INTERFACE)
 target_include_directories(pccl_pybind11 SYSTEM INTERFACE ${PCCL_TORCH_DIR}/include)
+pccl_without_path(pccl_pybind11 ${PCCL_TORCH_DIR} torch)
 
 add_library(pccl_torch_sdk INTERFACE)
 target_include_directories(

@@ -8,6 +8,7 @@ this build, and torch finds the backend through the entry points, as if a wheel 
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -25,7 +26,10 @@ def link_sources(package: Path, tree: Path) -> None:
 
 def write_metadata(project: dict[str, object], version: str, site: Path) -> None:
     """Write the .dist-info that an installer would write: name, version, entry points."""
-    info = site / f"{project['name']}-{version}.dist-info"
+    name = str(project["name"]).replace("-", "_")
+    info = site / f"{name}-{version}.dist-info"
+    for stale in set(site.glob("*.dist-info")) - {info}:
+        shutil.rmtree(stale)
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n"

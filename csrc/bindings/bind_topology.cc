@@ -181,8 +181,7 @@ py::object nets_of(const topo::Channel& channel) {
 }
 
 std::string printed(const topo::Channel& channel) {
-    const std::string text =
-        concat("GPUs ", spaced(channel.order), ": ", channel.bandwidth, " GB/s");
+    std::string text = concat("GPUs ", spaced(channel.order), ": ", channel.bandwidth, " GB/s");
     if (channel.net_in == topo::kNoNet) return text;
     return concat(text, ", in by net", channel.net_in, ", out by net", channel.net_out);
 }

@@ -44,6 +44,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     std::vector<Wish> wishes(static_cast<std::size_t>(size()));
     const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), kFields}}};
     std::vector<Block> outputs;
+    outputs.reserve(wishes.size());
     for (Wish& wish : wishes) outputs.push_back({reinterpret_cast<std::byte*>(&wish), kFields});
     PCCL_TRY(run({.kind = CollectiveKind::kAllGather,
                   .type = DataType::kInt64,

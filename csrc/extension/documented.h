@@ -35,7 +35,8 @@ class Class : public pybind11::class_<Parts...> {
     using Base = pybind11::class_<Parts...>;
 
    public:
-    Class(Module& module, const char* name) : Base(module, name, docstring_of(name)) {}
+    Class(Module& module, const char* name)
+        : Base(pybind11::handle(module.ptr()), name, docstring_of(name)) {}
 
     /// `make` gives what pybind11::init() takes.
     template <typename Function, typename... Extra>

@@ -14,11 +14,17 @@ def require_matching_torch() -> None:
     Raises
     ------
     ImportError
-        torch is of another release than the one that the extension was built against: its C++
-        interfaces differ, and loading would fail with an undefined symbol, or later.
+        The package was built without torch, or torch is of another release than the one that the
+        extension was built against: its C++ interfaces differ, and loading would fail with an
+        undefined symbol, or later.
     """
     import torch
 
+    if not _build_info.TORCH_VERSION:
+        raise ImportError(
+            "this pccl was built without torch, for numpy alone; build it for the torch that is"
+            " installed: pip install --force-reinstall --no-deps --no-build-isolation <path or URL>"
+        )
     built, found = _release(_build_info.TORCH_VERSION), _release(torch.__version__)
     if built != found:
         raise ImportError(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 import venv
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 REPOSITORY = Path(__file__).resolve().parents[2]
+DISTRIBUTION = "pccl-collectives"
 
 
 def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,7 +41,9 @@ def python(code: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("imports", ["pccl, torch", "torch, pccl", "pccl"])
 def test_import_works_in_any_order(imports: str) -> None:
-    assert python(f"import {imports}; print(pccl.__version__)") == distribution("pccl").version
+    assert (
+        python(f"import {imports}; print(pccl.__version__)") == distribution(DISTRIBUTION).version
+    )
 
 
 def test_import_of_the_core_leaves_torch_alone() -> None:
@@ -44,7 +53,7 @@ def test_import_of_the_core_leaves_torch_alone() -> None:
 
 @pytest.mark.parametrize("group", ["torch.backends", "torch.distributed.backends"])
 def test_torch_finds_the_backend_by_entry_point(group: str) -> None:
-    entries = distribution("pccl").entry_points.select(group=group, name="pccl")
+    entries = distribution(DISTRIBUTION).entry_points.select(group=group, name="pccl")
     assert [entry.value for entry in entries] == ["pccl._autoload:register"]
 
 
@@ -99,7 +108,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     stems = {name.split("/", 1)[1].split(".")[0] for name in names if name.startswith("pccl/")}
     assert {"__init__", "_core", "_torch", "_build_info", "libpccl", "py"} <= stems
     assert {"topology/machines/dgx1v", "bench/__init__", "cli/main"} <= stems
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"pccl"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"pccl", "pccl_collectives"}
     assert [name for name in names if name.endswith((".a", ".cc", ".h"))] == []
 
 
@@ -121,12 +130,127 @@ def test_installed_wheel_runs_a_collective(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_build_without_torch_says_what_to_do(tmp_path: Path) -> None:
+def test_a_build_by_cmake_says_all_that_is_missing_at_once(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
     bare = tmp_path / "venv" / "bin" / "python"
-    done = run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", f"-DPython_EXECUTABLE={bare}")
+    switches = [f"-DPython_EXECUTABLE={bare}", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON"]
+    done = run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", *switches)
     assert done.returncode != 0
-    assert (
-        "torch must be installed first: pip install torch==2.13.0, "
-        "then pip install . --no-build-isolation" in done.stderr
+    (said,) = re.findall(r"pccl cannot be built here; missing are:\n(?:   .+\n)+", done.stderr)
+    assert "torch, which must be installed first: pip install torch==" in said
+    assert "openssl/evp.h: apt-get install libssl-dev, or set PCCL_DEPS_DIR" in said
+
+
+@pytest.mark.slow
+def test_a_build_by_pip_says_all_that_is_missing_at_once(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    bare = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", bare, "install"]
+    done = run(*pip, REPOSITORY, "--no-build-isolation", "--no-deps", "--no-index")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said
+    assert f"pccl cannot be built with {bare}; missing are:" in said
+    assert "  scikit-build-core: pip install scikit-build-core" in said
+    assert "  torch: pip install torch==" in said
+    assert "then: pip install . --no-build-isolation" in said
+
+
+@pytest.fixture
+def build_backend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "cmake" / "build_backend"))
+    return importlib.import_module("pccl_build")
+
+
+def test_who_has_to_install_something_hears_of_headers_too(
+    build_backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "include" / "fmt").mkdir(parents=True)
+    (tmp_path / "include" / "fmt" / "format.h").touch()
+    monkeypatch.setattr(build_backend, "PREFIXES", (str(tmp_path),))
+    monkeypatch.setattr(build_backend.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit) as stop:
+        build_backend.require_all({})
+    lines = str(stop.value).splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:-1]] == [
+        "scikit-build-core",
+        "torch",
+        "spdlog/spdlog.h",
+        "nlohmann/json.hpp",
+        "pugixml.hpp",
+        "openssl/evp.h",
+    ]
+    assert lines[-2].strip() == "openssl/evp.h: apt-get install libssl-dev"
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [({}, ["torch"]), ({"cmake.define.PCCL_WITH_TORCH": "OFF"}, ["pybind11"])],
+)
+def test_torch_is_needed_unless_it_is_left_out(
+    build_backend: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    needed: list[str],
+) -> None:
+    there = {"scikit_build_core", "cmake"}
+    monkeypatch.setattr(
+        build_backend.importlib.util, "find_spec", lambda name: name if name in there else None
     )
+    assert [line.split(":")[0] for line in build_backend.missing(settings)] == needed
+    asked = build_backend.get_requires_for_build_wheel(settings)
+    assert [each.split(">")[0] for each in asked][1:] == [
+        name for name in needed if name != "torch"
+    ]
+
+
+def test_torch_of_a_build_without_it_is_refused_in_words() -> None:
+    code = (
+        "from pccl import _build_info, _compatibility\n"
+        "_build_info.TORCH_VERSION = ''\n"
+        "try: _compatibility.require_matching_torch()\n"
+        "except ImportError as error: print(error)"
+    )
+    message = python(code)
+    assert "built without torch, for numpy alone" in message
+    assert len(message.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_libraries_of_the_wheel_can_be_shipped(wheel: Path) -> None:
+    done = run(sys.executable, REPOSITORY / "tools" / "check_wheel.py", wheel)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout == ""
+
+
+C_WITH_FAULTS = """
+#include <stdio.h>
+const char *pccl_place = "/home/somebody/clone/x.c";
+int other_name(void) { return puts(pccl_place); }
+"""
+
+
+def test_what_cannot_be_shipped_is_found(tmp_path: Path) -> None:
+    source, library = tmp_path / "x.c", tmp_path / "libpccl.so"
+    source.write_text(C_WITH_FAULTS)
+    made = run("cc", "-shared", "-fPIC", "-Wl,-rpath,/opt/elsewhere", source, "-o", library)
+    assert made.returncode == 0, made.stderr
+    archive = tmp_path / "pccl_collectives-1-cp311-cp311-manylinux_2_1_x86_64.whl"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(library, "pccl/libpccl.so")
+    done = run(sys.executable, REPOSITORY / "tools" / "check_wheel.py", archive)
+    assert done.returncode == 1
+    for fault in ("RPATH /opt/elsewhere", "names /home/somebody/clone/x.c", "exports other_name"):
+        assert fault in done.stdout
+    assert "pccl_place" not in done.stdout
+    assert "needs glibc 2." in done.stdout
+
+
+def test_no_message_names_the_distribution_of_somebody_else() -> None:
+    files = [REPOSITORY / "README.md", *REPOSITORY.glob("docs/**/*.md")]
+    files += [*REPOSITORY.glob("python/**/*.py*"), *REPOSITORY.glob("cmake/**/*.*")]
+    files += [*REPOSITORY.glob("csrc/**/*.cc"), *REPOSITORY.glob("tools/*.*")]
+    pattern = re.compile(r"pip install (?:-\S+ )*pccl(?![-\w])")
+    assert [
+        str(file) for file in files if file.is_file() and pattern.search(file.read_text())
+    ] == []

@@ -35,7 +35,7 @@ def build(folder: Path) -> Path:
         cwd="/",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("pccl-*.whl")
+    (path,) = folder.glob("pccl_collectives-*.whl")
     return path
 
 

@@ -42,7 +42,7 @@ def facts() -> dict[str, str]:
     """Return what a report of a fault needs, by name."""
     return {
         "pccl": __version__,
-        "built against torch": _build_info.TORCH_VERSION,
+        "built against torch": _build_info.TORCH_VERSION or "none: for numpy alone",
         "installed torch": _installed("torch"),
         "numpy": _installed("numpy"),
         "python": platform.python_version(),

