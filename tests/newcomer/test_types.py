@@ -22,6 +22,7 @@ from array import array
 
 import numpy as np
 import numpy.typing as npt
+import torch
 import pccl
 
 comm = pccl.Communicator()
@@ -47,6 +48,18 @@ step(np.ones(3, np.float32), later=False)
 comm.all_reduce(bytearray(8))
 comm.all_reduce(array("f", [1.0]), async_op=True).flush()
 comm.all_reduce(memoryview(bytearray(8)))
+comm.all_reduce(torch.ones(3))
+comm.all_gather([torch.ones(3), np.ones(3)], torch.ones(3))
+
+
+async def wait_for(event: pccl.Event) -> None:
+    event.add_done_callback(lambda done: print(done.is_done()))
+    await event
+
+
+part: pccl.Communicator | None = comm.split(0, key=1)
+names: list[str] = list(comm.explain("all_reduce", 8)[0].algorithm)
+links: list[str] = comm.links_counted_on().links
 """
 MISTAKES = """
 import numpy as np
