@@ -22,9 +22,6 @@ from pccl.schedule_steps import Step
 from pccl.table import Table
 
 _ReduceOp: TypeAlias = Literal["sum", "avg", "product", "prod", "min", "max", "band", "bor", "bxor"]
-# The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
-_Buffer: TypeAlias = Buffer | NDArray[Any] | _DLPack | _ArrayInterface
-_Blocks: TypeAlias = _Buffer | Sequence[_Buffer]
 _Collective: TypeAlias = Literal[
     "all_reduce",
     "all_gather",
@@ -43,6 +40,10 @@ class _DLPack(Protocol):
 class _ArrayInterface(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
+
+# The stubs of numpy say only from Python 3.12 on that an array is a Buffer.
+_Buffer: TypeAlias = Buffer | NDArray[Any] | _DLPack | _ArrayInterface
+_Blocks: TypeAlias = _Buffer | Sequence[_Buffer]
 
 class _Store(Protocol):
     def set(self, key: str, value: bytes, /) -> object: ...
