@@ -9,7 +9,7 @@ Result<std::size_t> SendLink::send_gathered(ChannelId channel, std::span<const B
         const bool is_last = i + 1 == pieces.size();
         const auto piece = send(channel, pieces[i], is_last ? flush : Flush::kLater);
         // What was taken before the fault counts; the next call finds the fault again.
-        if (!piece.is_ok() && taken == 0) return piece;
+        if (!piece.is_ok() && taken == 0) return piece.status();
         if (!piece.is_ok()) break;
         taken += *piece;
         if (*piece == pieces[i].size()) continue;

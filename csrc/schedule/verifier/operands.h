@@ -60,9 +60,9 @@ struct Accesses {
         step.action == Action::kReduce ||
         ((step.action == Action::kRecvReduce || step.action == Action::kRecvReduceCopySend) &&
          step.src.is_empty());
-    static const Slices kNothing;
-    if (updates) return {step.src, kNothing, step.dst};
-    return {step.src, step.dst, kNothing};
+    static const Slices nothing;
+    if (updates) return {step.src, nothing, step.dst};
+    return {step.src, step.dst, nothing};
 }
 
 inline constexpr int kAllAlike = -1;
