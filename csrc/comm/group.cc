@@ -203,7 +203,7 @@ bool Group::advance() {
         const std::size_t before = collectives_.size();
         if (!is_over())
             if (const Status status = advance_all(moved); !status.is_ok())
-                notice = break_with(diagnosis_.reconsidered(status, collectives_.latest()));
+                notice = reconsider(status);
         late = !moved && collectives_.is_late();
         any_ended = collectives_.size() != before || !ended_.empty();
         ended = take_ended();
@@ -271,18 +271,24 @@ LastNotice Group::break_with(const Status& cause) {
     return notice;
 }
 
+std::optional<LastNotice> Group::reconsider(const Status& why) {
+    const Status cause = diagnosis_.reconsidered(why, collectives_.latest());
+    if (cause.is_ok()) return std::nullopt;
+    return break_with(cause);
+}
+
 void Group::end(const Status& why) {
-    LastNotice notice;
+    std::optional<LastNotice> notice;
     std::vector<OperationPtr> ended;
     {
         const std::lock_guard lock(mutex_);
         if (is_over()) return;
-        notice = break_with(diagnosis_.reconsidered(why, collectives_.latest()));
+        notice = reconsider(why);
         ended = take_ended();
     }
     tell(std::move(ended));
     waiter_->wake();
-    diagnosis_.tell(notice);
+    if (notice) diagnosis_.tell(*notice);
 }
 
 Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {

@@ -125,6 +125,8 @@ class Group final : public WitnessingParticipant,
     Status advance_all(bool& moved);
     /// What has ended and has callbacks, for tell().
     [[nodiscard]] std::vector<OperationPtr> take_ended();
+    /// break_with() what `why` turns out to be, unless the group goes on.
+    [[nodiscard]] std::optional<LastNotice> reconsider(const Status& why);
     /// Ends the group and all its operations; the notice is for HangDiagnosis::tell().
     [[nodiscard]] LastNotice break_with(const Status& cause);
 

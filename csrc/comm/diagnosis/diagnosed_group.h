@@ -50,7 +50,8 @@ class DiagnosedGroup {
 
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
-    /// Ends the group and all its operations, unless it is over: `why` may be reconsidered.
+    /// Ends the group and all its operations, unless it is over, or `why` turns out to be wrong
+    /// (HangDiagnosis::reconsidered).
     virtual void end(const Status& why) = 0;
 };
 

@@ -162,9 +162,12 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     const auto answer = subject_.peers.ask(witness, within(subject_.timing.second_opinion));
     if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
-    if (!is_gone && subject_.peers.has_way_from(witness)) return cause;
+    const bool had_way = subject_.peers.has_way_from(witness);
+    if (!is_gone && had_way) return cause;
     PCCL_TRY(last_words_of(witness));
-    return cause;
+    // What it sent before it left lies in the link that has only come now.
+    const bool has_come = !had_way && subject_.peers.has_way_from(witness);
+    return has_come && is_lost && told_by == kNoRank ? Status::ok() : cause;
 }
 
 Status HangDiagnosis::last_words_of(Rank witness) {

@@ -60,7 +60,8 @@ class HangDiagnosis {
 
     /// What to end the group with: a rank that has left says more when it is asked, the whole
     /// reason, and that another is lost. `latest` is the latest collective here. Takes at most
-    /// DiagnosisTiming::second_opinion, and last_words where no link to the rank was there yet.
+    /// DiagnosisTiming::second_opinion, and last_words where no link to the rank was there yet. ok:
+    /// it goes on, as the link of a rank that seemed lost has come meanwhile.
     [[nodiscard]] Status reconsidered(const Status& cause, const abi::CollectiveHeader& latest);
     /// kMismatch where ranks have called different collectives, `latest` here, as far as that shows
     /// by now.

@@ -84,13 +84,14 @@ class ScriptedPeers final : public PeerView {
         return gone == shown.end() ? Status::ok() : gone->second;
     }
     [[nodiscard]] Status look_for_failure() override { return failure; }
-    [[nodiscard]] bool has_way_from(Rank) override { return true; }
+    [[nodiscard]] bool has_way_from(Rank) override { return looks_before_link-- <= 0; }
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader&) override { return mismatch; }
 
     std::map<Rank, Status> shown;  // by links and board
     std::map<Rank, Result<Situation>> answers;
     Status failure;
     Status mismatch;
+    int looks_before_link = 0;  // for it, until one from each rank is there
     std::vector<Rank> looked_at;
     mutable std::vector<Rank> asked;
     mutable std::vector<Rank> told;
@@ -171,6 +172,18 @@ TEST_F(HangDiagnosisTest, WhoHasLeftIsAskedWhyBeforeItIsBlamed) {
     const Status gone = Status::peer_lost(1, "rank 1 closed its connection");
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 2);
     EXPECT_THAT(peers_.asked, ElementsAre(1));
+}
+
+TEST_F(HangDiagnosisTest, AGroupGoesOnWithTheLinkThatComesAfterItsRankHasLeft) {
+    const Status gone = Status::peer_lost(1, "rank 1 has left the group");
+    peers_.looks_before_link = 1;
+    EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
+    EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1) << "the link has shown no more";
+}
+
+TEST_F(HangDiagnosisTest, ARankThatNeverConnectedIsLost) {
+    peers_.looks_before_link = 1'000'000;
+    EXPECT_EQ(diagnosis_.reconsidered(Status::peer_lost(1, "rank 1 is gone"), {}).peer(), 1);
 }
 
 TEST_F(HangDiagnosisTest, NobodyIsAskedWhereTheUserEndsTheGroup) {
