@@ -87,6 +87,8 @@ class Execution {
     [[nodiscard]] bool may_run(const Lane& lane, const PlanStep& step) const;
     [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
 
+    template <typename Move>
+    void for_each_run(const PlanStep& step, std::size_t round, Move move);
     void copy(const PlanStep& step, std::size_t round);
     void reduce(const PlanStep& step, std::size_t round);
     Status receive(Lane& lane, const PlanStep& step, bool& moved);

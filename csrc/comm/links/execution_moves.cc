@@ -58,7 +58,9 @@ Execution::Span Execution::piece(const Slices& slices, std::size_t round, std::s
     return {};
 }
 
-void Execution::copy(const PlanStep& step, std::size_t round) {
+/// Calls move(to, from, bytes) for each run that adjoins both in src and in dst.
+template <typename Move>
+void Execution::for_each_run(const PlanStep& step, std::size_t round, Move move) {
     Cursor read;
     Cursor written;
     for (std::size_t done = 0;;) {
@@ -66,22 +68,21 @@ void Execution::copy(const PlanStep& step, std::size_t round) {
         const Span to = piece(step.dst, round, done, written);
         const std::size_t bytes = std::min(from.bytes, to.bytes);
         if (bytes == 0) return;
-        if (from.data != to.data) arithmetic::copy_bytes(to.data, from.data, bytes);
+        move(to.data, from.data, bytes);
         done += bytes;
     }
 }
 
+void Execution::copy(const PlanStep& step, std::size_t round) {
+    for_each_run(step, round, [](std::byte* to, const std::byte* from, std::size_t bytes) {
+        if (from != to) arithmetic::copy_bytes(to, from, bytes);
+    });
+}
+
 void Execution::reduce(const PlanStep& step, std::size_t round) {
-    Cursor read;
-    Cursor written;
-    for (std::size_t done = 0;;) {
-        const Span from = piece(step.src, round, done, read);
-        const Span to = piece(step.dst, round, done, written);
-        const std::size_t bytes = std::min(from.bytes, to.bytes);
-        if (bytes == 0) return;
-        operands_->combine(to.data, to.data, from.data, bytes / operands_->element_bytes);
-        done += bytes;
-    }
+    for_each_run(step, round, [this](std::byte* to, const std::byte* from, std::size_t bytes) {
+        operands_->combine(to, to, from, bytes / operands_->element_bytes);
+    });
 }
 
 Status Execution::receive(Lane& lane, const PlanStep& step, bool& moved) {

@@ -14,7 +14,6 @@
 //
 // One lane up and one down for each tree; the channel is the tree.
 #include <algorithm>
-#include <bit>
 
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/tree.h"
@@ -25,7 +24,6 @@ namespace {
 constexpr int kTrees = 2;
 
 int lowest_bit(int x) { return x & -x; }
-int highest_bit(int x) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(x))); }
 
 /// 0 above the top.
 int parent_label(int label, int labels) {
@@ -40,7 +38,7 @@ std::vector<int> child_labels(int label, int labels) {
     if (half > 0) children.push_back(label - half);
     if (half > 0 && label < labels) {
         const int behind = std::min(labels - label, 2 * half - 1);
-        children.push_back(label + highest_bit(behind));
+        children.push_back(label + floor_power(behind));
     }
     return children;
 }
@@ -69,7 +67,7 @@ struct Tree {
 
 TreePlace place_in_tree(const Member& me, const Tree& tree) {
     if (me.from_root() < tree.first_position) {
-        return {.parent = kNoRank, .children = {tree.rank_of(me, highest_bit(tree.labels))}};
+        return {.parent = kNoRank, .children = {tree.rank_of(me, floor_power(tree.labels))}};
     }
     const int label = tree.label_of(me);
     const int parent = parent_label(label, tree.labels);

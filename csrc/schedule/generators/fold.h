@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 
 #include "csrc/schedule/generators/builder.h"
 #include "csrc/schedule/generators/sizes.h"
@@ -17,9 +16,7 @@ namespace pccl::schedule {
 class Fold {
    public:
     explicit Fold(const Member& me)
-        : rank_(me.rank),
-          positions_(static_cast<int>(std::bit_floor(static_cast<unsigned>(me.n())))),
-          pairs_(me.n() - positions_) {}
+        : rank_(me.rank), positions_(floor_power(me.n())), pairs_(me.n() - positions_) {}
 
     [[nodiscard]] int positions() const { return positions_; }
     [[nodiscard]] bool sits_out() const { return in_pair() && rank_ % 2 == 0; }

@@ -20,7 +20,6 @@
 // none that arrive beside it. It waits for none but those of distances before its own, an order
 // that is the same on all ranks: one slot is enough.
 #include <algorithm>
-#include <bit>
 #include <compare>
 #include <optional>
 #include <vector>
@@ -51,7 +50,7 @@ class Pat {
     /// Begins with block 0, which must be held; block s gets the place home_of(s).
     template <typename SliceFor>
     void spread_from_owners(SliceFor home_of) {
-        for (int distance = farthest(); distance > 0; distance /= 2) {
+        for (int distance = floor_power(me_.n() - 1); distance > 0; distance /= 2) {
             send(going_over(distance), me_.at(-distance));
             receive(coming_from(distance), me_.at(distance), home_of);
         }
@@ -78,10 +77,6 @@ class Pat {
         for (int& s : blocks) s -= distance;
         return blocks;
     }
-    [[nodiscard]] int farthest() const {
-        return static_cast<int>(std::bit_floor(static_cast<unsigned>(me_.n() - 1)));
-    }
-
     void send(const std::vector<int>& blocks, Rank to) {
         Slices message;
         std::optional<Dependency> last;
@@ -158,8 +153,7 @@ Program pat_reduce_scatter(const Member& me) {
 /// Over the second largest distance a block that came over the largest goes on only where there are
 /// ranks enough.
 int rounds(const Sizes& of) {
-    const auto farthest = static_cast<int>(std::bit_floor(static_cast<unsigned>(of.n - 1)));
-    return ceil_log2(of.n) - (3 * farthest >= 2 * of.n ? 1 : 0);
+    return ceil_log2(of.n) - (3 * floor_power(of.n - 1) >= 2 * of.n ? 1 : 0);
 }
 
 BlockCost cost(const Sizes& of) {

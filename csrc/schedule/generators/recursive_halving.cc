@@ -11,7 +11,6 @@
 // all_reduce: halving, then the same exchanges backwards (doubling). 2 log2 h rounds; a rank sends
 // 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more rounds and a whole vector
 // more. Partial sums lie in the output.
-#include <bit>
 
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
@@ -140,10 +139,7 @@ BlockCost cost(const Sizes& of) {
 ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("recursive_halving", {kind, make, cost});
     made.longest_message = whole_buffer;
-    if (kind == CollectiveKind::kAllReduce)
-        made.granularity = [](int ranks) {
-            return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-        };
+    if (kind == CollectiveKind::kAllReduce) made.granularity = floor_power;
     return made;
 }
 

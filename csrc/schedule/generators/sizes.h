@@ -15,6 +15,11 @@ namespace pccl::schedule {
     return static_cast<int>(std::bit_width(static_cast<unsigned>(n) - 1));
 }
 
+/// The largest power of two <= n.
+[[nodiscard]] inline int floor_power(int n) {
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
+}
+
 /// A Cost in blocks instead of bytes.
 struct BlockCost {
     int rounds = 0;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/cpp/comm/parts.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {
@@ -15,7 +16,6 @@ namespace {
 using schedule::Buffer;
 using schedule::CollectiveKind;
 using testing::HasSubstr;
-using Values = std::vector<std::int32_t>;
 
 constexpr std::size_t kLengths[] = {0, 1, 100, 100'000};
 
@@ -27,13 +27,6 @@ Values sent(Rank from, Rank to, std::size_t count) {
     Values values(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = element(from, to, i);
     return values;
-}
-
-std::vector<Block> blocks_of(std::vector<Values>& parts) {
-    std::vector<Block> blocks;
-    for (Values& part : parts)
-        blocks.push_back({reinterpret_cast<std::byte*>(part.data()), part.size()});
-    return blocks;
 }
 
 /// What one rank gives and gets.

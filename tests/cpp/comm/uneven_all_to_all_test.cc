@@ -8,12 +8,11 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/cpp/comm/parts.h"
 #include "tests/cpp/comm/ranks.h"
 
 namespace pccl::comm {
 namespace {
-
-using Values = std::vector<std::int32_t>;
 
 /// Of what a rank sends to another, the same wherever it is asked for: nothing, a few elements, or
 /// several windows.
@@ -32,13 +31,6 @@ Values sent(int call, Rank from, Rank to) {
     Values values(count_between(call, from, to));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = element(from, to, i);
     return values;
-}
-
-std::vector<Block> blocks_of(std::vector<Values>& parts) {
-    std::vector<Block> blocks;
-    for (Values& part : parts)
-        blocks.push_back({reinterpret_cast<std::byte*>(part.data()), part.size()});
-    return blocks;
 }
 
 void exchange(Communicator& comm, int call) {
