@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "csrc/base/config.h"
@@ -135,18 +136,26 @@ Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& 
 
 }  // namespace
 
-Locality Locality::of_process() {
+Result<Locality> Locality::of_process() {
     const sys::Sysfs sysfs;
     auto machine = sys::host_identity();
-    return {.machine = machine.is_ok() ? *std::move(machine) : host_name(),
-            .host = host_name(),
-            .numa = own_numa_node(sysfs)};
+    if (machine.status().code() == StatusCode::kResourceExhausted) return machine.status();
+    Locality own{.machine = machine.is_ok() ? *std::move(machine) : host_name(),
+                 .host = host_name(),
+                 .numa = own_numa_node(sysfs)};
+    PCCL_TRY(sysfs.shortage());
+    return own;
 }
 
 Result<topo::Topology> topology_of(const Locality& locality) {
     if (locality.topology) return *locality.topology;
-    static const Result<topo::Topology> detected = topo::detect({});
-    return detected;
+    static std::mutex mutex;
+    static std::optional<topo::Topology> detected;
+    const std::lock_guard lock(mutex);
+    if (!detected) {
+        PCCL_ASSIGN_OR_RETURN(detected, topo::detect({}));
+    }
+    return *detected;
 }
 
 Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster& roster,

@@ -19,8 +19,9 @@ struct Locality {
     /// Empty: detected when it is first needed.
     std::optional<topo::Topology> topology{};
 
-    /// Of this process. Where the kernel does not say, fields are as they are above.
-    [[nodiscard]] static Locality of_process();
+    /// Of this process. Where the kernel does not say, fields are as they are above. Fails
+    /// (kResourceExhausted) when this process may open no more files, and cannot ask.
+    [[nodiscard]] static Result<Locality> of_process();
 };
 
 /// This machine's, detected once in a process.

@@ -55,6 +55,18 @@ Status check(const CommunicatorOptions& options) {
     return check_algorithm_list(options.algorithm);
 }
 
+/// Takes the runtime and the place of this process where the options name none.
+Status use_this_process(CommunicatorOptions& options) {
+    if (options.runtime == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
+    }
+    if (options.locality == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(auto own, bootstrap::Locality::of_process());
+        options.locality = std::make_shared<const bootstrap::Locality>(std::move(own));
+    }
+    return Status::ok();
+}
+
 /// Says on stderr whom this rank waits for while it joins.
 class JoinNotice {
    public:
@@ -134,16 +146,14 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
                                                          const Cancellation& cancellation) {
     if (options.algorithm.empty()) options.algorithm = process_config().algorithm;
     PCCL_TRY(check(options));
-    if (options.runtime == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
-    }
-    if (options.locality == nullptr)
-        options.locality =
-            std::make_shared<const bootstrap::Locality>(bootstrap::Locality::of_process());
     bootstrap::Meeting meeting{
         .size = options.size,
         .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
     PCCL_ASSIGN_OR_RETURN(meeting.lobby, bootstrap::lobby_at(options.store));
+    const auto agreed = [&](const Status& why) {
+        return meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
+    };
+    if (const Status own = use_this_process(options); !own.is_ok()) return agreed(own);
     JoinNotice notice(options);
     meeting.lost = [&](std::span<const bootstrap::Endpoint>, Rank awaited) {
         notice.look(awaited);
@@ -158,10 +168,8 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         return cancellation.is_set() ? cancellation.why() : met;
     };
     const auto fail = [&](const Status& met) {
-        const Status why = with_own_part(cause(met), options, meeting);
-        const Status agreed =
-            meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
-        return joined(Result<std::shared_ptr<Communicator>>(agreed), options);
+        const Status why = agreed(with_own_part(cause(met), options, meeting));
+        return joined(Result<std::shared_ptr<Communicator>>(why), options);
     };
     const auto miss = [&](const Status& met) {
         const bool is_late = cause(met).code() == StatusCode::kTimeout;

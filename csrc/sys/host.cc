@@ -12,14 +12,14 @@
 #include <fstream>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
 
 Result<std::string> host_identity() {
-    std::string boot;
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    if (!std::getline(file, boot) || boot.empty())
-        return Status::unavailable("cannot read /proc/sys/kernel/random/boot_id");
+    constexpr std::size_t kUuid = 36;
+    PCCL_ASSIGN_OR_RETURN(const std::string boot,
+                          read_start("/proc/sys/kernel/random/boot_id", kUuid));
     struct stat network {};
     if (::stat("/proc/self/ns/net", &network) != 0)
         return Status::from_errno(errno, "cannot examine /proc/self/ns/net");

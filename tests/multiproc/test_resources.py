@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -133,6 +133,14 @@ def few_descriptors(room: int) -> Iterator[int]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
 
 
+def wait_until_at_rest(usual: int) -> None:
+    """What a group had open is closed again, also by the thread that accepts links."""
+    deadline = time.monotonic() + 10
+    while descriptors() != usual and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert descriptors() == usual
+
+
 def meet(what: str) -> None:
     """A barrier that needs no group of ours."""
     store = dist.distributed_c10d._get_default_store()
@@ -143,16 +151,23 @@ def meet(what: str) -> None:
 def use_a_new_group() -> None:
     """Over TCP, ranks connect at the first use, which some may end before another fails in it."""
     group = dist.new_group(timeout=LONG)
-    dist.all_reduce(torch.ones(3), group=group)
-    dist.barrier(group)
+    try:
+        dist.all_reduce(torch.ones(3), group=group)
+        dist.barrier(group)
+    finally:
+        dist.destroy_process_group(group)
 
 
-def descriptors_run_out(rank: int, world_size: int) -> None:
+def descriptors_run_out(rank: int, world_size: int, rooms: Sequence[int]) -> None:
     """A rank says what it is short of, its peers which rank, at once; groups that exist go on."""
     import pccl
 
-    dist.all_reduce(torch.ones(3))
-    for short, room in itertools.product(range(world_size), (0, 1, 3, 6)):
+    use_a_new_group()
+    meet("begun")
+    time.sleep(0.5)  # the group's last descriptors are closed
+    usual = descriptors()
+    for short, room in itertools.product(range(world_size), rooms):
+        wait_until_at_rest(usual)
         with contextlib.ExitStack() as stack:
             limit = stack.enter_context(few_descriptors(room)) if rank == short else 0
             begun = time.monotonic()
@@ -174,9 +189,17 @@ def descriptors_run_out(rank: int, world_size: int) -> None:
     assert x[0] == world_size
 
 
-@pytest.mark.parametrize("transports", ["", "tcp"])
-def test_descriptors_run_out(transports: str) -> None:
-    run_ranks(descriptors_run_out, 3, timeout_s=60, environment={"PCCL_TRANSPORTS": transports})
+@pytest.mark.parametrize(
+    ("transports", "rooms"), [("", (0, 1, 3, 6)), ("tcp", (0, 1, 3, 6, 8, 9, 12))]
+)
+def test_descriptors_run_out(transports: str, rooms: Sequence[int]) -> None:
+    run_ranks(
+        descriptors_run_out,
+        3,
+        arguments=[rooms],
+        timeout_s=60,
+        environment={"PCCL_TRANSPORTS": transports},
+    )
 
 
 def memory_runs_out(rank: int, world_size: int) -> None:

@@ -40,15 +40,20 @@ Status write_all(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, std::size_t limit) {
+Result<std::string> read_start(const std::string& path, std::size_t limit) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error))
         return Status::unavailable(concat("cannot read ", path, ": it is a folder"));
     std::ifstream file(path, std::ios::binary);
     if (!file) return Status::from_errno(errno, concat("cannot read ", path));
-    std::string text(limit + 1, '\0');
+    std::string text(limit, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(file.gcount()));
+    return text;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+    PCCL_ASSIGN_OR_RETURN(std::string text, read_start(path, limit + 1));
     if (text.size() > limit)
         return Status::resource_exhausted(
             concat(path, " is longer than ", limit, " bytes, the most that is read"));

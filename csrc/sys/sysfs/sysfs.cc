@@ -49,8 +49,11 @@ std::string field(std::string_view text, std::string_view key) {
 }  // namespace
 
 std::string Sysfs::read(const std::string& path) const {
-    auto text = read_file(root_ + path, kLongestEntry);
-    if (!text.is_ok()) return {};
+    auto text = read_start(root_ + path, kLongestEntry);
+    if (!text.is_ok()) {
+        note(text.status());
+        return {};
+    }
     while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
     return *std::move(text);
 }
@@ -61,8 +64,13 @@ std::vector<std::string> Sysfs::list(const std::string& folder) const {
     for (fs::directory_iterator entry(root_ + folder, error), end; !error && entry != end;
          entry.increment(error))
         names.push_back(entry->path().filename());
+    if (error) note(Status::from_errno(error.value(), concat("cannot list ", root_, folder)));
     std::sort(names.begin(), names.end());
     return names;
+}
+
+void Sysfs::note(const Status& fault) const {
+    if (fault.code() == StatusCode::kResourceExhausted && shortage_.is_ok()) shortage_ = fault;
 }
 
 /// Bus ids along a path below /sys/devices.
@@ -167,7 +175,7 @@ SysfsCpu Sysfs::cpu() const {
     utsname system{};
     const bool is_known = ::uname(&system) == 0;
     const std::string machine = is_known ? static_cast<const char*>(system.machine) : "";
-    const std::string info = read("/proc/cpuinfo").substr(0, kLongestEntry);
+    const std::string info = read("/proc/cpuinfo");
     return {.arch = machine == "aarch64" ? "arm64" : machine,
             .vendor = field(info, "vendor_id"),
             .family = number(field(info, "cpu family"), -1),
@@ -182,7 +190,10 @@ bool Sysfs::redirects_peers(const std::string& bus_id) const {
     constexpr unsigned kAcs = 0x0D;
     constexpr unsigned kRedirects = 0b1100;  // requests, completions
     const auto config = read_file(root_ + "/sys/bus/pci/devices/" + bus_id + "/config", 4096);
-    if (!config.is_ok()) return false;
+    if (!config.is_ok()) {
+        note(config.status());
+        return false;
+    }
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>((*config)[i]); };
     std::size_t place = kFirst;
     for (int seen = 0; seen < 64 && place >= kFirst && place + 8 <= config->size(); ++seen) {

@@ -65,13 +65,20 @@ class PCCL_API Sysfs {
     /// GPUs that NVIDIA's driver knows, whether this process may see them or not.
     [[nodiscard]] int driver_gpus() const;
 
+    /// kResourceExhausted, naming the first of what was there and could not be read for want of
+    /// descriptors or memory: then what the others say is not the whole truth.
+    [[nodiscard]] const Status& shortage() const { return shortage_; }
+
    private:
     [[nodiscard]] std::string read(const std::string& path) const;
     [[nodiscard]] std::vector<std::string> list(const std::string& folder) const;
     [[nodiscard]] SysfsPciDevice pci_device(const std::string& bus_id) const;
     [[nodiscard]] std::vector<std::string> chain_of(const std::string& path) const;
 
+    void note(const Status& fault) const;
+
     std::string root_;
+    mutable Status shortage_;
 };
 
 }  // namespace pccl::sys

@@ -65,6 +65,7 @@ Result<Topology> detect(const LoadOptions& options, const Config& config) {
         machine = *std::move(file);
     }
     check_surroundings(sysfs, machine, warnings);
+    PCCL_TRY(sysfs.shortage());
     LoadOptions known = options;
     if (gpus && !has_peer_access(*gpus)) known.assume.peer_to_peer = false;
     PCCL_ASSIGN_OR_RETURN(Topology topology,

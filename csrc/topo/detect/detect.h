@@ -15,7 +15,8 @@ namespace pccl::topo {
 inline constexpr const char* kVendorFile = "/var/run/nvidia-topologyd/virtualTopology.xml";
 
 /// This machine's. kUnavailable or kInvalidArgument when a file that the environment names cannot
-/// be used; whatever else cannot be read is left out, with a warning where that matters.
+/// be used, kResourceExhausted when this process may open no more; whatever else cannot be read is
+/// left out, with a warning where that matters.
 [[nodiscard]] PCCL_API Result<Topology> detect(const LoadOptions& options,
                                                const Config& config = process_config());
 

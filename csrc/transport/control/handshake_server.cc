@@ -151,12 +151,19 @@ Status HandshakeServer::watch(int fd) {
 void HandshakeServer::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void HandshakeServer::advance(ControlHost& host, const Welcome& welcome) {
-    starved_ = false;
     step_all(host, welcome);
+    // Only so many at once, for the caller has others to look after.
+    for (std::size_t round = 0; round < options_.most_pending; ++round) {
+        starved_ = false;
+        keep_spare();
+        const std::size_t before = pending_.size();
+        admit(host);
+        if (pending_.size() == before) break;
+        step_all(host, welcome);  // most have said hello by now
+        // Who had the spare descriptor and has hung up makes way for the next.
+        if (!starved_ || !pending_.empty()) break;
+    }
     keep_spare();
-    const std::size_t before = pending_.size();
-    admit(host);
-    if (pending_.size() > before) step_all(host, welcome);  // most have said hello by now
     expire(host);
     pause_listening(is_full() || starved_);
 }
@@ -179,7 +186,6 @@ bool HandshakeServer::step(ServerHandshake& handshake, ControlHost& host, const 
 }
 
 void HandshakeServer::admit(ControlHost& host) {
-    // Only so many at once, for the caller has others to look after.
     for (std::size_t seen = 0; seen < options_.most_pending && !is_full(); ++seen) {
         auto next = accept_one();
         if (next.is_ok() && !next->has_value()) return;

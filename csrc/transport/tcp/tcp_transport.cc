@@ -204,8 +204,10 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
         return Status::invalid_argument(
             concat("rank ", request.source, " sent a socket that does not belong to its link"));
     }
+    PCCL_TRY(server_->watch(socket.get()));
     assembly.sockets[purpose.index] = std::move(socket);
     if (--assembly.missing > 0) return Status::ok();
+    for (const UniqueFd& known : assembly.sockets) server_->unwatch(known.get());
     Assembly whole = std::move(assembly);
     assemblies_.erase(found);
     const Departure departure{
@@ -216,13 +218,27 @@ Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
     return Status::ok();
 }
 
+/// Nothing is sent on a link before it is whole: what can be read is the end of a socket.
+bool TcpTransport::Assembly::is_given_up() const {
+    std::vector<sys::Interest> ends;
+    for (const UniqueFd& socket : sockets)
+        if (socket.is_open()) ends.push_back({.fd = socket.get(), .input = true});
+    return sys::wait_for_any(ends, Duration::zero());
+}
+
 void TcpTransport::give_up_incomplete(Acceptor& acceptor) {
     std::erase_if(assemblies_, [&](const auto& entry) {
         const Assembly& assembly = entry.second;
-        if (!assembly.deadline.passed()) return false;
-        acceptor.refused(to_string(kind()),
-                         Status::timeout(concat("rank ", assembly.request.source,
-                                                " opened only some sockets of a link")));
+        const std::string source = concat("rank ", assembly.request.source);
+        if (assembly.is_given_up())
+            acceptor.refused(to_string(kind()),
+                             Status::unavailable(concat(source, " gave up opening a link")));
+        else if (assembly.deadline.passed())
+            acceptor.refused(
+                to_string(kind()),
+                Status::timeout(concat(source, " opened only some sockets of a link")));
+        else
+            return false;
         return true;
     });
 }

@@ -60,6 +60,8 @@ class PCCL_API TcpTransport final : public Transport {
         Deadline deadline;
         std::vector<UniqueFd> sockets;  // by SocketPurpose::index
         std::size_t missing = 0;
+
+        [[nodiscard]] bool is_given_up() const;
     };
 
     TcpTransport(Waiter& waiter, TcpOptions options)

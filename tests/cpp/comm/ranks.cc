@@ -15,7 +15,7 @@ namespace pccl::comm {
 namespace {
 
 std::shared_ptr<const bootstrap::Locality> locality_of(Rank rank, const RanksOptions& options) {
-    bootstrap::Locality locality = bootstrap::Locality::of_process();
+    bootstrap::Locality locality = bootstrap::Locality::of_process().value();
     if (options.on_hosts_of_their_own) locality.machine = locality.host = concat("host", rank);
     return std::make_shared<const bootstrap::Locality>(std::move(locality));
 }

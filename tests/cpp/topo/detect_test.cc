@@ -5,17 +5,20 @@
 #include <filesystem>
 #include <fstream>
 
+#include "csrc/sys/host.h"
 #include "csrc/topo/detect/live.h"
 #include "csrc/topo/search/process_plan.h"
 #include "csrc/topo/search/search.h"
 #include "csrc/topo/xml/machine_xml.h"
 #include "tests/cpp/topo/machines.h"
+#include "tests/fakes/no_descriptors.h"
 
 namespace pccl::topo {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -225,6 +228,28 @@ TEST(DetectTest, ChecksTheSurroundings) {
     check_surroundings(fake.sysfs(), machine, warnings);
     EXPECT_THAT(names_of(warnings), ElementsAre("acs_on", "iommu_on"));
     EXPECT_EQ(warnings[0].subject, "0000:08:00.0");
+}
+
+TEST(DetectTest, KnowsTheProcessorOfMachinesWithManyCores) {
+    const FakeSysfs fake;
+    fake.write("proc/cpuinfo",
+               "vendor_id\t: AuthenticAMD\nmodel\t\t: 17\n" + std::string(1U << 20U, 'x'));
+    EXPECT_EQ(fake.sysfs().cpu().vendor, "AuthenticAMD");
+    EXPECT_EQ(fake.sysfs().cpu().model, 17);
+}
+
+TEST(DetectTest, SaysThatItWasShortOfDescriptors) {
+    const FakeSysfs fake;
+    add_h100(fake);
+    const sys::Sysfs sysfs = fake.sysfs();
+    static_cast<void>(sysfs.ports());
+    EXPECT_TRUE(sysfs.shortage().is_ok()) << "what is not there is not missed";
+    const fakes::NoDescriptors none;
+    EXPECT_THAT(sysfs.ports(), IsEmpty());
+    EXPECT_EQ(sysfs.shortage().code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(sysfs.shortage().message(), HasSubstr("/sys/class/infiniband"));
+    EXPECT_EQ(detect({}).status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(sys::host_identity().status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(DetectTest, UnderstandsThisMachine) {

@@ -21,6 +21,7 @@
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/handshake_server.h"
 #include "csrc/transport/loopback/manual_clock.h"
+#include "tests/fakes/no_descriptors.h"
 
 namespace pccl::transport {
 namespace {
@@ -502,30 +503,10 @@ TEST_F(HandshakeTest, AFullServerDoesNotSpin) {
     EXPECT_EQ(::poll(&polled, 1, 50), 0) << "nothing can be done, so nobody should be woken";
 }
 
-/// Takes all descriptors that this process may have; gives them back at the end.
-class NoDescriptors {
-   public:
-    NoDescriptors() {
-        ::getrlimit(RLIMIT_NOFILE, &usual_);
-        const int next = UniqueFd(::dup(0)).get();
-        const rlimit few{.rlim_cur = static_cast<rlim_t>(next) + 16, .rlim_max = usual_.rlim_max};
-        ::setrlimit(RLIMIT_NOFILE, &few);
-        for (UniqueFd fd(::dup(0)); fd.is_open(); fd.reset(::dup(0)))
-            held_.push_back(std::move(fd));
-    }
-    ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &usual_); }
-    NoDescriptors(const NoDescriptors&) = delete;
-    NoDescriptors& operator=(const NoDescriptors&) = delete;
-
-   private:
-    rlimit usual_{};
-    std::vector<UniqueFd> held_;
-};
-
 TEST_F(HandshakeTest, WithoutDescriptorsItHearsOnePeerAtATime) {
     const UniqueFd first = raw_client();
     const UniqueFd second = raw_client();
-    const NoDescriptors none;
+    const fakes::NoDescriptors none;
     for (const UniqueFd* client : {&first, &second}) {
         send(*client, proof(converse(*client, hello(1)), kSecret));
         serve_until([&] { return welcomed_.size() == 1; });
@@ -535,6 +516,20 @@ TEST_F(HandshakeTest, WithoutDescriptorsItHearsOnePeerAtATime) {
     }
     advance();
     EXPECT_TRUE(server_->shortage().is_ok());
+}
+
+TEST_F(HandshakeTest, WithoutDescriptorsItIsNotKeptByThoseWhoHaveHungUp) {
+    constexpr int kGone = 10;
+    for (int i = 0; i < kGone; ++i) static_cast<void>(raw_client());
+    const UniqueFd client = raw_client();
+    const fakes::NoDescriptors none;
+    advance();
+    const auto gone = std::ranges::count_if(receptionist_.refusals, [](const Status& why) {
+        return why.message().ends_with("the connection was closed");
+    });
+    EXPECT_EQ(gone, kGone);
+    send(client, proof(converse(client, hello(1)), kSecret));
+    serve_until([&] { return welcomed_.size() == 1; });
 }
 
 TEST_F(HandshakeTest, WithDescriptorsLeftNothingIsShort) {

@@ -190,6 +190,18 @@ TEST(TcpTransportTest, SocketsThatDoNotBelongAreRefused) {
     host.accept_until([&] { return host.links.size() == 1; });
 }
 
+TEST(TcpTransportTest, ALinkThatIsGivenUpHalfWayTakesNoSockets) {
+    Host host;
+    {
+        auto some = host.dial({purpose(0), purpose(2)});
+        ASSERT_TRUE(some.is_ok());
+    }
+    host.accept_until([&] { return host.refusals.size() == 1; });
+    EXPECT_THAT(host.refusals[0].message(), testing::HasSubstr("rank 3 gave up opening a link"));
+    auto whole = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
+    host.accept_until([&] { return host.links.size() == 1; });
+}
+
 TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
     Host host;
     const auto address = PublishedAddress::parse(host.transport->address())->address;
