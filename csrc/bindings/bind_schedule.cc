@@ -30,12 +30,13 @@ std::vector<std::string> algorithms(const std::string& collective) {
 }
 
 Schedule generate(const std::string& algorithm, const std::string& collective, int ranks, Rank root,
-                  std::optional<int> chunks, std::optional<int> slots) {
+                  std::optional<int> chunks, std::optional<int> slots, int aggregation) {
     const schedule::SourcePtr source =
         value_or_throw(schedule::built_in(algorithm, kind_of(collective)));
     schedule::Shape shape = schedule::least_shape(*source, ranks, root);
     if (chunks) shape.chunks = *chunks;
     if (slots) shape.slots = *slots;
+    shape.aggregation = aggregation;
     return released([&] { return schedule::generate(*source, shape); });
 }
 
@@ -95,6 +96,8 @@ void bind_schedule(extension::Module& module) {
         .def_property_readonly("root", [](const Schedule& self) { return self.shape.root; })
         .def_property_readonly("chunks", [](const Schedule& self) { return self.shape.chunks; })
         .def_property_readonly("slots", [](const Schedule& self) { return self.shape.slots; })
+        .def_property_readonly("aggregation",
+                               [](const Schedule& self) { return self.shape.aggregation; })
         .def_property_readonly("steps", &steps_of)
         .def("verify", &verify, py::kw_only(), arg("in_place") = false)
         .def("plot",
@@ -111,7 +114,7 @@ void bind_schedule(extension::Module& module) {
     module.def("algorithms", &algorithms, arg("collective"));
     module.def("generate", &generate, arg("algorithm"), arg("collective"), arg("ranks"),
                py::kw_only(), arg("root") = 0, arg("chunks") = py::none(),
-               arg("slots") = py::none());
+               arg("slots") = py::none(), arg("aggregation") = 0);
 }
 
 }  // namespace pccl::bindings

@@ -140,9 +140,10 @@ struct Program {
 struct Shape {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     int ranks = 1;
-    Rank root = 0;   // only for rooted collectives; otherwise 0
-    int chunks = 1;  // in each block
-    int slots = 2;   // messages that a FIFO holds
+    Rank root = 0;        // only for rooted collectives; otherwise 0
+    int chunks = 1;       // in each block
+    int slots = 2;        // messages that a FIFO holds
+    int aggregation = 0;  // the most blocks of a message, where a source may choose; 0: any number
     auto operator<=>(const Shape&) const = default;
 };
 

@@ -127,6 +127,8 @@ Status check_shape(const ScheduleSource& source, const Shape& shape) {
         return refuse("is for root ", source.only->root, ", not ", shape.root);
     if (source.only && shape.chunks != source.only->chunks)
         return refuse("is for ", source.only->chunks, " chunks, not ", shape.chunks);
+    if (shape.aggregation < 0 || (shape.aggregation > 0 && !source.aggregates))
+        return refuse("cannot have ", shape.aggregation, " blocks in a message");
     const int granularity = source.granularity(shape.ranks);
     if (shape.chunks % granularity != 0)
         return refuse("over ", shape.ranks, " ranks needs a multiple of ", granularity,

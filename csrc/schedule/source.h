@@ -21,7 +21,7 @@ struct Cost {
     /// Messages on the critical path, each sent after the one before it has arrived
     /// (Verdict::rounds). Chunks that follow each other through a pipeline do not count; `messages`
     /// does.
-    int rounds = 0;
+    long long rounds = 0;
     /// Sent, or received, by the rank with the most.
     long long messages = 0;
     /// In the messages that a rank sends, or receives.
@@ -56,6 +56,8 @@ struct ScheduleSource {
     bool follows_order = false;
     /// More chunks than the least run side by side, on a channel each.
     bool runs_side_by_side = false;
+    /// Follows Shape::aggregation, any number from 1 on.
+    bool aggregates = false;
     /// Several ranks make the same reduction, and may swap the operands of its steps: by all others
     /// each element of a result is made once, and passed on.
     bool swaps_operands = false;

@@ -1131,6 +1131,9 @@ class Schedule:
     def slots(self) -> int:
         """Messages that may wait between two ranks."""
     @property
+    def aggregation(self) -> int:
+        """The most blocks that travel in one message; 0 where nothing was asked for."""
+    @property
     def steps(self) -> Table[Step]:
         """The steps of all ranks: a list, which notebooks show as a table."""
     def plot(self) -> matplotlib.figure.Figure:
@@ -1191,6 +1194,7 @@ def generate(
     root: int = 0,
     chunks: int | None = None,
     slots: int | None = None,
+    aggregation: int = 0,
 ) -> Schedule:
     """Generate the programs of all ranks.
 
@@ -1208,6 +1212,9 @@ def generate(
         Pieces of each block; None for the fewest that the algorithm takes.
     slots
         Messages that may wait between two ranks; None for the fewest that it needs.
+    aggregation
+        Of pat, the most blocks that travel in one message, rounded down to a power of two; 0 for
+        as many as there are. Fewer mean more messages and less scratch.
 
     Returns
     -------

@@ -95,13 +95,16 @@ Reach reach_of(const bootstrap::Roster& roster) {
 }
 
 schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout) {
-    const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
     LinkModel model;
     model.far = far_cost(layout);
     model.near = reach.shares_memory ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
                                      : model.far;
     model.reduce_seconds_per_byte = reduce_cost(layout);
-    model.capacity = reach.is_on_one_host ? ring : std::min(kTcpCapacity, ring);
+    model.capacity = kTcpCapacity;
+    if (reach.shares_memory) {
+        const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
+        model.capacity = reach.is_on_one_host ? ring : std::min(ring, kTcpCapacity);
+    }
     return model;
 }
 

@@ -67,9 +67,11 @@ Selector::Selector(Setting setting, Preferences preferences)
       links_(link_model(setting.reach, *layout_)),
       board_(setting.board) {}
 
-schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root) const {
+schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root,
+                                    int aggregation) const {
     schedule::Shape shape = schedule::least_shape(source, ranks_, root);
     if (source.runs_side_by_side) shape.chunks *= layout_->lanes();
+    shape.aggregation = aggregation;
     return shape;
 }
 
@@ -90,23 +92,53 @@ Result<const Choice*> Selector::choose(const Collective& collective) {
     return &entry.choice;
 }
 
-Selector::Candidate Selector::candidate(const SourcePtr& source, const LinkCall& call) {
+std::optional<Selector::Candidate> Selector::candidate(const SourcePtr& source,
+                                                       const LinkCall& call) {
+    if (!suits(*source, call)) return std::nullopt;
     // Whatever the root: the choice must not depend on which one was asked for first.
-    const schedule::Shape shape = shape_for(*source, source->only ? call.root : Rank{0});
-    const auto length = static_cast<double>(call.count * call.element_bytes);
-    const schedule::Cost cost = source->cost(shape, length);
-    if (layout_->links() == nullptr) return {source, predict(links_, cost), {}};
-    const auto [known, is_new] = traffic_.try_emplace(source);
-    if (is_new)
-        known->second = traffic(*source, shape, links_, *layout_->links(), layout_->order());
-    return {source, predict(links_, cost, known->second, length), known->second.busiest_name};
+    const Rank root = source->only ? call.root : Rank{0};
+    std::optional<Candidate> best = candidate(source, shape_for(*source, root, 0), call);
+    for (int aggregation = 1; source->aggregates && aggregation < ranks_; aggregation *= 2) {
+        const auto other = candidate(source, shape_for(*source, root, aggregation), call);
+        if (other && (!best || other->seconds < best->seconds)) best = other;
+    }
+    return best;
 }
 
-std::size_t Selector::most_in_chunk(const ScheduleSource& source, const LinkCall& call) const {
-    const schedule::Shape shape = shape_for(source, call.root);
+std::optional<Selector::Candidate> Selector::candidate(const SourcePtr& source,
+                                                       const schedule::Shape& shape,
+                                                       const LinkCall& call) {
+    const std::size_t most = most_in_chunk(*source, shape, call.element_bytes);
+    if (most == 0) return std::nullopt;
+    const auto length = static_cast<double>(call.count * call.element_bytes);
+    const auto chunks = static_cast<std::size_t>(shape.chunks);
+    const std::size_t windows = (call.count + most * chunks - 1) / (most * chunks);
+    const schedule::Cost cost = schedule::in_windows(
+        source->cost(shape, length), static_cast<long long>(std::max<std::size_t>(windows, 1)));
+    Candidate made{.source = source, .aggregation = shape.aggregation, .busiest = {}};
+    if (layout_->links() == nullptr) {
+        made.seconds = predict(links_, cost);
+        return made;
+    }
+    const schedule::Traffic& crossed = traffic_of(source, shape);
+    made.seconds = predict(links_, cost, crossed, length);
+    made.busiest = crossed.busiest_name;
+    return made;
+}
+
+const schedule::Traffic& Selector::traffic_of(const SourcePtr& source,
+                                              const schedule::Shape& shape) {
+    const auto [known, is_new] = traffic_.try_emplace({source, shape});
+    if (is_new)
+        known->second = traffic(*source, shape, links_, *layout_->links(), layout_->order());
+    return known->second;
+}
+
+std::size_t Selector::most_in_chunk(const ScheduleSource& source, const schedule::Shape& shape,
+                                    std::size_t element_bytes) const {
     const std::size_t message =
         links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof(abi::CollectiveHeader);
-    return message / static_cast<std::size_t>(source.longest_message(shape)) / call.element_bytes;
+    return message / static_cast<std::size_t>(source.longest_message(shape)) / element_bytes;
 }
 
 SourcePtr Selector::relaying(CollectiveKind kind) const {
@@ -121,29 +153,28 @@ bool Selector::suits(const ScheduleSource& source, const LinkCall& call) const {
     const bool may_be_uneven =
         is_per_pair(call.kind) ? wanted_for(call.kind) != source.name : call.is_uneven;
     if (may_be_uneven && !source.takes_uneven) return false;
-    return schedule::check_shape(source, shape_for(source, call.root)).is_ok() &&
-           most_in_chunk(source, call) > 0;
+    return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
 }
 
 std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
     std::vector<Candidate> found;
     for (const SourcePtr& source : preferences_.catalogue->of(call.kind))
-        if (suits(*source, call)) found.push_back(candidate(source, call));
+        if (auto one = candidate(source, call)) found.push_back(*std::move(one));
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     return found;
 }
 
-Result<SourcePtr> Selector::source_for(const LinkCall& call) {
+Result<Selector::Candidate> Selector::candidate_for(const LinkCall& call) {
     const std::vector<Candidate> usable = candidates(call);
     const std::string_view wanted = wanted_for(call.kind);
     if (usable.empty())
         return Status::unsupported(concat("no schedule makes this ", schedule::to_string(call.kind),
                                           " over ", ranks_, " ranks"));
-    if (wanted.empty()) return usable.front().source;
+    if (wanted.empty()) return usable.front();
     std::string names;
     for (const Candidate& candidate : usable) {
-        if (candidate.source->name == wanted) return candidate.source;
+        if (candidate.source->name == wanted) return candidate;
         names += concat(names.empty() ? "" : ", ", candidate.source->name);
     }
     if (board_)
@@ -157,18 +188,19 @@ Result<SourcePtr> Selector::source_for(const LinkCall& call) {
 std::string Selector::why_not(std::string_view wanted, const LinkCall& call) const {
     const SourcePtr source = preferences_.catalogue->find(wanted, call.kind);
     if (source == nullptr) return {};
-    const Status fits = schedule::check_shape(*source, shape_for(*source, call.root));
+    const schedule::Shape shape = shape_for(*source, call.root, 0);
+    const Status fits = schedule::check_shape(*source, shape);
     if (!fits.is_ok()) return concat(" (", fits.message(), ")");
-    if (most_in_chunk(*source, call) > 0) return {};
+    if (most_in_chunk(*source, shape, call.element_bytes) > 0) return {};
     return concat(" of ", ranks_, " ranks: its longest message is more than the ", links_.capacity,
                   " bytes that a link holds");
 }
 
-Result<std::shared_ptr<const Plan>> Selector::plan(const SourcePtr& source, Rank root) {
-    auto& plan = plans_[{source, root}];
+Result<std::shared_ptr<const Plan>> Selector::plan(const SourcePtr& source,
+                                                   const schedule::Shape& shape) {
+    auto& plan = plans_[{source, shape}];
     if (plan == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(
-            plan, make_plan(*source, shape_for(*source, root), rank_, layout_->order()));
+        PCCL_ASSIGN_OR_RETURN(plan, make_plan(*source, shape, rank_, layout_->order()));
     }
     return plan;
 }
@@ -239,20 +271,21 @@ Result<Choice> Selector::decide_on_links(const Signature& signature) {
                         .count = signature.count,
                         .is_uneven = signature.digest != 0,
                         .root = signature.root};
-    PCCL_ASSIGN_OR_RETURN(const SourcePtr source, source_for(call));
+    PCCL_ASSIGN_OR_RETURN(const Candidate candidate, candidate_for(call));
+    const ScheduleSource& source = *candidate.source;
+    const schedule::Shape shape = shape_for(source, signature.root, candidate.aggregation);
     Choice choice;
-    choice.name = source->name;
-    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(source, signature.root));
-    const schedule::Shape& shape = choice.plan->shape;
-    PCCL_ASSERT(choice.plan->longest_message <= source->longest_message(shape));
+    choice.name = source.name;
+    PCCL_ASSIGN_OR_RETURN(choice.plan, plan(candidate.source, shape));
+    PCCL_ASSERT(choice.plan->longest_message <= source.longest_message(shape));
     // Cache lines, where so much fits.
-    const std::size_t most = most_in_chunk(*source, call);
+    const std::size_t most = most_in_chunk(source, shape, element);
     choice.cut.grain = std::min(std::max<std::size_t>(kCacheLine / element, 1), most);
     choice.cut.chunks = shape.chunks;
     choice.cut.window =
         most / choice.cut.grain * choice.cut.grain * static_cast<std::size_t>(shape.chunks);
     choice.header = header_of(signature);
-    choice.header.schedule = source->tag();
+    choice.header.schedule = source.tag();
     choice.header.window = static_cast<std::uint32_t>(choice.cut.window);
     return choice;
 }

@@ -81,6 +81,7 @@ class Selector {
     };
     struct Candidate {
         schedule::SourcePtr source;
+        int aggregation = 0;  // of its shape, where it has a choice: what takes the least time
         double seconds = 0;   // predicted
         std::string busiest;  // link, where one is shared
     };
@@ -104,8 +105,9 @@ class Selector {
     /// nullopt where a schedule is wanted, or there is no board.
     std::optional<Choice> decide_on_board(const Signature& signature) const;
     Result<Choice> decide_on_links(const Signature& signature);
-    Result<std::shared_ptr<const Plan>> plan(const schedule::SourcePtr& source, Rank root);
-    [[nodiscard]] Result<schedule::SourcePtr> source_for(const LinkCall& call);
+    Result<std::shared_ptr<const Plan>> plan(const schedule::SourcePtr& source,
+                                             const schedule::Shape& shape);
+    [[nodiscard]] Result<Candidate> candidate_for(const LinkCall& call);
     /// Why a schedule that is there cannot make the call.
     [[nodiscard]] std::string why_not(std::string_view wanted, const LinkCall& call) const;
     /// The schedule that the user wants for a collective of which only pairs know the lengths,
@@ -116,10 +118,19 @@ class Selector {
     /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
     /// longest has more chunks than would fit with one element each.
     [[nodiscard]] std::size_t most_in_chunk(const schedule::ScheduleSource& source,
-                                            const LinkCall& call) const;
-    [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source,
-                                            Rank root) const;
-    [[nodiscard]] Candidate candidate(const schedule::SourcePtr& source, const LinkCall& call);
+                                            const schedule::Shape& shape,
+                                            std::size_t element_bytes) const;
+    [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source, Rank root,
+                                            int aggregation) const;
+    /// Whatever a source may choose, best first; empty where it cannot make the call.
+    [[nodiscard]] std::optional<Candidate> candidate(const schedule::SourcePtr& source,
+                                                     const LinkCall& call);
+    /// Of one shape; nullopt where its longest message fits into no channel.
+    [[nodiscard]] std::optional<Candidate> candidate(const schedule::SourcePtr& source,
+                                                     const schedule::Shape& shape,
+                                                     const LinkCall& call);
+    [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
+                                                      const schedule::Shape& shape);
     /// The algorithm that the user wants; empty where the choice is free.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
 
@@ -130,8 +141,9 @@ class Selector {
     const schedule::LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;
-    std::map<std::pair<schedule::SourcePtr, Rank>, std::shared_ptr<const Plan>> plans_;
-    std::map<schedule::SourcePtr, schedule::Traffic> traffic_;
+    using ShapedSource = std::pair<schedule::SourcePtr, schedule::Shape>;
+    std::map<ShapedSource, std::shared_ptr<const Plan>> plans_;
+    std::map<ShapedSource, schedule::Traffic> traffic_;
 };
 
 }  // namespace pccl::comm

@@ -2,26 +2,31 @@
 // of all blocks few go far and many go to neighbours.
 //
 // Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
-// arXiv:2506.20252, 2025; here with full aggregation, which holds nothing back: an all_gather
-// receives into the output of its caller. Relative to the rank that it is on, the block of rank
-// (rank + s) mod n is block s.
+// arXiv:2506.20252, 2025. Relative to the rank that it is on, the block of rank (rank + s) mod n is
+// block s.
 //
-// all_gather: block s comes from the rank at distance 2^d = the lowest bit of s, the farthest
-// first: one block over the largest distance, n/2 over the smallest. reduce_scatter: the same
-// backwards, so that partial sums of block s leave by that distance, the nearest first; sums of
-// others' blocks lie in scratch, n/2-1 of them. all_reduce is both, with the sums in the output.
+// all_gather: block s comes from the rank at distance 2^d = the lowest bit of s. Up to A blocks
+// (Shape::aggregation, rounded down to a power of two; at most P/2, P being n rounded up to one)
+// travel in one message: those whose numbers differ by multiples of D = P/A. First the trees above
+// D, the farthest blocks first, one message for each distance; then the tree of the numbers below
+// D, in the order of a walk that enters the far child first. reduce_scatter: the same backwards, so
+// that partial sums of block s leave by that distance, the nearest first. all_reduce is both, with
+// the sums in the output.
 //
-// The blocks of a distance travel together: log2 n messages a rank (rounded up), as many rounds
-// (one less where only block 0 goes over the second largest distance) and n-1 blocks sent; twice
-// the rounds and messages and 2(n-1)/n of the vector for all_reduce. n-1 blocks reduced a rank,
-// (n-1)/n of the vector.
+// log2 A + D-1 messages a rank where n = P, and n-1 blocks; twice the messages and 2(n-1)/n of the
+// vector for all_reduce. n-1 blocks reduced a rank, (n-1)/n of the vector. The walk is the point of
+// small A: sums of others' blocks that wait in scratch are those of one way down the tree,
+// A log2(D) - 1 blocks, however many ranks there are.
 //
 // One lane sends and one receives, so that a message waits for the blocks that are in it, and for
-// none that arrive beside it. It waits for none but those of distances before its own, an order
-// that is the same on all ranks: one slot is enough.
+// none that arrive beside it. It waits for none but those of messages before its own, an order that
+// is the same on all ranks: one slot is enough.
 #include <algorithm>
+#include <bit>
 #include <compare>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <vector>
 
 #include "csrc/schedule/generators/family.h"
@@ -29,30 +34,93 @@
 namespace pccl::schedule {
 namespace {
 
+/// The numbers that are a multiple of the stride apart travel together.
+struct Strides {
+    explicit Strides(int ranks, int aggregation) : n(ranks) {
+        const int most = floor_power(std::max(n - 1, 1));  // P/2
+        aggregated = aggregation == 0 ? most : std::min(floor_power(aggregation), most);
+        stride = 2 * most / aggregated;
+    }
+
+    /// Blocks of the longest message, which goes to a neighbour.
+    [[nodiscard]] int longest() const { return (n - 2) / stride + 1; }
+    /// Sums that wait at a time, block 0's apart.
+    [[nodiscard]] int sums() const { return longest() * floor_log2(stride) - 1; }
+    /// Where the sum of block s > 0 waits: those of one distance follow each other in one place.
+    [[nodiscard]] int place_of(int s) const {
+        const int within = s % stride;
+        if (within == 0) return s / stride - 1;
+        return std::countr_zero(static_cast<unsigned>(within)) * longest() - 1 + s / stride;
+    }
+
+    int n;
+    int aggregated;  // A
+    int stride;      // D
+};
+
+/// One message of every rank in an all_gather, to the rank `distance` before it: blocks first,
+/// first + step, ..., as seen from where they arrive.
+struct Message {
+    int distance = 0;
+    int first = 0;
+    int step = 1;
+};
+
+/// Of an all_gather, in order.
+class Messages {
+   public:
+    explicit Messages(const Strides& of) : of_(of) {
+        for (int distance = of.aggregated / 2 * of.stride; distance >= of.stride; distance /= 2)
+            add(distance, distance, 2 * distance);
+        walk(0, of.stride);
+    }
+    [[nodiscard]] const std::vector<Message>& list() const { return list_; }
+
+   private:
+    void walk(int parent, int bit) {
+        for (int distance = bit / 2; distance > 0; distance /= 2) {
+            add(distance, parent + distance, of_.stride);
+            walk(parent + distance, distance);
+        }
+    }
+    void add(int distance, int first, int step) {
+        if (first < of_.n) list_.push_back({distance, first, step});
+    }
+
+    const Strides& of_;
+    std::vector<Message> list_;
+};
+
 /// One rank's two lanes, and where it holds each block, or the part of its sum that it has.
 class Pat {
    public:
     Pat(Program& program, const Member& me)
-        : me_(me), sends_(program), receives_(program), held_(static_cast<std::size_t>(me.n())) {}
+        : me_(me),
+          strides_(me.n(), me.shape.aggregation),
+          messages_(strides_),
+          sends_(program),
+          receives_(program),
+          held_(static_cast<std::size_t>(me.n())) {}
 
+    [[nodiscard]] const Strides& strides() const { return strides_; }
     void hold(int s, Slice slice) { held(s) = {slice, std::nullopt}; }
 
     /// Ends with the sum of block 0. Block s must be held; its partial sum gets the place
     /// sum_of(s).
     template <typename SliceFor>
     void reduce_towards_owners(SliceFor sum_of) {
-        for (int distance = 1; distance < me_.n(); distance *= 2) {
-            send(coming_from(distance), me_.at(distance));
-            accumulate(going_over(distance), me_.at(-distance), sum_of);
+        for (const Message& message : std::views::reverse(messages_.list())) {
+            send(arriving(message), me_.at(message.distance));
+            accumulate(leaving(message), me_.at(-message.distance), sum_of);
         }
     }
 
     /// Begins with block 0, which must be held; block s gets the place home_of(s).
     template <typename SliceFor>
     void spread_from_owners(SliceFor home_of) {
-        for (int distance = floor_power(me_.n() - 1); distance > 0; distance /= 2) {
-            send(going_over(distance), me_.at(-distance));
-            receive(coming_from(distance), me_.at(distance), home_of);
+        for (const Message& message : messages_.list()) {
+            send(leaving(message), me_.at(-message.distance));
+            receive(arriving(message), me_.at(message.distance), home_of);
         }
     }
 
@@ -65,16 +133,15 @@ class Pat {
     };
 
     [[nodiscard]] Held& held(int s) { return held_[static_cast<std::size_t>(s)]; }
-    /// The blocks that come from the rank at `distance`, as seen from here: its odd multiples.
-    [[nodiscard]] std::vector<int> coming_from(int distance) const {
+    [[nodiscard]] std::vector<int> arriving(const Message& message) const {
         std::vector<int> blocks;
-        for (int s = distance; s < me_.n(); s += 2 * distance) blocks.push_back(s);
+        for (int s = message.first; s < me_.n(); s += message.step) blocks.push_back(s);
         return blocks;
     }
-    /// As seen from where they come from.
-    [[nodiscard]] std::vector<int> going_over(int distance) const {
-        std::vector<int> blocks = coming_from(distance);
-        for (int& s : blocks) s -= distance;
+    /// The same as seen from where they come from.
+    [[nodiscard]] std::vector<int> leaving(const Message& message) const {
+        std::vector<int> blocks = arriving(message);
+        for (int& s : blocks) s -= message.distance;
         return blocks;
     }
     void send(const std::vector<int>& blocks, Rank to) {
@@ -88,7 +155,9 @@ class Pat {
             sends_.wait_for(*last);
             awaited_ = last;
         }
-        sends_.send(message, to);
+        const Dependency step = sends_.send(message, to);
+        for (const int s : blocks)
+            if (held(s).slice.buffer == Buffer::kScratch) left_[held(s).slice.offset] = step;
     }
 
     template <typename SliceFor>
@@ -108,15 +177,26 @@ class Pat {
             if (!held(s).since) own.add(held(s).slice);
             sums.add(sum_of(s));
         }
+        if (!own.is_empty()) wait_until_left(sum_of(blocks.front()));
         const Dependency step = receives_.recv_reduce(from, own, sums);
         for (const int s : blocks) held(s) = {sum_of(s), step};
     }
 
+    /// The sums that were in this place before travelled together, as these will.
+    void wait_until_left(Slice place) {
+        const auto left = left_.find(place.offset);
+        if (place.buffer == Buffer::kScratch && left != left_.end())
+            receives_.wait_for(left->second);
+    }
+
     const Member& me_;
+    const Strides strides_;
+    const Messages messages_;
     LaneBuilder sends_;
     LaneBuilder receives_;
     std::vector<Held> held_;             // by s
     std::optional<Dependency> awaited_;  // the last one; those before it are done as well
+    std::map<int, Dependency> left_;     // by offset in scratch: the step that sent what was there
 };
 
 Program pat_all_reduce(const Member& me) {
@@ -143,32 +223,57 @@ Program pat_reduce_scatter(const Member& me) {
     Program program;
     Pat pat(program, me);
     for (int s = 0; s < me.n(); ++s) pat.hold(s, me.block(Buffer::kInput, me.at(s)));
-    add_scratch_blocks(program, me, me.n() / 2 - 1);
+    const Strides& strides = pat.strides();
+    add_scratch_blocks(program, me, strides.sums());
     pat.reduce_towards_owners([&](int s) {
-        return s == 0 ? me.block(Buffer::kOutput, 0) : me.block(Buffer::kScratch, s / 2 - 1);
+        return s == 0 ? me.block(Buffer::kOutput, 0)
+                      : me.block(Buffer::kScratch, strides.place_of(s));
     });
     return program;
 }
 
-/// Over the second largest distance a block that came over the largest goes on only where there are
-/// ranks enough.
-int rounds(const Sizes& of) {
-    return ceil_log2(of.n) - (3 * floor_power(of.n - 1) >= 2 * of.n ? 1 : 0);
+/// Messages that wait for each other: one is sent after those before it, and after the one that
+/// brought its blocks has arrived.
+int rounds(const Strides& strides, const Messages& messages) {
+    std::vector<int> arrived(static_cast<std::size_t>(strides.n));  // by a message's first block
+    int spread = 0;  // the latest over a distance of the stride or more
+    int sent = 0;
+    int received = 0;
+    for (const auto& [distance, first, step] : messages.list()) {
+        const int parent = first - distance;
+        const bool has_others = first + step < strides.n;
+        if (parent > 0) sent = std::max(sent, arrived[static_cast<std::size_t>(parent)]);
+        if (parent == 0 && has_others) sent = std::max(sent, spread);
+        received = std::max(received, sent + 1);
+        arrived[static_cast<std::size_t>(first)] = received;
+        if (distance >= strides.stride) spread = received;
+    }
+    return received;
 }
 
 BlockCost cost(const Sizes& of) {
     const auto others = static_cast<double>(of.others());
-    const int messages = ceil_log2(of.n);
+    const Strides strides(of.n, of.aggregation);
+    const Messages all(strides);
+    const auto messages = static_cast<long long>(all.list().size());
+    const int chain = rounds(strides, all);
     if (of.kind != CollectiveKind::kAllReduce)
-        return {rounds(of), messages, others, of.if_reduced(others)};
-    return {2 * rounds(of), 2LL * messages, 2 * others / of.n, others / of.n};
+        return {chain, messages, others, of.if_reduced(others)};
+    return {2 * chain, 2 * messages, 2 * others / of.n, others / of.n};
+}
+
+int longest_message(const Shape& shape) {
+    if (shape.ranks == 1) return shape.chunks;
+    const int blocks = Strides(shape.ranks, shape.aggregation).longest();
+    return has_one_block(shape.kind) ? shape.chunks / shape.ranks * blocks : shape.chunks * blocks;
 }
 
 ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("pat", {kind, make, cost}, 2);
-    made.longest_message = half_of_blocks;
+    ScheduleSource made = generated("pat", {kind, make, cost}, 3);
+    made.longest_message = longest_message;
     made.takes_uneven = kind == CollectiveKind::kAllGather;
     made.follows_order = true;
+    made.aggregates = true;
     if (kind == CollectiveKind::kAllReduce) made.granularity = chunk_for_each_rank;
     return made;
 }

@@ -35,6 +35,7 @@ struct Sizes {
           n(shape.ranks),
           root(shape.root),
           chunks(shape.chunks),
+          aggregation(shape.aggregation),
           log(floor_log2(n)),
           power(1 << log),
           pairs(n - power),
@@ -48,6 +49,7 @@ struct Sizes {
     int n;
     Rank root;
     int chunks;
+    int aggregation;
     int log;    // floor(log2 n)
     int power;  // the largest power of two <= n
     int pairs;  // fold.h: ranks that sit out

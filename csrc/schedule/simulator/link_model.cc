@@ -94,15 +94,21 @@ Traffic traffic(const ScheduleSource& source, const Shape& shape, const LinkMode
     return census.result();
 }
 
+Cost in_windows(Cost cost, long long windows) {
+    cost.rounds *= windows;
+    cost.messages *= windows;
+    return cost;
+}
+
 double predict(const LinkModel& model, const Cost& cost) {
     return predict(model, cost, {.seconds_per_byte = model.near.seconds_per_byte}, cost.bytes_sent);
 }
 
 double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic, double bytes) {
-    const double far_rounds = std::ceil(cost.rounds * traffic.far_share);
+    const double rounds = static_cast<double>(cost.rounds);
+    const double far_rounds = std::ceil(rounds * traffic.far_share);
     const double far_messages = static_cast<double>(cost.messages) * traffic.far_share;
-    return far_rounds * model.far.round_seconds +
-           (cost.rounds - far_rounds) * model.near.round_seconds +
+    return far_rounds * model.far.round_seconds + (rounds - far_rounds) * model.near.round_seconds +
            far_messages * model.far.message_seconds +
            (static_cast<double>(cost.messages) - far_messages) * model.near.message_seconds +
            bytes * std::max(traffic.seconds_per_byte, traffic.busiest.seconds) +

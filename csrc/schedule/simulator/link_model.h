@@ -38,6 +38,10 @@ struct Traffic {
                               const LinkModel& model, const topo::JobLinks& links,
                               const RankOrder& order);
 
+/// What a schedule costs that runs `windows` times, each time over a part of its blocks: a window
+/// begins when the one before it has ended, but for ranks that are ahead of others.
+[[nodiscard]] Cost in_windows(Cost cost, long long windows);
+
 /// Seconds, between ranks of one host of which nothing else is known.
 [[nodiscard]] double predict(const LinkModel& model, const Cost& cost);
 /// Seconds, for blocks of `bytes`.

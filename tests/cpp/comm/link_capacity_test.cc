@@ -32,16 +32,19 @@ using ::testing::Not;
 using testing::Values;
 using transport::TransportKind;
 
-enum class Reach { kSharedMemory, kSockets };
+enum class Reach { kSharedMemory, kSockets, kBoth };
 
-/// A group that has links alone: all ranks on one host, or each on its own.
+/// A group that has links alone: all ranks on one host, each on its own, or half of them on each of
+/// two.
 bootstrap::Roster roster_of(int ranks, Reach reach) {
     bootstrap::Roster roster;
     for (Rank rank = 0; rank < ranks; ++rank) {
         bootstrap::Endpoint endpoint;
         endpoint.rank = rank;
         endpoint.addresses[TransportKind::kTcp] = "10.0.0.1:1";
-        if (reach == Reach::kSharedMemory) endpoint.addresses[TransportKind::kShm] = "1;node;@x";
+        const bool is_there = reach == Reach::kBoth && rank < ranks / 2;
+        if (reach != Reach::kSockets)
+            endpoint.addresses[TransportKind::kShm] = is_there ? "1;there;@x" : "1;node;@x";
         roster.endpoints.push_back(endpoint);
     }
     return roster;
@@ -101,8 +104,9 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     static void check(const SourcePtr& source, DataType type, Reach reach) {
         const bootstrap::Roster roster = roster_of(ranks(), reach);
         const std::size_t ring = transport::shm::ring_bytes(ranks());
-        const std::size_t capacity =
-            reach == Reach::kSharedMemory ? ring : std::min(ring, kTcpCapacity);
+        const std::size_t capacity = reach == Reach::kSharedMemory ? ring
+                                     : reach == Reach::kSockets    ? kTcpCapacity
+                                                                   : std::min(ring, kTcpCapacity);
         const bool widens = runs_widened(source->kind, type, ReduceOp::kSum, ranks());
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;
@@ -124,7 +128,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(LinkCapacityTest, HoldsAllSlotsOfEverySchedule) {
-    for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets})
+    for (const Reach reach : {Reach::kSharedMemory, Reach::kSockets, Reach::kBoth})
         for (const SourcePtr& source : sources()) {
             // Elsewhere a message is one chunk, however many ranks there are.
             if (ranks() > 1100 && !gathers_chunks(source)) continue;

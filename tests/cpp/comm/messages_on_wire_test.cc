@@ -16,9 +16,9 @@ namespace {
 
 using schedule::CollectiveKind;
 
-constexpr int kRanks = 8;
-constexpr int kRounds = 3;  // log2 of the ranks
-constexpr int kCalls = 100;
+constexpr int kRanks = 16;
+constexpr int kRounds = 4;  // log2 of the ranks
+constexpr int kCalls = 50;
 
 /// Segments with data in them that all sockets of this process have sent.
 long long segments_sent() {
