@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import re
@@ -15,67 +14,27 @@ import pytest
 import pccl
 from faults.network import enter, joined_namespaces, why_no_namespaces
 from pccl import topology
+from support.ranks_on_hosts import run_on_hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
     from pathlib import Path
 
-RANKS = 4
 NO_NAMESPACES = why_no_namespaces()
 
 
-@contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        yield
-
-
-def _be_rank(
-    work: Callable[..., object], rank: int, namespace: str, url: str, to: Connection
-) -> None:
-    enter(namespace)
-    try:
-        comm = pccl.Communicator(rank=rank, world_size=RANKS, rendezvous=url, timeout=60)
-    except pccl.Error as error:
-        to.send(str(error))
-        return
-    to.send(work(comm))
-    comm.barrier()
-
-
-def run_interleaved(work: Callable[..., object], folder: Path, **variables: str) -> list[Any]:
-    """Run ``work`` on ranks that are on two hosts in turns; return what each says."""
-    context = multiprocessing.get_context("spawn")
-    ends = []
-    with joined_namespaces() as names, _environment(variables):
-        for rank in range(RANKS):
-            here, there = context.Pipe(duplex=False)
-            arguments = (work, rank, names[rank % 2], f"file://{folder}/store", there)
-            process = context.Process(target=_be_rank, args=arguments, daemon=True)
-            process.start()
-            there.close()
-            ends.append((process, here))
-        try:
-            return [here.recv() for _, here in ends]
-        finally:
-            for process, _ in ends:
-                process.join(30)
-                process.kill()
+IN_TURNS = [0, 1, 0, 1]
 
 
 def _look(comm: pccl.Communicator) -> dict[str, Any]:
     x = np.full(10_000, comm.rank + 1, np.float32)
     comm.all_reduce(x)
-    out = np.zeros(RANKS * 100, np.int32)
+    out = np.zeros(400, np.int32)
     comm.all_gather(out, np.full(100, comm.rank, np.int32))
     job = topology.job(comm)
     explanation = pccl.explain("all_reduce", 1 << 26, comm)
     return {
         "sum": float(x[0]) if (x == x[0]).all() else None,
-        "gathered": out.reshape(RANKS, 100)[:, 0].tolist(),
+        "gathered": out.reshape(4, 100)[:, 0].tolist(),
         "digest": job.digest,
         "ranks": [host.ranks for host in job.hosts],
         "order": job.order,
@@ -93,7 +52,7 @@ def _look(comm: pccl.Communicator) -> dict[str, Any]:
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
 @pytest.mark.parametrize("algorithm", ["", "all_reduce=ring,all_gather=ring"])
 def test_two_hosts_with_ranks_in_turns(tmp_path: Path, algorithm: str) -> None:
-    ranks = run_interleaved(_look, tmp_path, PCCL_ALGORITHM=algorithm)
+    ranks = run_on_hosts(_look, IN_TURNS, tmp_path, PCCL_ALGORITHM=algorithm)
     first = ranks[0]
     for found in ranks:
         assert found == first, "every rank has the same job, and predicts the same"
@@ -119,7 +78,7 @@ def test_the_declared_speed_counts(tmp_path: Path) -> None:
         file = folder / "topo.xml"
         net = f'<net name="veth0" dev="0" speed="{megabits}" port="0" guid="0x1" gdr="0"/>'
         file.write_text(f'<system version="1"><cpu numaid="0"><nic>{net}</nic></cpu></system>')
-        ranks = run_interleaved(_look, folder, PCCL_TOPO_FILE=str(file))
+        ranks = run_on_hosts(_look, IN_TURNS, folder, PCCL_TOPO_FILE=str(file))
         assert "declared" in ranks[0]["explained"]
         found[megabits] = ranks[0]["ring"]
     # 2 * 3/4 of 64 MiB over 125 MB/s, on top of the CPU's time.
@@ -143,14 +102,14 @@ def _measure(comm: pccl.Communicator) -> list[tuple[int, int, float, float]]:
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
 def test_what_was_measured_between_hosts_counts(tmp_path: Path) -> None:
     cache = {"XDG_CACHE_HOME": str(tmp_path)}
-    ranks = run_interleaved(_measure, tmp_path, **cache)
+    ranks = run_on_hosts(_measure, IN_TURNS, tmp_path, **cache)
     assert ranks[1:] == ranks[:-1], "every rank has the same figures"
     ((one, other, us, gigabytes),) = ranks[0]
     assert (one, other) == (0, 1)
     assert us > 0
     assert gigabytes > 0
     (tmp_path / "later").mkdir()
-    said = run_interleaved(_look, tmp_path / "later", **cache)
+    said = run_on_hosts(_look, IN_TURNS, tmp_path / "later", **cache)
     assert said[1:] == said[:-1]
     assert said[0]["link"] == pytest.approx(gigabytes, rel=1e-3)
     assert said[0]["latency"] == pytest.approx(us * 1e-6, rel=1e-3)
@@ -188,5 +147,5 @@ def test_the_command_measures_and_keeps(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=NO_NAMESPACES or "")
 def test_a_file_that_cannot_be_used_is_named_by_all(tmp_path: Path) -> None:
-    for said in run_interleaved(_look, tmp_path, PCCL_TOPO_FILE=str(tmp_path / "none.xml")):
+    for said in run_on_hosts(_look, IN_TURNS, tmp_path, PCCL_TOPO_FILE=str(tmp_path / "none.xml")):
         assert "none.xml" in said

@@ -10,6 +10,7 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/board/board_algorithm.h"
+#include "csrc/comm/selection/layout_catalogue.h"
 
 namespace pccl::comm {
 namespace {
@@ -64,6 +65,7 @@ Selector::Selector(Setting setting, Preferences preferences)
       rank_(setting.rank),
       preferences_(std::move(preferences)),
       layout_(std::move(setting.layout)),
+      catalogue_(catalogue_for(preferences_.catalogue, *layout_)),
       links_(link_model(setting.reach, *layout_)),
       board_(setting.board) {}
 
@@ -144,7 +146,7 @@ std::size_t Selector::most_in_chunk(const ScheduleSource& source, const schedule
 SourcePtr Selector::relaying(CollectiveKind kind) const {
     const std::string_view wanted = is_per_pair(kind) ? wanted_for(kind) : std::string_view();
     if (wanted.empty()) return nullptr;
-    SourcePtr source = preferences_.catalogue->find(wanted, kind);
+    SourcePtr source = catalogue_->find(wanted, kind);
     return source != nullptr && !source->takes_uneven ? source : nullptr;
 }
 
@@ -158,7 +160,7 @@ bool Selector::suits(const ScheduleSource& source, const LinkCall& call) const {
 
 std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
     std::vector<Candidate> found;
-    for (const SourcePtr& source : preferences_.catalogue->of(call.kind))
+    for (const SourcePtr& source : catalogue_->of(call.kind))
         if (auto one = candidate(source, call)) found.push_back(*std::move(one));
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
@@ -186,7 +188,7 @@ Result<Selector::Candidate> Selector::candidate_for(const LinkCall& call) {
 }
 
 std::string Selector::why_not(std::string_view wanted, const LinkCall& call) const {
-    const SourcePtr source = preferences_.catalogue->find(wanted, call.kind);
+    const SourcePtr source = catalogue_->find(wanted, call.kind);
     if (source == nullptr) return {};
     const schedule::Shape shape = shape_for(*source, call.root, 0);
     const Status fits = schedule::check_shape(*source, shape);

@@ -138,6 +138,7 @@ class Selector {
     const Rank rank_;
     const Preferences preferences_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
+    const std::shared_ptr<const schedule::Catalogue> catalogue_;  // of this layout
     const schedule::LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;

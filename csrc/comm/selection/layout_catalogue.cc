@@ -1,0 +1,42 @@
+#include "csrc/comm/selection/layout_catalogue.h"
+
+#include <set>
+#include <vector>
+
+#include "csrc/schedule/generators/hierarchical.h"
+
+namespace pccl::comm {
+namespace {
+
+/// In the order in which schedules are laid out; empty where a host's ranks do not follow each
+/// other in it.
+std::vector<int> ranks_by_host(const bootstrap::Layout& layout) {
+    const topo::JobTopology& job = layout.links()->job();
+    std::vector<int> sizes;
+    std::set<int> seen;
+    int latest = -1;
+    for (const Rank rank : layout.order()) {
+        const int host = job.host_of(rank);
+        if (host == latest) {
+            ++sizes.back();
+            continue;
+        }
+        if (!seen.insert(host).second) return {};
+        sizes.push_back(1);
+        latest = host;
+    }
+    return sizes;
+}
+
+}  // namespace
+
+std::shared_ptr<const schedule::Catalogue> catalogue_for(
+    std::shared_ptr<const schedule::Catalogue> known, const bootstrap::Layout& layout) {
+    if (layout.is_on_one_host()) return known;
+    auto own = std::make_shared<schedule::Catalogue>(*known);
+    for (const schedule::SourcePtr& source : schedule::hierarchical(ranks_by_host(layout)))
+        static_cast<void>(own->add(source));
+    return own;
+}
+
+}  // namespace pccl::comm
