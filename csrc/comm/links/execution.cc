@@ -20,8 +20,9 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
     scratch_stride_ =
         cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
-    const auto scratch_bytes = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;
-    if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);
+    scratch_bytes_ = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;
+    const std::size_t scratches = std::min(rounds_, kScratches);
+    if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);
     lanes_.resize(plan_->lanes.size());
     send_ports_.assign(plan_->send_ports.size(), {});
     receive_ports_.assign(plan_->receive_ports.size(), {});
@@ -57,7 +58,8 @@ Result<bool> Execution::flush_links() {
 
 Status Execution::advance_lane(Lane& lane, std::size_t index, bool& moved) {
     while (!lane.done) {
-        if (plan_->scratch_chunks > 0 && lane.round > window_round_) return Status::ok();
+        if (plan_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
+            return Status::ok();
         const PlanStep& step = plan_->lanes[index][lane.step];
         if (!lane.entered) {
             if (!may_run(lane, step)) return Status::ok();
@@ -86,11 +88,12 @@ void Execution::next_step(Lane& lane, std::size_t index) {
     lane.step = 0;
     lane.done = ++lane.round == rounds_;
     lanes_done_ += lane.done ? 1 : 0;
-    if (++lanes_through_ < lanes_.size()) return;
+    if (lane.round == window_round_ + 1) ++lanes_through_;
+    if (lanes_through_ < lanes_.size()) return;
     ++window_round_;
     lanes_through_ = 0;
     for (std::size_t i = 0; i < lanes_.size(); ++i)
-        lanes_through_ += plan_->lanes[i].empty() ? 1 : 0;
+        lanes_through_ += plan_->lanes[i].empty() || lanes_[i].round > window_round_ ? 1 : 0;
 }
 
 bool Execution::may_run(const Lane& lane, const PlanStep& step) const {

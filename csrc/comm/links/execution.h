@@ -6,7 +6,7 @@
 //
 // The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
 // next on their own, unless the program uses scratch: then all lanes of this rank finish a window
-// first, for the next one uses the same scratch.
+// before one of them begins the next but one, which uses the same scratch.
 #pragma once
 
 #include <array>
@@ -28,6 +28,8 @@ class Execution {
    public:
     /// Of a message that are handed to a link at once.
     static constexpr std::size_t kMostPieces = 64;
+    /// Windows that may be under way at a time where each has scratch.
+    static constexpr std::size_t kScratches = 2;
 
     /// `operands` stay where they are until the execution is done.
     void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
@@ -136,9 +138,9 @@ class Execution {
     std::size_t rounds_ = 0;
     std::size_t scratch_stride_ = 0;  // bytes
     std::size_t scratch_count_ = 0;   // elements of the block whose cut scratch follows
-    std::size_t window_round_ =
-        0;  // the round that lanes may be in, where scratch holds them together
-    std::size_t lanes_through_ = 0;  // lanes that finished it
+    std::size_t scratch_bytes_ = 0;   // of one window
+    std::size_t window_round_ = 0;    // that not all lanes are through
+    std::size_t lanes_through_ = 0;   // lanes that finished it
     std::size_t lanes_done_ = 0;
     LinkTable* links_ = nullptr;  // during advance()
 };

@@ -28,7 +28,8 @@ Execution::Chunks Execution::chunks_at(const Slice& slice, int chunk, std::size_
     const int block = first / cut_.chunks;
     if (slice.buffer == Buffer::kScratch) {  // its chunks stand at fixed strides
         const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks, 1);
-        auto* const base = const_cast<std::byte*>(scratch_.data());
+        auto* const base =
+            const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
         return {{base + static_cast<std::size_t>(first) * scratch_stride_,
                  extent.count * operands_->element_bytes},
                 1};

@@ -65,6 +65,10 @@ class LaneBuilder {
         pending_.push_back(step);
         return *this;
     }
+    LaneBuilder& wait_for(const std::vector<Dependency>& steps) {
+        pending_.insert(pending_.end(), steps.begin(), steps.end());
+        return *this;
+    }
 
     Dependency copy(const Slices& src, const Slices& dst) {
         return add({.action = Action::kCopy, .src = src, .dst = dst});

@@ -94,7 +94,9 @@ class Maker {
           host_(places.host_of(me.rank)),
           number_(places.number_of(me.rank)),
           rail_(number_ % places.rails()),
-          lane_(program_) {}
+          relays_(program_),
+          sends_(program_),
+          receives_(program_) {}
 
     Program all_gather() &&;
     Program reduce_scatter() &&;
@@ -138,7 +140,7 @@ class Maker {
     void send_to(int numbers, const SlicesFor& slices_for) {
         for (int i = 1; i < places_.size(host_); ++i)
             if (const int other = (number_ + i) % places_.size(host_); other < numbers)
-                lane_.send(slices_for(other), places_.rank(host_, other));
+                sent_ = {sends_.send(slices_for(other), places_.rank(host_, other))};
     }
     /// From those, in the order in which they send to this one.
     template <typename Receive>
@@ -150,18 +152,18 @@ class Maker {
     /// own (+) what all others of this host send.
     void reduce_from_others(Slices own, const Slices& sum) {
         receive_from(places_.size(host_), [&](int /*number*/, Rank other) {
-            done_ = {lane_.recv_reduce(other, std::exchange(own, {}), sum)};
+            done_ = {receives_.recv_reduce(other, std::exchange(own, {}), sum)};
         });
     }
     void receive_from_rails(const SlicesFor& slices_for) {
         receive_from(places_.rails(),
-                     [&](int rail, Rank from) { lane_.recv(from, slices_for(rail)); });
+                     [&](int rail, Rank from) { receives_.recv(from, slices_for(rail)); });
     }
-    /// A collective of the ranks on this rank's rail.
-    void run_on_rail(const Program& part, const std::function<Slices(const Slice&)>& place) {
+    /// A collective of the ranks on this rank's rail; the ends of its lanes.
+    std::vector<Dependency> run_on_rail(const Program& part,
+                                        const std::function<Slices(const Slice&)>& place) {
         const std::vector<Rank> ranks = places_.on_rail(rail_);
-        for (const Dependency& end : embed(program_, part, {ranks, place}, done_))
-            lane_.wait_for(end);
+        return embed(program_, part, {ranks, place}, done_);
     }
     [[nodiscard]] Program rail_program(std::string_view name, CollectiveKind kind,
                                        int chunks = 1) const {
@@ -182,23 +184,27 @@ class Maker {
     const int number_;  // on its host
     const int rail_;
     Program program_;
-    LaneBuilder lane_;              // what is exchanged on this host
+    // On this host; between two ranks one lane of each sends and receives.
+    LaneBuilder relays_;  // between a rank without a rail and the one that carries its block
+    LaneBuilder sends_;
+    LaneBuilder receives_;
+    std::vector<Dependency> sent_;  // the latest
     std::vector<Dependency> done_;  // what the rail waits for
 };
 
 Program Maker::all_gather() && {
     const Slice own = me_.block(Buffer::kInput, 0);
     const auto from_rail = [&](int rail) { return gathered(rail, me_.rank); };
-    done_ = {lane_.copy(own, me_.block(Buffer::kOutput, me_.rank))};
+    done_ = {relays_.copy(own, me_.block(Buffer::kOutput, me_.rank))};
     if (!is_on_rail()) {
-        lane_.send(own, carrier());
+        relays_.send(own, carrier());
         receive_from_rails(from_rail);
         return std::move(program_);
     }
     for (const Rank rank : carried())
-        if (rank != me_.rank) done_ = {lane_.recv(rank, me_.block(Buffer::kOutput, rank))};
+        if (rank != me_.rank) done_ = {relays_.recv(rank, me_.block(Buffer::kOutput, rank))};
     // A block of the rail's collective is the blocks of a host, all of which lie in the output.
-    run_on_rail(rail_program("pat", CollectiveKind::kAllGather), [&](const Slice& slice) {
+    const auto place = [&](const Slice& slice) {
         Slices all;
         for (int i = 0; i < slice.count; ++i) {
             const int host = slice.buffer == Buffer::kInput ? host_ : slice.offset + i;
@@ -206,7 +212,8 @@ Program Maker::all_gather() && {
                 all.add(me_.block(Buffer::kOutput, rank));
         }
         return all;
-    });
+    };
+    sends_.wait_for(run_on_rail(rail_program("pat", CollectiveKind::kAllGather), place));
     send_to(places_.size(host_),
             [&](int other) { return gathered(rail_, places_.rank(host_, other)); });
     receive_from_rails(from_rail);
@@ -217,7 +224,7 @@ Program Maker::reduce_scatter() && {
     send_to(places_.rails(),
             [&](int rail) { return blocks(Buffer::kInput, places_.carried(rail)); });
     if (!is_on_rail()) {
-        lane_.recv(carrier(), me_.block(Buffer::kOutput, 0));
+        relays_.wait_for(sent_).recv(carrier(), me_.block(Buffer::kOutput, 0));
         return std::move(program_);
     }
     const std::vector<Rank> all = places_.carried(rail_);
@@ -237,7 +244,7 @@ Program Maker::reduce_scatter() && {
             return is_alone() ? me_.block(Buffer::kInput, rank) : here.of(rank);
         return rank == me_.rank ? me_.block(Buffer::kOutput, 0) : made.of(rank);
     };
-    run_on_rail(rail, [&](const Slice& slice) {
+    const auto place = [&](const Slice& slice) {
         Slices placed;
         if (slice.buffer == Buffer::kScratch)
             return Slices(Slice{Buffer::kScratch, scratch.offset + slice.offset * me_.chunks(),
@@ -247,27 +254,29 @@ Program Maker::reduce_scatter() && {
                  places_.carried(slice.buffer == Buffer::kInput ? slice.offset + i : host_, rail_))
                 placed.add(block(slice.buffer, rank));
         return placed;
-    });
+    };
+    relays_.wait_for(run_on_rail(rail, place));
     for (const Rank rank : carried())
-        if (rank != me_.rank) lane_.send(made.of(rank), rank);
+        if (rank != me_.rank) relays_.send(made.of(rank), rank);
     return std::move(program_);
 }
 
 Program Maker::all_reduce() && {
     const auto sum_of = [&](int rail) { return part_of(Buffer::kOutput, rail); };
     send_to(places_.rails(), [&](int rail) { return part_of(Buffer::kInput, rail); });
+    if (is_on_rail()) reduce_from_others(part_of(Buffer::kInput, rail_), sum_of(rail_));
+    receives_.wait_for(sent_);  // where a sum takes the place of what was sent
     if (!is_on_rail()) {
         receive_from_rails(sum_of);
         return std::move(program_);
     }
-    reduce_from_others(part_of(Buffer::kInput, rail_), sum_of(rail_));
     const Slice own = sum_of(rail_);
-    run_on_rail(rail_program("pat", CollectiveKind::kAllReduce, own.count),
-                [&](const Slice& slice) {
-                    const bool is_input = slice.buffer == Buffer::kInput && is_alone();
-                    return Slices(Slice{is_input ? Buffer::kInput : Buffer::kOutput,
-                                        own.offset + slice.offset, slice.count});
-                });
+    const auto place = [&](const Slice& slice) {
+        const bool is_input = slice.buffer == Buffer::kInput && is_alone();
+        return Slices(Slice{is_input ? Buffer::kInput : Buffer::kOutput, own.offset + slice.offset,
+                            slice.count});
+    };
+    sends_.wait_for(run_on_rail(rail_program("pat", CollectiveKind::kAllReduce, own.count), place));
     send_to(places_.size(host_), [&](int /*other*/) { return own; });
     receive_from_rails(sum_of);
     return std::move(program_);
