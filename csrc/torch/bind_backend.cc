@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/collective/algorithm_list.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
 
@@ -117,19 +118,31 @@ py::object mem_allocator() {
 void bind_options(extension::Module& module) {
     extension::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
         .def_init(
-            [](const std::string& transports, std::optional<int> least) {
+            [](const std::string& transports, const std::string& algorithm,
+               std::optional<bool> copy_engines, std::optional<int> least) {
+                throw_unless_ok("pccl.Options", check_algorithm_list(algorithm));
                 auto options = c10::make_intrusive<PcclOptions>();
                 options->transports = transports;
+                options->algorithm = algorithm;
+                options->copy_engines = copy_engines;
                 options->least = least;
                 return options;
             },
-            py::kw_only(), py::arg("transports") = "", py::arg("least") = std::optional<int>())
+            py::kw_only(), py::arg("transports") = "", py::arg("algorithm") = "",
+            py::arg("copy_engines") = std::optional<bool>(),
+            py::arg("least") = std::optional<int>())
         .def_readwrite("transports", &PcclOptions::transports)
+        .def_readwrite("algorithm", &PcclOptions::algorithm)
+        .def_readwrite("copy_engines", &PcclOptions::copy_engines)
         .def_readwrite("least", &PcclOptions::least)
         .def("__repr__",
              [](const PcclOptions& self) {
-                 return concat("pccl.Options(transports='", self.transports,
-                               "', least=", self.least ? concat(*self.least) : "None", ")");
+                 const char* const engines = !self.copy_engines   ? "None"
+                                             : *self.copy_engines ? "True"
+                                                                  : "False";
+                 return concat("pccl.Options(transports='", self.transports, "', algorithm='",
+                               self.algorithm, "', copy_engines=", engines,
+                               ", least=", self.least ? concat(*self.least) : "None", ")");
              })
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })

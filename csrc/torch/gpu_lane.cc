@@ -262,8 +262,8 @@ device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .timeout = timeout_.load(),
             .driver = nullptr,
             .has_peer_access = process_config().gpu_peer_access,
-            .prefers_engines = process_config().gpu_copy_engines,
-            .algorithms = process_config().algorithm,
+            .prefers_engines = options_.prefers_engines,
+            .algorithms = options_.algorithms,
             .explain = explanation_by(options_.communicator)};
 }
 

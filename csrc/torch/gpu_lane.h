@@ -46,6 +46,8 @@ class GpuLane {
         Rank rank = 0;
         int size = 1;
         std::chrono::milliseconds timeout{};
+        std::string algorithms{};  // as DeviceGroupOptions has them
+        bool prefers_engines = false;
         std::shared_ptr<Observer> observer{};
         std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
     };

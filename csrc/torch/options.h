@@ -5,6 +5,8 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include "csrc/base/config.h"
+
 namespace pccl::backend {
 
 inline constexpr const char* kBackendName = "pccl";
@@ -13,9 +15,18 @@ inline constexpr const char* kBackendName = "pccl";
 struct PcclOptions final : c10d::Backend::Options {
     PcclOptions() : Options(kBackendName) {}
 
-    std::string transports;    // "shm,tcp": restricts this group; empty = all that the process has
-    std::string gpu;           // as CommunicatorOptions::gpu
-    std::optional<int> least;  // as ShrinkOptions::least
+    std::string transports;  // "shm,tcp": restricts this group; empty = all that the process has
+    std::string algorithm;   // "all_reduce=ring": empty = as PCCL_ALGORITHM has it
+    std::optional<bool> copy_engines;  // nullopt = as PCCL_GPU_COPY_ENGINES has it; rank 0's counts
+    std::string gpu;                   // as CommunicatorOptions::gpu
+    std::optional<int> least;          // as ShrinkOptions::least
+
+    [[nodiscard]] const std::string& algorithms() const {
+        return algorithm.empty() ? process_config().algorithm : algorithm;
+    }
+    [[nodiscard]] bool prefers_engines() const {
+        return copy_engines.value_or(process_config().gpu_copy_engines);
+    }
 };
 
 }  // namespace pccl::backend

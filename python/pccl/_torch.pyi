@@ -13,14 +13,31 @@ class Options(Backend.Options):
     transports
         Restricts the group to these transports, for example ``"shm,tcp"``; empty for all that
         ``PCCL_TRANSPORTS`` permits.
+    algorithm
+        For each collective that it names, the algorithm of CPU and CUDA tensors, for example
+        ``"all_reduce=ring,all_gather=pat"``; empty for what ``PCCL_ALGORITHM`` says. All ranks give
+        the same: a collective whose ranks differ raises ``pccl.MismatchError``.
+    copy_engines
+        Whether copy engines do large all_gathers and all_to_alls of CUDA tensors, which leaves all
+        multiprocessors to what runs beside them; None for what ``PCCL_GPU_COPY_ENGINES`` says. Rank
+        0's counts.
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
         takes these options, too; None for those that ``pccl.shrink`` asks for.
     """
 
     transports: str
+    algorithm: str
+    copy_engines: bool | None
     least: int | None
-    def __init__(self, *, transports: str = "", least: int | None = None) -> None: ...
+    def __init__(
+        self,
+        *,
+        transports: str = "",
+        algorithm: str = "",
+        copy_engines: bool | None = None,
+        least: int | None = None,
+    ) -> None: ...
     def __copy__(self) -> Options:
         """Return a copy."""
     def __deepcopy__(self, memo: dict[int, object]) -> Options:

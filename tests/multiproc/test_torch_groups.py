@@ -57,7 +57,7 @@ def explains_itself(rank: int, world_size: int) -> None:
     assert f"* {found.chosen.algorithm}" in str(found)
     with pytest.raises(ValueError, match="'all_send' is no collective"):
         pccl.explain("all_send", 1)
-    gloo = dist.new_group(backend="gloo")
+    gloo = [dist.new_group([member], backend="gloo") for member in range(world_size)][rank]
     with pytest.raises(ValueError, match="explain needs a process group with the backend pccl"):
         pccl.explain("all_reduce", 1, gloo)
 
@@ -179,6 +179,35 @@ def groups_of_one(rank: int, world_size: int) -> None:
     assert value.tolist() == [1, 1, 1]
 
 
+def groups_have_algorithms_of_their_own(rank: int, world_size: int) -> None:
+    import pccl
+
+    def chosen(group: dist.ProcessGroup | None) -> str:
+        ways = pccl.explain("all_reduce", 1 << 20, group).ways
+        return next(way.algorithm for way in ways if way.is_chosen)
+
+    usual = chosen(None)
+    for algorithm in ("ring", "two_shot"):
+        options = pccl.Options(algorithm=f"all_reduce={algorithm}")
+        group = dist.new_group(pg_options=options)
+        assert chosen(group) == algorithm
+        value = torch.full((1000,), float(rank))
+        dist.all_reduce(value, group=group)
+        assert value.tolist() == [float(sum(range(world_size)))] * 1000
+    assert chosen(None) == usual
+    with pytest.raises(ValueError, match="no collective and algorithm: 'ring'; ask for"):
+        pccl.Options(algorithm="ring")
+
+
+def options_must_agree(rank: int, world_size: int) -> None:
+    import pccl
+
+    wanted = "ring" if rank == 0 else "two_shot"
+    group = dist.new_group(pg_options=pccl.Options(algorithm=f"all_reduce={wanted}"))
+    with pytest.raises(pccl.MismatchError, match="all_reduce"):
+        dist.all_reduce(torch.ones(1000), group=group)
+
+
 def one_transport(rank: int, world_size: int, transports: str) -> None:
     """Restrict the job to one transport; enough traffic for every path through it."""
     import pccl
@@ -207,6 +236,8 @@ CHECKS = [
     explains_itself,
     shows_its_hosts,
     options_are_copies,
+    groups_have_algorithms_of_their_own,
+    options_must_agree,
     splits,
     windows_take_any_operation,
     empty_windows_complete,

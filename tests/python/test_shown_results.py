@@ -128,8 +128,12 @@ def test_no_public_class_prints_as_an_address() -> None:
 def test_options_print_what_they_ask_for() -> None:
     importlib.import_module("torch")
     options = pccl.Options(transports="shm", least=3)
-    assert repr(options) == "pccl.Options(transports='shm', least=3)"
-    assert repr(pccl.Options()) == "pccl.Options(transports='', least=None)"
+    assert repr(options) == (
+        "pccl.Options(transports='shm', algorithm='', copy_engines=None, least=3)"
+    )
+    assert repr(pccl.Options(algorithm="all_reduce=ring", copy_engines=True)) == (
+        "pccl.Options(transports='', algorithm='all_reduce=ring', copy_engines=True, least=None)"
+    )
 
 
 def test_an_explanation_is_a_table_in_a_notebook() -> None:
