@@ -47,5 +47,6 @@ struct Generator {
 [[nodiscard]] std::vector<ScheduleSource> binomial();
 [[nodiscard]] std::vector<ScheduleSource> pairwise();
 [[nodiscard]] std::vector<ScheduleSource> pat();
+[[nodiscard]] std::vector<ScheduleSource> swing();
 
 }  // namespace pccl::schedule

@@ -15,7 +15,7 @@ namespace {
 constexpr Family kFamilies[] = {
     ring,  chain,    double_binary_tree, recursive_doubling, recursive_halving,
     bruck, one_shot, two_shot,           binomial,           pairwise,
-    pat,
+    pat,   swing,
 };
 
 std::shared_ptr<const Catalogue> make_catalogue() {

@@ -11,7 +11,8 @@
 namespace pccl::schedule {
 
 /// ring, double_binary_tree, recursive_doubling, recursive_halving, bruck, one_shot, two_shot,
-/// binomial, pairwise and pat, for the collectives that each can make, and any number of ranks.
+/// binomial, pairwise, pat and swing, for the collectives that each can make, and any number of
+/// ranks.
 ///
 /// What more chunks than the least mean: ring: that many times the granularity run side by side, a
 /// channel each; chain (ring broadcast and reduce), binomial broadcast and reduce, double tree: a
