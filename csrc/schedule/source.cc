@@ -123,7 +123,7 @@ Status check_shape(const ScheduleSource& source, const Shape& shape) {
     };
     if (source.only && shape.ranks != source.only->ranks)
         return refuse("is for ", source.only->ranks, " ranks, not ", shape.ranks);
-    if (source.only && shape.root != source.only->root)
+    if (source.only && !source.any_root && shape.root != source.only->root)
         return refuse("is for root ", source.only->root, ", not ", shape.root);
     if (source.only && shape.chunks != source.only->chunks)
         return refuse("is for ", source.only->chunks, " chunks, not ", shape.chunks);

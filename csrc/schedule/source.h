@@ -48,6 +48,8 @@ struct ScheduleSource {
     }
     /// Of a schedule that was handed over: the one shape it is for, but that more slots do.
     std::optional<Shape> only{};
+    /// But for its root.
+    bool any_root = false;
     /// The least Shape::slots with which it cannot deadlock.
     int slots = 1;
     /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.

@@ -18,16 +18,15 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 #include "csrc/schedule/generators/builder.h"
+#include "csrc/schedule/generators/counted.h"
 #include "csrc/schedule/generators/embedding.h"
 #include "csrc/schedule/generators/generators.h"
-#include "csrc/schedule/step_counts.h"
 
 namespace pccl::schedule {
 namespace {
@@ -306,30 +305,6 @@ long long rounds(const Places& places, CollectiveKind kind) {
     return between + exchange + (kind == CollectiveKind::kAllReduce ? exchange : relay);
 }
 
-/// Counted from all programs, when it is first asked for.
-class Counted {
-   public:
-    Counted(std::shared_ptr<const Places> places, const Shape& shape)
-        : places_(std::move(places)), shape_(shape) {}
-
-    const StepCounts& counts() {
-        std::call_once(counted_, [&] {
-            for (Rank rank = 0; rank < shape_.ranks; ++rank)
-                counts_.include(make(*places_, shape_, rank));
-        });
-        return counts_;
-    }
-    [[nodiscard]] Cost cost(double block_bytes) {
-        return scaled(cost_of(counts(), rounds(*places_, shape_.kind), shape_.chunks), block_bytes);
-    }
-
-   private:
-    const std::shared_ptr<const Places> places_;
-    const Shape shape_;
-    std::once_flag counted_;
-    StepCounts counts_;
-};
-
 SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kind) {
     Digest identity;
     identity.add(concat("hierarchical ", to_string(kind), " 1", places->text()));
@@ -339,7 +314,9 @@ SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kin
         .ranks = places->ranks(),
         .chunks = kind == CollectiveKind::kAllReduce ? places->rails() * places->hosts() : 1,
         .slots = has_ring ? 2 : 1};
-    const auto counted = std::make_shared<Counted>(places, only);
+    const auto counted = std::make_shared<CountedCost>(
+        only, rounds(*places, kind),
+        [places, only](Rank rank) { return make(*places, only, rank); });
     ScheduleSource made{
         .name = "hierarchical",
         .kind = kind,
@@ -349,10 +326,9 @@ SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kin
         .takes_uneven = kind == CollectiveKind::kAllGather,
         .follows_order = true,
         .granularity = [chunks = only.chunks](int /*ranks*/) { return chunks; },
-        .longest_message =
-            [counted](const Shape& /*shape*/) { return counted->counts().longest_message; },
+        .longest_message = [counted](const Shape& /*shape*/) { return counted->longest_message(); },
         .cost = [counted](const Shape& /*shape*/,
-                          double block_bytes) { return counted->cost(block_bytes); },
+                          double block_bytes) { return counted->of(block_bytes); },
         .program = [places](const Shape& shape, Rank rank) { return make(*places, shape, rank); }};
     return std::make_shared<const ScheduleSource>(std::move(made));
 }

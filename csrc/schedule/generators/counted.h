@@ -1,0 +1,40 @@
+// Costs of sources that are made for one shape: counted from all their programs, when somebody
+// first asks.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "csrc/schedule/step_counts.h"
+
+namespace pccl::schedule {
+
+/// May be asked by several threads.
+class CountedCost {
+   public:
+    /// `rounds` as Cost has them.
+    CountedCost(const Shape& shape, long long rounds, std::function<Program(Rank)> program)
+        : shape_(shape), rounds_(rounds), program_(std::move(program)) {}
+
+    int longest_message() { return counts().longest_message; }
+    Cost of(double block_bytes) {
+        return scaled(cost_of(counts(), rounds_, shape_.chunks), block_bytes);
+    }
+
+   private:
+    const StepCounts& counts() {
+        std::call_once(counted_, [this] {
+            for (Rank rank = 0; rank < shape_.ranks; ++rank) counts_.include(program_(rank));
+        });
+        return counts_;
+    }
+
+    const Shape shape_;
+    const long long rounds_;
+    const std::function<Program(Rank)> program_;
+    std::once_flag counted_;
+    StepCounts counts_;
+};
+
+}  // namespace pccl::schedule
