@@ -52,7 +52,7 @@ print("rounds", rounds, flush=True)
 """
 HELLO = struct.Struct("<4sI16s32s")
 SERVER_PROOF = struct.Struct("<4s32s32s")
-REQUEST = struct.Struct("<iiiiI64s")
+REQUEST = struct.Struct("<iiiiIBBH64s")
 CLIENT_PROOF_BYTES = REQUEST.size + 32
 ACCEPTED = b"\x01"
 STORE = b"pccl store".ljust(16, b"\0")  # the group whose secret its handshake proves
@@ -177,7 +177,7 @@ def is_shut(stranger: socket.socket) -> bool:
     return True
 
 
-def hello(group: bytes = bytes(16), version: int = 3) -> bytes:
+def hello(group: bytes = bytes(16), version: int = 4) -> bytes:
     return HELLO.pack(b"PCCL", version, group, os.urandom(32))
 
 
@@ -372,7 +372,7 @@ def enter_store(port: int, secret: bytes = bytes(32)) -> socket.socket | None:
     def prove(label: bytes, request: bytes) -> bytes:
         return hmac.digest(secret, label.ljust(16, b"\0") + greeting + nonce + request, "sha256")
 
-    request = REQUEST.pack(0, 0, 0, 1, 0, b"")
+    request = REQUEST.pack(0, 0, 0, 1, 0, 0, 0, 0, b"")
     knows_the_secret = hmac.compare_digest(proof, prove(b"pccl-server", bytes(REQUEST.size)))
     stranger.sendall(request + prove(b"pccl-client", request))
     verdict = stranger.recv(1)

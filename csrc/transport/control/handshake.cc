@@ -22,8 +22,15 @@ class ClientHandshake {
     ClientHandshake(const DialArgs& args, const Introduction& introduction)
         : args_(args), request_(introduction.request) {
         transcript_.hello = {kMagic, kVersion, request_.group, {}};
-        outgoing_ = {request_.source,     request_.destination, request_.channel,
-                     request_.group_size, request_.generation,  introduction.purpose};
+        outgoing_ = {.source = request_.source,
+                     .destination = request_.destination,
+                     .channel = request_.channel,
+                     .group_size = request_.group_size,
+                     .generation = request_.generation,
+                     .service = static_cast<std::uint8_t>(introduction.service),
+                     .transport = introduction.transport,
+                     .reserved = 0,
+                     .purpose = introduction.purpose};
     }
 
     Status start() {

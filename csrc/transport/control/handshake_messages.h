@@ -17,7 +17,7 @@
 namespace pccl::transport::handshake {
 
 inline constexpr std::array<char, 4> kMagic{'P', 'C', 'C', 'L'};
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 using Nonce = std::array<std::uint8_t, 32>;
 
@@ -42,15 +42,18 @@ struct WireRequest {
     std::int32_t channel;
     std::int32_t group_size;
     std::uint32_t generation;
+    std::uint8_t service;
+    std::uint8_t transport;
+    std::uint16_t reserved;
     Purpose purpose;
 };
-static_assert(sizeof(WireRequest) == 84 && std::is_trivially_copyable_v<WireRequest>);
+static_assert(sizeof(WireRequest) == 88 && std::is_trivially_copyable_v<WireRequest>);
 
 struct ClientProof {
     WireRequest request;
     sys::Digest proof;
 };
-static_assert(sizeof(ClientProof) == 116 && std::is_trivially_copyable_v<ClientProof>);
+static_assert(sizeof(ClientProof) == 120 && std::is_trivially_copyable_v<ClientProof>);
 
 enum class Verdict : std::uint8_t { kUnheard = 0, kAccepted = 1, kRefused = 2 };
 

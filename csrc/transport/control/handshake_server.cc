@@ -69,6 +69,8 @@ class ServerHandshake {
                             .channel = wire.channel,
                             .group_size = wire.group_size,
                             .generation = wire.generation},
+                .service = static_cast<Service>(wire.service),
+                .transport = wire.transport,
                 .purpose = wire.purpose};
     }
     [[nodiscard]] TimePoint begun() const { return begun_; }
@@ -97,8 +99,13 @@ class ServerHandshake {
         const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
                                                         prove(secret_, kClientLabel, transcript_));
         const bool is_served = is_known_ && host.serves(introduction().request);
-        if (proven && is_served) return send_whole(fd_.get(), Verdict::kAccepted);
+        const bool is_service = transcript_.request.service < kServices;
+        if (proven && is_served && is_service) return send_whole(fd_.get(), Verdict::kAccepted);
         static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
+        if (proven && is_served)
+            return Status::invalid_argument(concat("it asks for service ",
+                                                   int{transcript_.request.service}, " of 0 to ",
+                                                   kServices - 1));
         return Status::invalid_argument(
             is_known_ && !proven ? "it does not prove the secret of the group"
                                  : "it asks for a group that this process is not in, or has left");

@@ -3,13 +3,25 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "csrc/base/ids.h"
 #include "csrc/transport/control/identity.h"
 
 namespace pccl::transport {
 
-/// What a connection is for; the acceptor believes it only once the secret is proven.
+/// What the far process is asked for.
+enum class Service : std::uint8_t {
+    kLink,     // takes a link
+    kRegion,   // takes a share in memory
+    kQuery,    // says how a rank fares
+    kNotice,   // hears why a rank has left
+    kSession,  // goes on by a protocol of its own
+};
+inline constexpr int kServices = 5;
+
+/// Who asks whom, and in which group.
 struct LinkRequest {
     GroupId group{};
     Rank source = 0;        // connects and sends
@@ -20,12 +32,33 @@ struct LinkRequest {
     std::uint32_t generation = 0;
 };
 
-/// Bytes of the transport's own that travel with a request, proven like it (which socket of which
+/// Bytes of the service's own that travel with a request, proven like it (which socket of which
 /// link).
 using Purpose = std::array<std::uint8_t, 64>;
 
+template <typename Word>
+concept FitsPurpose = std::has_unique_object_representations_v<Word> &&
+                      std::is_trivially_copyable_v<Word> && sizeof(Word) <= sizeof(Purpose);
+
+template <FitsPurpose Word>
+[[nodiscard]] Purpose purpose_of(const Word& word) {
+    Purpose bytes{};
+    std::memcpy(bytes.data(), &word, sizeof word);
+    return bytes;
+}
+/// The other way, from any bytes.
+template <FitsPurpose Word>
+[[nodiscard]] Word word_in(const Purpose& bytes) {
+    Word word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    return word;
+}
+
+/// What a connection is for; the acceptor believes it only once the secret is proven.
 struct Introduction {
     LinkRequest request = {};
+    Service service = Service::kLink;
+    std::uint8_t transport = 0;  // of a link or a region: the TransportKind
     Purpose purpose{};
 };
 

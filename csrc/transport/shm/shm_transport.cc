@@ -24,7 +24,6 @@ namespace {
 // "v1;<host>;unix:@<name>"
 constexpr std::string_view kVersion = "v1;";
 constexpr Duration kPatience = std::chrono::seconds(5);
-constexpr std::size_t kWordOffset = 8;  // in a purpose, behind its use
 constexpr std::size_t kLeastSegment = 64 * kKiB;
 constexpr std::byte kMemory{'M'};
 constexpr std::byte kWelcome{'W'};
@@ -43,11 +42,11 @@ Result<ParsedAddress> parse_address(const std::string& text) {
     return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
 }
 
-template <typename Word>
-Word word_in(const Purpose& purpose) {
-    Word word;
-    std::memcpy(&word, purpose.data() + kWordOffset, sizeof word);
-    return word;
+Introduction introduce(const LinkRequest& request, Service service, const Purpose& purpose = {}) {
+    return {.request = request,
+            .service = service,
+            .transport = static_cast<std::uint8_t>(TransportKind::kShm),
+            .purpose = purpose};
 }
 
 }  // namespace
@@ -86,21 +85,6 @@ Status ShmTransport::reaches(const std::string& address) const {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     if (peer.host == host_) return Status::ok();
     return Status::unavailable("the peer is on another host or in another network namespace");
-}
-
-Introduction ShmTransport::introduce(const LinkRequest& request, Use use) {
-    Introduction introduction{.request = request};
-    introduction.purpose[0] = static_cast<std::uint8_t>(use);
-    return introduction;
-}
-
-template <typename Word>
-Introduction ShmTransport::introduce(const LinkRequest& request, Use use, const Word& word) {
-    static_assert(std::is_trivially_copyable_v<Word> &&
-                  kWordOffset + sizeof word <= std::tuple_size_v<Purpose>);
-    Introduction introduction = introduce(request, use);
-    std::memcpy(introduction.purpose.data() + kWordOffset, &word, sizeof word);
-    return introduction;
 }
 
 Result<UniqueFd> ShmTransport::connect(const std::string& address, const Introduction& introduction,
@@ -170,7 +154,7 @@ class ShmTransport::ShmDial final : public Dial {
 Result<std::unique_ptr<Dial>> ShmTransport::dial(const std::string& address,
                                                  const LinkRequest& request, const Secret& secret) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    const Introduction introduction = introduce(request, Use::kLink);
+    const Introduction introduction = introduce(request, Service::kLink);
     PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(
                                            {.address = peer.socket, .secret = secret, .stream = {}},
                                            {&introduction, 1}, &waiter_));
@@ -188,8 +172,9 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
         if (request.waits_for) request.waits_for(rank);
         const LinkRequest link{
             .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
-        auto socket = connect(request.addresses[static_cast<std::size_t>(rank)],
-                              introduce(link, Use::kRegion, extent), secret, deadline);
+        auto socket =
+            connect(request.addresses[static_cast<std::size_t>(rank)],
+                    introduce(link, Service::kRegion, purpose_of(extent)), secret, deadline);
         PCCL_TRY(socket.status().with_peer(rank));
         return region->offer(rank, std::move(*socket), waiter_.handles(), deadline);
     };
@@ -205,13 +190,14 @@ Result<std::string> ShmTransport::inquire(const std::string& address, const Link
                                           const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
     return transport::inquire({.address = peer.socket, .secret = secret, .stream = {}},
-                              introduce(request, Use::kInquiry), deadline);
+                              introduce(request, Service::kQuery), deadline);
 }
 
 Status ShmTransport::tell(const std::string& address, const LinkRequest& request,
                           const Secret& secret, const Status& reason, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    const Introduction introduction = introduce(request, Use::kNotice, notice_of(reason));
+    const Introduction introduction =
+        introduce(request, Service::kNotice, purpose_of(notice_of(reason)));
     return connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
                                  {&introduction, 1}, deadline)
         .status();
@@ -224,10 +210,9 @@ Status ShmTransport::knock(const std::string& address, Deadline deadline) {
 
 void ShmTransport::accept(Acceptor& acceptor) {
     server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
-        const auto use = static_cast<Use>(introduction.purpose[0]);
-        if (use == Use::kInquiry)
+        if (introduction.service == Service::kQuery)
             return answer(socket.get(), acceptor.describe(introduction.request));
-        if (use == Use::kNotice)
+        if (introduction.service == Service::kNotice)
             return acceptor.noticed(introduction.request,
                                     reason_of(word_in<Notice>(introduction.purpose)));
         if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
@@ -239,8 +224,9 @@ void ShmTransport::accept(Acceptor& acceptor) {
 
 bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
     const int socket = arrival.socket.get();
-    const auto received = arrival.use() == Use::kRegion ? receive_region(arrival, acceptor)
-                                                        : receive_link(arrival, acceptor);
+    const auto received = arrival.introduction.service == Service::kRegion
+                              ? receive_region(arrival, acceptor)
+                              : receive_link(arrival, acceptor);
     Status failure = received.status();
     if (received.is_ok() && !*received) {
         if (!arrival.deadline.passed()) return false;

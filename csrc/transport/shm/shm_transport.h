@@ -46,23 +46,14 @@ class PCCL_API ShmTransport final : public Transport {
 
    private:
     class ShmDial;
-    /// What a connection is for: travels as the first byte of its purpose.
-    enum class Use : std::uint8_t { kLink = 0, kRegion = 1, kInquiry = 2, kNotice = 3 };
-
     /// A proven connection whose memory has not arrived yet.
     struct Arrival {
         UniqueFd socket;
         Introduction introduction;
         Deadline deadline;
-
-        [[nodiscard]] Use use() const { return static_cast<Use>(introduction.purpose[0]); }
     };
 
     ShmTransport(Waiter& waiter, std::string host) : waiter_(waiter), host_(std::move(host)) {}
-    static Introduction introduce(const LinkRequest& request, Use use);
-    /// The same, with a word on it.
-    template <typename Word>
-    static Introduction introduce(const LinkRequest& request, Use use, const Word& word);
     Result<UniqueFd> connect(const std::string& address, const Introduction& introduction,
                              const Secret& secret, Deadline deadline);
     /// True when the arrival is over: accepted or refused.

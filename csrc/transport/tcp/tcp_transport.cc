@@ -19,6 +19,13 @@ bool same_link(const LinkRequest& a, const LinkRequest& b) {
     return a.source == b.source && a.destination == b.destination && a.channel == b.channel;
 }
 
+Introduction introduce(const LinkRequest& request, Service service, const Purpose& purpose = {}) {
+    return {.request = request,
+            .service = service,
+            .transport = static_cast<std::uint8_t>(TransportKind::kTcp),
+            .purpose = purpose};
+}
+
 std::string name_of(Rank rank, int socket) {
     const auto address = sys::peer_address(socket);
     return concat("rank ", rank, " at ",
@@ -112,19 +119,13 @@ Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secre
 Result<std::string> TcpTransport::inquire(const std::string& address, const LinkRequest& request,
                                           const Secret& secret, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
-    const SocketPurpose purpose{
-        .link = {}, .use = SocketPurpose::Use::kInquiry, .block_bytes = SocketPurpose::kLeastBlock};
-    return transport::inquire(args, {.request = request, .purpose = purpose.encode()}, deadline);
+    return transport::inquire(args, introduce(request, Service::kQuery), deadline);
 }
 
 Status TcpTransport::tell(const std::string& address, const LinkRequest& request,
                           const Secret& secret, const Status& reason, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
-    const SocketPurpose purpose{.link = {},
-                                .use = SocketPurpose::Use::kNotice,
-                                .block_bytes = SocketPurpose::kLeastBlock,
-                                .notice = notice_of(reason)};
-    const Introduction introduction{.request = request, .purpose = purpose.encode()};
+    const auto introduction = introduce(request, Service::kNotice, purpose_of(notice_of(reason)));
     return connect_authenticated(args, {&introduction, 1}, deadline).status();
 }
 
@@ -139,7 +140,7 @@ Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest&
     PCCL_TRY(sys::fill_random(purpose.link));
     std::vector<Introduction> introduced;
     for (; purpose.index < purpose.sockets(); ++purpose.index)
-        introduced.push_back({.request = request, .purpose = purpose.encode()});
+        introduced.push_back(introduce(request, Service::kLink, purpose.encode()));
     return introduced;
 }
 
@@ -178,15 +179,15 @@ void TcpTransport::accept(Acceptor& acceptor) {
 Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
                              Acceptor& acceptor) {
     const LinkRequest& request = introduction.request;
-    PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose, SocketPurpose::decode(introduction.purpose));
-    if (purpose.use == SocketPurpose::Use::kInquiry) {
+    if (introduction.service == Service::kQuery) {
         answer(socket.get(), acceptor.describe(request));
         return Status::ok();
     }
-    if (purpose.use == SocketPurpose::Use::kNotice) {
-        acceptor.noticed(request, reason_of(purpose.notice));
+    if (introduction.service == Service::kNotice) {
+        acceptor.noticed(request, reason_of(word_in<Notice>(introduction.purpose)));
         return Status::ok();
     }
+    PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose, SocketPurpose::decode(introduction.purpose));
     PCCL_TRY(server_->shortage());
     const LinkKey key{request.group, purpose.link};
     auto found = assemblies_.find(key);

@@ -1,6 +1,5 @@
 #include "csrc/transport/tcp/wire.h"
 
-#include <cstring>
 #include <string_view>
 
 #include "csrc/base/text.h"
@@ -11,9 +10,6 @@ namespace {
 constexpr std::string_view kHost = "v1;host=";
 constexpr std::string_view kAddress = ";addr=";
 constexpr std::size_t kLongest = 1 * kKiB;
-
-static_assert(sizeof(SocketPurpose) <= sizeof(Purpose) &&
-              std::has_unique_object_representations_v<SocketPurpose>);
 
 }  // namespace
 
@@ -38,20 +34,15 @@ std::string PublishedAddress::to_string() const {
 }
 
 Result<SocketPurpose> SocketPurpose::decode(const Purpose& bytes) {
-    SocketPurpose purpose;
-    std::memcpy(&purpose, bytes.data(), sizeof purpose);
+    const auto purpose = word_in<SocketPurpose>(bytes);
     if (purpose.data_sockets >= 1 && purpose.data_sockets <= kMostDataSockets &&
-        purpose.index < purpose.sockets() && purpose.use <= Use::kNotice &&
-        purpose.block_bytes >= kLeastBlock && purpose.block_bytes <= kMostBlock) {
+        purpose.index < purpose.sockets() && purpose.block_bytes >= kLeastBlock &&
+        purpose.block_bytes <= kMostBlock) {
         return purpose;
     }
     return Status::invalid_argument("a proven peer describes a socket that cannot be");
 }
 
-Purpose SocketPurpose::encode() const {
-    Purpose bytes{};
-    std::memcpy(bytes.data(), this, sizeof *this);
-    return bytes;
-}
+Purpose SocketPurpose::encode() const { return purpose_of(*this); }
 
 }  // namespace pccl::transport::tcp

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "csrc/sys/socket/address.h"
-#include "csrc/transport/control/farewell.h"
 #include "csrc/transport/control/handshake.h"
 
 namespace pccl::transport::tcp {
@@ -24,16 +23,12 @@ struct PublishedAddress {
 /// Tells the sockets of one link apart, and from those of others.
 struct SocketPurpose {
     using LinkNonce = std::array<std::uint8_t, 16>;
-    enum class Use : std::uint32_t { kLink = 0, kInquiry = 1, kNotice = 2 };
     LinkNonce link{};
-    Use use = Use::kLink;
     /// 0 carries kMessageChannel, 1 to data_sockets kCollectiveChannel; the last one is the watch:
     /// it carries nothing but a farewell, and shows whether the peer's host is there.
     std::uint32_t index = 0;
     std::uint32_t data_sockets = 1;  // 1 to kMostDataSockets
     std::uint32_t block_bytes = 0;   // kLeastBlock to kMostBlock
-
-    Notice notice{};  // where that is the use
 
     static constexpr std::uint32_t kMostDataSockets = 16;
     static constexpr std::uint32_t kLeastBlock = 1 << 10;

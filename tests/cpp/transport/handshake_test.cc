@@ -112,7 +112,7 @@ class HandshakeTest : public testing::Test {
     /// Says hello and reads the answer, so that only the client's proof is missing.
     Transcript converse(const UniqueFd& fd, const ClientHello& greeting) {
         send(fd, greeting);
-        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, {}}};
+        return {greeting, receive<ServerProof>(fd).nonce, {1, 2, 0, 4, 0, 0, 0, 0, {}}};
     }
 
     Receptionist receptionist_;
@@ -126,7 +126,9 @@ Introduction introduction(Rank source) {
                                   .destination = 5,
                                   .channel = 3,
                                   .group_size = 9,
-                                  .generation = 7}};
+                                  .generation = 7},
+                      .service = Service::kNotice,
+                      .transport = 2};
     for (std::size_t i = 0; i < made.purpose.size(); ++i)
         made.purpose[i] = static_cast<std::uint8_t>(i + 100);
     return made;
@@ -153,6 +155,8 @@ TEST_F(HandshakeTest, CarriesTheIntroductionsOfAllSocketsInOrder) {
         EXPECT_EQ(request.channel, 3);
         EXPECT_EQ(request.group_size, 9);
         EXPECT_EQ(request.generation, 7U);
+        EXPECT_EQ(guest.introduction.service, Service::kNotice);
+        EXPECT_EQ(guest.introduction.transport, 2);
         EXPECT_EQ(guest.introduction.purpose, sent[0].purpose);
         // The stream after the handshake starts clean.
         const std::byte mark{static_cast<unsigned char>(request.source + 40)};
@@ -285,6 +289,16 @@ TEST_F(HandshakeTest, AnotherVersionIsNamed) {
     EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("version 99"));
 }
 
+TEST_F(HandshakeTest, AServiceThatThisVersionDoesNotKnowIsRefused) {
+    const UniqueFd client = raw_client();
+    Transcript transcript = converse(client, hello(1));
+    transcript.request.service = 200;
+    send(client, proof(transcript, kSecret));
+    serve_until_refused();
+    EXPECT_THAT(receptionist_.refusals[0].message(), HasSubstr("service 200"));
+    EXPECT_TRUE(welcomed_.empty());
+}
+
 TEST_F(HandshakeTest, AFloodOfBytesIsNotReadPastTheProof) {
     const UniqueFd client = raw_client();
     converse(client, hello(1));
@@ -316,7 +330,8 @@ TEST_F(HandshakeTest, ASlowClientIsServedByteByByte) {
     };
     const ClientHello greeting = hello(1);
     trickle(handshake::bytes_of(greeting));
-    const Transcript transcript{greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, {}}};
+    const Transcript transcript{
+        greeting, receive<ServerProof>(client).nonce, {4, 2, 0, 4, 0, 0, 0, 0, {}}};
     const ClientProof last = proof(transcript, kSecret);
     trickle(handshake::bytes_of(last));
     EXPECT_EQ(receive<Verdict>(client), Verdict::kAccepted);
