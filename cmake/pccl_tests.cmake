@@ -145,7 +145,7 @@ target_compile_definitions(topology_table PRIVATE PCCL_TEST_DATA="${PROJECT_SOUR
 add_executable(
   chaos ${PROJECT_SOURCE_DIR}/tests/tools/chaos.cc ${PROJECT_SOURCE_DIR}/tests/cpp/comm/chaos.cc
 )
-target_link_libraries(chaos PRIVATE pccl_comm)
+target_link_libraries(chaos PRIVATE pccl_comm pccl_fakes)
 
 # What fingerprints cost: build/dev/fingerprint_cost, make fingerprint-cost.
 add_executable(

@@ -23,9 +23,10 @@
 #include <string>
 #include <vector>
 
+#include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/mapping.h"
 #include "csrc/transport/memory_descriptor.h"
-#include "csrc/transport/shm/rma.h"
+#include "csrc/transport/rma.h"
 #include "csrc/transport/shm/shm_transport.h"
 
 namespace {
@@ -47,24 +48,38 @@ T need(pccl::Result<T> result) {
 }
 
 /// One of the two processes.
-class Peer final : public Acceptor {
+class Peer final : public ControlHost, public LinkSink {
    public:
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
+    std::string answer(const LinkRequest&) override { return {}; }
+    void noticed(const LinkRequest&, const pccl::Status&) override {}
+    void arrived(Arrival arrival) override { transport_.accept(std::move(arrival), *this); }
     void accepted(const LinkRequest&, std::unique_ptr<RecvLink> link) override {
         streams_.in = std::move(link);
     }
     void refused(std::string_view, const pccl::Status& why) override {
         std::fprintf(stderr, "rma_benchmark: refused: %s\n", why.to_string().c_str());
     }
+    // It looks all the time.
+    pccl::Status watch(int) override { return pccl::Status::ok(); }
+    void unwatch(int) override {}
 
-    [[nodiscard]] std::string address() const { return transport_->address(); }
+    [[nodiscard]] std::string address() const {
+        pccl::ByteWriter out;
+        PeerAddress{.control = control_->address(),
+                    .links = {{TransportKind::kShm, transport_.addresses()}}}
+            .write(out);
+        return out.take();
+    }
     std::unique_ptr<RmaLink> connect(pccl::Rank self, const std::string& peer) {
         const LinkRequest request{
             .group = kGroup, .source = self, .destination = 1 - self, .group_size = 2};
-        const auto dial = need(transport_->dial(peer, request, kSecret));
+        pccl::ByteReader in(peer);
+        const auto dial = need(transport_.connect(need(PeerAddress::read(in)), request, kSecret));
         while (streams_.out == nullptr || streams_.in == nullptr) {
             if (streams_.out == nullptr) streams_.out = need(dial->advance());
-            transport_->accept(*this);
+            control_->advance(*this);
+            transport_.advance(*this);
         }
         return need(rma_->connect(std::move(streams_)));
     }
@@ -77,8 +92,10 @@ class Peer final : public Acceptor {
 
    private:
     std::unique_ptr<Waiter> waiter_ = need(Waiter::create());
-    std::unique_ptr<shm::ShmTransport> transport_ = need(shm::ShmTransport::create(*waiter_));
-    std::unique_ptr<shm::ShmRma> rma_ = need(shm::ShmRma::create());
+    std::unique_ptr<SocketControlPlane> control_ =
+        need(SocketControlPlane::create({.between_hosts = false}));
+    shm::ShmTransport transport_{*waiter_, need(control_->within_host())};
+    std::shared_ptr<RmaTransport> rma_ = need(transport_.one_sided());
     RmaStreams streams_;
 };
 

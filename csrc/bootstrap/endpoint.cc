@@ -7,11 +7,9 @@ namespace pccl::bootstrap {
 namespace {
 
 using transport::TransportFlags;
-using transport::TransportKind;
 
-constexpr std::uint16_t kMagic = 0xE9D4;
+constexpr std::uint16_t kMagic = 0xE9D5;
 constexpr std::size_t kLongestHost = 256;
-constexpr std::size_t kLongestAddress = 1024;
 constexpr std::uint32_t kMostRanks = 1U << 24;
 constexpr std::size_t kLongestBusId = 32;
 constexpr std::int64_t kMostNuma = 4096;
@@ -35,25 +33,6 @@ Status read_transports(ByteReader& in, TransportFlags& flags) {
         concat("unknown transports in bits ", bits, " before byte ", in.offset()));
 }
 
-Status read_addresses(ByteReader& in, Endpoint& endpoint) {
-    std::uint8_t count = 0;
-    PCCL_TRY(in.u8(count));
-    for (int i = 0; i < count; ++i) {
-        std::uint8_t kind = 0;
-        PCCL_TRY(in.u8(kind));
-        if (kind >= transport::kTransportKinds)
-            return Status::invalid_argument(
-                concat("unknown transport ", int{kind}, " before byte ", in.offset()));
-        std::string address;
-        PCCL_TRY(in.text(address, kLongestAddress));
-        if (!endpoint.addresses.emplace(static_cast<TransportKind>(kind), std::move(address))
-                 .second)
-            return Status::invalid_argument(
-                concat("two addresses for one transport before byte ", in.offset()));
-    }
-    return Status::ok();
-}
-
 Status read_numa(ByteReader& in, int& numa) {
     std::int64_t node = 0;
     PCCL_TRY(in.i64(node));
@@ -71,7 +50,7 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(in.text(endpoint.host, kLongestHost));
     PCCL_TRY(in.i64(endpoint.pid));
     PCCL_TRY(read_transports(in, endpoint.transports));
-    PCCL_TRY(read_addresses(in, endpoint));
+    PCCL_ASSIGN_OR_RETURN(endpoint.address, transport::PeerAddress::read(in));
     PCCL_TRY(in.text(endpoint.machine, kLongestHost));
     PCCL_TRY(read_numa(in, endpoint.numa));
     PCCL_TRY(in.text(endpoint.gpu, kLongestBusId));
@@ -89,12 +68,7 @@ std::string Endpoint::serialise() const {
     out.text(host);
     out.i64(pid);
     out.u32(transports.bits());
-    out.u8(static_cast<std::uint8_t>(addresses.size()));
-    for (const auto& [kind, address] : addresses) {
-        PCCL_ASSERT(address.size() <= kLongestAddress);
-        out.u8(static_cast<std::uint8_t>(kind));
-        out.text(address);
-    }
+    address.write(out);
     out.text(machine);
     out.i64(numa);
     out.text(gpu);

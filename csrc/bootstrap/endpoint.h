@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "csrc/base/ids.h"
 #include "csrc/base/status.h"
-#include "csrc/transport/transport_flags.h"
+#include "csrc/transport/peer_address.h"
 
 namespace pccl::bootstrap {
 
@@ -19,7 +18,7 @@ struct PCCL_API Endpoint {
     std::string host;      // name of the machine (management plane), for messages
     std::int64_t pid = 0;  // in its own pid namespace
     transport::TransportFlags transports;
-    std::map<transport::TransportKind, std::string> addresses;  // data plane: Transport::address()
+    transport::PeerAddress address;
     std::string machine;      // the same on all ranks of a host, and nowhere else
     int numa = -1;            // node of the cores that it may run on; -1: several, or unknown
     std::string gpu;          // bus id of the GPU that it uses; empty: none, or unknown
@@ -27,7 +26,7 @@ struct PCCL_API Endpoint {
 
     bool operator==(const Endpoint&) const = default;
 
-    /// Addresses and host must keep the bounds that deserialise() checks.
+    /// Address and host must keep the bounds that deserialise() checks.
     [[nodiscard]] std::string serialise() const;
     /// From bytes of any origin. kInvalidArgument names the field and the place.
     static Result<Endpoint> deserialise(std::string_view bytes);

@@ -174,14 +174,12 @@ Result<topo::HostTopology> host_of_ranks(const Locality& locality, const Roster&
 }
 
 bool is_on_one_host(const Roster& roster) {
-    const auto first = roster.endpoints.front().addresses.find(transport::TransportKind::kShm);
-    if (first == roster.endpoints.front().addresses.end()) return false;
-    return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
-                       [&](const Endpoint& endpoint) {
-                           const auto own = endpoint.addresses.find(transport::TransportKind::kShm);
-                           return own != endpoint.addresses.end() &&
-                                  transport::shm::same_host(own->second, first->second);
-                       });
+    const std::string& host = roster.endpoints.front().address.control.host;
+    return std::ranges::all_of(roster.endpoints, [&host](const Endpoint& endpoint) {
+        const transport::PeerAddress& address = endpoint.address;
+        return address.links.contains(transport::TransportKind::kShm) &&
+               address.control.host == host;
+    });
 }
 
 std::vector<std::vector<Rank>> ranks_by_host(const Roster& roster) {

@@ -24,11 +24,11 @@ Store& lobby_of(const Meeting& meeting, Store& store) {
 
 /// Knocks at ranks that have announced themselves and not come since.
 Status look_for_ended(Store& lobby, const Awaiting& what, const Meeting& meeting) {
-    if (!meeting.knock) return Status::ok();
+    if (!meeting.probe) return Status::ok();
     const Rank last = std::min(what.until, what.from + kMostKnocks);
     for (Rank rank = what.from; rank < last; ++rank) {
         const auto endpoint = announced(lobby, rank);
-        if (endpoint.is_ok()) PCCL_TRY(meeting.knock(*endpoint));
+        if (endpoint.is_ok()) PCCL_TRY(meeting.probe(*endpoint));
     }
     return Status::ok();
 }

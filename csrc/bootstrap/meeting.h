@@ -22,7 +22,7 @@ struct Meeting {
     /// kPeerLost when one of the group is gone.
     std::function<Status(std::span<const Endpoint>, Rank)> lost{};
     /// Whether a rank that has announced itself is still there: kPeerLost when not.
-    std::function<Status(const Endpoint&)> knock{};
+    std::function<Status(const Endpoint&)> probe{};
     // Rank 0's, for all: Roster::tuning, and Roster::job where that needs no other rank's word.
     std::string tuning{};
     std::function<Result<std::string>(const Roster&)> describe{};

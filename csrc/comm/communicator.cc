@@ -31,10 +31,11 @@ bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
     endpoint.numa = options.locality->numa;
     endpoint.gpu = options.gpu;
     endpoint.pid = ::getpid();
+    endpoint.address.control = runtime.control().address();
     for (const auto& transport : runtime.transports()) {
         if (!options.transports.has(transport->kind())) continue;
         endpoint.transports = endpoint.transports | transport->kind();
-        endpoint.addresses[transport->kind()] = transport->address();
+        endpoint.address.links[transport->kind()] = transport->addresses();
     }
     return endpoint;
 }
@@ -159,8 +160,8 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         notice.look(awaited);
         return look_for_lost(*options.runtime, options.global_ranks, awaited);
     };
-    meeting.knock = [&](const bootstrap::Endpoint& endpoint) {
-        return options.runtime->knock(endpoint, options.transports);
+    meeting.probe = [&](const bootstrap::Endpoint& endpoint) {
+        return options.runtime->probe(endpoint);
     };
     const bootstrap::Endpoint own = endpoint_of(*options.runtime, options);
     // Who is interrupted looks as if the time had passed.

@@ -28,13 +28,9 @@ Rank Peers::reaching() const {
 }
 
 Result<Situation> Peers::ask(const bootstrap::Endpoint& peer, Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, directory_.way_to(peer));
     const Duration pause = DiagnosisTiming().ask_again_after;
     for (;;) {
-        PCCL_ASSIGN_OR_RETURN(
-            const std::string answer,
-            way.transport->inquire(way.address, directory_.request_to(peer.rank, 0),
-                                   directory_.identity().secret, deadline));
+        PCCL_ASSIGN_OR_RETURN(const std::string answer, directory_.query(peer, deadline));
         PCCL_ASSIGN_OR_RETURN(Situation situation, Situation::parse(answer));
         if (situation.is_whole || deadline.remaining() <= pause) return situation;
         system_clock().sleep_for(pause);
@@ -51,9 +47,7 @@ Status Peers::look_at(std::span<const bootstrap::Endpoint> joined) const {
 }
 
 Status Peers::tell(Rank peer, const Status& reason, Deadline deadline) const {
-    PCCL_ASSIGN_OR_RETURN(const runtime::Runtime::Way way, directory_.way_to(peer));
-    return way.transport->tell(way.address, directory_.request_to(peer, 0),
-                               directory_.identity().secret, reason, deadline);
+    return directory_.notify(peer, reason, deadline);
 }
 
 std::vector<Rank> Peers::out_of_reach() {

@@ -2,7 +2,18 @@
 
 #include <utility>
 
+#include "csrc/base/text.h"
+
 namespace pccl::runtime {
+namespace {
+
+/// The errors of connections name the peer by themselves.
+Status about(Rank peer, const Status& met) {
+    if (met.code() != StatusCode::kUnavailable || met.peer() != kNoRank) return met;
+    return Status(met.code(), concat("no way to rank ", peer, ": ", met.message()), peer);
+}
+
+}  // namespace
 
 PeerDirectory::PeerDirectory(const Runtime& runtime, const bootstrap::GroupIdentity& identity,
                              Self self)
@@ -18,6 +29,19 @@ transport::LinkRequest PeerDirectory::request_to(Rank peer, ChannelId channel) c
             .destination = peer,
             .channel = channel,
             .group_size = self_.size};
+}
+
+Result<std::string> PeerDirectory::query(const bootstrap::Endpoint& peer, Deadline deadline) const {
+    auto answer = runtime_.control().query(peer.address.control, request_to(peer.rank, 0),
+                                           identity_.secret, deadline);
+    if (answer.is_ok()) return answer;
+    return about(peer.rank, answer.status());
+}
+
+Status PeerDirectory::notify(Rank peer, const Status& reason, Deadline deadline) const {
+    return about(peer,
+                 runtime_.control().notify(endpoint(peer).address.control, request_to(peer, 0),
+                                           identity_.secret, reason, deadline));
 }
 
 }  // namespace pccl::runtime

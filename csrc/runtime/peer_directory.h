@@ -1,4 +1,4 @@
-// Who the ranks of a group are, and by which transport this one reaches them.
+// Who the ranks of a group are, by which transport this one reaches them, and what it asks them.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/bootstrap/roster.h"
@@ -47,11 +48,17 @@ class PeerDirectory {
         return endpoints_[static_cast<std::size_t>(peer)];
     }
     /// kUnavailable, with the reasons, where no transport that is allowed reaches the rank.
-    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const { return way_to(endpoint(peer)); }
-    [[nodiscard]] Result<Runtime::Way> way_to(const bootstrap::Endpoint& peer) const {
-        return runtime_.way_to(peer, self_.allowed);
+    [[nodiscard]] Result<Runtime::Way> way_to(Rank peer) const {
+        return runtime_.way_to(endpoint(peer), self_.allowed);
     }
     [[nodiscard]] transport::LinkRequest request_to(Rank peer, ChannelId channel) const;
+
+    // As ControlPlane has them; kUnavailable names the rank that no way leads to.
+
+    /// How a rank fares that may not have joined yet.
+    [[nodiscard]] Result<std::string> query(const bootstrap::Endpoint& peer,
+                                            Deadline deadline) const;
+    Status notify(Rank peer, const Status& reason, Deadline deadline) const;
 
    private:
     const Runtime& runtime_;

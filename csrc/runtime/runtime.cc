@@ -16,15 +16,8 @@
 namespace pccl::runtime {
 namespace {
 
-constexpr Duration kKnock = std::chrono::milliseconds(200);
+constexpr Duration kProbe = std::chrono::milliseconds(200);
 constexpr std::size_t kMostLastWords = 64;
-
-Status watch_input(int epoll, int fd) {
-    epoll_event interest{.events = EPOLLIN, .data = {}};
-    if (::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &interest) != 0)
-        return Status::from_errno(errno, "cannot watch for connections");
-    return Status::ok();
-}
 
 /// The one that all groups of this process share, while any of them lives.
 struct CurrentRuntime {
@@ -51,8 +44,8 @@ Result<transport::TransportFlags> configured_transports() {
 
 Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allowed) {
     PCCL_ASSIGN_OR_RETURN(auto waiter, transport::Waiter::create());
-    PCCL_ASSIGN_OR_RETURN(auto transports, make_transports(allowed, *waiter));
-    return with(std::move(waiter), std::move(transports));
+    PCCL_ASSIGN_OR_RETURN(auto network, make_network(allowed, *waiter));
+    return with(std::move(waiter), std::move(network));
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::of_process() {
@@ -72,10 +65,10 @@ Result<std::shared_ptr<Runtime>> Runtime::of_process() {
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::with(std::shared_ptr<transport::Waiter> waiter,
-                                               Transports transports) {
+                                               Network network) {
     std::shared_ptr<Runtime> runtime(new Runtime, LeaveToParent());
     runtime->waiter_ = std::move(waiter);
-    runtime->transports_ = std::move(transports);
+    runtime->network_ = std::move(network);
     PCCL_TRY(runtime->start());
     return runtime;
 }
@@ -85,12 +78,10 @@ Status Runtime::start() {
     if (!arrivals_.is_open()) return Status::from_errno(errno, "cannot create an epoll set");
     stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_.is_open()) return Status::from_errno(errno, "cannot create an eventfd");
-    PCCL_TRY(watch_input(arrivals_.get(), stop_.get()));
-    for (const auto& transport : transports_)
-        if (transport->accept_fd() >= 0)
-            PCCL_TRY(watch_input(arrivals_.get(), transport->accept_fd()));
+    PCCL_TRY(watch(stop_.get()));
+    for (const int fd : control().poll_fds()) PCCL_TRY(watch(fd));
     flight_signal_ = FlightSignal::install();
-    if (flight_signal_) PCCL_TRY(watch_input(arrivals_.get(), flight_signal_->fd()));
+    if (flight_signal_) PCCL_TRY(watch(flight_signal_->fd()));
     acceptor_ =
         std::make_unique<BackgroundThread>("pccl-accept", [this] { accept_until_stopped(); });
     return Status::ok();
@@ -106,7 +97,7 @@ Runtime::~Runtime() {
 }
 
 transport::Transport* Runtime::find(transport::TransportKind kind) const {
-    for (const auto& transport : transports_)
+    for (const auto& transport : transports())
         if (transport->kind() == kind) return transport.get();
     return nullptr;
 }
@@ -114,21 +105,19 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
 Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
                                      transport::TransportFlags allowed) const {
     std::string reasons;
-    for (const auto& transport : transports_) {
-        const auto address = peer.addresses.find(transport->kind());
-        if (!allowed.has(transport->kind()) || address == peer.addresses.end()) continue;
-        const Status reach = transport->reaches(address->second);
-        if (reach.is_ok()) return Way{transport.get(), address->second, std::move(reasons)};
+    for (const auto& transport : transports()) {
+        const auto kind = transport->kind();
+        if (!allowed.has(kind) || !peer.address.links.contains(kind)) continue;
+        const Status reach = transport->reaches(peer.address);
+        if (reach.is_ok()) return Way{transport.get(), std::move(reasons)};
         reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
     }
     return Status(StatusCode::kUnavailable, concat("no transport to rank ", peer.rank, reasons),
                   peer.rank);
 }
 
-Status Runtime::knock(const bootstrap::Endpoint& peer, transport::TransportFlags allowed) const {
-    const auto way = way_to(peer, allowed);
-    if (!way.is_ok()) return Status::ok();
-    Status answer = way->transport->knock(way->address, Deadline::after(kKnock));
+Status Runtime::probe(const bootstrap::Endpoint& peer) const {
+    const Status answer = control().probe(peer.address.control, Deadline::after(kProbe));
     if (answer.is_ok()) return answer;
     return Status::peer_lost(peer.rank,
                              concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,
@@ -173,7 +162,8 @@ void Runtime::accept_until_stopped() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         epoll_event event{};
         ::epoll_wait(arrivals_.get(), &event, 1, -1);
-        for (const auto& transport : transports_) transport->accept(*this);
+        control().advance(*this);
+        for (const auto& transport : transports()) transport->advance(*this);
         if (flight_signal_) flight_signal_->serve();
     }
 }
@@ -231,7 +221,7 @@ void Runtime::note_thread() {
     has_several_threads_.store(true);
 }
 
-std::string Runtime::describe(const transport::LinkRequest& request) {
+std::string Runtime::answer(const transport::LinkRequest& request) {
     if (const auto participant = participant_at(request)) return participant->describe();
     const std::lock_guard lock(mutex_);
     const LastWord* const word = last_word_at({request.group, request.destination});
@@ -265,6 +255,28 @@ std::shared_ptr<Participant> Runtime::participant_at(const Seat& seat) {
     const auto found = members_.find(seat);
     return found == members_.end() ? nullptr : found->second.participant.lock();
 }
+
+void Runtime::arrived(transport::Arrival arrival) {
+    const transport::Introduction& from = arrival.introduction;
+    if (from.service == transport::Service::kSession)
+        return refused("control", Status::unsupported("there are no sessions here"));
+    auto* const transport = find(static_cast<transport::TransportKind>(from.transport));
+    const bool shares = transport != nullptr && transport->regions() != nullptr;
+    if (transport != nullptr && (shares || from.service == transport::Service::kLink))
+        return transport->accept(std::move(arrival), *this);
+    refused("control",
+            Status::invalid_argument(
+                concat("rank ", from.request.source, " asks for what there is not here: service ",
+                       static_cast<int>(from.service), " of transport ", int{from.transport})));
+}
+
+Status Runtime::watch(int fd) {
+    epoll_event interest{.events = EPOLLIN, .data = {}};
+    if (::epoll_ctl(arrivals_.get(), EPOLL_CTL_ADD, fd, &interest) == 0) return Status::ok();
+    return Status::from_errno(errno, "cannot watch for connections");
+}
+
+void Runtime::unwatch(int fd) { ::epoll_ctl(arrivals_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void Runtime::accepted(const transport::LinkRequest& request,
                        std::unique_ptr<transport::RecvLink> link) {

@@ -23,39 +23,39 @@
 #include "csrc/base/unique_fd.h"
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/runtime/flight/flight_dump.h"
+#include "csrc/runtime/network.h"
 #include "csrc/runtime/participant.h"
+#include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::runtime {
 
-class PCCL_API Runtime final : public transport::Acceptor {
+class PCCL_API Runtime final : public transport::ControlHost, public transport::LinkSink {
    public:
-    using Transports = std::vector<std::unique_ptr<transport::Transport>>;
-
     /// The transports that this machine and `allowed` permit. kUnavailable when none is left.
     static Result<std::shared_ptr<Runtime>> create(transport::TransportFlags allowed);
     /// The runtime that all groups of this process share while any of them lives. kUnavailable in a
     /// child of fork().
     static Result<std::shared_ptr<Runtime>> of_process();
-    /// With transports of the caller's (a loopback fabric, in tests), which take `waiter` for their
-    /// own.
+    /// With a network of the caller's (a loopback fabric, in tests), whose transports take `waiter`
+    /// for their own.
     static Result<std::shared_ptr<Runtime>> with(std::shared_ptr<transport::Waiter> waiter,
-                                                 Transports transports);
+                                                 Network network);
     ~Runtime() override;
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
     /// Groups keep it alive: a waiter of an operation may outlast the runtime.
     [[nodiscard]] const std::shared_ptr<transport::Waiter>& waiter() const { return waiter_; }
+    [[nodiscard]] transport::ControlPlane& control() const { return *network_.control; }
     /// In order of preference.
     [[nodiscard]] std::span<const std::unique_ptr<transport::Transport>> transports() const {
-        return transports_;
+        return network_.transports;
     }
     [[nodiscard]] transport::Transport* find(transport::TransportKind kind) const;
     struct Way {
         transport::Transport* transport = nullptr;
-        std::string address;  // of the peer there
         std::string reasons;  // not to take a better one
     };
     /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
@@ -63,8 +63,7 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] Result<Way> way_to(const bootstrap::Endpoint& peer,
                                      transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.
-    [[nodiscard]] Status knock(const bootstrap::Endpoint& peer,
-                               transport::TransportFlags allowed) const;
+    [[nodiscard]] Status probe(const bootstrap::Endpoint& peer) const;
 
     /// A rank of a group: several may be in one process, on threads of their own.
     struct Seat {
@@ -87,17 +86,25 @@ class PCCL_API Runtime final : public transport::Acceptor {
     void note_thread();
     [[nodiscard]] bool has_one_thread() const { return !has_several_threads_.load(); }
 
-    void noticed(const transport::LinkRequest& request, const Status& reason) override;
-    std::string describe(const transport::LinkRequest& request) override;
-    bool serves(const transport::LinkRequest& request) override;
+    // As ControlHost has them:
+
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
+    bool serves(const transport::LinkRequest& request) override;
+    std::string answer(const transport::LinkRequest& request) override;
+    void noticed(const transport::LinkRequest& request, const Status& reason) override;
+    void arrived(transport::Arrival arrival) override;
+    void refused(std::string_view way, const Status& why) override;
+
+    // As LinkSink has them:
+
     void accepted(const transport::LinkRequest& request,
                   std::unique_ptr<transport::RecvLink> link) override;
     void accepted_region(const transport::LinkRequest& request,
                          std::unique_ptr<transport::Region> region) override;
     void fell_short(const transport::LinkRequest& request, transport::TransportKind kind,
                     const Status& why) override;
-    void refused(std::string_view way, const Status& why) override;
+    Status watch(int fd) override;
+    void unwatch(int fd) override;
 
    private:
     struct Member {
@@ -127,8 +134,8 @@ class PCCL_API Runtime final : public transport::Acceptor {
     [[nodiscard]] const LastWord* last_word_at(const Seat& seat) const;
 
     std::shared_ptr<transport::Waiter> waiter_;
-    Transports transports_;
-    UniqueFd arrivals_;  // epoll set: connections to accept, and `stop_`
+    Network network_;
+    UniqueFd arrivals_;  // epoll set: the control plane, links half made, and `stop_`
     UniqueFd stop_;      // eventfd
     std::unique_ptr<FlightSignal> flight_signal_;
     const ForkMark made_in_;

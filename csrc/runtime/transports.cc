@@ -1,10 +1,14 @@
 #include "csrc/runtime/transports.h"
 
+#include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 
@@ -14,26 +18,62 @@ namespace {
 using transport::TransportKind;
 
 constexpr std::size_t kLongestShown = 64;
-constexpr std::array kKinds{TransportKind::kShm, TransportKind::kTcp};  // fastest first
+using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
+
+/// What a transport is made of.
+struct Parts {
+    transport::Waiter& waiter;
+    const transport::SocketControlPlane& control;
+};
+
+MadeTransport make_shm(const Parts& parts) {
+    PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.within_host());
+    return MadeTransport(std::make_unique<transport::shm::ShmTransport>(parts.waiter, here));
+}
+
+MadeTransport make_tcp(const Parts& parts) {
+    PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
+    const Config& config = process_config();
+    PCCL_ASSIGN_OR_RETURN(
+        auto made, transport::tcp::TcpTransport::create(
+                       parts.waiter, here,
+                       {.data_sockets = config.tcp_sockets, .peer_timeout = config.peer_timeout}));
+    return MadeTransport(std::move(made));
+}
+
+/// How far the peers of a transport are, which is where the control plane must listen for them.
+enum class Reach { kHost, kNetwork };
+
+struct TransportEntry {
+    TransportKind kind;
+    Reach reach;
+    MadeTransport (*make)(const Parts& parts);
+};
+constexpr std::array kTransports{
+    // fastest first
+    TransportEntry{TransportKind::kShm, Reach::kHost, &make_shm},
+    TransportEntry{TransportKind::kTcp, Reach::kNetwork, &make_tcp},
+};
 
 transport::TransportFlags all_kinds() {
     transport::TransportFlags flags;
-    for (const TransportKind kind : kKinds) flags = flags | kind;
+    for (const TransportEntry& entry : kTransports) flags = flags | entry.kind;
     return flags;
 }
 
-Result<std::unique_ptr<transport::Transport>> make_transport(TransportKind kind,
-                                                             transport::Waiter& waiter) {
-    if (kind == TransportKind::kShm) {
-        PCCL_ASSIGN_OR_RETURN(auto made, transport::shm::ShmTransport::create(waiter));
-        return std::unique_ptr<transport::Transport>(std::move(made));
-    }
-    const Config& config = process_config();
-    PCCL_ASSIGN_OR_RETURN(auto made, transport::tcp::TcpTransport::create(
-                                         waiter, {.interface = config.socket_ifname,
-                                                  .data_sockets = config.tcp_sockets,
-                                                  .peer_timeout = config.peer_timeout}));
-    return std::unique_ptr<transport::Transport>(std::move(made));
+bool is_any_of(transport::TransportFlags allowed, Reach reach) {
+    return std::ranges::any_of(kTransports, [&](const TransportEntry& entry) {
+        return entry.reach == reach && allowed.has(entry.kind);
+    });
+}
+
+Result<std::unique_ptr<transport::SocketControlPlane>> make_control(
+    transport::TransportFlags allowed) {
+    return transport::SocketControlPlane::create(
+        {.within_host = is_any_of(allowed, Reach::kHost),
+         .between_hosts = is_any_of(allowed, Reach::kNetwork),
+         .interface = process_config().socket_ifname,
+         .stream = transport::tcp::TcpOptions().stream});
 }
 
 }  // namespace
@@ -47,22 +87,24 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
                                            all_kinds().to_string()));
 }
 
-Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
-    transport::TransportFlags allowed, transport::Waiter& waiter) {
-    std::vector<std::unique_ptr<transport::Transport>> transports;
+Result<Network> make_network(transport::TransportFlags allowed, transport::Waiter& waiter) {
+    PCCL_ASSIGN_OR_RETURN(auto control, make_control(allowed));
+    Network network;
     std::string reasons;
-    for (const TransportKind kind : kKinds) {
-        if (!allowed.has(kind)) continue;
-        auto made = make_transport(kind, waiter);
+    for (const TransportEntry& entry : kTransports) {
+        if (!allowed.has(entry.kind)) continue;
+        auto made = entry.make({.waiter = waiter, .control = *control});
+        const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
-            log(LogLevel::kDebug, "transport ", to_string(kind), " at ", (*made)->address());
-            transports.push_back(std::move(*made));
+            log(LogLevel::kDebug, "transport ", name, " at ", (*made)->addresses().front());
+            network.transports.push_back(std::move(*made));
             continue;
         }
-        reasons += concat("; ", to_string(kind), ": ", made.status().message());
-        log(LogLevel::kInfo, "no transport ", to_string(kind), ": ", made.status().message());
+        reasons += concat("; ", name, ": ", made.status().message());
+        log(LogLevel::kInfo, "no transport ", name, ": ", made.status().message());
     }
-    if (!transports.empty()) return transports;
+    network.control = std::move(control);
+    if (!network.transports.empty()) return network;
     return Status::unavailable(
         concat("no transport is left of \"", allowed.to_string(), "\"", reasons));
 }

@@ -1,12 +1,11 @@
-// Builds the transports of a process: the only place that knows every implementation.
+// Builds what a process reaches others by: the only place that knows every implementation.
 #pragma once
 
-#include <memory>
 #include <string_view>
-#include <vector>
 
+#include "csrc/runtime/network.h"
 #include "csrc/transport/doorbell.h"
-#include "csrc/transport/transport.h"
+#include "csrc/transport/transport_flags.h"
 
 namespace pccl::runtime {
 
@@ -14,9 +13,9 @@ namespace pccl::runtime {
 /// and what there is.
 [[nodiscard]] PCCL_API Result<transport::TransportFlags> transports_named(std::string_view names);
 
-/// In order of preference, fastest first. kUnavailable when `allowed` leaves none that this machine
-/// has.
-[[nodiscard]] Result<std::vector<std::unique_ptr<transport::Transport>>> make_transports(
-    transport::TransportFlags allowed, transport::Waiter& waiter);
+/// Control plane and transports, fastest first. kUnavailable when `allowed` leaves none that this
+/// machine has.
+[[nodiscard]] Result<Network> make_network(transport::TransportFlags allowed,
+                                           transport::Waiter& waiter);
 
 }  // namespace pccl::runtime

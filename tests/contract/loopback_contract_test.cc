@@ -5,12 +5,10 @@ namespace pccl::transport::contract {
 namespace {
 
 Candidate loopback_with(std::string name, const loopback::FaultPlan& faults) {
-    return {std::move(name), [faults]() -> Result<TransportMaker> {
+    return {std::move(name), [faults]() -> Result<MemberMaker> {
                 auto fabric = loopback::LoopbackFabric::create({.faults = faults});
-                return TransportMaker([fabric](Waiter& own) -> Result<std::unique_ptr<Transport>> {
-                    PCCL_ASSIGN_OR_RETURN(auto made, fabric->make_transport(own));
-                    return std::unique_ptr<Transport>(std::move(made));
-                });
+                return MemberMaker(
+                    [fabric](Waiter& own) { return fakes::loopback_member(*fabric, own); });
             }};
 }
 

@@ -5,11 +5,7 @@ namespace pccl::transport::contract {
 namespace {
 
 RmaCandidate loopback_with(std::string name, const loopback::FaultPlan& faults) {
-    return {.name = std::move(name),
-            .new_world = [faults] { return loopback_world(faults); },
-            .one_sided = [](Transport& transport) -> Result<std::unique_ptr<RmaTransport>> {
-                return static_cast<loopback::LoopbackTransport&>(transport).one_sided();
-            }};
+    return {.name = std::move(name), .new_world = [faults] { return loopback_world(faults); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,22 +1,14 @@
-#include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/rma/over_links.h"
-#include "csrc/transport/tcp/tcp_transport.h"
 #include "tests/contract/rma_contract.h"
 
 namespace pccl::transport::contract {
 namespace {
 
-Result<std::unique_ptr<Transport>> make_tcp(Waiter& own) {
-    PCCL_ASSIGN_OR_RETURN(
-        auto made, tcp::TcpTransport::create(own, {.interface = "127.0.0.0/8", .data_sockets = 2}));
-    return std::unique_ptr<Transport>(std::move(made));
-}
+Result<fakes::Member> tcp_member(Waiter& own) { return fakes::tcp_member(own, "127.0.0.0/8"); }
 
-RmaCandidate over(std::string name, std::function<Result<TransportMaker>()> new_world) {
-    return {.name = std::move(name),
-            .new_world = std::move(new_world),
-            .one_sided = [](Transport&) -> Result<std::unique_ptr<RmaTransport>> {
-                return std::unique_ptr<RmaTransport>(std::make_unique<RmaOverLinks>());
+RmaCandidate over(std::string name, std::function<Result<MemberMaker>()> new_world) {
+    return {.name = std::move(name), .new_world = std::move(new_world), .one_sided = [] {
+                return std::make_shared<RmaOverLinks>();
             }};
 }
 
@@ -29,8 +21,8 @@ RmaCandidate over_short_loopback() {
     return candidate;
 }
 
-const RmaCandidate kShm = over("shm", [] { return TransportMaker(&make_shm); });
-const RmaCandidate kTcp = over("tcp", [] { return TransportMaker(&make_tcp); });
+const RmaCandidate kShm = over("shm", [] { return MemberMaker(&fakes::shm_member); });
+const RmaCandidate kTcp = over("tcp", [] { return MemberMaker(&tcp_member); });
 INSTANTIATE_TEST_SUITE_P(OverLinks, RmaContract, testing::Values(kShm, kTcp, over_short_loopback()),
                          rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(OverLinks, RmaProcesses, testing::Values(kShm, kTcp), rma_candidate_name);

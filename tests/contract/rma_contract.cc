@@ -8,7 +8,6 @@
 
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/memory_descriptor.h"
-#include "csrc/transport/shm/shm_transport.h"
 #include "tests/fakes/connect.h"
 
 namespace pccl::transport::contract {
@@ -37,19 +36,22 @@ std::string receive(int fd) {
     return text;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Transport>> make_shm(Waiter& own) {
-    PCCL_ASSIGN_OR_RETURN(auto made, shm::ShmTransport::create(own));
-    return std::unique_ptr<Transport>(std::move(made));
+std::string text_of(const PeerAddress& address) {
+    ByteWriter out;
+    address.write(out);
+    return out.take();
 }
 
-Result<TransportMaker> loopback_world(const loopback::FaultPlan& faults) {
+PeerAddress address_in(const std::string& text) {
+    ByteReader in(text);
+    return require(PeerAddress::read(in));
+}
+
+}  // namespace
+
+Result<MemberMaker> loopback_world(const loopback::FaultPlan& faults) {
     auto fabric = loopback::LoopbackFabric::create({.faults = faults});
-    return TransportMaker([fabric](Waiter& own) -> Result<std::unique_ptr<Transport>> {
-        PCCL_ASSIGN_OR_RETURN(auto made, fabric->make_transport(own));
-        return std::unique_ptr<Transport>(std::move(made));
-    });
+    return MemberMaker([fabric](Waiter& own) { return fakes::loopback_member(*fabric, own); });
 }
 
 Registered::Registered(RmaTransport& transport, std::size_t bytes, bool in_file)
@@ -59,9 +61,9 @@ Registered::Registered(RmaTransport& transport, std::size_t bytes, bool in_file)
           {.data = mapping_.memory().data(), .bytes = bytes, .file = mapping_.file()}))),
       descriptor_(registration_->descriptor()) {}
 
-RmaEnd::RmaEnd(const TransportMaker& make, const RmaCandidate& candidate)
+RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate)
     : process(std::make_unique<Process>(make)),
-      rma(require(candidate.one_sided(process->transport()))),
+      rma(candidate.one_sided ? candidate.one_sided() : require(process->transport().one_sided())),
       in_files(candidate.in_files) {
     process->join_group(RmaGroup::kId, RmaGroup::kSecret);
     process->start_accepting();
@@ -69,11 +71,11 @@ RmaEnd::RmaEnd(const TransportMaker& make, const RmaCandidate& candidate)
 
 Registered RmaEnd::memory(std::size_t bytes) const { return {*rma, bytes, in_files}; }
 
-void RmaGroup::connect(RmaEnd& end, Rank self, const std::string& peer_address) {
+void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
     const LinkRequest request{
         .group = kId, .source = self, .destination = 1 - self, .channel = 0, .group_size = 2};
     RmaStreams streams;
-    streams.out = require(fakes::connect(end.process->transport(), peer_address, request, kSecret,
+    streams.out = require(fakes::connect(end.process->transport(), peer, request, kSecret,
                                          Deadline::after(kPatience)));
     streams.in = end.process->wait_for_link(1 - self);
     end.link = require(end.rma->connect(std::move(streams)));
@@ -85,9 +87,8 @@ void RmaContract::SetUp() {
     make_ = std::move(world.value());
     for (Rank rank = 0; rank < 2; ++rank)
         ends_.push_back(std::make_unique<RmaEnd>(make_, GetParam()));
-    std::thread other(
-        [this] { RmaGroup::connect(target(), 1, initiator().process->transport().address()); });
-    RmaGroup::connect(initiator(), 0, target().process->transport().address());
+    std::thread other([this] { RmaGroup::connect(target(), 1, initiator().process->address()); });
+    RmaGroup::connect(initiator(), 0, target().process->address());
     other.join();
 }
 
@@ -217,18 +218,18 @@ void RmaProcesses::start(const Life& life) {
         RmaEnd end(GetParam().new_world().value(), GetParam());
         const Registered memory = end.memory(kBytes);
         std::ranges::fill(memory.bytes(), kOld);
-        messages_.tell_parent(end.process->transport().address());
+        messages_.tell_parent(text_of(end.process->address()));
         messages_.tell_parent(serialise(memory.descriptor()));
-        const std::string parent = messages_.of_parent();
+        const PeerAddress parent = address_in(messages_.of_parent());
         const auto parents = parse_memory_descriptor(messages_.of_parent());
         RmaGroup::connect(end, 1, parent);
         for (;;) life(end, *parents);
     });
     ends_.push_back(std::make_unique<RmaEnd>(GetParam().new_world().value(), GetParam()));
     mine_.emplace(initiator().memory(kBytes));
-    const std::string address = messages_.of_child();
+    const PeerAddress address = address_in(messages_.of_child());
     theirs_ = parse_memory_descriptor(messages_.of_child()).value();
-    messages_.tell_child(initiator().process->transport().address());
+    messages_.tell_child(text_of(initiator().process->address()));
     messages_.tell_child(serialise(mine_->descriptor()));
     RmaGroup::connect(initiator(), 0, address);
 }

@@ -25,8 +25,9 @@ namespace pccl::transport::contract {
 struct RmaCandidate {
     std::string name;
     /// As of Candidate.
-    std::function<Result<TransportMaker>()> new_world;
-    std::function<Result<std::unique_ptr<RmaTransport>>(Transport&)> one_sided;
+    std::function<Result<MemberMaker>()> new_world;
+    /// Null: what the transport itself has.
+    std::function<std::shared_ptr<RmaTransport>()> one_sided = {};
     /// Whether registered memory is in files that peers can map.
     bool in_files = false;
     /// Bytes whose copy takes a while.
@@ -37,9 +38,8 @@ struct RmaCandidate {
     }
 };
 
-/// Worlds that several candidates share.
-Result<std::unique_ptr<Transport>> make_shm(Waiter& own);
-Result<TransportMaker> loopback_world(const loopback::FaultPlan& faults);
+/// A world that several candidates share.
+Result<MemberMaker> loopback_world(const loopback::FaultPlan& faults);
 
 inline std::string rma_candidate_name(const testing::TestParamInfo<RmaCandidate>& test) {
     return test.param.name;
@@ -64,11 +64,11 @@ class Registered {
 
 /// One process with a link to the other.
 struct RmaEnd {
-    explicit RmaEnd(const TransportMaker& make, const RmaCandidate& candidate);
+    explicit RmaEnd(const MemberMaker& make, const RmaCandidate& candidate);
     [[nodiscard]] Registered memory(std::size_t bytes) const;
 
     std::unique_ptr<Process> process;
-    std::unique_ptr<RmaTransport> rma;
+    std::shared_ptr<RmaTransport> rma;
     bool in_files;
     std::unique_ptr<RmaLink> link;
 };
@@ -78,7 +78,7 @@ struct RmaGroup {
     static constexpr GroupId kId{7, 7};
     static constexpr Secret kSecret{8, 8};
     /// Rank `self` opens its stream to the other; the link is there once both have done so.
-    static void connect(RmaEnd& end, Rank self, const std::string& peer_address);
+    static void connect(RmaEnd& end, Rank self, const PeerAddress& peer);
 };
 
 class RmaContract : public testing::TestWithParam<RmaCandidate> {
@@ -101,7 +101,7 @@ class RmaContract : public testing::TestWithParam<RmaCandidate> {
     /// Of the target, the next.
     std::string await_word();
 
-    TransportMaker make_;
+    MemberMaker make_;
     std::vector<std::unique_ptr<RmaEnd>> ends_;
 };
 

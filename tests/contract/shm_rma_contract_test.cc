@@ -1,5 +1,3 @@
-#include "csrc/transport/shm/rma.h"
-#include "csrc/transport/shm/shm_transport.h"
 #include "tests/contract/rma_contract.h"
 
 namespace pccl::transport::contract {
@@ -8,11 +6,7 @@ namespace {
 /// `in_files`: peers map the memory; else the kernel copies.
 RmaCandidate shm(std::string name, bool in_files) {
     return {.name = std::move(name),
-            .new_world = [] { return TransportMaker(&make_shm); },
-            .one_sided = [](Transport&) -> Result<std::unique_ptr<RmaTransport>> {
-                PCCL_ASSIGN_OR_RETURN(auto made, shm::ShmRma::create());
-                return std::unique_ptr<RmaTransport>(std::move(made));
-            },
+            .new_world = [] { return MemberMaker(&fakes::shm_member); },
             .in_files = in_files};
 }
 

@@ -4,16 +4,17 @@
 namespace pccl::transport::contract {
 namespace {
 
-/// Where `subnet` has no address, the tests are skipped for the reason that create() gives.
+/// Where `subnet` has no address, the tests are skipped for the reason that the control plane
+/// gives.
 Candidate tcp_in(std::string name, const std::string& subnet, int data_sockets) {
-    const tcp::TcpOptions options{.interface = subnet, .data_sockets = data_sockets};
-    return {std::move(name), [options]() -> Result<TransportMaker> {
+    const tcp::TcpOptions options{.data_sockets = data_sockets};
+    const auto make = [subnet, options](Waiter& own) {
+        return fakes::tcp_member(own, subnet, options);
+    };
+    return {std::move(name), [make]() -> Result<MemberMaker> {
                 PCCL_ASSIGN_OR_RETURN(auto waiter, Waiter::create());
-                PCCL_TRY(tcp::TcpTransport::create(*waiter, options).status());
-                return TransportMaker([options](Waiter& own) -> Result<std::unique_ptr<Transport>> {
-                    PCCL_ASSIGN_OR_RETURN(auto made, tcp::TcpTransport::create(own, options));
-                    return std::unique_ptr<Transport>(std::move(made));
-                });
+                PCCL_TRY(make(*waiter).status());
+                return MemberMaker(make);
             }};
 }
 

@@ -1,7 +1,5 @@
 #include "tests/contract/transport_contract.h"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "csrc/base/text.h"
@@ -15,15 +13,6 @@ constexpr std::size_t kFarTooMuch = 256 * kMiB;
 
 }  // namespace
 
-Process::Process(const TransportMaker& make) {
-    auto waiter = Waiter::create();
-    EXPECT_TRUE(waiter.is_ok()) << waiter.status().to_string();
-    waiter_ = std::move(waiter.value());
-    auto transport = make(*waiter_);
-    EXPECT_TRUE(transport.is_ok()) << transport.status().to_string();
-    transport_ = std::move(transport.value());
-}
-
 Process::~Process() {
     stopping_ = true;
     if (thread_.joinable()) thread_.join();
@@ -36,16 +25,13 @@ void Process::join_group(const GroupId& group, const Secret& secret) {
 
 void Process::start_accepting() {
     thread_ = std::thread([this] {
-        while (!stopping_) {
-            pollfd polled{.fd = transport_->accept_fd(), .events = POLLIN, .revents = 0};
-            if (::poll(&polled, 1, 10) > 0) transport_->accept(*this);
-        }
+        while (!stopping_) serve(std::chrono::milliseconds(10));
     });
 }
 
 std::unique_ptr<RecvLink> Process::wait_for_link(Rank source, ChannelId channel) {
     std::unique_ptr<RecvLink> link;
-    const bool came = eventually(*waiter_, [&] {
+    const bool came = eventually(waiter(), [&] {
         const std::lock_guard lock(mutex_);
         const auto found = links_.find({source, channel});
         if (found == links_.end()) return false;
@@ -58,7 +44,17 @@ std::unique_ptr<RecvLink> Process::wait_for_link(Rank source, ChannelId channel)
 }
 
 void Process::wait_for_refusal() {
-    EXPECT_TRUE(eventually(*waiter_, [&] { return refusals_ > 0; }));
+    EXPECT_TRUE(eventually(waiter(), [&] { return refusals_ > 0; }));
+}
+
+Status Process::wait_for_notice() {
+    Status told;
+    EXPECT_TRUE(eventually(waiter(), [&] {
+        const std::lock_guard lock(mutex_);
+        if (!notices_.empty()) told = notices_.back();
+        return !notices_.empty();
+    }));
+    return told;
 }
 
 std::size_t Process::unclaimed_links() {
@@ -72,15 +68,25 @@ std::optional<Secret> Process::secret_of(const GroupId& group) {
     return found == secrets_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string Process::answer(const LinkRequest& request) {
+    return concat("rank ", request.destination, " answers rank ", request.source);
+}
+
+void Process::noticed(const LinkRequest&, const Status& reason) {
+    const std::lock_guard lock(mutex_);
+    notices_.push_back(reason);
+    waiter().wake();
+}
+
 void Process::accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) {
     const std::lock_guard lock(mutex_);
     links_[{request.source, request.channel}] = std::move(link);
-    waiter_->wake();
+    waiter().wake();
 }
 
 void Process::refused(std::string_view, const Status&) {
     ++refusals_;
-    waiter_->wake();
+    waiter().wake();
 }
 
 void TransportContract::SetUp() {
@@ -106,9 +112,8 @@ Result<std::unique_ptr<SendLink>> TransportContract::dial(Rank source, Rank dest
                               .destination = destination,
                               .channel = channel,
                               .group_size = 4};
-    const std::string address = process(destination).transport().address();
-    return fakes::connect(process(source).transport(), address, request, kSecret,
-                          Deadline::after(kPatience));
+    return fakes::connect(process(source).transport(), process(destination).address(), request,
+                          kSecret, Deadline::after(kPatience));
 }
 
 LinkPair TransportContract::connect(Rank source, Rank destination, ChannelId channel) {

@@ -17,16 +17,17 @@
 
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
+#include "tests/fakes/host.h"
 
 namespace pccl::transport::contract {
 
-/// Makes the transports of a world of processes that can reach each other.
-using TransportMaker = std::function<Result<std::unique_ptr<Transport>>(Waiter&)>;
+using fakes::MemberMaker;
 
 struct Candidate {
     std::string name;
-    /// Called once for each test. An error skips the test, and is printed as the reason.
-    std::function<Result<TransportMaker>()> new_world;
+    /// Called once for each test; makes processes that can reach each other. An error skips the
+    /// test, and is printed as the reason.
+    std::function<Result<MemberMaker>()> new_world;
 
     friend std::ostream& operator<<(std::ostream& out, const Candidate& candidate) {
         return out << candidate.name;
@@ -37,32 +38,34 @@ inline std::string candidate_name(const testing::TestParamInfo<Candidate>& test)
     return test.param.name;
 }
 
-/// Stands for one process: a transport, its waiter and the thread that accepts.
-class Process final : public Acceptor {
+/// Stands for one process: its members, their waiter and the thread that serves them.
+class Process final : public fakes::Host {
    public:
-    explicit Process(const TransportMaker& make);
+    explicit Process(const MemberMaker& make) : fakes::Host(make) {}
     ~Process() override;
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
-    [[nodiscard]] Transport& transport() { return *transport_; }
-    [[nodiscard]] Waiter& waiter() { return *waiter_; }
     void join_group(const GroupId& group, const Secret& secret);
     void start_accepting();
     /// Waits until `source` has connected; fails the test when it does not.
     std::unique_ptr<RecvLink> wait_for_link(Rank source, ChannelId channel = 0);
     void wait_for_refusal();
+    /// Waits until a peer tells why it has left.
+    Status wait_for_notice();
     [[nodiscard]] int refusals() const { return refusals_; }
     [[nodiscard]] std::size_t unclaimed_links();
 
     std::optional<Secret> secret_of(const GroupId& group) override;
+    /// Whom it was asked by, in words.
+    std::string answer(const LinkRequest& request) override;
+    void noticed(const LinkRequest& request, const Status& reason) override;
     void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override;
     void refused(std::string_view way, const Status& why) override;
 
    private:
-    std::unique_ptr<Waiter> waiter_;
-    std::unique_ptr<Transport> transport_;
     std::mutex mutex_;
+    std::vector<Status> notices_;
     std::map<GroupId, Secret> secrets_;
     std::map<std::pair<Rank, ChannelId>, std::unique_ptr<RecvLink>> links_;
     std::atomic<int> refusals_{0};
@@ -86,7 +89,7 @@ class TransportContract : public testing::TestWithParam<Candidate> {
     Result<std::unique_ptr<SendLink>> dial(Rank source, Rank destination, ChannelId channel = 0);
     LinkPair connect(Rank source, Rank destination, ChannelId channel = 0);
 
-    TransportMaker make_;
+    MemberMaker make_;
     std::map<Rank, std::unique_ptr<Process>> processes_;
 };
 

@@ -12,10 +12,15 @@ namespace {
 constexpr std::array kBothChannels{kCollectiveChannel, kMessageChannel};
 
 TEST_P(TransportContract, PublishesAShortAddressThatItReaches) {
-    EXPECT_LE(process(0).transport().address().size(), 1 * kKiB);
-    EXPECT_TRUE(process(0).transport().reaches(process(1).transport().address()).is_ok());
-    EXPECT_FALSE(process(0).transport().reaches("certainly no address").is_ok());
-    EXPECT_FALSE(process(0).transport().reaches("").is_ok());
+    ByteWriter out;
+    process(1).address().write(out);
+    EXPECT_LE(out.size(), 1 * kKiB);
+    EXPECT_TRUE(process(0).transport().reaches(process(1).address()).is_ok());
+    PeerAddress other = process(1).address();
+    other.control.host = "another host";
+    for (auto& [kind, addresses] : other.links) addresses = {"certainly no address"};
+    EXPECT_FALSE(process(0).transport().reaches(other).is_ok());
+    EXPECT_FALSE(process(0).transport().reaches({}).is_ok());
 }
 
 TEST_P(TransportContract, DeliversMessagesOfEverySizeInOrder) {
@@ -303,8 +308,8 @@ TEST_P(TransportContract, RefusesAPeerWithoutTheSecret) {
     LinkRequest request{.group = kGroup, .source = 0, .destination = 1};
     Secret wrong = kSecret;
     wrong.back() ^= 1;
-    const auto link = fakes::connect(process(0).transport(), server.transport().address(), request,
-                                     wrong, Deadline::after(std::chrono::seconds(60)));
+    const auto link = fakes::connect(process(0).transport(), server.address(), request, wrong,
+                                     Deadline::after(std::chrono::seconds(60)));
     ASSERT_FALSE(link.is_ok());
     EXPECT_EQ(link.status().code(), StatusCode::kPeerLost) << link.status().to_string();
     EXPECT_EQ(link.status().peer(), 1);
@@ -315,19 +320,18 @@ TEST_P(TransportContract, RefusesAPeerWithoutTheSecret) {
 TEST_P(TransportContract, AnswersForAnUnknownGroupAsForAWrongSecret) {
     Process& server = process(1);
     LinkRequest request{.group = {9, 9}, .source = 0, .destination = 1};
-    const auto unknown =
-        fakes::connect(process(0).transport(), server.transport().address(), request, kSecret,
-                       Deadline::after(std::chrono::seconds(60)));
+    const auto unknown = fakes::connect(process(0).transport(), server.address(), request, kSecret,
+                                        Deadline::after(std::chrono::seconds(60)));
     request.group = kGroup;
-    const auto wrong = fakes::connect(process(0).transport(), server.transport().address(), request,
-                                      {}, Deadline::after(std::chrono::seconds(60)));
+    const auto wrong = fakes::connect(process(0).transport(), server.address(), request, {},
+                                      Deadline::after(std::chrono::seconds(60)));
     ASSERT_FALSE(unknown.is_ok());
     EXPECT_EQ(unknown.status().to_string(), wrong.status().to_string());
     EXPECT_EQ(server.unclaimed_links(), 0U);
 }
 
 TEST_P(TransportContract, ConnectingToAProcessThatIsGoneNamesIt) {
-    const std::string address = process(5).transport().address();
+    const PeerAddress address = process(5).address();
     processes_.erase(5);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 5};
     const auto link = fakes::connect(process(0).transport(), address, request, kSecret,
@@ -340,8 +344,8 @@ TEST_P(TransportContract, ConnectingToAProcessThatIsGoneNamesIt) {
 TEST_P(TransportContract, ConnectingToAProcessThatDoesNotAnswerEndsAtTheDeadline) {
     Process idle(make_);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6};
-    const auto link = fakes::connect(process(0).transport(), idle.transport().address(), request,
-                                     kSecret, Deadline::after(std::chrono::milliseconds(200)));
+    const auto link = fakes::connect(process(0).transport(), idle.address(), request, kSecret,
+                                     Deadline::after(std::chrono::milliseconds(200)));
     ASSERT_FALSE(link.is_ok());
     EXPECT_EQ(link.status().code(), StatusCode::kTimeout) << link.status().to_string();
     EXPECT_EQ(link.status().peer(), 6);
@@ -381,7 +385,7 @@ TEST_P(TransportContract, WhoSleepsUntilALinkIsOpenIsWoken) {
     Process late(make_);
     late.join_group(kGroup, kSecret);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
-    auto dial = process(0).transport().dial(late.transport().address(), request, kSecret);
+    auto dial = process(0).transport().connect(late.address(), request, kSecret);
     ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
     std::unique_ptr<SendLink> link;
     const auto is_open = [&] {
@@ -405,7 +409,7 @@ TEST_P(TransportContract, ADialMayBeGivenUp) {
     Process idle(make_);
     const LinkRequest request{.group = kGroup, .source = 0, .destination = 6, .group_size = 8};
     for (int i = 0; i < 3; ++i) {
-        auto dial = process(0).transport().dial(idle.transport().address(), request, kSecret);
+        auto dial = process(0).transport().connect(idle.address(), request, kSecret);
         ASSERT_TRUE(dial.is_ok()) << dial.status().to_string();
         const auto link = (*dial)->advance();
         ASSERT_TRUE(link.is_ok()) << link.status().to_string();

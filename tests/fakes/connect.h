@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
 
 #include "csrc/transport/transport.h"
 
@@ -11,11 +10,11 @@ namespace pccl::fakes {
 
 /// Dials until the link is open, at most until `deadline`: then what Dial::late() says.
 inline Result<std::unique_ptr<transport::SendLink>> connect(transport::Transport& transport,
-                                                            const std::string& address,
+                                                            const transport::PeerAddress& peer,
                                                             const transport::LinkRequest& request,
                                                             const transport::Secret& secret,
                                                             Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const auto dial, transport.dial(address, request, secret));
+    PCCL_ASSIGN_OR_RETURN(const auto dial, transport.connect(peer, request, secret));
     for (;;) {
         PCCL_ASSIGN_OR_RETURN(auto link, dial->advance());
         if (link != nullptr) return link;

@@ -7,7 +7,6 @@
 
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/sys/socket/address.h"
-#include "csrc/transport/tcp/wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace pccl;  // NOLINT(google-build-using-namespace): one function
@@ -18,7 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!again.is_ok() || !(*again == *endpoint)) std::abort();
         static_cast<void>(endpoint->to_string());
     }
-    static_cast<void>(transport::tcp::PublishedAddress::parse(bytes));
     const auto address = sys::Address::parse(bytes);
     if (address.is_ok() && !sys::Address::parse(address->to_string()).is_ok()) std::abort();
     return 0;

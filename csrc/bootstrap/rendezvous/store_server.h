@@ -27,7 +27,7 @@
 
 namespace pccl::bootstrap {
 
-class StoreServer final : private transport::ControlHost {
+class StoreServer final : private transport::HandshakeHost {
    public:
     struct Options {
         transport::Secret secret = kNoStoreSecret;

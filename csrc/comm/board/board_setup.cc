@@ -1,7 +1,6 @@
 #include "csrc/comm/board/board_setup.h"
 
 #include <chrono>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,16 +28,16 @@ Result<std::unique_ptr<Board>> BoardSetup::make(const AskFirst& ask_first, Deadl
 }
 
 Result<std::unique_ptr<transport::Region>> BoardSetup::share_region(Deadline deadline) {
-    std::vector<std::string> addresses;
-    addresses.reserve(static_cast<std::size_t>(peers_.size()));
+    std::vector<transport::PeerAddress> ranks;
+    ranks.reserve(static_cast<std::size_t>(peers_.size()));
     for (Rank rank = 0; rank < peers_.size(); ++rank)
-        addresses.push_back(peers_.endpoint(rank).addresses.at(transport::TransportKind::kShm));
+        ranks.push_back(peers_.endpoint(rank).address);
     transport::Transport* const shm = runtime_.find(transport::TransportKind::kShm);
-    PCCL_ASSERT(shm != nullptr);
-    return shm->share({.group = peers_.identity().group,
-                       .addresses = addresses,
-                       .waits_for = [this](Rank rank) { awaited_.store(rank); }},
-                      peers_.identity().secret, deadline);
+    PCCL_ASSERT(shm != nullptr && shm->regions() != nullptr);
+    return shm->regions()->share({.group = peers_.identity().group,
+                                  .ranks = ranks,
+                                  .waits_for = [this](Rank rank) { awaited_.store(rank); }},
+                                 peers_.identity().secret, deadline);
 }
 
 Result<std::unique_ptr<transport::Region>> BoardSetup::await_region(const AskFirst& ask_first,

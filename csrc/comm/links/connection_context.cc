@@ -92,9 +92,9 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
     const auto& [peer, channel] = key;
     PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(peer));
-    PCCL_ASSIGN_OR_RETURN(auto dial,
-                          way.transport->dial(way.address, peers_.request_to(peer, channel),
-                                              peers_.identity().secret));
+    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(peer).address,
+                                                            peers_.request_to(peer, channel),
+                                                            peers_.identity().secret));
     return Attempt{.way = std::move(way),
                    .dial = std::move(dial),
                    .deadline = Deadline::after(process_config().connect_timeout),

@@ -82,7 +82,7 @@ double reduce_cost(const bootstrap::Layout& layout) {
 bool share_memory(const bootstrap::Roster& roster) {
     return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
                        [](const bootstrap::Endpoint& endpoint) {
-                           return endpoint.addresses.contains(TransportKind::kShm);
+                           return endpoint.address.links.contains(TransportKind::kShm);
                        });
 }
 

@@ -1,5 +1,5 @@
 // How two processes prove to each other that they belong to the same group, before a connection
-// carries anything else. Used by every transport that connects through sockets.
+// carries anything else. Used by control planes, and by transports that connect through sockets.
 //
 //     client                                              server
 //       | -- magic, version, group, client nonce ----------> |
@@ -69,7 +69,7 @@ class PCCL_API HandshakeClient {
 [[nodiscard]] PCCL_API Result<std::vector<UniqueFd>> connect_authenticated(
     const DialArgs& args, std::span<const Introduction> introductions, Deadline deadline);
 
-/// What Transport::knock() does.
+/// What ControlPlane::probe() does.
 [[nodiscard]] PCCL_API Status knock(const sys::Address& address, Deadline deadline);
 
 }  // namespace pccl::transport

@@ -49,7 +49,7 @@ class ServerHandshake {
     ServerHandshake(UniqueFd fd, TimePoint begun) : fd_(std::move(fd)), begun_(begun) {}
 
     /// True when the client has proven itself and was told so.
-    Result<bool> advance(ControlHost& host, const Secret& no_secret) {
+    Result<bool> advance(HandshakeHost& host, const Secret& no_secret) {
         if (!greeted_) {
             PCCL_ASSIGN_OR_RETURN(greeted_, hello_.receive_from(fd_.get()));
             if (!greeted_) return false;
@@ -78,7 +78,7 @@ class ServerHandshake {
     [[nodiscard]] UniqueFd take_socket() { return std::move(fd_); }
 
    private:
-    Status answer(ControlHost& host, const Secret& no_secret) {
+    Status answer(HandshakeHost& host, const Secret& no_secret) {
         const ClientHello& hello = hello_.message();
         if (hello.magic != kMagic)
             return Status::invalid_argument("it does not speak PCCL's protocol");
@@ -94,7 +94,7 @@ class ServerHandshake {
                                                  prove(secret_, kServerLabel, transcript_)});
     }
 
-    Status judge(ControlHost& host) {
+    Status judge(HandshakeHost& host) {
         transcript_.request = client_proof_.message().request;
         const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
                                                         prove(secret_, kClientLabel, transcript_));
@@ -157,7 +157,7 @@ Status HandshakeServer::watch(int fd) {
 
 void HandshakeServer::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-void HandshakeServer::advance(ControlHost& host, const Welcome& welcome) {
+void HandshakeServer::advance(HandshakeHost& host, const Welcome& welcome) {
     step_all(host, welcome);
     // Only so many at once, for the caller has others to look after.
     for (std::size_t round = 0; round < options_.most_pending; ++round) {
@@ -175,11 +175,12 @@ void HandshakeServer::advance(ControlHost& host, const Welcome& welcome) {
     pause_listening(is_full() || starved_);
 }
 
-void HandshakeServer::step_all(ControlHost& host, const Welcome& welcome) {
+void HandshakeServer::step_all(HandshakeHost& host, const Welcome& welcome) {
     std::erase_if(pending_, [&](auto& handshake) { return !step(*handshake, host, welcome); });
 }
 
-bool HandshakeServer::step(ServerHandshake& handshake, ControlHost& host, const Welcome& welcome) {
+bool HandshakeServer::step(ServerHandshake& handshake, HandshakeHost& host,
+                           const Welcome& welcome) {
     const auto done = handshake.advance(host, no_secret_);
     if (!done.is_ok()) {
         host.refused(options_.way, about_client(handshake.fd(), done.status()));
@@ -192,7 +193,7 @@ bool HandshakeServer::step(ServerHandshake& handshake, ControlHost& host, const 
     return false;
 }
 
-void HandshakeServer::admit(ControlHost& host) {
+void HandshakeServer::admit(HandshakeHost& host) {
     for (std::size_t seen = 0; seen < options_.most_pending && !is_full(); ++seen) {
         auto next = accept_one();
         if (next.is_ok() && !next->has_value()) return;
@@ -205,7 +206,7 @@ void HandshakeServer::admit(ControlHost& host) {
 }
 
 /// Other users of this host get no further than here: no slot, no patience.
-Status HandshakeServer::let_in(UniqueFd client, ControlHost& host) {
+Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host) {
     if (address_.family() == AF_UNIX && !require_same_user(client.get()).is_ok()) {
         const Status why = Status::unavailable("it runs as another user than this process");
         host.refused(options_.way, about_client(client.get(), why));
@@ -232,7 +233,7 @@ Result<std::optional<UniqueFd>> HandshakeServer::accept_one() {
     return next;
 }
 
-void HandshakeServer::expire(ControlHost& host) {
+void HandshakeServer::expire(HandshakeHost& host) {
     const TimePoint now = options_.clock->now();
     const Duration patience =
         is_full() || starved_ ? options_.patience_when_crowded : options_.patience;

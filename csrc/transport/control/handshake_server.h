@@ -11,7 +11,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/socket/socket.h"
-#include "csrc/transport/control/control_host.h"
+#include "csrc/transport/control/handshake_host.h"
 
 namespace pccl::transport {
 
@@ -21,7 +21,7 @@ class ServerHandshake;
 class PCCL_API HandshakeServer {
    public:
     struct Options {
-        std::string_view way = "tcp";  // for ControlHost::refused()
+        std::string_view way = "tcp";  // for HandshakeHost::refused()
         sys::StreamOptions stream = {};
         /// At most this many handshakes run, and fewer in a process of few descriptors; further
         /// connections wait in the kernel's queue.
@@ -45,31 +45,29 @@ class PCCL_API HandshakeServer {
     [[nodiscard]] const sys::Address& address() const { return address_; }
     /// Readable when advance() has something to do.
     [[nodiscard]] int poll_fd() const { return epoll_.get(); }
-    /// Makes poll_fd() readable when `fd` is: for what a transport exchanges after the handshake.
-    /// Ends when `fd` is closed everywhere, or by unwatch().
-    Status watch(int fd);
-    void unwatch(int fd);
-
     /// Why there are no descriptors left, while a connection has the one that is kept for this: it
     /// carries only what needs no other. ok otherwise.
     [[nodiscard]] const Status& shortage() const { return shortage_; }
 
     /// Goes on with all handshakes without blocking. Failed ones go to host.refused().
-    void advance(ControlHost& host, const Welcome& welcome);
+    void advance(HandshakeHost& host, const Welcome& welcome);
     [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
    private:
     explicit HandshakeServer(const Options& options);
     Status start();
+    /// Makes poll_fd() readable when `fd` is, until unwatch() or the end of `fd`.
+    Status watch(int fd);
+    void unwatch(int fd);
     [[nodiscard]] bool is_full() const { return pending_.size() >= options_.most_pending; }
-    void step_all(ControlHost& host, const Welcome& welcome);
+    void step_all(HandshakeHost& host, const Welcome& welcome);
     /// False when the handshake is over, one way or the other.
-    bool step(ServerHandshake& handshake, ControlHost& host, const Welcome& welcome);
-    void admit(ControlHost& host);
+    bool step(ServerHandshake& handshake, HandshakeHost& host, const Welcome& welcome);
+    void admit(HandshakeHost& host);
     Result<std::optional<UniqueFd>> accept_one();
-    Status let_in(UniqueFd client, ControlHost& host);
+    Status let_in(UniqueFd client, HandshakeHost& host);
     void keep_spare();
-    void expire(ControlHost& host);
+    void expire(HandshakeHost& host);
     void pause_listening(bool pause);
     void set_alarm(Duration until);
 

@@ -1,4 +1,4 @@
-// What the transports within a host share: fresh names to listen at, and who may come.
+// What all that listens within a host shares: fresh names to listen at, and who may come.
 #pragma once
 
 #include "csrc/base/status.h"

@@ -1,9 +1,5 @@
 #include "csrc/transport/loopback/loopback_fabric.h"
 
-#include <unistd.h>
-
-#include <charconv>
-
 #include "csrc/base/text.h"
 #include "csrc/transport/loopback/links.h"
 #include "csrc/transport/loopback/rma.h"
@@ -11,52 +7,20 @@
 namespace pccl::transport::loopback {
 namespace {
 
-void answer(const std::shared_ptr<Process>& process, Call& call, Acceptor& acceptor) {
-    auto secret = acceptor.secret_of(call.request.group);
-    if (!acceptor.serves(call.request)) secret.reset();
-    if (secret != call.secret) {
-        acceptor.refused(to_string(TransportKind::kLoopback),
-                         Status::invalid_argument(concat("rank ", call.request.source,
-                                                         " does not know the group's secret")));
-        return call.finish(Call::Outcome::kRefused);
-    }
-    acceptor.accepted(call.request, std::make_unique<LoopbackRecvLink>(call.pipe, process));
-    call.finish(Call::Outcome::kAccepted);
-}
-
-void answer_all(const std::shared_ptr<Process>& process, Acceptor& acceptor) {
-    for (const auto& call : process->take_calls()) answer(process, *call, acceptor);
-}
-
 class LoopbackDial final : public Dial {
    public:
-    LoopbackDial(std::shared_ptr<Call> call, std::unique_ptr<SendLink> link, std::string address)
-        : call_(std::move(call)), link_(std::move(link)), address_(std::move(address)) {}
+    LoopbackDial(std::shared_ptr<Call> call, std::unique_ptr<SendLink> link)
+        : call_(std::move(call)), link_(std::move(link)) {}
 
     Result<std::unique_ptr<SendLink>> advance() override {
-        switch (call_->outcome.load()) {
-            case Call::Outcome::kAccepted:
-                return std::move(link_);
-            case Call::Outcome::kPending:
-                return std::unique_ptr<SendLink>();
-            case Call::Outcome::kRefused:
-                return Status::peer_lost(peer(), concat(name(), ": it refused the connection"));
-            case Call::Outcome::kNobody:
-                break;
-        }
-        return Status::peer_lost(peer(), concat(name(), ": nobody is there"));
+        PCCL_ASSIGN_OR_RETURN(const bool accepted, call_->is_accepted());
+        return accepted ? std::move(link_) : std::unique_ptr<SendLink>();
     }
-    [[nodiscard]] Status late() const override {
-        return Status::timeout(concat(name(), " did not answer in time"), peer());
-    }
+    [[nodiscard]] Status late() const override { return call_->late(); }
 
    private:
-    [[nodiscard]] Rank peer() const { return call_->request.destination; }
-    [[nodiscard]] std::string name() const { return concat("rank ", peer(), " at ", address_); }
-
     const std::shared_ptr<Call> call_;
     std::unique_ptr<SendLink> link_;
-    const std::string address_;
 };
 
 }  // namespace
@@ -65,78 +29,85 @@ std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const FabricOptions& opti
     return std::shared_ptr<LoopbackFabric>(new LoopbackFabric(options));
 }
 
-Result<std::unique_ptr<LoopbackTransport>> LoopbackFabric::make_transport(Waiter& waiter) {
-    const std::lock_guard lock(mutex_);
-    PCCL_ASSIGN_OR_RETURN(auto process, Process::create(static_cast<int>(processes_.size()), waiter,
-                                                        options_.faults));
-    processes_.push_back(process);
-    return std::unique_ptr<LoopbackTransport>(
-        new LoopbackTransport(shared_from_this(), std::move(process)));
+Result<Member> LoopbackFabric::join(Waiter& waiter) {
+    PCCL_ASSIGN_OR_RETURN(auto process, processes_->add(waiter, options_.faults));
+    Member member;
+    member.control = std::make_unique<LoopbackControlPlane>(processes_, process);
+    member.transport.reset(new LoopbackTransport(shared_from_this(), std::move(process)));
+    return member;
 }
 
 void LoopbackFabric::kill(int process) {
-    if (const auto found = find(process)) found->die();
+    if (const auto found = processes_->at(process)) found->die();
 }
 
-std::string LoopbackFabric::prefix() const {
-    return concat("v1;", ::getpid(), ";", reinterpret_cast<std::uintptr_t>(this), ";");
-}
-
-std::shared_ptr<Process> LoopbackFabric::find(int process) {
+LoopbackFabric::OnItsWay LoopbackFabric::make_pipe(const LinkRequest& request) {
     const std::lock_guard lock(mutex_);
-    const bool exists = process >= 0 && static_cast<std::size_t>(process) < processes_.size();
-    return exists ? processes_[static_cast<std::size_t>(process)] : nullptr;
+    OnItsWay made{
+        .number = pipes_++,
+        .pipe = std::make_shared<Pipe>(
+            PipeArgs{.request = request,
+                     .capacity = options_.capacity,
+                     .faults = options_.faults,
+                     .clock = options_.clock,
+                     .ordinal = links_[{request.source, request.destination, request.channel}]++})};
+    std::erase_if(on_their_way_, [](const auto& entry) { return entry.second.expired(); });
+    on_their_way_.emplace(made.number, made.pipe);
+    return made;
 }
 
-std::shared_ptr<Pipe> LoopbackFabric::make_pipe(const LinkRequest& request) {
+std::shared_ptr<Pipe> LoopbackFabric::take_pipe(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
-    return std::make_shared<Pipe>(
-        PipeArgs{.request = request,
-                 .capacity = options_.capacity,
-                 .faults = options_.faults,
-                 .clock = options_.clock,
-                 .ordinal = links_[{request.source, request.destination, request.channel}]++});
+    const auto found = on_their_way_.find(number);
+    if (found == on_their_way_.end()) return nullptr;
+    auto pipe = found->second.lock();
+    on_their_way_.erase(found);
+    return pipe;
 }
 
-std::unique_ptr<RmaTransport> LoopbackTransport::one_sided() const {
-    return std::make_unique<LoopbackRma>(process_);
-}
+LoopbackTransport::LoopbackTransport(std::shared_ptr<LoopbackFabric> fabric,
+                                     std::shared_ptr<Process> process)
+    : fabric_(std::move(fabric)),
+      process_(std::move(process)),
+      one_sided_(std::make_shared<LoopbackRma>(process_)) {}
 
 LoopbackTransport::~LoopbackTransport() { process_->die(); }
 
-std::string LoopbackTransport::address() const {
-    return concat(fabric_->prefix(), process_->index());
+std::vector<std::string> LoopbackTransport::addresses() const {
+    return {fabric_->processes_->place_of(*process_)};
 }
 
-Result<std::shared_ptr<Process>> LoopbackTransport::peer_at(const std::string& address) const {
-    const std::string prefix = fabric_->prefix();
-    int index = -1;
-    if (address.starts_with(prefix))
-        std::from_chars(address.data() + prefix.size(), address.data() + address.size(), index);
-    if (auto process = fabric_->find(index)) return process;
-    return Status::unavailable("the peer is not in this loopback fabric");
+Status LoopbackTransport::reaches(const PeerAddress& peer) const {
+    return fabric_->processes_->find(peer.control).status();
 }
 
-Status LoopbackTransport::reaches(const std::string& address) const {
-    return peer_at(address).status();
-}
-
-Result<std::unique_ptr<Dial>> LoopbackTransport::dial(const std::string& address,
-                                                      const LinkRequest& request,
-                                                      const Secret& secret) {
+Result<std::unique_ptr<Dial>> LoopbackTransport::connect(const PeerAddress& peer,
+                                                         const LinkRequest& request,
+                                                         const Secret& secret) {
     PCCL_TRY(process_->live());
-    PCCL_ASSIGN_OR_RETURN(const auto peer, peer_at(address));
+    PCCL_ASSIGN_OR_RETURN(const auto callee, fabric_->processes_->find(peer.control));
+    const auto [number, pipe] = fabric_->make_pipe(request);
     const auto call = std::make_shared<Call>();
-    call->request = request;
+    call->introduction = {.request = request,
+                          .service = Service::kLink,
+                          .transport = static_cast<std::uint8_t>(TransportKind::kLoopback),
+                          .purpose = purpose_of(number)};
     call->secret = secret;
-    call->pipe = fabric_->make_pipe(request);
+    call->where = fabric_->processes_->place_of(*callee);
     call->caller = process_;
-    auto link = std::make_unique<LoopbackSendLink>(call->pipe, process_);
-    peer->ring(call);
-    if (Acceptor* acceptor = peer->inline_acceptor) answer_all(peer, *acceptor);
-    return std::unique_ptr<Dial>(std::make_unique<LoopbackDial>(call, std::move(link), address));
+    auto link = std::make_unique<LoopbackSendLink>(pipe, process_);
+    callee->ring(call);
+    return std::unique_ptr<Dial>(std::make_unique<LoopbackDial>(call, std::move(link)));
 }
 
-void LoopbackTransport::accept(Acceptor& acceptor) { answer_all(process_, acceptor); }
+void LoopbackTransport::accept(Arrival arrival, LinkSink& sink) {
+    const LinkRequest& request = arrival.introduction.request;
+    auto pipe = fabric_->take_pipe(word_in<std::uint64_t>(arrival.introduction.purpose));
+    if (pipe != nullptr)
+        return sink.accepted(request,
+                             std::make_unique<LoopbackRecvLink>(std::move(pipe), process_));
+    sink.refused(to_string(kind()),
+                 Status::unavailable(concat("rank ", request.source, " gave up opening a link")));
+}
 
 }  // namespace pccl::transport::loopback

@@ -1,10 +1,10 @@
 // A network inside one process: any number of pretended processes, and faults by plan.
 //
 //     auto fabric = LoopbackFabric::create({.faults = {.seed = 7, .short_read = 0.2}});
-//     auto first = fabric->make_transport(*first_waiter);    // process 0
-//     auto second = fabric->make_transport(*second_waiter);  // process 1
+//     auto first = fabric->join(*first_waiter);    // process 0: its control plane and transport
+//     auto second = fabric->join(*second_waiter);  // process 1
 //
-// For tests, of ours and of users. Processes may be threads, or share one thread (accept_inline()).
+// For tests, of ours and of users. Processes may be threads, or share one thread (answer_inline()).
 // Nobody is woken when a planned delay ends: waits must look again now and then, as Backoff does.
 #pragma once
 
@@ -15,8 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "csrc/transport/loopback/control_plane.h"
 #include "csrc/transport/loopback/fault_plan.h"
-#include "csrc/transport/loopback/process.h"
+#include "csrc/transport/loopback/process_table.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::transport::loopback {
@@ -28,32 +29,38 @@ struct FabricOptions {
 };
 
 class LoopbackTransport;
+struct Member;
 
 /// Safe from every thread.
 class PCCL_API LoopbackFabric final : public std::enable_shared_from_this<LoopbackFabric> {
    public:
     static std::shared_ptr<LoopbackFabric> create(const FabricOptions& options = {});
 
-    /// The transport of the next process; processes count from 0. `waiter` outlives it and its
-    /// links.
-    Result<std::unique_ptr<LoopbackTransport>> make_transport(Waiter& waiter);
+    /// The next process; processes count from 0. `waiter` outlives its transport and links.
+    Result<Member> join(Waiter& waiter);
     /// Ends a process now: its links close, and its calls fail with kAborted.
     void kill(int process);
 
    private:
     friend class LoopbackTransport;
+    /// A link on its way from one process to another.
+    struct OnItsWay {
+        std::uint64_t number = 0;
+        std::shared_ptr<Pipe> pipe;
+    };
+
     explicit LoopbackFabric(const FabricOptions& options) : options_(options) {}
-    /// Starts every address of this fabric.
-    [[nodiscard]] std::string prefix() const;
-    /// Null when there is no such process.
-    [[nodiscard]] std::shared_ptr<Process> find(int process);
-    [[nodiscard]] std::shared_ptr<Pipe> make_pipe(const LinkRequest& request);
+    [[nodiscard]] OnItsWay make_pipe(const LinkRequest& request);
+    /// Once; null where nobody holds the other end any more.
+    [[nodiscard]] std::shared_ptr<Pipe> take_pipe(std::uint64_t number);
 
     const FabricOptions options_;
+    const std::shared_ptr<ProcessTable> processes_ = std::make_shared<ProcessTable>();
     std::mutex mutex_;
-    std::vector<std::shared_ptr<Process>> processes_;
     std::map<std::array<int, 3>, std::uint64_t>
         links_;  // so far, by source, destination and channel
+    std::map<std::uint64_t, std::weak_ptr<Pipe>> on_their_way_;
+    std::uint64_t pipes_ = 0;  // so far
 };
 
 /// Its links end with it.
@@ -64,27 +71,28 @@ class PCCL_API LoopbackTransport final : public Transport {
     LoopbackTransport& operator=(const LoopbackTransport&) = delete;
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kLoopback; }
-    [[nodiscard]] std::string address() const override;
-    [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<Dial>> dial(const std::string& address, const LinkRequest& request,
-                                       const Secret& secret) override;
-    [[nodiscard]] int accept_fd() const override { return process_->call_fd(); }
-    void accept(Acceptor& acceptor) override;
-    /// From now on who connects is accepted at once, on its own thread. `acceptor` outlives the
-    /// transport.
-    void accept_inline(Acceptor& acceptor) { process_->inline_acceptor = &acceptor; }
-    /// One-sided access to and from this process, with the faults of the fabric. May outlive the
-    /// transport.
-    [[nodiscard]] std::unique_ptr<RmaTransport> one_sided() const;
+    [[nodiscard]] std::vector<std::string> addresses() const override;
+    [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
+    Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
+                                          const Secret& secret) override;
+    void accept(Arrival arrival, LinkSink& sink) override;
+    void advance(LinkSink& /*sink*/) override {}
+    /// With the faults of the fabric.
+    [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
    private:
     friend class LoopbackFabric;
-    LoopbackTransport(std::shared_ptr<LoopbackFabric> fabric, std::shared_ptr<Process> process)
-        : fabric_(std::move(fabric)), process_(std::move(process)) {}
-    Result<std::shared_ptr<Process>> peer_at(const std::string& address) const;
+    LoopbackTransport(std::shared_ptr<LoopbackFabric> fabric, std::shared_ptr<Process> process);
 
-    std::shared_ptr<LoopbackFabric> fabric_;
-    std::shared_ptr<Process> process_;
+    const std::shared_ptr<LoopbackFabric> fabric_;
+    const std::shared_ptr<Process> process_;
+    const std::shared_ptr<RmaTransport> one_sided_;
+};
+
+/// A process of a fabric.
+struct Member {
+    std::unique_ptr<LoopbackControlPlane> control;
+    std::unique_ptr<LoopbackTransport> transport;
 };
 
 }  // namespace pccl::transport::loopback

@@ -9,6 +9,24 @@
 #include "csrc/base/text.h"
 
 namespace pccl::transport::loopback {
+namespace {
+
+void answer(Call& call, ControlHost& host) {
+    const LinkRequest& request = call.introduction.request;
+    auto secret = host.secret_of(request.group);
+    if (!host.serves(request)) secret.reset();
+    if (secret == call.secret) {
+        Arrival arrival{.socket = {}, .introduction = call.introduction};
+        call.answer = take_up(arrival, host).value_or("");
+        return call.finish(Call::Outcome::kAccepted);
+    }
+    host.refused(to_string(TransportKind::kLoopback),
+                 Status::invalid_argument(
+                     concat("rank ", request.source, " does not know the group's secret")));
+    call.finish(Call::Outcome::kRefused);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Process>> Process::create(int index, Waiter& waiter,
                                                  const FaultPlan& faults) {
@@ -22,6 +40,26 @@ void Call::finish(Outcome result) {
     outcome.store(result);
     if (const auto process = caller.lock()) process->wake();
 }
+
+Result<bool> Call::is_accepted() const {
+    switch (outcome.load()) {
+        case Outcome::kPending:
+            return false;
+        case Outcome::kAccepted:
+            return true;
+        case Outcome::kRefused:
+            return Status::peer_lost(peer(), concat(name(), ": it refused the connection"));
+        case Outcome::kNobody:
+            break;
+    }
+    return Status::peer_lost(peer(), concat(name(), ": nobody is there"));
+}
+
+Status Call::late() const {
+    return Status::timeout(concat(name(), " did not answer in time"), peer());
+}
+
+std::string Call::name() const { return concat("rank ", peer(), " at ", where); }
 
 void Process::wake() {
     const std::lock_guard lock(mutex_);
@@ -43,11 +81,18 @@ void Process::hold(const std::shared_ptr<Pipe>& pipe, Pipe::End end) {
 }
 
 void Process::ring(const std::shared_ptr<Call>& call) {
-    const std::lock_guard lock(mutex_);
-    if (dead_) return call->outcome.store(Call::Outcome::kNobody);
-    incoming_.push_back(call);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(ringing_.get(), &one, sizeof one);
+    {
+        const std::lock_guard lock(mutex_);
+        if (dead_) return call->outcome.store(Call::Outcome::kNobody);
+        incoming_.push_back(call);
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(ringing_.get(), &one, sizeof one);
+    }
+    if (ControlHost* const host = inline_host) answer_calls(*host);
+}
+
+void Process::answer_calls(ControlHost& host) {
+    for (const auto& call : take_calls()) answer(*call, host);
 }
 
 std::deque<std::shared_ptr<Call>> Process::take_calls() {

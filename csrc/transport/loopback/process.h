@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
@@ -18,13 +19,22 @@ class Process;
 struct Call {
     enum class Outcome { kPending, kAccepted, kRefused, kNobody };
 
-    LinkRequest request;
+    Introduction introduction;
     Secret secret{};
-    std::shared_ptr<Pipe> pipe;
+    std::string where;  // the callee's address, for messages
     std::weak_ptr<Process> caller;
+    std::string answer{};  // to a query, once it is accepted
     std::atomic<Outcome> outcome{Outcome::kPending};
 
     void finish(Outcome result);
+    /// False while it is pending; kPeerLost where nobody took it.
+    [[nodiscard]] Result<bool> is_accepted() const;
+    /// kTimeout that names the peer.
+    [[nodiscard]] Status late() const;
+
+   private:
+    [[nodiscard]] Rank peer() const { return introduction.request.destination; }
+    [[nodiscard]] std::string name() const;
 };
 
 /// Safe from every thread.
@@ -45,16 +55,22 @@ class Process {
     /// What its peers may reach.
     [[nodiscard]] const std::shared_ptr<RmaRegistry>& memory() const { return memory_; }
 
+    /// Brings a call here, which is answered at once where there is an inline_host.
     void ring(const std::shared_ptr<Call>& call);
     [[nodiscard]] int call_fd() const { return ringing_.get(); }
-    std::deque<std::shared_ptr<Call>> take_calls();
+    /// Answers all calls.
+    void answer_calls(ControlHost& host);
+    [[nodiscard]] bool is_dead() const { return dead_; }
     /// Ends all links; nobody reaches the process from now on.
     void die();
 
-    /// Who accepts calls on the caller's own thread; null while accept() does.
-    std::atomic<Acceptor*> inline_acceptor{nullptr};
+    /// Who answers calls on the caller's own thread; null while LoopbackControlPlane::advance()
+    /// does.
+    std::atomic<ControlHost*> inline_host{nullptr};
 
    private:
+    std::deque<std::shared_ptr<Call>> take_calls();
+
     struct Holding {
         std::weak_ptr<Pipe> pipe;
         Pipe::End end;

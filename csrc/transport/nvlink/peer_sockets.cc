@@ -16,7 +16,7 @@ namespace {
 constexpr Duration kBetweenQuestions = std::chrono::seconds(1);
 
 /// Knows one group, and takes no links.
-class Gatekeeper final : public ControlHost {
+class Gatekeeper final : public HandshakeHost {
    public:
     explicit Gatekeeper(const PeerSocketsOptions& options) : options_(options) {}
 

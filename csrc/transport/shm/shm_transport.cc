@@ -3,50 +3,36 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <optional>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include "csrc/base/text.h"
-#include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/handshake.h"
-#include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/control/parcel.h"
 #include "csrc/transport/control/unix_socket.h"
+#include "csrc/transport/shm/rma.h"
 #include "csrc/transport/watched_socket.h"
 
 namespace pccl::transport::shm {
 namespace {
 
-// "v1;<host>;unix:@<name>"
-constexpr std::string_view kVersion = "v1;";
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kLeastSegment = 64 * kKiB;
 constexpr std::byte kMemory{'M'};
 constexpr std::byte kWelcome{'W'};
-
-struct ParsedAddress {
-    std::string host;
-    sys::Address socket;
-};
-
-Result<ParsedAddress> parse_address(const std::string& text) {
-    const std::size_t end = text.find(';', kVersion.size());
-    if (text.compare(0, kVersion.size(), kVersion) != 0 || end == std::string::npos)
-        return Status::invalid_argument(concat("\"", text, "\" is no address of shared memory"));
-    PCCL_ASSIGN_OR_RETURN(const auto socket,
-                          sys::Address::parse(std::string_view(text).substr(end + 1)));
-    return ParsedAddress{text.substr(kVersion.size(), end - kVersion.size()), socket};
-}
 
 Introduction introduce(const LinkRequest& request, Service service, const Purpose& purpose = {}) {
     return {.request = request,
             .service = service,
             .transport = static_cast<std::uint8_t>(TransportKind::kShm),
             .purpose = purpose};
+}
+
+Result<DialArgs> dial_args(const PeerAddress& peer, const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const std::string door, peer.first_of(TransportKind::kShm));
+    PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
+    return DialArgs{.address = address, .secret = secret, .stream = {}};
 }
 
 }  // namespace
@@ -62,39 +48,9 @@ std::size_t least_region_bytes(int ranks) {
     return static_cast<std::size_t>(std::max(ranks, 1)) * kLeastSegment;
 }
 
-bool same_host(const std::string& a, const std::string& b) {
-    const auto first = parse_address(a);
-    const auto second = parse_address(b);
-    return first.is_ok() && second.is_ok() && (*first).host == (*second).host;
-}
-
-Result<std::unique_ptr<ShmTransport>> ShmTransport::create(Waiter& waiter) {
-    PCCL_ASSIGN_OR_RETURN(std::string host, sys::host_identity());
-    std::unique_ptr<ShmTransport> transport(new ShmTransport(waiter, std::move(host)));
-    PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
-    PCCL_ASSIGN_OR_RETURN(transport->server_,
-                          HandshakeServer::listen(name, {.way = to_string(TransportKind::kShm)}));
-    return transport;
-}
-
-std::string ShmTransport::address() const {
-    return concat(kVersion, host_, ";", server_->address().to_string());
-}
-
-Status ShmTransport::reaches(const std::string& address) const {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    if (peer.host == host_) return Status::ok();
+Status ShmTransport::reaches(const PeerAddress& peer) const {
+    if (peer.control.host == here_.host) return Status::ok();
     return Status::unavailable("the peer is on another host or in another network namespace");
-}
-
-Result<UniqueFd> ShmTransport::connect(const std::string& address, const Introduction& introduction,
-                                       const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    PCCL_ASSIGN_OR_RETURN(
-        auto sockets,
-        connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
-                              {&introduction, 1}, deadline));
-    return std::move(sockets.front());
 }
 
 /// Proves the secret, hands over the memory, and takes the peer's doorbell.
@@ -151,32 +107,32 @@ class ShmTransport::ShmDial final : public Dial {
     std::optional<WatchedSocket> socket_;  // once the memory is offered
 };
 
-Result<std::unique_ptr<Dial>> ShmTransport::dial(const std::string& address,
-                                                 const LinkRequest& request, const Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
+Result<std::unique_ptr<Dial>> ShmTransport::connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(peer, secret));
     const Introduction introduction = introduce(request, Service::kLink);
-    PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(
-                                           {.address = peer.socket, .secret = secret, .stream = {}},
-                                           {&introduction, 1}, &waiter_));
+    PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, {&introduction, 1}, &waiter_));
     return std::unique_ptr<Dial>(std::make_unique<ShmDial>(waiter_, request, std::move(client)));
 }
 
 Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request,
                                                     const Secret& secret, Deadline deadline) {
-    const int ranks = static_cast<int>(request.addresses.size());
+    const int ranks = static_cast<int>(request.ranks.size());
     PCCL_ASSIGN_OR_RETURN(auto memory,
                           stock_.claim(region_bytes(ranks), least_region_bytes(ranks)));
     const RegionExtent extent = memory->extent();
     auto region = Region::create(std::move(memory), ranks);
     const auto invite = [&](Rank rank) {
         if (request.waits_for) request.waits_for(rank);
-        const LinkRequest link{
-            .group = request.group, .source = 0, .destination = rank, .group_size = ranks};
-        auto socket =
-            connect(request.addresses[static_cast<std::size_t>(rank)],
-                    introduce(link, Service::kRegion, purpose_of(extent)), secret, deadline);
-        PCCL_TRY(socket.status().with_peer(rank));
-        return region->offer(rank, std::move(*socket), waiter_.handles(), deadline);
+        const Introduction introduction = introduce(
+            {.group = request.group, .source = 0, .destination = rank, .group_size = ranks},
+            Service::kRegion, purpose_of(extent));
+        const auto args = dial_args(request.ranks[static_cast<std::size_t>(rank)], secret);
+        PCCL_TRY(args.status().with_peer(rank));
+        auto sockets = connect_authenticated(*args, {&introduction, 1}, deadline);
+        PCCL_TRY(sockets.status().with_peer(rank));
+        return region->offer(rank, std::move(sockets->front()), waiter_.handles(), deadline);
     };
     Status shared;
     for (Rank rank = 1; rank < ranks && shared.is_ok(); ++rank) shared = invite(rank);
@@ -186,107 +142,89 @@ Result<std::unique_ptr<Region>> ShmTransport::share(const RegionRequest& request
     return shared;
 }
 
-Result<std::string> ShmTransport::inquire(const std::string& address, const LinkRequest& request,
-                                          const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    return transport::inquire({.address = peer.socket, .secret = secret, .stream = {}},
-                              introduce(request, Service::kQuery), deadline);
+Result<std::shared_ptr<RmaTransport>> ShmTransport::one_sided() {
+    const std::lock_guard lock(mutex_);
+    if (one_sided_ == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(one_sided_, ShmRma::create());
+    }
+    return std::shared_ptr<RmaTransport>(one_sided_);
 }
 
-Status ShmTransport::tell(const std::string& address, const LinkRequest& request,
-                          const Secret& secret, const Status& reason, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    const Introduction introduction =
-        introduce(request, Service::kNotice, purpose_of(notice_of(reason)));
-    return connect_authenticated({.address = peer.socket, .secret = secret, .stream = {}},
-                                 {&introduction, 1}, deadline)
-        .status();
+void ShmTransport::accept(Arrival arrival, LinkSink& sink) {
+    if (const Status watched = sink.watch(arrival.socket.get()); !watched.is_ok())
+        return sink.refused(to_string(kind()), watched);
+    expected_.push_back({std::move(arrival), Deadline::after(kPatience)});
 }
 
-Status ShmTransport::knock(const std::string& address, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const ParsedAddress peer, parse_address(address));
-    return transport::knock(peer.socket, deadline);
+void ShmTransport::advance(LinkSink& sink) {
+    expected_.remove_if([&](Expected& expected) { return receive_memory(expected, sink); });
 }
 
-void ShmTransport::accept(Acceptor& acceptor) {
-    server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
-        if (introduction.service == Service::kQuery)
-            return answer(socket.get(), acceptor.describe(introduction.request));
-        if (introduction.service == Service::kNotice)
-            return acceptor.noticed(introduction.request,
-                                    reason_of(word_in<Notice>(introduction.purpose)));
-        if (const Status watched = server_->watch(socket.get()); !watched.is_ok())
-            return acceptor.refused(to_string(kind()), watched);
-        arrivals_.push_back({std::move(socket), introduction, Deadline::after(kPatience)});
-    });
-    arrivals_.remove_if([&](Arrival& arrival) { return receive_memory(arrival, acceptor); });
-}
-
-bool ShmTransport::receive_memory(Arrival& arrival, Acceptor& acceptor) {
-    const int socket = arrival.socket.get();
-    const auto received = arrival.introduction.service == Service::kRegion
-                              ? receive_region(arrival, acceptor)
-                              : receive_link(arrival, acceptor);
+bool ShmTransport::receive_memory(Expected& expected, LinkSink& sink) {
+    const int socket = expected.from.socket.get();
+    const auto received = expected.from.introduction.service == Service::kRegion
+                              ? receive_region(expected, sink)
+                              : receive_link(expected, sink);
     Status failure = received.status();
     if (received.is_ok() && !*received) {
-        if (!arrival.deadline.passed()) return false;
+        if (!expected.deadline.passed()) return false;
         failure = Status::timeout("a proven peer sent no memory in time");
     }
     if (failure.code() == StatusCode::kResourceExhausted) {
         static_cast<void>(sys::send_descriptors(socket, kShortage, {}));
-        acceptor.fell_short(arrival.introduction.request, kind(), failure);
+        sink.fell_short(expected.request(), kind(), failure);
     } else if (!failure.is_ok()) {
-        acceptor.refused(to_string(kind()), failure);
+        sink.refused(to_string(kind()), failure);
     }
-    if (arrival.socket.is_open()) server_->unwatch(socket);
+    if (expected.from.socket.is_open()) sink.unwatch(socket);
     return true;
 }
 
-Result<bool> ShmTransport::receive_link(Arrival& arrival, Acceptor& acceptor) {
-    PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(arrival.socket.get()));
+Result<bool> ShmTransport::receive_link(Expected& expected, LinkSink& sink) {
+    PCCL_ASSIGN_OR_RETURN(auto parcel, sys::receive_descriptors(expected.from.socket.get()));
     if (!parcel) return false;
-    server_->unwatch(arrival.socket.get());
-    PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(arrival, parcel->descriptors));
-    acceptor.accepted(arrival.introduction.request, std::move(link));
+    sink.unwatch(expected.from.socket.get());
+    PCCL_ASSIGN_OR_RETURN(auto link, make_receiver(expected, parcel->descriptors));
+    sink.accepted(expected.request(), std::move(link));
     return true;
 }
 
-Result<bool> ShmTransport::receive_region(Arrival& arrival, Acceptor& acceptor) {
-    const LinkRequest& request = arrival.introduction.request;
+Result<bool> ShmTransport::receive_region(Expected& expected, LinkSink& sink) {
+    const LinkRequest& request = expected.request();
     const int ranks = request.group_size;
     if (ranks < 2 || request.destination < 1 || request.destination >= ranks)
         return Status::invalid_argument("a region for a rank that is not in its group");
-    const auto extent = word_in<RegionExtent>(arrival.introduction.purpose);
+    const auto extent = word_in<RegionExtent>(expected.from.introduction.purpose);
     if (extent.bytes < least_region_bytes(ranks) || extent.bytes > region_bytes(ranks))
         return Status::invalid_argument(
             concat("a region of ", extent.bytes, " bytes for ", ranks, " ranks"));
-    const int socket = arrival.socket.get();
+    const int socket = expected.from.socket.get();
     PCCL_ASSIGN_OR_RETURN(
         auto region,
-        Region::accept(arrival.socket, waiter_.handles(),
+        Region::accept(expected.from.socket, waiter_.handles(),
                        {.extent = extent, .rank = request.destination, .ranks = ranks}));
     if (region == nullptr) return false;
-    server_->unwatch(socket);
+    sink.unwatch(socket);
     stock_.add(region->source());
-    acceptor.accepted_region(request, std::move(region));
+    sink.accepted_region(request, std::move(region));
     return true;
 }
 
-Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Arrival& arrival,
+Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Expected& expected,
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
-    const LinkRequest& request = arrival.introduction.request;
+    const LinkRequest& request = expected.request();
     PCCL_ASSIGN_OR_RETURN(
         auto rings, RingFile::map(std::move(descriptors.front()), ring_bytes(request.group_size)));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));
-    PCCL_ASSIGN_OR_RETURN(const bool sent,
-                          sys::send_descriptors(arrival.socket.get(), kWelcome, waiter_.handles()));
+    PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(expected.from.socket.get(),
+                                                                 kWelcome, waiter_.handles()));
     if (!sent) return Status::resource_exhausted("a fresh unix socket takes no descriptors");
     rings->memfd().reset();
     auto wire = std::make_unique<PeerWire>(
         Departure{
             .self = request.destination, .leaver = request.source, .ranks = request.group_size},
-        std::move(arrival.socket), std::move(doorbell));
+        std::move(expected.from.socket), std::move(doorbell));
     return std::unique_ptr<RecvLink>(new ShmRecvLink(std::move(rings), std::move(wire)));
 }
 

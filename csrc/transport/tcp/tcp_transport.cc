@@ -5,8 +5,6 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
-#include "csrc/sys/host.h"
-#include "csrc/transport/control/inquiry.h"
 #include "csrc/transport/tcp/recv_link.h"
 #include "csrc/transport/tcp/send_link.h"
 
@@ -19,11 +17,9 @@ bool same_link(const LinkRequest& a, const LinkRequest& b) {
     return a.source == b.source && a.destination == b.destination && a.channel == b.channel;
 }
 
-Introduction introduce(const LinkRequest& request, Service service, const Purpose& purpose = {}) {
-    return {.request = request,
-            .service = service,
-            .transport = static_cast<std::uint8_t>(TransportKind::kTcp),
-            .purpose = purpose};
+Result<sys::Address> address_of(const PeerAddress& peer) {
+    PCCL_ASSIGN_OR_RETURN(const std::string address, peer.first_of(TransportKind::kTcp));
+    return sys::Address::parse(address);
 }
 
 std::string name_of(Rank rank, int socket) {
@@ -34,47 +30,18 @@ std::string name_of(Rank rank, int socket) {
 
 }  // namespace
 
-Result<std::unique_ptr<TcpTransport>> TcpTransport::create(Waiter& waiter,
+Result<std::unique_ptr<TcpTransport>> TcpTransport::create(Waiter& waiter, NetworkSide here,
                                                            const TcpOptions& options) {
     const auto most = static_cast<int>(SocketPurpose::kMostDataSockets);
-    if (options.data_sockets < 1 || options.data_sockets > most)
-        return Status::invalid_argument(
-            concat("a link has 1 to ", most, " data sockets, not ", options.data_sockets));
-    std::unique_ptr<TcpTransport> transport(new TcpTransport(waiter, options));
-    PCCL_TRY(transport->start());
-    return transport;
+    if (options.data_sockets >= 1 && options.data_sockets <= most)
+        return std::unique_ptr<TcpTransport>(new TcpTransport(waiter, std::move(here), options));
+    return Status::invalid_argument(
+        concat("a link has 1 to ", most, " data sockets, not ", options.data_sockets));
 }
 
-Status TcpTransport::start() {
-    PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
-    PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, options_.interface));
-    PCCL_ASSIGN_OR_RETURN(own_.host, sys::host_identity());
-    PCCL_ASSIGN_OR_RETURN(
-        server_, HandshakeServer::listen(chosen.address, {.way = to_string(TransportKind::kTcp),
-                                                          .stream = options_.stream}));
-    own_.address = server_->address();
-    interface_ = chosen;
-    return Status::ok();
-}
-
-Status TcpTransport::reaches(const std::string& address) const {
-    PCCL_ASSIGN_OR_RETURN(const PublishedAddress peer, PublishedAddress::parse(address));
-    if (peer.host == own_.host) return Status::ok();
-    if (peer.address.is_loopback())
-        return Status::unavailable(
-            concat("the peer listens at ", peer.address.to_string(), " of another host"));
-    return look_at_interface();
-}
-
-Status TcpTransport::look_at_interface() const {
-    // A cable without a signal may have been cut at its other end, so it proves nothing.
-    PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
-    const auto is_up = [this](const sys::Interface& i) {
-        return i.index == interface_.index && i.enabled;
-    };
-    if (std::ranges::any_of(interfaces, is_up)) return Status::ok();
-    return Status::unavailable(
-        concat("the interface ", interface_.name, " of this host is switched off"));
+Status TcpTransport::reaches(const PeerAddress& peer) const {
+    PCCL_ASSIGN_OR_RETURN(const sys::Address address, address_of(peer));
+    return here_.reaches(peer.control.host, address);
 }
 
 class TcpTransport::TcpDial final : public Dial {
@@ -100,38 +67,15 @@ class TcpTransport::TcpDial final : public Dial {
     const std::unique_ptr<HandshakeClient> client_;
 };
 
-Result<std::unique_ptr<Dial>> TcpTransport::dial(const std::string& address,
-                                                 const LinkRequest& request, const Secret& secret) {
-    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
+Result<std::unique_ptr<Dial>> TcpTransport::connect(const PeerAddress& peer,
+                                                    const LinkRequest& request,
+                                                    const Secret& secret) {
+    PCCL_ASSIGN_OR_RETURN(const sys::Address address, address_of(peer));
+    const DialArgs args{
+        .address = here_.from_here(address), .secret = secret, .stream = options_.stream};
     PCCL_ASSIGN_OR_RETURN(const auto introduced, introductions(request));
     PCCL_ASSIGN_OR_RETURN(auto client, HandshakeClient::start(args, introduced, &waiter_));
     return std::unique_ptr<Dial>(std::make_unique<TcpDial>(*this, request, std::move(client)));
-}
-
-Result<DialArgs> TcpTransport::dial_args(const std::string& address, const Secret& secret) const {
-    PCCL_ASSIGN_OR_RETURN(const PublishedAddress peer, PublishedAddress::parse(address));
-    const sys::Address& there = peer.address;
-    return DialArgs{.address = there.is_link_local() ? there.with_scope(interface_.index) : there,
-                    .secret = secret,
-                    .stream = options_.stream};
-}
-
-Result<std::string> TcpTransport::inquire(const std::string& address, const LinkRequest& request,
-                                          const Secret& secret, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
-    return transport::inquire(args, introduce(request, Service::kQuery), deadline);
-}
-
-Status TcpTransport::tell(const std::string& address, const LinkRequest& request,
-                          const Secret& secret, const Status& reason, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, secret));
-    const auto introduction = introduce(request, Service::kNotice, purpose_of(notice_of(reason)));
-    return connect_authenticated(args, {&introduction, 1}, deadline).status();
-}
-
-Status TcpTransport::knock(const std::string& address, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(const DialArgs args, dial_args(address, {}));
-    return transport::knock(args.address, deadline);
 }
 
 Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest& request) const {
@@ -140,7 +84,10 @@ Result<std::vector<Introduction>> TcpTransport::introductions(const LinkRequest&
     PCCL_TRY(sys::fill_random(purpose.link));
     std::vector<Introduction> introduced;
     for (; purpose.index < purpose.sockets(); ++purpose.index)
-        introduced.push_back(introduce(request, Service::kLink, purpose.encode()));
+        introduced.push_back({.request = request,
+                              .service = Service::kLink,
+                              .transport = static_cast<std::uint8_t>(TransportKind::kTcp),
+                              .purpose = purpose.encode()});
     return introduced;
 }
 
@@ -165,57 +112,56 @@ Result<LinkParts> TcpTransport::make_parts(const Departure& departure,
     return LinkParts{departure.leaver, std::move(name), std::move(channels), std::move(watch)};
 }
 
-void TcpTransport::accept(Acceptor& acceptor) {
-    server_->advance(acceptor, [&](UniqueFd socket, const Introduction& introduction) {
-        const Status fault = arrived(std::move(socket), introduction, acceptor);
-        if (fault.code() == StatusCode::kResourceExhausted)
-            acceptor.fell_short(introduction.request, kind(), fault);
-        else if (!fault.is_ok())
-            acceptor.refused(to_string(kind()), fault);
-    });
-    give_up_incomplete(acceptor);
+void TcpTransport::accept(Arrival arrival, LinkSink& sink) {
+    const LinkRequest request = arrival.introduction.request;
+    const Status fault = take_up(std::move(arrival), sink);
+    if (fault.code() == StatusCode::kResourceExhausted)
+        sink.fell_short(request, kind(), fault);
+    else if (!fault.is_ok())
+        sink.refused(to_string(kind()), fault);
 }
 
-Status TcpTransport::arrived(UniqueFd socket, const Introduction& introduction,
-                             Acceptor& acceptor) {
-    const LinkRequest& request = introduction.request;
-    if (introduction.service == Service::kQuery) {
-        answer(socket.get(), acceptor.describe(request));
-        return Status::ok();
-    }
-    if (introduction.service == Service::kNotice) {
-        acceptor.noticed(request, reason_of(word_in<Notice>(introduction.purpose)));
-        return Status::ok();
-    }
-    PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose, SocketPurpose::decode(introduction.purpose));
-    PCCL_TRY(server_->shortage());
-    const LinkKey key{request.group, purpose.link};
-    auto found = assemblies_.find(key);
-    if (found == assemblies_.end()) {
-        Assembly fresh{.request = request,
-                       .purpose = purpose,
-                       .deadline = Deadline::after(kAssemblyPatience),
-                       .sockets = std::vector<UniqueFd>(purpose.sockets()),
-                       .missing = purpose.sockets()};
-        found = assemblies_.emplace(key, std::move(fresh)).first;
-    }
+Status TcpTransport::take_up(Arrival arrival, LinkSink& sink) {
+    const LinkRequest& request = arrival.introduction.request;
+    PCCL_ASSIGN_OR_RETURN(const SocketPurpose purpose,
+                          SocketPurpose::decode(arrival.introduction.purpose));
+    PCCL_TRY(arrival.shortage);
+    const auto found = begin_or_find(request, purpose);
     Assembly& assembly = found->second;
     if (!same_link(assembly.request, request) || purpose.index >= assembly.sockets.size() ||
         assembly.sockets[purpose.index].is_open()) {
         return Status::invalid_argument(
             concat("rank ", request.source, " sent a socket that does not belong to its link"));
     }
-    PCCL_TRY(server_->watch(socket.get()));
-    assembly.sockets[purpose.index] = std::move(socket);
+    PCCL_TRY(sink.watch(arrival.socket.get()));
+    assembly.sockets[purpose.index] = std::move(arrival.socket);
     if (--assembly.missing > 0) return Status::ok();
-    for (const UniqueFd& known : assembly.sockets) server_->unwatch(known.get());
     Assembly whole = std::move(assembly);
     assemblies_.erase(found);
+    return finish(std::move(whole), sink);
+}
+
+std::map<TcpTransport::LinkKey, TcpTransport::Assembly>::iterator TcpTransport::begin_or_find(
+    const LinkRequest& request, const SocketPurpose& purpose) {
+    const LinkKey key{request.group, purpose.link};
+    const auto found = assemblies_.find(key);
+    if (found != assemblies_.end()) return found;
+    Assembly fresh{.request = request,
+                   .purpose = purpose,
+                   .deadline = Deadline::after(kAssemblyPatience),
+                   .sockets = std::vector<UniqueFd>(purpose.sockets()),
+                   .missing = purpose.sockets()};
+    return assemblies_.emplace(key, std::move(fresh)).first;
+}
+
+Status TcpTransport::finish(Assembly whole, LinkSink& sink) const {
+    for (const UniqueFd& socket : whole.sockets) sink.unwatch(socket.get());
+    const LinkRequest& request = whole.request;
     const Departure departure{
         .self = request.destination, .leaver = request.source, .ranks = request.group_size};
     PCCL_ASSIGN_OR_RETURN(
         auto parts, make_parts(departure, std::move(whole.sockets), whole.purpose.block_bytes));
-    acceptor.accepted(whole.request, std::make_unique<TcpRecvLink>(std::move(parts)));
+    sink.accepted(request, std::make_unique<TcpRecvLink>(std::move(parts)));
     return Status::ok();
 }
 
@@ -227,17 +173,16 @@ bool TcpTransport::Assembly::is_given_up() const {
     return sys::wait_for_any(ends, Duration::zero());
 }
 
-void TcpTransport::give_up_incomplete(Acceptor& acceptor) {
+void TcpTransport::advance(LinkSink& sink) {
     std::erase_if(assemblies_, [&](const auto& entry) {
         const Assembly& assembly = entry.second;
         const std::string source = concat("rank ", assembly.request.source);
         if (assembly.is_given_up())
-            acceptor.refused(to_string(kind()),
-                             Status::unavailable(concat(source, " gave up opening a link")));
+            sink.refused(to_string(kind()),
+                         Status::unavailable(concat(source, " gave up opening a link")));
         else if (assembly.deadline.passed())
-            acceptor.refused(
-                to_string(kind()),
-                Status::timeout(concat(source, " opened only some sockets of a link")));
+            sink.refused(to_string(kind()),
+                         Status::timeout(concat(source, " opened only some sockets of a link")));
         else
             return false;
         return true;

@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/sys/socket/interfaces.h"
-#include "csrc/transport/control/handshake_server.h"
+#include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/sides.h"
+#include "csrc/transport/rma/over_links.h"
 #include "csrc/transport/tcp/watch.h"
 #include "csrc/transport/tcp/wire.h"
 #include "csrc/transport/transport.h"
@@ -21,34 +22,32 @@
 namespace pccl::transport::tcp {
 
 struct TcpOptions {
-    /// Which interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
-    std::string interface = {};
     /// Of the collective channel of links that this side connects; 1 to 16.
     int data_sockets = 2;
     std::size_t block_bytes = 128 * kKiB;
+    /// Wanted on both ends: of ControlOptions::stream, too.
     sys::StreamOptions stream{.buffer_bytes = 1 * kMiB, .give_up = {}};
     /// After so long without a sign of life a host is lost.
     std::chrono::milliseconds peer_timeout{10'000};
 };
 
-/// dial() may be called from several threads at once; accept() from one.
 class PCCL_API TcpTransport final : public Transport {
    public:
-    /// `waiter` outlives the transport and its links. kUnavailable when no interface fits.
-    static Result<std::unique_ptr<TcpTransport>> create(Waiter& waiter, const TcpOptions& options);
+    /// `waiter` outlives the transport and its links; the process listens at `here`.
+    static Result<std::unique_ptr<TcpTransport>> create(Waiter& waiter, NetworkSide here,
+                                                        const TcpOptions& options);
 
     [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
-    [[nodiscard]] std::string address() const override { return own_.to_string(); }
-    [[nodiscard]] Status reaches(const std::string& address) const override;
-    Result<std::unique_ptr<Dial>> dial(const std::string& address, const LinkRequest& request,
-                                       const Secret& secret) override;
-    Result<std::string> inquire(const std::string& address, const LinkRequest& request,
-                                const Secret& secret, Deadline deadline) override;
-    Status tell(const std::string& address, const LinkRequest& request, const Secret& secret,
-                const Status& reason, Deadline deadline) override;
-    Status knock(const std::string& address, Deadline deadline) override;
-    [[nodiscard]] int accept_fd() const override { return server_->poll_fd(); }
-    void accept(Acceptor& acceptor) override;
+    [[nodiscard]] std::vector<std::string> addresses() const override {
+        return {here_.socket.to_string()};
+    }
+    [[nodiscard]] Status reaches(const PeerAddress& peer) const override;
+    Result<std::unique_ptr<Dial>> connect(const PeerAddress& peer, const LinkRequest& request,
+                                          const Secret& secret) override;
+    void accept(Arrival arrival, LinkSink& sink) override;
+    void advance(LinkSink& sink) override;
+    /// By the far link's own copies (rma/over_links.h).
+    [[nodiscard]] Result<std::shared_ptr<RmaTransport>> one_sided() override { return one_sided_; }
 
    private:
     class TcpDial;
@@ -64,25 +63,21 @@ class PCCL_API TcpTransport final : public Transport {
         [[nodiscard]] bool is_given_up() const;
     };
 
-    TcpTransport(Waiter& waiter, TcpOptions options)
-        : waiter_(waiter), options_(std::move(options)) {}
-    Status start();
-    /// kUnavailable once this host's own end is switched off.
-    [[nodiscard]] Status look_at_interface() const;
+    TcpTransport(Waiter& waiter, NetworkSide here, TcpOptions options)
+        : waiter_(waiter), here_(std::move(here)), options_(std::move(options)) {}
     Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
-    [[nodiscard]] Result<DialArgs> dial_args(const std::string& address,
-                                             const Secret& secret) const;
     /// `sockets` in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,
                                  std::size_t block) const;
-    Status arrived(UniqueFd socket, const Introduction& introduction, Acceptor& acceptor);
-    void give_up_incomplete(Acceptor& acceptor);
+    Status take_up(Arrival arrival, LinkSink& sink);
+    std::map<LinkKey, Assembly>::iterator begin_or_find(const LinkRequest& request,
+                                                        const SocketPurpose& purpose);
+    Status finish(Assembly whole, LinkSink& sink) const;
 
     Waiter& waiter_;
+    const NetworkSide here_;
     const TcpOptions options_;
-    PublishedAddress own_;
-    sys::Interface interface_;  // that the server listens at
-    std::unique_ptr<HandshakeServer> server_;
+    const std::shared_ptr<RmaTransport> one_sided_ = std::make_shared<RmaOverLinks>();
     std::map<LinkKey, Assembly> assemblies_;
 };
 

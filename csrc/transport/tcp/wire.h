@@ -1,24 +1,13 @@
-// What TCP transports tell each other besides bytes: the published address, and the purpose of a
-// socket.
+// What TCP transports tell each other besides bytes: the purpose of a socket.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <string>
 
-#include "csrc/sys/socket/address.h"
-#include "csrc/transport/control/handshake.h"
+#include "csrc/base/status.h"
+#include "csrc/transport/control/introduction.h"
 
 namespace pccl::transport::tcp {
-
-/// "v1;host=<identity>;addr=10.0.0.1:4567".
-struct PublishedAddress {
-    std::string host;  // sys::host_identity()
-    sys::Address address;
-
-    static Result<PublishedAddress> parse(const std::string& text);
-    [[nodiscard]] std::string to_string() const;
-};
 
 /// Tells the sockets of one link apart, and from those of others.
 struct SocketPurpose {

@@ -17,8 +17,10 @@ Endpoint sample() {
     endpoint.host = "node7";
     endpoint.pid = 812;
     endpoint.transports = transport::TransportFlags(TransportKind::kShm) | TransportKind::kTcp;
-    endpoint.addresses = {{TransportKind::kShm, std::string("\0abstract", 9)},
-                          {TransportKind::kTcp, "10.0.0.7:4711"}};
+    endpoint.address.control = {.host = "boot.42",
+                                .doors = {std::string("\0abstract", 9), "10.0.0.7:4711"}};
+    endpoint.address.links = {{TransportKind::kShm, {std::string("\0abstract", 9)}},
+                              {TransportKind::kTcp, {"10.0.0.7:4711", "10.0.1.7:4711"}}};
     endpoint.numa = 1;
     return endpoint;
 }
@@ -32,7 +34,10 @@ TEST(EndpointTest, SurvivesTheTrip) {
 
 TEST(EndpointTest, EqualityLooksAtEveryField) {
     Endpoint other = sample();
-    other.addresses[TransportKind::kTcp] = "10.0.0.8:4711";
+    other.address.links[TransportKind::kTcp].back() = "10.0.1.8:4711";
+    EXPECT_NE(other, sample());
+    other = sample();
+    other.address.control.host = "boot.43";
     EXPECT_NE(other, sample());
     other = sample();
     other.numa = 2;
@@ -60,6 +65,29 @@ TEST(EndpointTest, ValuesOutOfRangeAreRefused) {
     std::string magic = sample().serialise();
     magic[0] = 'x';
     EXPECT_FALSE(Endpoint::deserialise(magic).is_ok());
+}
+
+TEST(EndpointTest, ItsAddressesAreBounded) {
+    using transport::PeerAddress;
+    const std::string longest(PeerAddress::kLongestAddress, 'a');
+    Endpoint full = sample();
+    full.address.control.host = std::string(PeerAddress::kLongestHost, 'h');
+    full.address.control.doors.assign(PeerAddress::kMostAddresses, longest);
+    full.address.links = {{TransportKind::kTcp, {PeerAddress::kMostAddresses, longest}}};
+    const std::string blob = full.serialise();
+    EXPECT_LT(blob.size(), 8 * kKiB);
+    EXPECT_EQ(Endpoint::deserialise(blob).value(), full);
+    full.address.links[TransportKind::kShm] = {"one more"};
+    const Status status = Endpoint::deserialise(full.serialise()).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("addresses before byte"));
+}
+
+TEST(EndpointTest, ATransportWithoutAddressesIsRefused) {
+    Endpoint empty = sample();
+    empty.address.links[TransportKind::kTcp].clear();
+    EXPECT_THAT(Endpoint::deserialise(empty.serialise()).status().message(),
+                HasSubstr("no address of a transport"));
 }
 
 TEST(EndpointTest, DamagedBytesGiveAStatusOrAValueThatPrintsTheSameBytes) {

@@ -13,6 +13,7 @@
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/comm/direct_results.h"
 #include "tests/cpp/schedule/catalogue.h"
+#include "tests/fakes/host.h"
 
 namespace pccl::comm::testing {
 namespace {
@@ -87,14 +88,13 @@ Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
 class World;
 
 /// One rank: its links, its data, its execution.
-class Host final : public Acceptor, public LinkTable {
+class Host final : public fakes::Host, public LinkTable {
    public:
     Host(World& world, LoopbackFabric& fabric, Rank rank)
-        : world_(world),
-          rank_(rank),
-          waiter_(std::move(Waiter::create().value())),
-          transport_(std::move(fabric.make_transport(*waiter_).value())) {
-        transport_->accept_inline(*this);
+        : fakes::Host([&fabric](Waiter& own) { return fakes::loopback_member(fabric, own); }),
+          world_(world),
+          rank_(rank) {
+        static_cast<LoopbackControlPlane&>(control()).answer_inline(*this);
     }
 
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
@@ -107,7 +107,6 @@ class Host final : public Acceptor, public LinkTable {
         const auto found = receivers_.find({peer, channel});
         return found == receivers_.end() ? nullptr : found->second.get();
     }
-    [[nodiscard]] std::string address() const { return transport_->address(); }
 
     void start(const Scenario& scenario);
     /// Whether it moved.
@@ -124,8 +123,6 @@ class Host final : public Acceptor, public LinkTable {
    private:
     World& world_;
     const Rank rank_;
-    std::unique_ptr<Waiter> waiter_;
-    std::unique_ptr<LoopbackTransport> transport_;
     std::map<std::pair<Rank, ChannelId>, std::unique_ptr<SendLink>> senders_;
     std::map<std::pair<Rank, ChannelId>, std::unique_ptr<RecvLink>> receivers_;
     Values input_;
@@ -166,7 +163,7 @@ Result<SendLink*> Host::send_link(Rank peer, ChannelId channel) {
         const LinkRequest request{
             .group = kGroup, .source = rank_, .destination = peer, .channel = channel};
         PCCL_ASSIGN_OR_RETURN(const auto dial,
-                              transport_->dial(world_.host(peer).address(), request, kSecret));
+                              transport().connect(world_.host(peer).address(), request, kSecret));
         PCCL_ASSIGN_OR_RETURN(auto link, dial->advance());
         PCCL_ASSERT(link != nullptr);  // hosts accept on the caller's thread
         found = senders_.emplace(std::pair(peer, channel), std::move(link)).first;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -89,19 +90,26 @@ class GatedTransport final : public transport::Transport {
         : transport_(std::move(transport)), gate_(gate) {}
 
     [[nodiscard]] transport::TransportKind kind() const override { return transport_->kind(); }
-    [[nodiscard]] std::string address() const override { return transport_->address(); }
-    [[nodiscard]] Status reaches(const std::string& address) const override {
-        return transport_->reaches(address);
+    [[nodiscard]] std::vector<std::string> addresses() const override {
+        return transport_->addresses();
     }
-    Result<std::unique_ptr<transport::Dial>> dial(const std::string& address,
-                                                  const transport::LinkRequest& request,
-                                                  const transport::Secret& secret) override {
-        PCCL_ASSIGN_OR_RETURN(auto dial, transport_->dial(address, request, secret));
+    [[nodiscard]] Status reaches(const transport::PeerAddress& peer) const override {
+        return transport_->reaches(peer);
+    }
+    Result<std::unique_ptr<transport::Dial>> connect(const transport::PeerAddress& peer,
+                                                     const transport::LinkRequest& request,
+                                                     const transport::Secret& secret) override {
+        PCCL_ASSIGN_OR_RETURN(auto dial, transport_->connect(peer, request, secret));
         return std::unique_ptr<transport::Dial>(
             std::make_unique<GatedDial>(std::move(dial), gate_));
     }
-    [[nodiscard]] int accept_fd() const override { return transport_->accept_fd(); }
-    void accept(transport::Acceptor& acceptor) override { transport_->accept(acceptor); }
+    void accept(transport::Arrival arrival, transport::LinkSink& sink) override {
+        transport_->accept(std::move(arrival), sink);
+    }
+    void advance(transport::LinkSink& sink) override { transport_->advance(sink); }
+    [[nodiscard]] Result<std::shared_ptr<transport::RmaTransport>> one_sided() override {
+        return transport_->one_sided();
+    }
 
    private:
     std::unique_ptr<Transport> transport_;
@@ -127,11 +135,11 @@ class Pair {
                                               const std::shared_ptr<bootstrap::Store>& store,
                                               Rank rank, Gate& gate) {
         std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
-        runtime::Runtime::Transports transports;
-        transports.push_back(std::make_unique<GatedTransport>(
-            std::move(fabric.make_transport(*waiter).value()), gate));
-        const auto runtime =
-            runtime::Runtime::with(std::move(waiter), std::move(transports)).value();
+        auto member = std::move(fabric.join(*waiter).value());
+        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        network.transports.push_back(
+            std::make_unique<GatedTransport>(std::move(member.transport), gate));
+        const auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
         return Communicator::create({.rank = rank, .size = 2, .store = store, .runtime = runtime})
             .value();
     }

@@ -60,7 +60,8 @@ bootstrap::Roster roster_of(const std::vector<Place>& places, int megabits) {
         endpoint.rank = static_cast<Rank>(i);
         endpoint.machine = "node" + std::to_string(places[i].host);
         endpoint.numa = places[i].numa;
-        endpoint.addresses[TransportKind::kShm] = "1;" + endpoint.machine + ";unix:@x";
+        endpoint.address.control.host = endpoint.machine;
+        endpoint.address.links[TransportKind::kShm] = {"unix:@x"};
         roster.endpoints.push_back(endpoint);
     }
     std::vector<topo::HostTopology> hosts;

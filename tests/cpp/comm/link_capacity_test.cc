@@ -41,10 +41,10 @@ bootstrap::Roster roster_of(int ranks, Reach reach) {
     for (Rank rank = 0; rank < ranks; ++rank) {
         bootstrap::Endpoint endpoint;
         endpoint.rank = rank;
-        endpoint.addresses[TransportKind::kTcp] = "10.0.0.1:1";
-        const bool is_there = reach == Reach::kBoth && rank < ranks / 2;
-        if (reach != Reach::kSockets)
-            endpoint.addresses[TransportKind::kShm] = is_there ? "1;there;@x" : "1;node;@x";
+        const int host = reach == Reach::kSockets ? rank : reach == Reach::kBoth && rank < ranks / 2;
+        endpoint.address.control.host = concat("node", host);
+        endpoint.address.links[TransportKind::kTcp] = {"10.0.0.1:1"};
+        if (reach != Reach::kSockets) endpoint.address.links[TransportKind::kShm] = {"unix:@x"};
         roster.endpoints.push_back(endpoint);
     }
     return roster;

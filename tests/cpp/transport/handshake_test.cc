@@ -38,7 +38,7 @@ constexpr Secret kSecret{1, 2, 3};
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
-class Receptionist final : public ControlHost {
+class Receptionist final : public HandshakeHost {
    public:
     std::optional<Secret> secret_of(const GroupId& group) override {
         if (group != kGroup) return std::nullopt;

@@ -11,6 +11,7 @@
 #include "csrc/transport/loopback/manual_clock.h"
 #include "csrc/transport/rma.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/host.h"
 
 namespace pccl::transport::loopback {
 namespace {
@@ -21,11 +22,10 @@ constexpr std::size_t kBytes = 1000;
 constexpr std::byte kOld{0x11};
 constexpr std::byte kHere{0x22};
 
-struct Host final : Acceptor {
+struct Host final : fakes::Host {
     explicit Host(LoopbackFabric& fabric)
-        : waiter(std::move(Waiter::create().value())),
-          transport(std::move(fabric.make_transport(*waiter).value())) {
-        transport->accept_inline(*this);
+        : fakes::Host([&fabric](Waiter& own) { return fakes::loopback_member(fabric, own); }) {
+        static_cast<LoopbackControlPlane&>(control()).answer_inline(*this);
     }
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
     void accepted(const LinkRequest&, std::unique_ptr<RecvLink> in) override {
@@ -33,10 +33,8 @@ struct Host final : Acceptor {
     }
     void refused(std::string_view, const Status& why) override { FAIL() << why.to_string(); }
 
-    std::unique_ptr<Waiter> waiter;
-    std::unique_ptr<LoopbackTransport> transport;
     RmaStreams streams;
-    std::unique_ptr<RmaTransport> rma = transport->one_sided();
+    std::shared_ptr<RmaTransport> rma = transport().one_sided().value();
     std::unique_ptr<RmaLink> link;
 };
 
@@ -48,8 +46,8 @@ class World {
         for (Rank rank = 0; rank < 2; ++rank) {
             const LinkRequest request{.group = kGroup, .source = rank, .destination = 1 - rank};
             host(rank).streams.out =
-                fakes::connect(*host(rank).transport, host(1 - rank).transport->address(), request,
-                               kSecret, Deadline::after(std::chrono::seconds(30)))
+                fakes::connect(host(rank).transport(), host(1 - rank).address(), request, kSecret,
+                               Deadline::after(std::chrono::seconds(30)))
                     .value();
         }
         for (Rank rank = 0; rank < 2; ++rank)

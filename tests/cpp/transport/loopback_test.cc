@@ -9,6 +9,7 @@
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/host.h"
 
 namespace pccl::transport::loopback {
 namespace {
@@ -27,8 +28,8 @@ class World {
     Result<std::unique_ptr<SendLink>> dial(Rank source, Rank destination, ChannelId channel = 0) {
         const LinkRequest request{
             .group = kGroup, .source = source, .destination = destination, .channel = channel};
-        return fakes::connect(*host(source).transport, host(destination).transport->address(),
-                              request, kSecret, Deadline::after(std::chrono::seconds(30)));
+        return fakes::connect(host(source).transport(), host(destination).address(), request,
+                              kSecret, Deadline::after(std::chrono::seconds(30)));
     }
     std::pair<std::unique_ptr<SendLink>, std::unique_ptr<RecvLink>> connect(Rank source,
                                                                             Rank destination,
@@ -41,11 +42,10 @@ class World {
     void close(Rank rank) { hosts_[static_cast<std::size_t>(rank)].reset(); }
 
    private:
-    struct Host final : Acceptor {
+    struct Host final : fakes::Host {
         explicit Host(LoopbackFabric& fabric)
-            : waiter(std::move(Waiter::create().value())),
-              transport(std::move(fabric.make_transport(*waiter).value())) {
-            transport->accept_inline(*this);
+            : fakes::Host([&fabric](Waiter& own) { return fakes::loopback_member(fabric, own); }) {
+            static_cast<LoopbackControlPlane&>(control()).answer_inline(*this);
         }
         std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
         void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
@@ -53,8 +53,6 @@ class World {
         }
         void refused(std::string_view, const Status& why) override { FAIL() << why.to_string(); }
 
-        std::unique_ptr<Waiter> waiter;
-        std::unique_ptr<LoopbackTransport> transport;
         std::map<std::pair<Rank, ChannelId>, std::unique_ptr<RecvLink>> links;
     };
     Host& host(Rank rank) { return *hosts_[static_cast<std::size_t>(rank)]; }
@@ -225,10 +223,12 @@ TEST(LoopbackTest, AddressesOfAnotherFabricAreOutOfReach) {
     const auto fabric = LoopbackFabric::create();
     const auto other = LoopbackFabric::create();
     const auto waiter = std::move(Waiter::create().value());
-    const auto here = std::move(fabric->make_transport(*waiter).value());
-    const auto there = std::move(other->make_transport(*waiter).value());
-    EXPECT_EQ(here->reaches(there->address()).code(), StatusCode::kUnavailable);
-    EXPECT_TRUE(here->reaches(here->address()).is_ok());
+    const auto here = std::move(fabric->join(*waiter).value());
+    const auto there = std::move(other->join(*waiter).value());
+    const PeerAddress away{.control = there.control->address(), .links = {}};
+    const PeerAddress home{.control = here.control->address(), .links = {}};
+    EXPECT_EQ(here.transport->reaches(away).code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(here.transport->reaches(home).is_ok());
 }
 
 TEST(ManualClockTest, MovesOnlyWhenTold) {

@@ -14,6 +14,7 @@
 #include "csrc/transport/tcp/send_link.h"
 #include "csrc/transport/tcp/tcp_transport.h"
 #include "tests/fakes/connect.h"
+#include "tests/fakes/host.h"
 
 namespace pccl::transport::tcp {
 namespace {
@@ -23,12 +24,11 @@ constexpr Secret kSecret{2};
 
 Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
 
-class Host final : public Acceptor {
+class Host final : public fakes::Host {
    public:
-    explicit Host(TcpOptions options = {}) : waiter(std::move(Waiter::create().value())) {
-        options.interface = "127.0.0.0/8";
-        transport = std::move(TcpTransport::create(*waiter, options).value());
-    }
+    explicit Host(const TcpOptions& options = {})
+        : fakes::Host(
+              [&options](Waiter& own) { return fakes::tcp_member(own, "127.0.0.0/8", options); }) {}
     std::optional<Secret> secret_of(const GroupId&) override { return kSecret; }
     void accepted(const LinkRequest& request, std::unique_ptr<RecvLink> link) override {
         requests.push_back(request);
@@ -37,12 +37,11 @@ class Host final : public Acceptor {
     void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
     void accept_until(const std::function<bool()>& done) {
         const Deadline deadline = patience();
-        while (!done() && !deadline.passed()) {
-            const sys::Interest readable{.fd = transport->accept_fd(), .input = true};
-            if (sys::wait_for_any({&readable, 1}, std::chrono::milliseconds(20)))
-                transport->accept(*this);
-        }
+        while (!done() && !deadline.passed()) serve(std::chrono::milliseconds(20));
         ASSERT_TRUE(done());
+    }
+    [[nodiscard]] sys::Address door() const {
+        return sys::Address::parse(address().first_of(TransportKind::kTcp).value()).value();
     }
     /// Opens sockets as a proven peer would, with purposes of the test's choice.
     Result<std::vector<UniqueFd>> dial(const std::vector<SocketPurpose>& purposes,
@@ -51,12 +50,12 @@ class Host final : public Acceptor {
         for (const SocketPurpose& purpose : purposes)
             introductions.push_back(
                 {.request = {.group = kGroup, .source = source, .destination = 0},
+                 .transport = static_cast<std::uint8_t>(TransportKind::kTcp),
                  .purpose = purpose.encode()});
-        const auto address = PublishedAddress::parse(transport->address())->address;
         Result<std::vector<UniqueFd>> sockets = std::vector<UniqueFd>{};
         std::atomic<bool> done{false};
         std::thread dialer([&] {
-            sockets = connect_authenticated({address, kSecret}, introductions, patience());
+            sockets = connect_authenticated({door(), kSecret}, introductions, patience());
             done = true;
         });
         accept_until([&] { return done.load(); });
@@ -64,8 +63,6 @@ class Host final : public Acceptor {
         return sockets;
     }
 
-    std::unique_ptr<Waiter> waiter;
-    std::unique_ptr<TcpTransport> transport;
     std::vector<LinkRequest> requests;
     std::vector<std::unique_ptr<RecvLink>> links;
     std::vector<Status> refusals;
@@ -83,7 +80,7 @@ Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text));
 void expect_text(Host& host, RecvLink& link, ChannelId channel, const std::string& wanted) {
     std::vector<std::byte> received(wanted.size());
     MutableBytes rest(received);
-    Backoff backoff(*host.waiter);
+    Backoff backoff(host.waiter());
     const Deadline deadline = patience();
     while (!rest.empty() && !deadline.passed()) {
         const auto got = link.receive(channel, rest);
@@ -94,23 +91,6 @@ void expect_text(Host& host, RecvLink& link, ChannelId channel, const std::strin
     EXPECT_EQ(text_of(received), wanted);
 }
 
-TEST(TcpWireTest, PublishedAddressesComeBack) {
-    const PublishedAddress address{"boot.42", sys::Address::parse("[fd00::1]:99").value()};
-    const auto again = PublishedAddress::parse(address.to_string());
-    ASSERT_TRUE(again.is_ok());
-    EXPECT_EQ(again->host, "boot.42");
-    EXPECT_EQ(again->address, address.address);
-}
-
-TEST(TcpWireTest, RefusesAddressesThatItCannotRead) {
-    for (const std::string text : {"", "v2;host=a;addr=1.2.3.4:5", "v1;host=a", "v1;host=a;addr=",
-                                   "v1;host=a;addr=unix:@x", "v1;host=a;addr=1.2.3.4", "1.2.3.4:5"})
-        EXPECT_EQ(PublishedAddress::parse(text).status().code(), StatusCode::kInvalidArgument)
-            << text;
-    EXPECT_FALSE(
-        PublishedAddress::parse("v1;host=" + std::string(5000, 'a') + ";addr=1.2.3.4:5").is_ok());
-}
-
 TEST(TcpWireTest, PurposesAreChecked) {
     EXPECT_TRUE(SocketPurpose::decode(purpose(3).encode()).is_ok());
     for (const SocketPurpose& wrong :
@@ -119,23 +99,26 @@ TEST(TcpWireTest, PurposesAreChecked) {
         EXPECT_FALSE(SocketPurpose::decode(wrong.encode()).is_ok());
 }
 
+PeerAddress at(const std::string& host, const std::string& address) {
+    return {.control = {.host = host, .doors = {address}},
+            .links = {{TransportKind::kTcp, {address}}}};
+}
+
 TEST(TcpTransportTest, LoopbackOfAnotherHostIsOutOfReach) {
-    const Host host;
-    EXPECT_TRUE(host.transport->reaches(host.transport->address()).is_ok());
-    const Status status = host.transport->reaches("v1;host=elsewhere;addr=127.0.0.1:77");
+    Host host;
+    EXPECT_TRUE(host.transport().reaches(host.address()).is_ok());
+    const Status status = host.transport().reaches(at("elsewhere", "127.0.0.1:77"));
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.message(), testing::HasSubstr("127.0.0.1:77"));
-    EXPECT_TRUE(host.transport->reaches("v1;host=elsewhere;addr=10.9.8.7:77").is_ok());
+    EXPECT_TRUE(host.transport().reaches(at("elsewhere", "10.9.8.7:77")).is_ok());
 }
 
 TEST(TcpTransportTest, RefusesUnusableOptions) {
     const auto waiter = std::move(Waiter::create().value());
-    EXPECT_EQ(TcpTransport::create(*waiter, {.data_sockets = 0}).status().code(),
-              StatusCode::kInvalidArgument);
-    EXPECT_EQ(TcpTransport::create(*waiter, {.data_sockets = 17}).status().code(),
-              StatusCode::kInvalidArgument);
-    EXPECT_EQ(TcpTransport::create(*waiter, {.interface = "=nope"}).status().code(),
-              StatusCode::kUnavailable);
+    for (const int sockets : {0, 17})
+        EXPECT_EQ(TcpTransport::create(*waiter, {}, {.data_sockets = sockets}).status().code(),
+                  StatusCode::kInvalidArgument);
+    EXPECT_EQ(fakes::tcp_member(*waiter, "=nope").status().code(), StatusCode::kUnavailable);
 }
 
 TEST(TcpTransportTest, StripesAStreamOverItsSocketsInBlocks) {
@@ -204,8 +187,7 @@ TEST(TcpTransportTest, ALinkThatIsGivenUpHalfWayTakesNoSockets) {
 
 TEST(TcpTransportTest, GarbageAtTheDoorDisturbsNobody) {
     Host host;
-    const auto address = PublishedAddress::parse(host.transport->address())->address;
-    const auto visitor = sys::connect_to(address, patience());
+    const auto visitor = sys::connect_to(host.door(), patience());
     ASSERT_TRUE(sys::send_all(visitor->get(), std::vector<std::byte>(100'000), patience()).is_ok());
     auto sockets = host.dial({purpose(0), purpose(1), purpose(2), purpose(3)});
     EXPECT_TRUE(sockets.is_ok());
@@ -217,7 +199,7 @@ std::unique_ptr<SendLink> loop(Host& host) {
     std::unique_ptr<SendLink> link;
     std::atomic<bool> done{false};
     std::thread dialer([&] {
-        link = fakes::connect(*host.transport, host.transport->address(),
+        link = fakes::connect(host.transport(), host.address(),
                               {.group = kGroup, .source = 1, .destination = 0}, kSecret, patience())
                    .value();
         done = true;
@@ -229,7 +211,7 @@ std::unique_ptr<SendLink> loop(Host& host) {
 
 TEST(TcpTransportTest, CapacityGrowsWithTheSockets) {
     const auto capacity_with = [](int sockets) {
-        Host host({.interface = {}, .data_sockets = sockets});
+        Host host({.data_sockets = sockets});
         const auto link = loop(host);
         EXPECT_GE(link->capacity(kMessageChannel), 100 * kKiB);
         return link->capacity(kCollectiveChannel);
@@ -241,9 +223,7 @@ TEST(TcpTransportTest, HoldsWhatSchedulesCountOnAlsoWithoutPrivileges) {
     constexpr std::size_t kCountedOn = 256 * kKiB;  // comm::kTcpCapacity
     constexpr std::size_t kGranted = 212'992;       // net.core.wmem_max, unless somebody raises it
     for (const int sockets : {1, 2, 4}) {
-        Host host({.interface = {},
-                   .data_sockets = sockets,
-                   .stream = {.buffer_bytes = kGranted, .give_up = {}}});
+        Host host({.data_sockets = sockets, .stream = {.buffer_bytes = kGranted, .give_up = {}}});
         const auto link = loop(host);
         const std::vector<std::byte> bytes(kCountedOn);
         std::size_t taken = 0;
@@ -287,7 +267,7 @@ TEST(TcpTransportTest, TheKernelForgetsWhatALostPeerDoesNotTake) {
         ASSERT_TRUE(taken.is_ok());
         sent = *taken;
     } while (sent > 0);
-    const auto port = PublishedAddress::parse(host.transport->address())->address.port();
+    const auto port = host.door().port();
     link->abort(Status::peer_lost(0, "its host does not answer"));
     ASSERT_GT(unfinished_connections_to(port), 0) << "the peer has read nothing";
     const Deadline deadline = patience();

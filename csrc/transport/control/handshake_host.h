@@ -9,9 +9,9 @@
 namespace pccl::transport {
 
 /// What a handshake asks of its process. Called on the thread that accepts connections.
-class ControlHost {
+class HandshakeHost {
    public:
-    virtual ~ControlHost() = default;
+    virtual ~HandshakeHost() = default;
     /// nullopt for a group that this process is not in.
     virtual std::optional<Secret> secret_of(const GroupId& group) = 0;
     /// Whether request.destination is of this process, of whose group it has the secret: several

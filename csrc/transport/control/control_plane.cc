@@ -1,0 +1,31 @@
+#include "csrc/transport/control/control_plane.h"
+
+#include <utility>
+
+#include "csrc/transport/control/farewell.h"
+
+namespace pccl::transport {
+
+std::optional<std::string> take_up(Arrival& arrival, ControlHost& host) {
+    const Introduction& from = arrival.introduction;
+    switch (from.service) {
+        case Service::kQuery:
+            return host.answer(from.request);
+        case Service::kNotice:
+            host.noticed(from.request, reason_of(word_in<Notice>(from.purpose)));
+            return std::nullopt;
+        case Service::kLink:
+        case Service::kRegion:
+        case Service::kSession:
+            break;
+    }
+    host.arrived(std::move(arrival));
+    return std::nullopt;
+}
+
+Introduction notice_for(const LinkRequest& request, const Status& reason) {
+    return {
+        .request = request, .service = Service::kNotice, .purpose = purpose_of(notice_of(reason))};
+}
+
+}  // namespace pccl::transport

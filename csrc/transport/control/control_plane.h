@@ -1,0 +1,81 @@
+// How processes speak of their groups, beside the data: one control plane in each.
+//
+// It listens for all transports of the process, and lets nobody in who does not prove the secret of
+// a group. What is a question or a notice it deals with itself; a connection that is to become a
+// link, a region or a session goes on to its host, proven.
+//
+//     peers' transports, query(), notify()  ->  ControlPlane  ->  ControlHost: answer(), noticed(),
+//                                                                 arrived() -> Transport::accept()
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/transport/control/handshake_host.h"
+
+namespace pccl::transport {
+
+/// Where a process can be spoken to: a plain value, which peers carry through the rendezvous.
+struct ControlAddress {
+    std::string host;                // the same in all processes of a host, and nowhere else
+    std::vector<std::string> doors;  // that it listens at, the nearest first
+
+    bool operator==(const ControlAddress&) const = default;
+};
+
+/// A connection whose peer has proven itself.
+struct Arrival {
+    UniqueFd socket;  // none where the control plane is in memory
+    Introduction introduction;
+    /// Why this process has no descriptors left, while the connection holds the one that is kept
+    /// for such a time; else ok.
+    Status shortage = {};
+};
+
+/// What a control plane asks of its process. Called on the thread that runs advance().
+class ControlHost : public HandshakeHost {
+   public:
+    /// What request.destination answers a rank of the group that asks how it fares. Must not wait
+    /// for long.
+    virtual std::string answer(const LinkRequest& request) = 0;
+    /// request.source tells why it has left its group, or what made it leave.
+    virtual void noticed(const LinkRequest& request, const Status& reason) = 0;
+    /// Of any other service. Must not wait.
+    virtual void arrived(Arrival arrival) = 0;
+};
+
+// What control planes are made of:
+
+/// Deals with a proven connection: it goes to the host unless it is a query, whose answer is
+/// returned, or a notice.
+[[nodiscard]] std::optional<std::string> take_up(Arrival& arrival, ControlHost& host);
+[[nodiscard]] Introduction notice_for(const LinkRequest& request, const Status& reason);
+
+/// query(), notify() and probe() are safe from every thread; advance() takes one at a time.
+class ControlPlane {
+   public:
+    virtual ~ControlPlane() = default;
+
+    [[nodiscard]] virtual const ControlAddress& address() const = 0;
+    /// Asks request.destination, of the process at `peer`, how it fares: its ControlHost::answer().
+    /// kPeerLost where nobody is there or the group is not known, kTimeout where it is silent;
+    /// kUnavailable where nothing leads there from here.
+    virtual Result<std::string> query(const ControlAddress& peer, const LinkRequest& request,
+                                      const Secret& secret, Deadline deadline) = 0;
+    /// Tells request.destination why this rank has left the group. Errors as of query().
+    virtual Status notify(const ControlAddress& peer, const LinkRequest& request,
+                          const Secret& secret, const Status& reason, Deadline deadline) = 0;
+    /// Whether anybody listens at `peer`, which proves nothing but that: kPeerLost where nobody
+    /// does, ok where it cannot be known.
+    virtual Status probe(const ControlAddress& peer, Deadline deadline) = 0;
+
+    /// Descriptors of which one is readable when advance() has something to do.
+    [[nodiscard]] virtual std::vector<int> poll_fds() const = 0;
+    /// Goes on with all that comes in, without blocking.
+    virtual void advance(ControlHost& host) = 0;
+};
+
+}  // namespace pccl::transport

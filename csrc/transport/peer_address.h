@@ -1,0 +1,33 @@
+// How a process is reached: what all of its transports publish, and its control plane.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "csrc/base/bytes.h"
+#include "csrc/transport/control/control_plane.h"
+#include "csrc/transport/transport_flags.h"
+
+namespace pccl::transport {
+
+/// A plain value, which peers carry through the rendezvous. Its bytes stay below 5 KiB.
+struct PCCL_API PeerAddress {
+    static constexpr std::size_t kMostAddresses = 16;  // of all transports, and of doors
+    static constexpr std::size_t kLongestAddress = 128;
+    static constexpr std::size_t kLongestHost = 256;
+
+    ControlAddress control;
+    /// Transport::addresses() of each transport that may be used; at least one each.
+    std::map<TransportKind, std::vector<std::string>> links;
+
+    bool operator==(const PeerAddress&) const = default;
+    /// kUnavailable where the process has no transport of the kind.
+    [[nodiscard]] Result<std::string> first_of(TransportKind kind) const;
+    /// Must keep the bounds above.
+    void write(ByteWriter& out) const;
+    /// From bytes of any origin. kInvalidArgument names the place.
+    static Result<PeerAddress> read(ByteReader& in);
+};
+
+}  // namespace pccl::transport

@@ -1,0 +1,141 @@
+// The control plane of real processes, beyond what all of them promise (tests/contract).
+#include "csrc/transport/control/control_plane.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/socket_control_plane.h"
+#include "tests/fakes/no_descriptors.h"
+
+namespace pccl::transport {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr GroupId kGroup{7};
+constexpr Secret kSecret{1, 2, 3};
+constexpr LinkRequest kRequest{.group = kGroup, .source = 0, .destination = 1, .group_size = 2};
+
+Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+
+std::unique_ptr<SocketControlPlane> make(const ControlOptions& options) {
+    auto made = SocketControlPlane::create(options);
+    EXPECT_TRUE(made.is_ok()) << made.status().to_string();
+    return std::move(made.value());
+}
+
+class Receptionist final : public ControlHost {
+   public:
+    std::optional<Secret> secret_of(const GroupId& group) override {
+        return group == kGroup ? std::optional(kSecret) : std::nullopt;
+    }
+    void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
+    std::string answer(const LinkRequest&) override { return "well"; }
+    void noticed(const LinkRequest&, const Status&) override {}
+    void arrived(Arrival arrival) override { arrivals.push_back(std::move(arrival)); }
+
+    std::vector<Status> refusals;
+    std::vector<Arrival> arrivals;
+};
+
+/// A client that has its descriptors before it connects.
+class Visitor {
+   public:
+    Visitor(const std::string& door, Service service) {
+        const Introduction introduction{.request = kRequest, .service = service};
+        client_ = std::move(
+            HandshakeClient::start(
+                {.address = sys::Address::parse(door).value(), .secret = kSecret, .stream = {}},
+                {&introduction, 1}, nullptr)
+                .value());
+    }
+    /// Until it is accepted.
+    UniqueFd visit(ControlPlane& control, ControlHost& host) {
+        for (const Deadline deadline = patience(); !deadline.passed();) {
+            const auto accepted = client_->advance();
+            EXPECT_TRUE(accepted.is_ok()) << accepted.status().to_string();
+            if (!accepted.is_ok()) break;
+            if (*accepted) return std::move(client_->take_sockets().front());
+            control.advance(host);
+        }
+        return {};
+    }
+
+   private:
+    std::unique_ptr<HandshakeClient> client_;
+};
+
+TEST(SocketControlPlaneTest, ListensOnTheSidesThatWereAskedFor) {
+    const auto within = make({.between_hosts = false});
+    EXPECT_THAT(within->address().doors, ElementsAre(StartsWith("unix:@pccl-")));
+    EXPECT_EQ(within->between_hosts().status().code(), StatusCode::kUnavailable);
+    const auto between = make({.within_host = false, .interface = "127.0.0.0/8"});
+    EXPECT_THAT(between->address().doors, ElementsAre(StartsWith("127.0.0.1:")));
+    EXPECT_EQ(between->within_host().status().code(), StatusCode::kUnavailable);
+    EXPECT_EQ(between->poll_fds().size(), 1U);
+    EXPECT_EQ(between->address().host, within->address().host);
+}
+
+TEST(SocketControlPlaneTest, ASideThatCannotBeHadLeavesTheOther) {
+    const auto control = make({.interface = "=nope"});
+    EXPECT_TRUE(control->within_host().is_ok());
+    EXPECT_EQ(control->between_hosts().status().code(), StatusCode::kUnavailable);
+    EXPECT_THAT(control->between_hosts().status().message(), HasSubstr("nope"));
+    EXPECT_EQ(control->address().doors.size(), 1U);
+}
+
+TEST(SocketControlPlaneTest, OnlyItsOwnHostComesByTheUnixSocket) {
+    const auto control = make({.interface = "127.0.0.0/8"});
+    const auto other = make({.interface = "127.0.0.0/8"});
+    ControlAddress near = other->address();
+    near.doors.pop_back();
+    EXPECT_TRUE(control->probe(near, patience()).is_ok());
+    ControlAddress far = other->address();
+    far.host = "elsewhere";
+    const Status status = control->query(far, kRequest, kSecret, patience()).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), HasSubstr(other->address().doors.back()));
+}
+
+TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
+    const auto control = make({.between_hosts = false});
+    Receptionist host;
+    for (const Service service : {Service::kLink, Service::kRegion, Service::kSession}) {
+        const UniqueFd socket =
+            Visitor(control->address().doors.front(), service).visit(*control, host);
+        ASSERT_EQ(host.arrivals.size(), 1U);
+        EXPECT_EQ(host.arrivals[0].introduction.service, service);
+        EXPECT_TRUE(host.arrivals[0].socket.is_open());
+        EXPECT_TRUE(host.arrivals[0].shortage.is_ok());
+        host.arrivals.clear();
+    }
+    EXPECT_TRUE(host.refusals.empty());
+}
+
+TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndSaysWhatLinksLack) {
+    const auto control = make({.between_hosts = false});
+    Receptionist host;
+    Visitor asks(control->address().doors.front(), Service::kQuery);
+    Visitor links(control->address().doors.front(), Service::kLink);
+    const fakes::NoDescriptors none;
+    const UniqueFd asked = asks.visit(*control, host);
+    std::uint32_t bytes = 0;
+    ASSERT_TRUE(
+        sys::receive_all(asked.get(), std::as_writable_bytes(std::span(&bytes, 1)), patience())
+            .is_ok());
+    EXPECT_EQ(bytes, std::string_view("well").size());
+    const UniqueFd linked = links.visit(*control, host);
+    ASSERT_EQ(host.arrivals.size(), 1U);
+    EXPECT_EQ(host.arrivals[0].shortage.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(host.arrivals[0].shortage.message(), HasSubstr("ulimit -n"));
+}
+
+}  // namespace
+}  // namespace pccl::transport
