@@ -117,7 +117,7 @@ Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
 }
 
 Status Runtime::probe(const bootstrap::Endpoint& peer) const {
-    const Status answer = control().probe(peer.address.control, Deadline::after(kProbe));
+    Status answer = control().probe(peer.address.control, Deadline::after(kProbe));
     if (answer.is_ok()) return answer;
     return Status::peer_lost(peer.rank,
                              concat("rank ", peer.rank, " (process ", peer.pid, " on ", peer.host,

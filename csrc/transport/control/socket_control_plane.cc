@@ -79,6 +79,7 @@ Status SocketControlPlane::probe(const ControlAddress& peer, Deadline deadline) 
 
 std::vector<int> SocketControlPlane::poll_fds() const {
     std::vector<int> fds;
+    fds.reserve(servers_.size());
     for (const auto& server : servers_) fds.push_back(server->poll_fd());
     return fds;
 }

@@ -63,8 +63,8 @@ class PCCL_API TcpTransport final : public Transport {
         [[nodiscard]] bool is_given_up() const;
     };
 
-    TcpTransport(Waiter& waiter, NetworkSide here, TcpOptions options)
-        : waiter_(waiter), here_(std::move(here)), options_(std::move(options)) {}
+    TcpTransport(Waiter& waiter, NetworkSide here, const TcpOptions& options)
+        : waiter_(waiter), here_(std::move(here)), options_(options) {}
     Result<std::vector<Introduction>> introductions(const LinkRequest& request) const;
     /// `sockets` in the order of SocketPurpose::index.
     Result<LinkParts> make_parts(const Departure& departure, std::vector<UniqueFd> sockets,

@@ -1,0 +1,94 @@
+// Groups in a loopback fabric find out who is to blame, as groups of real processes do: its control
+// planes carry their questions, and meet its deaths.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "csrc/comm/communicator.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/loopback/loopback_fabric.h"
+#include "tests/fakes/memory_store.h"
+
+namespace pccl::comm {
+namespace {
+
+using testing::HasSubstr;
+using transport::loopback::LoopbackFabric;
+
+constexpr int kRanks = 4;
+constexpr Rank kAbsent = 2;
+
+Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
+
+class LoopbackDiagnosisTest : public testing::Test {
+   protected:
+    void SetUp() override {
+        each([this](Rank rank) { ranks_[index(rank)] = join(rank); });
+    }
+
+    static std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
+    Communicator& at(Rank rank) { return *ranks_[index(rank)]; }
+    void kill(Rank rank) { fabric_->kill(places_[index(rank)]); }
+    static void each(const std::function<void(Rank)>& body) {
+        std::vector<std::thread> threads;
+        for (Rank rank = 0; rank < kRanks; ++rank) threads.emplace_back(body, rank);
+        for (auto& thread : threads) thread.join();
+    }
+    Status all_reduce(Rank rank, std::chrono::milliseconds timeout) {
+        std::array<std::byte, 64> data{};
+        const Block block{data.data(), data.size()};
+        return at(rank).run(
+            {.type = DataType::kUint8, .inputs = {&block, 1}, .outputs = {&block, 1}}, timeout);
+    }
+
+   private:
+    std::shared_ptr<Communicator> join(Rank rank) {
+        std::shared_ptr<transport::Waiter> waiter(transport::Waiter::create().value());
+        auto member = std::move(fabric_->join(*waiter).value());
+        places_[index(rank)] = std::stoi(member.control->address().doors.front());
+        runtime::Network network{.control = std::move(member.control), .transports = {}};
+        network.transports.push_back(std::move(member.transport));
+        auto runtime = runtime::Runtime::with(std::move(waiter), std::move(network)).value();
+        return Communicator::create(
+                   {.rank = rank, .size = kRanks, .store = store_, .runtime = std::move(runtime)})
+            .value();
+    }
+
+    const std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create();
+    const std::shared_ptr<bootstrap::Store> store_ = std::make_shared<fakes::MemoryStore>();
+    std::array<int, kRanks> places_{};  // processes of the fabric, by rank
+    std::array<std::shared_ptr<Communicator>, kRanks> ranks_;
+};
+
+TEST_F(LoopbackDiagnosisTest, ARankThatDoesNotCallIsNamed) {
+    each([this](Rank rank) {
+        if (rank == kAbsent) return;
+        const Status status = all_reduce(rank, std::chrono::seconds(1));
+        EXPECT_EQ(status.code(), StatusCode::kTimeout) << status.to_string();
+        EXPECT_EQ(status.peer(), kAbsent) << status.to_string();
+        EXPECT_THAT(status.message(), HasSubstr("rank 2 has not called it"));
+    });
+}
+
+TEST_F(LoopbackDiagnosisTest, AProcessThatIsKilledIsLostForAll) {
+    EXPECT_TRUE(at(0).ask(kAbsent, soon()).is_ok());
+    kill(kAbsent);
+    const auto answer = at(0).ask(kAbsent, soon());
+    EXPECT_EQ(answer.status().code(), StatusCode::kPeerLost) << answer.status().to_string();
+    EXPECT_EQ(answer.status().peer(), kAbsent);
+    each([this](Rank rank) {
+        if (rank == kAbsent) return;
+        const Status status = all_reduce(rank, std::chrono::seconds(20));
+        EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.to_string();
+        EXPECT_EQ(status.peer(), kAbsent) << status.to_string();
+    });
+}
+
+}  // namespace
+}  // namespace pccl::comm
