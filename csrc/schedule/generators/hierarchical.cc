@@ -68,8 +68,8 @@ class Places {
         return ranks;
     }
     [[nodiscard]] std::vector<Rank> on_rail(int rail) const {
-        std::vector<Rank> ranks;
-        for (int host = 0; host < hosts(); ++host) ranks.push_back(rank(host, rail));
+        std::vector<Rank> ranks(first_.begin(), first_.end() - 1);
+        for (Rank& rank : ranks) rank += rail;
         return ranks;
     }
     [[nodiscard]] std::string text() const {

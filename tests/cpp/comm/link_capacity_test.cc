@@ -41,7 +41,8 @@ bootstrap::Roster roster_of(int ranks, Reach reach) {
     for (Rank rank = 0; rank < ranks; ++rank) {
         bootstrap::Endpoint endpoint;
         endpoint.rank = rank;
-        const int host = reach == Reach::kSockets ? rank : reach == Reach::kBoth && rank < ranks / 2;
+        const int host =
+            reach == Reach::kSockets ? rank : reach == Reach::kBoth && rank < ranks / 2;
         endpoint.address.control.host = concat("node", host);
         endpoint.address.links[TransportKind::kTcp] = {"10.0.0.1:1"};
         if (reach != Reach::kSockets) endpoint.address.links[TransportKind::kShm] = {"unix:@x"};
@@ -92,7 +93,7 @@ std::size_t most_bytes(const Choice& choice, std::size_t element) {
 
 bool gathers_chunks(const SourcePtr& source) {
     return source->name == "recursive_doubling" || source->name == "recursive_halving" ||
-           source->name == "bruck" || source->name == "pat" ||
+           source->name == "bruck" || source->name == "pat" || source->name == "swing" ||
            (source->name == "binomial" && is_per_pair(source->kind));
 }
 
