@@ -16,7 +16,8 @@ source tools/debian_packages.sh
 
 packages=(
     ca-certificates ccache cmake g++ iproute2 libbenchmark-dev libfmt-dev libgmock-dev libgtest-dev
-    libhwloc15 libpugixml-dev libspdlog-dev libssl-dev make ninja-build nlohmann-json3-dev
+    libhwloc15 libpugixml-dev libspdlog-dev libssh-4 libssl-dev libxml2 make ninja-build
+    nlohmann-json3-dev
 )
 
 # A python3 from elsewhere than Debian brings venv and headers itself.

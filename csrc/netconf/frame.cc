@@ -1,0 +1,93 @@
+#include "csrc/netconf/frame.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+
+namespace pccl::netconf {
+namespace {
+
+constexpr std::string_view kEnd = "]]>]]>";
+constexpr std::string_view kHeaderStart = "\n#";
+constexpr std::string_view kEndOfChunks = "#\n";  // behind kHeaderStart
+constexpr std::size_t kMostDigits = 10;           // chunk-size is at most 4294967295
+
+Status nonsense(std::string_view what) {
+    return Status::peer_lost(kNoRank, concat("no NETCONF: ", what));
+}
+
+}  // namespace
+
+std::string framed(std::string_view message, Framing framing) {
+    if (framing == Framing::kEndOfMessage) return concat(message, kEnd);
+    return concat(kHeaderStart, message.size(), "\n", message, kHeaderStart, kEndOfChunks);
+}
+
+Result<std::optional<std::string>> FrameReader::next() {
+    return framing_ == Framing::kEndOfMessage ? next_ended() : next_chunked();
+}
+
+Result<std::optional<std::string>> FrameReader::next_ended() {
+    const std::size_t end = buffer_.find(kEnd, looked_at_);
+    if (std::min(end, buffer_.size()) > most_bytes_)
+        return nonsense(concat("a message is longer than ", most_bytes_, " bytes"));
+    if (end == std::string::npos) {
+        looked_at_ = buffer_.size() - std::min(buffer_.size(), kEnd.size() - 1);
+        return std::optional<std::string>{};
+    }
+    std::string message = buffer_.substr(0, end);
+    buffer_.erase(0, end + kEnd.size());
+    looked_at_ = 0;
+    return std::optional(std::move(message));
+}
+
+Result<std::optional<std::string>> FrameReader::next_chunked() {
+    for (;;) {
+        take_of_chunk();
+        if (chunk_left_ > 0) return std::optional<std::string>{};
+        PCCL_ASSIGN_OR_RETURN(const bool has_header, read_header());
+        if (!has_header) return std::optional<std::string>{};
+        if (has_ended_) {
+            has_ended_ = false;
+            return std::optional(std::exchange(message_, {}));
+        }
+    }
+}
+
+Result<bool> FrameReader::read_header() {
+    const std::size_t compared = std::min(buffer_.size(), kHeaderStart.size());
+    if (buffer_.substr(0, compared) != kHeaderStart.substr(0, compared))
+        return nonsense("a chunk does not begin with a line feed and #");
+    if (buffer_.size() == compared) return false;
+    const std::size_t end = buffer_.find('\n', compared);
+    const std::size_t digits = std::min(end, buffer_.size()) - compared;
+    if (digits > kMostDigits) return nonsense("the size of a chunk has more than 10 digits");
+    if (end == std::string::npos) return false;
+    const std::string word = buffer_.substr(compared, digits);
+    buffer_.erase(0, end + 1);
+    has_ended_ = word == kEndOfChunks.substr(0, 1);
+    if (has_ended_ && message_.empty()) return nonsense("a message has no chunk");
+    if (has_ended_) return true;
+    PCCL_ASSIGN_OR_RETURN(chunk_left_, size_in(word));
+    return true;
+}
+
+Result<std::size_t> FrameReader::size_in(std::string_view digits) const {
+    const auto size = number_in<std::uint64_t>(digits, 1, UINT32_MAX);
+    if (!size || digits.front() == '0') return nonsense("a chunk has no size from 1 to 4294967295");
+    if (*size > most_bytes_ - message_.size())
+        return nonsense(concat("a message is longer than ", most_bytes_, " bytes"));
+    return static_cast<std::size_t>(*size);
+}
+
+void FrameReader::take_of_chunk() {
+    const std::size_t taken = std::min(chunk_left_, buffer_.size());
+    message_.append(buffer_, 0, taken);
+    buffer_.erase(0, taken);
+    chunk_left_ -= taken;
+}
+
+}  // namespace pccl::netconf

@@ -1,0 +1,56 @@
+// Where a NETCONF message begins and ends in a stream of bytes (RFC 6242, section 4).
+//
+// Hellos and base:1.0 end a message with ]]>]]>; base:1.1 sends it in chunks, "\n#<size>\n<bytes>",
+// and ends it with "\n##\n".
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/export.h"
+#include "csrc/base/status.h"
+
+namespace pccl::netconf {
+
+enum class Framing { kEndOfMessage, kChunked };
+
+/// `message`, framed.
+[[nodiscard]] PCCL_API std::string framed(std::string_view message, Framing framing);
+
+/// Takes messages out of what a peer sends.
+class PCCL_API FrameReader {
+   public:
+    /// Of a message; a larger one is an error, not a wait.
+    static constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
+
+    explicit FrameReader(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
+
+    void add(std::string_view bytes) { buffer_ += bytes; }
+    /// Of the messages that follow.
+    void set_framing(Framing framing) { framing_ = framing; }
+    /// The next whole message, or nullopt until more has come. kPeerLost where the stream makes no
+    /// sense, which nothing can mend.
+    [[nodiscard]] Result<std::optional<std::string>> next();
+    /// Whether a message has begun and not ended.
+    [[nodiscard]] bool is_inside() const { return !buffer_.empty() || !message_.empty(); }
+
+   private:
+    [[nodiscard]] Result<std::optional<std::string>> next_ended();
+    [[nodiscard]] Result<std::optional<std::string>> next_chunked();
+    /// Whether a chunk's header was there to be read.
+    [[nodiscard]] Result<bool> read_header();
+    [[nodiscard]] Result<std::size_t> size_in(std::string_view digits) const;
+    void take_of_chunk();
+
+    const std::size_t most_bytes_;
+    Framing framing_ = Framing::kEndOfMessage;
+    std::string buffer_;
+    std::size_t looked_at_ = 0;  // of buffer_: no end of message starts before it
+    std::string message_;        // chunks so far
+    std::size_t chunk_left_ = 0;
+    bool has_ended_ = false;
+};
+
+}  // namespace pccl::netconf

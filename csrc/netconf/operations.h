@@ -1,0 +1,42 @@
+// The operations of NETCONF that switching needs, as XML (RFC 6241, sections 7 and 8).
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/export.h"
+
+namespace pccl::netconf {
+
+enum class Datastore { kRunning, kCandidate };
+
+/// How an <edit-config> is carried out.
+struct EditArgs {
+    Datastore target = Datastore::kCandidate;
+    bool test_then_set = false;      // :validate
+    bool rollback_on_error = false;  // :rollback-on-error
+};
+
+struct ConfirmArgs {
+    std::chrono::seconds timeout{600};
+    /// Another session may confirm with it, and the end of this one undoes nothing; empty: none.
+    std::string persist = {};
+};
+
+/// `filter`: a subtree, as XML; empty for all.
+[[nodiscard]] PCCL_API std::string get_config(Datastore source, std::string_view filter);
+/// `config`: what is to be merged, as XML; parts with nc:operation are created, replaced, deleted.
+[[nodiscard]] PCCL_API std::string edit_config(std::string_view config, const EditArgs& args = {});
+[[nodiscard]] PCCL_API std::string lock(Datastore target);
+[[nodiscard]] PCCL_API std::string unlock(Datastore target);
+[[nodiscard]] PCCL_API std::string discard_changes();
+[[nodiscard]] PCCL_API std::string validate(Datastore source);
+/// For good; `persist_id` where another session began it.
+[[nodiscard]] PCCL_API std::string commit(std::string_view persist_id = {});
+/// Undone by the server unless a commit follows in time.
+[[nodiscard]] PCCL_API std::string confirmed_commit(const ConfirmArgs& args);
+[[nodiscard]] PCCL_API std::string cancel_commit(std::string_view persist_id = {});
+[[nodiscard]] PCCL_API std::string close_session();
+
+}  // namespace pccl::netconf

@@ -1,0 +1,44 @@
+// What a server answers to a request (RFC 6241, 4.2 to 4.4): ok, data, or errors with their tags.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/export.h"
+#include "csrc/base/status.h"
+#include "csrc/sys/xml/xml_reader.h"
+
+namespace pccl::netconf {
+
+/// An <rpc-error>; what the server left out is empty.
+struct PCCL_API RpcError {
+    std::string type;  // transport, rpc, protocol or application
+    std::string tag;   // "lock-denied", "invalid-value" ...
+    std::string severity;
+    std::string app_tag;
+    std::string path;
+    std::string message;
+    std::string session_id;  // of lock-denied: who holds the lock; "0": no NETCONF session
+
+    /// "lock-denied: it is locked (held by session 7)"
+    [[nodiscard]] std::string to_string() const;
+    friend bool operator==(const RpcError&, const RpcError&) = default;
+};
+
+struct PCCL_API Reply {
+    std::string message_id;
+    std::vector<RpcError> errors;    // of severity error
+    std::vector<RpcError> warnings;  // the request was carried out nevertheless
+    sys::XmlElement content;         // the whole <rpc-reply>
+
+    /// The first error: kUnavailable where it may go away by itself (locks), kResourceExhausted,
+    /// kUnsupported, or kInvalidArgument. The server has done nothing of what was asked.
+    [[nodiscard]] Status status() const;
+    friend bool operator==(const Reply&, const Reply&) = default;
+};
+
+/// kPeerLost where it is no reply.
+[[nodiscard]] PCCL_API Result<Reply> parse_reply(const sys::XmlElement& root);
+
+}  // namespace pccl::netconf

@@ -1,0 +1,17 @@
+// The stream that real devices speak NETCONF on: SSH over TCP (RFC 6242).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "csrc/netconf/stream.h"
+#include "csrc/sys/socket/address.h"
+#include "csrc/sys/ssh/ssh_channel.h"
+
+namespace pccl::netconf {
+
+/// Its errors begin with "<host>: ".
+[[nodiscard]] PCCL_API std::unique_ptr<ByteStream> make_ssh_stream(const sys::Address& address,
+                                                                   sys::SshArgs args);
+
+}  // namespace pccl::netconf

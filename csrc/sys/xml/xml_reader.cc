@@ -1,0 +1,204 @@
+#include "csrc/sys/xml/xml_reader.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+namespace {
+
+// Declared here so that no build needs libxml2's headers; these are of its stable interface.
+using Reader = void*;
+using Text = const unsigned char*;
+constexpr int kOptions = 1 << 5 | 1 << 6 | 1 << 11;  // NOERROR, NOWARNING, NONET
+enum Node { kElement = 1, kText = 3, kCData = 4, kSignificantSpace = 14, kEndOfElement = 15 };
+
+struct Functions {
+    void (*initialise)() = nullptr;
+    Reader (*open)(const char*, int, const char*, const char*, int) = nullptr;
+    void (*close)(Reader) = nullptr;
+    int (*read)(Reader) = nullptr;
+    int (*node_type)(Reader) = nullptr;
+    int (*is_empty)(Reader) = nullptr;
+    int (*line)(Reader) = nullptr;
+    Text (*name)(Reader) = nullptr;
+    Text (*name_space)(Reader) = nullptr;
+    Text (*value)(Reader) = nullptr;
+    int (*next_attribute)(Reader) = nullptr;
+    int (*is_declaration)(Reader) = nullptr;
+    int (*back_to_element)(Reader) = nullptr;
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+}
+
+std::optional<Functions> load() {
+    void* library = nullptr;
+    for (const char* name : {"libxml2.so.2", "libxml2.so.16"})
+        if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return std::nullopt;
+    Functions call;
+    const bool has_all = find(library, "xmlInitParser", call.initialise) &&
+                         find(library, "xmlReaderForMemory", call.open) &&
+                         find(library, "xmlFreeTextReader", call.close) &&
+                         find(library, "xmlTextReaderRead", call.read) &&
+                         find(library, "xmlTextReaderNodeType", call.node_type) &&
+                         find(library, "xmlTextReaderIsEmptyElement", call.is_empty) &&
+                         find(library, "xmlTextReaderGetParserLineNumber", call.line) &&
+                         find(library, "xmlTextReaderConstLocalName", call.name) &&
+                         find(library, "xmlTextReaderConstNamespaceUri", call.name_space) &&
+                         find(library, "xmlTextReaderConstValue", call.value) &&
+                         find(library, "xmlTextReaderMoveToNextAttribute", call.next_attribute) &&
+                         find(library, "xmlTextReaderIsNamespaceDecl", call.is_declaration) &&
+                         find(library, "xmlTextReaderMoveToElement", call.back_to_element);
+    if (!has_all) return std::nullopt;
+    call.initialise();
+    return call;
+}
+
+/// For the life of the process: what libxml2 has allocated may be freed at any time.
+const std::optional<Functions>& functions() {
+    static const std::optional<Functions> loaded = load();
+    return loaded;
+}
+
+std::string string_of(Text text) {
+    return text == nullptr ? std::string{} : std::string(reinterpret_cast<const char*>(text));
+}
+
+/// Builds the tree while libxml2 reads on.
+class TreeReader {
+   public:
+    TreeReader(const Functions& call, Reader reader, const XmlLimits& limits)
+        : call_(call), reader_(reader), limits_(limits) {}
+
+    Result<XmlElement> read() {
+        int more = call_.read(reader_);
+        for (; more == 1; more = call_.read(reader_)) PCCL_TRY(take());
+        if (more != 0) return refuse("is not well-formed");
+        return std::move(root_);
+    }
+
+   private:
+    Status take() {
+        switch (call_.node_type(reader_)) {
+            case kElement:
+                return begin();
+            case kEndOfElement:
+                open_.pop_back();
+                break;
+            case kText:
+            case kCData:
+            case kSignificantSpace:
+                open_.back()->text += string_of(call_.value(reader_));
+                break;
+            default:
+                break;
+        }
+        return Status::ok();
+    }
+
+    Status begin() {
+        if (++elements_ > limits_.elements)
+            return refuse(concat("has more than ", limits_.elements, " elements"));
+        if (open_.size() >= static_cast<std::size_t>(limits_.depth))
+            return refuse(concat("is nested deeper than ", limits_.depth, " elements"));
+        // An element that is open gets no further sibling, so that pointers to it hold.
+        XmlElement& element = open_.empty() ? root_ : open_.back()->children.emplace_back();
+        element.name = string_of(call_.name(reader_));
+        element.name_space = string_of(call_.name_space(reader_));
+        // libxml2 forgives a prefix that nobody declared, and takes it for a part of the name.
+        if (element.name.find(':') != std::string::npos)
+            return refuse(concat("uses an undeclared prefix in <", element.name, ">"));
+        const bool is_empty = call_.is_empty(reader_) == 1;
+        while (call_.next_attribute(reader_) == 1)
+            if (call_.is_declaration(reader_) != 1)
+                element.attributes.push_back({string_of(call_.name(reader_)),
+                                              string_of(call_.name_space(reader_)),
+                                              string_of(call_.value(reader_))});
+        call_.back_to_element(reader_);
+        if (!is_empty) open_.push_back(&element);
+        return Status::ok();
+    }
+
+    [[nodiscard]] Status refuse(std::string_view why) const {
+        return Status::invalid_argument(concat("XML ", why, " (line ", call_.line(reader_), ")"));
+    }
+
+    const Functions& call_;
+    Reader reader_;
+    const XmlLimits& limits_;
+    XmlElement root_;
+    std::vector<XmlElement*> open_;
+    std::size_t elements_ = 0;
+};
+
+}  // namespace
+
+const XmlElement* XmlElement::child(std::string_view of_name) const {
+    const auto found = std::find_if(children.begin(), children.end(),
+                                    [&](const XmlElement& each) { return each.name == of_name; });
+    return found == children.end() ? nullptr : &*found;
+}
+
+std::string_view XmlElement::text_of(std::string_view of_name) const {
+    const XmlElement* const found = child(of_name);
+    return found == nullptr ? std::string_view{} : trimmed(found->text);
+}
+
+const std::string* XmlElement::attribute(std::string_view of_name) const {
+    const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                    [&](const Attribute& each) { return each.name == of_name; });
+    return found == attributes.end() ? nullptr : &found->value;
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+std::string escaped_xml(std::string_view text) {
+    std::string escaped;
+    for (const char each : text) {
+        if (each == '&')
+            escaped += "&amp;";
+        else if (each == '<')
+            escaped += "&lt;";
+        else if (each == '>')
+            escaped += "&gt;";
+        else if (each == '"')
+            escaped += "&quot;";
+        else
+            escaped += each;
+    }
+    return escaped;
+}
+
+Result<XmlElement> read_xml(std::string_view text, const XmlLimits& limits) {
+    if (text.size() > std::min<std::size_t>(limits.bytes, INT32_MAX))
+        return Status::invalid_argument(concat("XML has more than ", limits.bytes, " bytes"));
+    // Read as UTF-8 whatever it says of itself, so that this finds every one. Without it no entity
+    // can be defined, and one that is not defined is not well-formed.
+    if (text.find("<!DOCTYPE") != std::string_view::npos)
+        return Status::invalid_argument("XML has a document type declaration, which is refused");
+    const auto& call = functions();
+    if (!call)
+        return Status::unsupported(
+            "libxml2.so.2 is not installed, which NETCONF needs: apt-get install libxml2");
+    const auto size = static_cast<int>(text.size());
+    const Reader reader = call->open(text.data(), size, nullptr, "UTF-8", kOptions);
+    if (reader == nullptr) return Status::invalid_argument("XML is empty");
+    const ScopeExit close([&] { call->close(reader); });
+    return TreeReader(*call, reader, limits).read();
+}
+
+}  // namespace pccl::sys

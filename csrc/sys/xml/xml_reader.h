@@ -1,0 +1,55 @@
+// XML from strangers, read by libxml2: strict, with namespaces, without DTDs, entities or network.
+//
+// The library is opened when first used: nothing else needs it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/export.h"
+#include "csrc/base/status.h"
+
+namespace pccl::sys {
+
+struct XmlLimits {
+    std::size_t bytes = std::size_t{16} << 20U;
+    std::size_t elements = std::size_t{1} << 18U;
+    int depth = 64;
+};
+
+/// A value: an element with what is in it.
+struct PCCL_API XmlElement {
+    struct Attribute {
+        std::string name;  // without its prefix
+        std::string name_space;
+        std::string value;
+        friend bool operator==(const Attribute&, const Attribute&) = default;
+    };
+
+    std::string name;  // without its prefix
+    std::string name_space;
+    std::vector<Attribute> attributes;  // but for declarations of namespaces
+    std::string text;                   // all that is directly in it
+    std::vector<XmlElement> children;
+
+    /// The first child of that name; null for none.
+    [[nodiscard]] const XmlElement* child(std::string_view of_name) const;
+    /// The text of that child without white space around it; empty for none.
+    [[nodiscard]] std::string_view text_of(std::string_view of_name) const;
+    /// The value of an attribute; null where it is not there.
+    [[nodiscard]] const std::string* attribute(std::string_view of_name) const;
+    friend bool operator==(const XmlElement&, const XmlElement&) = default;
+};
+
+/// Without white space around it.
+[[nodiscard]] PCCL_API std::string_view trimmed(std::string_view text);
+/// `text` as it may stand between tags and in attributes.
+[[nodiscard]] PCCL_API std::string escaped_xml(std::string_view text);
+/// The root of a document in UTF-8. kInvalidArgument says what is wrong; kUnsupported where libxml2
+/// is not installed, and how to install it.
+[[nodiscard]] PCCL_API Result<XmlElement> read_xml(std::string_view text,
+                                                   const XmlLimits& limits = {});
+
+}  // namespace pccl::sys

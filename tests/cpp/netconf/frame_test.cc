@@ -1,0 +1,102 @@
+#include "csrc/netconf/frame.h"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "csrc/base/text.h"
+
+namespace pccl::netconf {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kAllAtOnce = 1U << 20U;
+
+/// The messages in `bytes`, handed over so many at a time, and the error that ends them.
+struct Read {
+    std::vector<std::string> messages;
+    Status fault;
+};
+
+Read read(FrameReader reader, std::string_view bytes, std::size_t at_a_time = kAllAtOnce) {
+    Read read;
+    while (!bytes.empty()) {
+        reader.add(bytes.substr(0, at_a_time));
+        bytes.remove_prefix(std::min(at_a_time, bytes.size()));
+        for (;;) {
+            auto message = reader.next();
+            read.fault = message.status();
+            if (!message.is_ok()) return read;
+            if (!message->has_value()) break;
+            read.messages.push_back(**message);
+        }
+    }
+    return read;
+}
+
+FrameReader chunked(std::size_t most_bytes = FrameReader::kMostBytes) {
+    FrameReader reader(most_bytes);
+    reader.set_framing(Framing::kChunked);
+    return reader;
+}
+
+// RFC 6242, section 4.2: a message of 4 + 18 + 79 bytes in three chunks, and what it says.
+constexpr std::string_view kExample =
+    "\n#4\n<rpc\n#18\n message-id=\"102\"\n\n#79\n     xmlns=\"urn:ietf:params:xml:ns:netconf:"
+    "base:1.0\">\n  <close-session/>\n</rpc>\n##\n";
+constexpr std::string_view kSaid =
+    "<rpc message-id=\"102\"\n     xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\">\n"
+    "  <close-session/>\n</rpc>";
+
+TEST(FrameTest, ReadsTheExampleOfTheRfcHoweverItArrives) {
+    for (const std::size_t at_a_time : {1, 2, 3, 5, 7, 1000})
+        EXPECT_THAT(read(chunked(), kExample, at_a_time).messages, ElementsAre(kSaid));
+}
+
+TEST(FrameTest, WritesAMessageAsOneChunkAndWithAnEnd) {
+    EXPECT_EQ(framed("<a/>", Framing::kChunked), "\n#4\n<a/>\n##\n");
+    EXPECT_EQ(framed("<a/>", Framing::kEndOfMessage), "<a/>]]>]]>");
+}
+
+TEST(FrameTest, ReadsMessagesThatFollowEachOther) {
+    const std::string two = concat(framed("<a/>", Framing::kChunked), kExample);
+    EXPECT_THAT(read(chunked(), two).messages, ElementsAre("<a/>", kSaid));
+    for (const std::size_t at_a_time : {1, 4, 1000})
+        EXPECT_THAT(read(FrameReader(), "<a/>]]>]]><b/>]]>]]>", at_a_time).messages,
+                    ElementsAre("<a/>", "<b/>"));
+}
+
+TEST(FrameTest, ChangesItsFramingBehindAHello) {
+    FrameReader reader;
+    reader.add("<hello/>]]>]]>\n#4\n<a/>\n##\n");
+    EXPECT_EQ(reader.next()->value(), "<hello/>");
+    reader.set_framing(Framing::kChunked);
+    EXPECT_EQ(reader.next()->value(), "<a/>");
+    EXPECT_FALSE(reader.is_inside());
+}
+
+TEST(FrameTest, DoesNotTakeAnEndInsideAChunkForOne) {
+    EXPECT_THAT(read(chunked(), "\n#6\n]]>]]>\n##\n").messages, ElementsAre("]]>]]>"));
+}
+
+TEST(FrameTest, RefusesWhatTheGrammarForbids) {
+    for (const std::string_view bytes :
+         {"#4\n<a/>", "\n#04\n<a/>", "\n#0\n", "\n#-1\n", "\n#4294967296\n", "\n#12345678901",
+          "\n##\n", "\n#4 \n", "<a/>]]>]]>", "\n#\n", "\n###\n"}) {
+        const Status fault = read(chunked(), bytes).fault;
+        EXPECT_EQ(fault.code(), StatusCode::kPeerLost) << bytes;
+        EXPECT_THAT(fault.message(), HasSubstr("no NETCONF")) << bytes;
+    }
+}
+
+TEST(FrameTest, RefusesAMessageThatIsTooLongBeforeItHasCome) {
+    EXPECT_THAT(read(chunked(8), "\n#9\n").fault.message(), HasSubstr("longer than 8 bytes"));
+    EXPECT_THAT(read(chunked(8), "\n#5\n12345\n#4\n").fault.message(), HasSubstr("longer than 8"));
+    EXPECT_THAT(read(FrameReader(8), "123456789").fault.message(), HasSubstr("longer than 8"));
+    EXPECT_TRUE(read(chunked(8), "\n#5\n12345\n#3\n678\n##\n").fault.is_ok());
+}
+
+}  // namespace
+}  // namespace pccl::netconf
