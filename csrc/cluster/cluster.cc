@@ -1,0 +1,244 @@
+#include "csrc/cluster/cluster.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/fabric_driver.h"
+#include "csrc/cluster/drivers/netconf_driver.h"
+#include "csrc/cluster/scatter.h"
+#include "csrc/netconf/ssh_stream.h"
+
+namespace pccl::cluster {
+namespace {
+
+using Line = nlohmann::ordered_json;
+
+Result<std::unique_ptr<netconf::ByteStream>> open_stream(const Management& management) {
+    PCCL_ASSIGN_OR_RETURN(const auto addresses, sys::resolve(management.host, management.port));
+    if (addresses.empty()) return Status::unavailable(concat(management.host, " has no address"));
+    return netconf::make_ssh_stream(addresses.front(),
+                                    {.host = concat(management.host, ":", management.port),
+                                     .user = management.user,
+                                     .key_file = management.key_file,
+                                     .host_key = management.host_key,
+                                     .accepts_any_host_key = management.accepts_any_host_key});
+}
+
+double in_ms(Duration duration) {
+    return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+Line in_json(const Circuits& circuits) {
+    Line list = Line::array();
+    for (const Circuit& each : circuits) list.push_back({each.ingress, each.egress});
+    return list;
+}
+
+Line in_json(const MemberReport& member) {
+    Line requests = Line::array();
+    for (const Exchange& each : member.exchanges)
+        requests.push_back({{"operation", each.operation},
+                            {"message_id", each.message_id},
+                            {"ms", in_ms(each.took)},
+                            {"outcome", each.outcome}});
+    return {{"switch", member.name},
+            {"status", member.status.to_string()},
+            {"found", in_json(member.found)},
+            {"requests", requests}};
+}
+
+void scatter_to(Step step, std::vector<Part>& parts, const std::vector<std::size_t>& who,
+                Duration timeout) {
+    std::vector<Part> chosen;
+    chosen.reserve(who.size());
+    for (const std::size_t i : who) chosen.push_back(parts[i]);
+    scatter(step, chosen, timeout);
+    for (std::size_t k = 0; k < who.size(); ++k) parts[who[k]] = chosen[k];
+}
+
+/// What each has connected; where a session has ended since it was last used, over a new one.
+void read_all(std::vector<Part>& parts, Duration timeout) {
+    std::vector<std::size_t> left(parts.size());
+    std::iota(left.begin(), left.end(), std::size_t{0});
+    for (int attempt = 0; attempt < 2 && !left.empty(); ++attempt) {
+        scatter_to(Step::kConnect, parts, left, timeout);
+        std::erase_if(left, [&](std::size_t i) { return !parts[i].status.is_ok(); });
+        scatter_to(Step::kRead, parts, left, timeout);
+        std::erase_if(
+            left, [&](std::size_t i) { return parts[i].status.code() != StatusCode::kPeerLost; });
+    }
+}
+
+/// kMismatch, with all that the switches show.
+Status no_phase(const Inspection& inspection) {
+    std::string shown;
+    for (const Sight& each : inspection.switches)
+        shown += concat(shown.empty() ? "" : "; ", each.name, ": ", to_string(each.circuits));
+    return {StatusCode::kMismatch, concat("the switches show circuits of no phase (", shown,
+                                          "); to overwrite them, switch with adopt")};
+}
+
+std::string shown_or(const std::string& phase, const char* instead) {
+    return phase.empty() ? instead : phase;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> make_driver(const Switch& of) {
+    if (of.is_in_process) return make_fabric_driver();
+    return make_netconf_driver(*find_dialect(of.dialect),
+                               [management = of.management] { return open_stream(management); });
+}
+
+Result<std::unique_ptr<Cluster>> Cluster::open(Description description, const MakeDriver& make) {
+    PCCL_ASSIGN_OR_RETURN(AuditLog audit, AuditLog::open(description.audit_file));
+    std::unique_ptr<Cluster> cluster(new Cluster(std::move(description), std::move(audit)));
+    PCCL_TRY(cluster->make_drivers(make));
+    return cluster;
+}
+
+Status Cluster::make_drivers(const MakeDriver& make) {
+    for (const Switch& each : description_.switches) {
+        PCCL_ASSIGN_OR_RETURN(drivers_[each.name], make(each));
+    }
+    return Status::ok();
+}
+
+Inspection Cluster::inspect(Duration timeout) {
+    std::vector<Part> parts;
+    parts.reserve(description_.switches.size());
+    for (const Switch& each : description_.switches)
+        parts.push_back({.driver = drivers_.at(each.name).get(), .intent = {}, .status = {}});
+    read_all(parts, timeout);
+    Inspection inspection;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Part& part = parts[i];
+        inspection.switches.push_back({description_.switches[i].name, part.status, {}});
+        if (part.status.is_ok()) inspection.switches.back().circuits = part.driver->circuits();
+        static_cast<void>(part.driver->take_exchanges());  // nothing was changed
+    }
+    inspection.phase = phase_shown(inspection.switches);
+    return inspection;
+}
+
+std::string Cluster::phase_shown(const std::vector<Sight>& sights) const {
+    for (const Sight& each : sights)
+        if (!each.status.is_ok()) return {};
+    for (const Phase& phase : description_.phases) {
+        const auto wanted = circuits_of(description_, phase);
+        const bool is_shown =
+            wanted.is_ok() && std::all_of(sights.begin(), sights.end(), [&](const Sight& each) {
+                return wanted->at(each.name) == each.circuits;
+            });
+        if (is_shown) return phase.name;
+    }
+    return {};
+}
+
+Status Cluster::adopt(Duration timeout) {
+    const Inspection inspection = inspect(timeout);
+    for (const Sight& each : inspection.switches)
+        PCCL_TRY(each.status.with_context(concat("switch ", each.name)));
+    if (inspection.phase.empty()) return no_phase(inspection);
+    PCCL_TRY(audit_.add({{"event", "adopt"}, {"phase", inspection.phase}}));
+    current_ = inspection.phase;
+    degraded_ = Status::ok();
+    return Status::ok();
+}
+
+Result<CircuitsBySwitch> Cluster::origin(const SwitchOptions& options) {
+    if (!degraded_.is_ok() && !options.adopt) return degraded_;
+    if (!current_.empty() && !options.adopt)
+        return circuits_of(description_, *description_.phase(current_));
+    const Inspection inspection = inspect(options.step_timeout);
+    CircuitsBySwitch found;
+    bool is_dark = true;
+    for (const Sight& each : inspection.switches) {
+        PCCL_TRY(each.status.with_context(concat("switch ", each.name)));
+        found[each.name] = each.circuits;
+        is_dark = is_dark && each.circuits.empty();
+    }
+    if (inspection.phase.empty() && !is_dark && !options.adopt) return no_phase(inspection);
+    return found;
+}
+
+std::vector<Member> Cluster::members_between(const CircuitsBySwitch& from,
+                                             const CircuitsBySwitch& to) {
+    std::vector<Member> members;
+    for (const Switch& each : description_.switches)
+        if (from.at(each.name) != to.at(each.name))
+            members.push_back({.name = each.name,
+                               .driver = drivers_.at(each.name).get(),
+                               .from = from.at(each.name),
+                               .to = to.at(each.name),
+                               .settle = each.settle,
+                               .confirm_timeout = each.confirm_timeout});
+    return members;
+}
+
+Result<Report> Cluster::switch_to(const std::string& phase, const SwitchOptions& options) {
+    PCCL_ASSIGN_OR_RETURN(const Phase* const target, find_phase(description_, phase));
+    PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch to, circuits_of(description_, *target));
+    PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch from, origin(options));
+    const std::vector<Member> members = members_between(from, to);
+    if (members.empty()) PCCL_TRY(prove(to, options.step_timeout));
+    PCCL_TRY(record_begin(phase, members));
+    Report report = run_transaction(members, {.step_timeout = options.step_timeout,
+                                              .dry_run = options.dry_run,
+                                              .drain = options.drain,
+                                              .interrupted = options.interrupted});
+    conclude(phase, report);
+    const Status recorded = record_end(phase, report);
+    if (!recorded.is_ok()) log(LogLevel::kWarning, recorded.message());  // what was done is done
+    return report;
+}
+
+Status Cluster::prove(const CircuitsBySwitch& wanted, Duration timeout) {
+    const Inspection inspection = inspect(timeout);
+    for (const Sight& each : inspection.switches) {
+        PCCL_TRY(each.status.with_context(concat("switch ", each.name)));
+        if (each.circuits != wanted.at(each.name)) return no_phase(inspection);
+    }
+    return Status::ok();
+}
+
+void Cluster::conclude(const std::string& phase, const Report& report) {
+    if (report.ending == Ending::kDegraded) {
+        degraded_ = report.reason;
+        current_.clear();
+    }
+    if (report.ending != Ending::kSwitched) return;
+    degraded_ = Status::ok();
+    if (!report.members.empty()) ++generation_;
+    current_ = phase;
+}
+
+Status Cluster::record_begin(const std::string& phase, const std::vector<Member>& members) {
+    Line switches = Line::array();
+    for (const Member& each : members)
+        switches.push_back(
+            {{"switch", each.name}, {"from", in_json(each.from)}, {"to", in_json(each.to)}});
+    return audit_.add({{"event", "begin"},
+                       {"from", shown_or(current_, "unknown")},
+                       {"to", phase},
+                       {"switches", switches}});
+}
+
+Status Cluster::record_end(const std::string& phase, const Report& report) {
+    Line members = Line::array();
+    for (const MemberReport& each : report.members) members.push_back(in_json(each));
+    return audit_.add({{"event", "end"},
+                       {"to", phase},
+                       {"outcome", to_string(report.ending)},
+                       {"reason", report.reason.to_string()},
+                       {"generation", generation_},
+                       {"total_ms", in_ms(report.total)},
+                       {"dark_ms", in_ms(report.dark)},
+                       {"switches", members}});
+}
+
+}  // namespace pccl::cluster

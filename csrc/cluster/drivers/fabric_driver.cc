@@ -1,0 +1,34 @@
+#include "csrc/cluster/drivers/fabric_driver.h"
+
+#include <utility>
+
+namespace pccl::cluster {
+namespace {
+
+class FabricDriver final : public Driver {
+   public:
+    [[nodiscard]] Commitment commitment() const override { return Commitment::kConfirmed; }
+
+    void begin(Step step, const Intent& intent) override {
+        if (step == Step::kRead) shown_ = running_;
+        if (step == Step::kCommit) before_ = std::exchange(running_, intent.to);
+        if (step == Step::kCancel) running_ = before_;
+        if (step == Step::kWrite) running_ = intent.to;
+    }
+    Result<bool> advance() override { return true; }
+    [[nodiscard]] Readiness readiness() const override { return {}; }
+    [[nodiscard]] const Circuits& circuits() const override { return shown_; }
+    void abandon(const Status& /*why*/) override {}
+    std::vector<Exchange> take_exchanges() override { return {}; }
+
+   private:
+    Circuits running_;
+    Circuits before_;
+    Circuits shown_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> make_fabric_driver() { return std::make_unique<FabricDriver>(); }
+
+}  // namespace pccl::cluster

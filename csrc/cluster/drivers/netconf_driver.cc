@@ -1,0 +1,214 @@
+#include "csrc/cluster/drivers/netconf_driver.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/netconf/operations.h"
+#include "csrc/netconf/session.h"
+
+namespace pccl::cluster {
+namespace {
+
+using netconf::Datastore;
+using Operations = std::deque<std::string>;
+
+/// The name of the operation that is the root of `xml`.
+std::string name_in(std::string_view xml) {
+    return std::string(xml.substr(1, xml.find_first_of("/>") - 1));
+}
+
+class NetconfDriver final : public Driver {
+   public:
+    NetconfDriver(const Dialect& dialect, OpenStream open)
+        : dialect_(dialect), open_(std::move(open)) {}
+
+    [[nodiscard]] Commitment commitment() const override {
+        if (!has("candidate:1.0")) return Commitment::kImmediate;
+        return has("confirmed-commit:1.1") ? Commitment::kConfirmed : Commitment::kCandidate;
+    }
+
+    void begin(Step step, const Intent& intent) override {
+        step_ = step;
+        intent_ = intent;
+        fault_ = Status::ok();
+        waiting_ = {};
+        is_asking_ = false;
+        if (step == Step::kConnect)
+            connect();
+        else if (session_ == nullptr)
+            fault_ = Status::peer_lost(kNoRank, "there is no session");
+        else
+            waiting_ = operations_of(step);
+    }
+
+    Result<bool> advance() override {
+        PCCL_TRY(fault_);
+        auto outcome = step_ == Step::kConnect ? session_->connect_step() : ask_all();
+        if (!outcome.is_ok()) fault_ = outcome.status();
+        if (session_->is_over()) session_.reset();
+        return outcome;
+    }
+
+    [[nodiscard]] Readiness readiness() const override {
+        if (session_ == nullptr) return {};
+        const sys::Interest interest = session_->interest();
+        return {.fd = interest.fd, .input = interest.input, .output = interest.output};
+    }
+    [[nodiscard]] const Circuits& circuits() const override { return circuits_; }
+
+    void abandon(const Status& why) override {
+        if (is_asking_) note(why.message());
+        is_asking_ = false;
+        fault_ = why;
+        session_.reset();
+    }
+
+    std::vector<Exchange> take_exchanges() override { return std::exchange(exchanges_, {}); }
+
+   private:
+    [[nodiscard]] bool has(std::string_view capability) const {
+        return session_ != nullptr &&
+               session_->capabilities().has(concat("capability:", capability));
+    }
+    [[nodiscard]] bool has_candidate() const { return commitment() != Commitment::kImmediate; }
+
+    void connect() {
+        if (session_ != nullptr) return;
+        auto stream = open_();
+        fault_ = stream.status();
+        if (stream.is_ok())
+            session_ = std::make_unique<netconf::Session>(std::move(stream).value());
+    }
+
+    [[nodiscard]] Operations operations_of(Step step) const {
+        const bool confirms = commitment() == Commitment::kConfirmed;
+        switch (step) {
+            case Step::kLock:
+                return locking();
+            case Step::kRead:
+                return {netconf::get_config(Datastore::kRunning, filter_xml(dialect_))};
+            case Step::kPrepare:
+                return has_candidate() ? editing(intent_.from) : Operations{};
+            case Step::kCommit:
+                if (confirms) return {netconf::confirmed_commit({intent_.confirm_timeout, {}})};
+                return has_candidate() ? Operations{netconf::commit()} : writing(intent_.from);
+            case Step::kConfirm:
+                return confirms ? Operations{netconf::commit()} : Operations{};
+            case Step::kCancel:
+                return confirms ? Operations{netconf::cancel_commit()} : Operations{};
+            case Step::kWrite:
+                return anew();
+            case Step::kRelease:
+                return releasing();
+            case Step::kConnect:
+                break;
+        }
+        return {};
+    }
+
+    /// A candidate is everybody's, so what others left in it goes; running is locked only where it
+    /// is written directly, as some servers cannot take a commit back while it is locked.
+    [[nodiscard]] Operations locking() const {
+        if (!has_candidate()) return {netconf::lock(Datastore::kRunning)};
+        return {netconf::lock(Datastore::kCandidate), netconf::discard_changes()};
+    }
+    [[nodiscard]] Operations releasing() const {
+        if (!has_candidate()) return {netconf::unlock(Datastore::kRunning)};
+        return {netconf::discard_changes(), netconf::unlock(Datastore::kCandidate)};
+    }
+
+    /// Into the candidate: the switch replaces a circuit at once.
+    [[nodiscard]] Operations editing(const Circuits& from) const {
+        const Change change = change_between(from, intent_.to);
+        if (change.is_empty()) return {};
+        const auto xml = edit_xml(dialect_, change.removed_for_good(), change.add);
+        return {netconf::edit_config(xml, {.target = Datastore::kCandidate,
+                                           .test_then_set = has("validate:1.1"),
+                                           .rollback_on_error = has("rollback-on-error:1.0")})};
+    }
+
+    /// Into running: break before make, as a port may be in one circuit only at any moment.
+    [[nodiscard]] Operations writing(const Circuits& from) const {
+        const Change change = change_between(from, intent_.to);
+        const netconf::EditArgs args{.target = Datastore::kRunning,
+                                     .test_then_set = has("validate:1.1"),
+                                     .rollback_on_error = has("rollback-on-error:1.0")};
+        Operations edits;
+        if (!change.remove.empty())
+            edits.push_back(netconf::edit_config(edit_xml(dialect_, change.remove, {}), args));
+        if (!change.add.empty())
+            edits.push_back(netconf::edit_config(edit_xml(dialect_, {}, change.add), args));
+        return edits;
+    }
+
+    [[nodiscard]] Operations anew() const {
+        if (!has_candidate()) return writing(circuits_);
+        Operations operations = editing(circuits_);
+        if (operations.empty()) return operations;
+        operations.push_front(netconf::discard_changes());
+        operations.push_back(netconf::commit());
+        return operations;
+    }
+
+    Result<bool> ask_all() {
+        for (;;) {
+            if (!is_asking_) {
+                if (waiting_.empty()) return true;
+                ask();
+            }
+            PCCL_ASSIGN_OR_RETURN(const auto reply, answer());
+            if (!reply) return false;
+            note(reply->errors.empty() ? "ok" : reply->status().message());
+            is_asking_ = false;
+            waiting_.pop_front();
+            PCCL_TRY(reply->status());
+            if (step_ == Step::kRead) {
+                PCCL_ASSIGN_OR_RETURN(circuits_, circuits_in(dialect_, reply->content));
+            }
+        }
+    }
+
+    void ask() {
+        session_->request(waiting_.front());
+        asked_at_ = system_clock().now();
+        is_asking_ = true;
+    }
+
+    Result<std::optional<netconf::Reply>> answer() {
+        auto reply = session_->advance();
+        if (reply.is_ok()) return reply;
+        note(reply.status().message());
+        is_asking_ = false;
+        return reply;
+    }
+
+    void note(std::string outcome) {
+        exchanges_.push_back({.operation = name_in(waiting_.front()),
+                              .message_id = session_->message_id(),
+                              .took = system_clock().now() - asked_at_,
+                              .outcome = std::move(outcome)});
+    }
+
+    const Dialect& dialect_;
+    const OpenStream open_;
+    std::unique_ptr<netconf::Session> session_;  // null: none
+    Step step_ = Step::kConnect;
+    Intent intent_;
+    Operations waiting_;  // of the step; the first has been asked if is_asking_
+    bool is_asking_ = false;
+    TimePoint asked_at_;
+    Status fault_;
+    Circuits circuits_;
+    std::vector<Exchange> exchanges_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect, OpenStream open) {
+    return std::make_unique<NetconfDriver>(dialect, std::move(open));
+}
+
+}  // namespace pccl::cluster

@@ -1,0 +1,26 @@
+// A switch behind NETCONF, of whatever dialect: what each step means depends on what it can.
+//
+//              candidate, confirmed-commit    candidate               writable-running
+//     lock     candidate; discard             candidate; discard      running
+//     prepare  edit candidate, tested         edit candidate, tested  -
+//     commit   confirmed commit               commit                  edit running: break, make
+//     confirm  commit                         -                       -
+//     cancel   cancel-commit                  -                       -
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/driver.h"
+#include "csrc/netconf/stream.h"
+
+namespace pccl::cluster {
+
+/// Opens a connection to a switch; called again after one was lost.
+using OpenStream = std::function<Result<std::unique_ptr<netconf::ByteStream>>()>;
+
+[[nodiscard]] PCCL_API std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect,
+                                                                   OpenStream open);
+
+}  // namespace pccl::cluster

@@ -1,0 +1,298 @@
+#include "csrc/cluster/file/cluster_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "csrc/base/nearest.h"
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/file/json_fields.h"
+#include "csrc/sys/ssh/ssh_channel.h"
+
+namespace pccl::cluster {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{8} << 20U;
+constexpr int kMostDepth = 8;
+constexpr long kMostPorts = 65535;
+constexpr long kMostRanks = 16384;
+constexpr std::string_view kFabric = "fabric";
+
+/// nlohmann's parser, for bounded depth.
+std::optional<Json> parse_json(std::string_view text) {
+    bool is_too_deep = false;
+    const auto watch = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+        is_too_deep = is_too_deep || depth > kMostDepth;
+        return !is_too_deep;
+    };
+    Json json = Json::parse(text, watch, false);
+    if (json.is_discarded() || is_too_deep) return std::nullopt;
+    return json;
+}
+
+/// "netconf://user@host:port", "netconf://user@[fe80::1]:port"; the port may be left out.
+std::optional<Management> parse_address(std::string_view text) {
+    constexpr std::string_view kScheme = "netconf://";
+    if (!text.starts_with(kScheme)) return std::nullopt;
+    text.remove_prefix(kScheme.size());
+    const std::size_t at = text.find('@');
+    if (at == std::string_view::npos || !is_name(text.substr(0, at))) return std::nullopt;
+    Management management;
+    management.user = text.substr(0, at);
+    text.remove_prefix(at + 1);
+    const std::size_t bracket = text.starts_with('[') ? text.find(']') : std::string_view::npos;
+    const std::size_t host_end =
+        bracket == std::string_view::npos ? text.find(':') : text.find(':', bracket);
+    std::string_view host = text.substr(0, host_end);
+    if (bracket != std::string_view::npos) host = host.substr(1, bracket - 1);
+    if (host.empty() || host.size() > 255) return std::nullopt;
+    management.host = host;
+    if (host_end == std::string_view::npos) return management;
+    const auto port = number_in<std::uint16_t>(text.substr(host_end + 1), 1, UINT16_MAX);
+    if (!port) return std::nullopt;
+    management.port = *port;
+    return management;
+}
+
+std::string item(std::string_view place, std::string_view list, std::size_t index) {
+    return concat(place, place.ends_with(':') ? " " : ".", list, "[", index, "]");
+}
+
+class FileReader {
+   public:
+    explicit FileReader(std::string_view name) : top_(concat(name, ":")) {}
+
+    Result<Description> read(const Json& json) {
+        JsonFields fields(json, top_);
+        fields.text("audit", description_.audit_file);
+        const Json& switches = fields.list("switches");
+        const Json& devices = fields.list("devices");
+        const Json* const phases = fields.member("phases");
+        PCCL_TRY(fields.finish());
+        PCCL_TRY(read_switches(switches));
+        PCCL_TRY(read_devices(devices));
+        if (phases != nullptr) PCCL_TRY(read_phases(*phases));
+        return std::move(description_);
+    }
+
+   private:
+    Status read_switches(const Json& list) {
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            PCCL_ASSIGN_OR_RETURN(Switch read, read_switch(list[i], item(top_, "switches", i)));
+            for (const Switch& other : description_.switches)
+                if (other.name == read.name)
+                    return refused(item(top_, "switches", i), "has the name of another switch");
+            description_.switches.push_back(std::move(read));
+        }
+        has_implied_switch_ = list.empty();
+        if (has_implied_switch_)
+            description_.switches.push_back({.name = std::string(kFabric), .management = {}});
+        return Status::ok();
+    }
+
+    static Result<Switch> read_switch(const Json& json, const std::string& place) {
+        Switch read;
+        std::string kind = "optical";
+        std::string address;
+        long settle = 0;
+        long confirm = read.confirm_timeout.count();
+        JsonFields fields(json, place);
+        fields.name("name", read.name);
+        fields.text("kind", kind);
+        fields.text("dialect", read.dialect);
+        fields.text("address", address);
+        fields.number("settle_ms", settle, {0, 600'000});
+        fields.number("confirm_timeout_s", confirm, {1, 3600});
+        if (kind != "optical") fields.refuse("kind", "must be optical");
+        if (find_dialect(read.dialect) == nullptr)
+            fields.refuse("dialect", concat("must be one of ", dialect_names()));
+        read.is_in_process = address.empty();
+        read.settle = std::chrono::milliseconds(settle);
+        read.confirm_timeout = std::chrono::seconds(confirm);
+        read_management(fields, address, read.management);
+        PCCL_TRY(fields.finish());
+        return read;
+    }
+
+    static void read_management(JsonFields& fields, const std::string& address,
+                                Management& management) {
+        if (!address.empty()) {
+            const auto parsed = parse_address(address);
+            if (!parsed) return fields.refuse("address", "must be netconf://user@host:port");
+            management = *parsed;
+        }
+        fields.text("host_key", management.host_key);
+        fields.text("key_file", management.key_file);
+        fields.flag("accept_any_host_key", management.accepts_any_host_key);
+        if (address.empty()) return;
+        if (management.key_file.empty())
+            fields.refuse("key_file", "must name the private key for the address");
+        if (!management.accepts_any_host_key && !sys::is_fingerprint(management.host_key))
+            fields.refuse("host_key",
+                          "must be SHA256: and 43 characters, as ssh-keygen -l prints it, or "
+                          "accept_any_host_key be true (in a laboratory)");
+    }
+
+    Status read_devices(const Json& list) {
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            PCCL_ASSIGN_OR_RETURN(
+                Device read, read_device(list[i], item(top_, "devices", i), static_cast<long>(i)));
+            description_.devices.push_back(std::move(read));
+        }
+        std::sort(description_.devices.begin(), description_.devices.end(),
+                  [](const Device& a, const Device& b) { return a.rank < b.rank; });
+        for (std::size_t i = 0; i < description_.devices.size(); ++i)
+            if (description_.devices[i].rank != static_cast<Rank>(i))
+                return refused(concat(top_, " devices"),
+                               concat("must have each rank from 0 on once; ", i, " is missing"));
+        return Status::ok();
+    }
+
+    Result<Device> read_device(const Json& json, const std::string& place, long index) {
+        Device read{.name = concat("node", index)};
+        long rank = index;
+        JsonFields fields(json, place);
+        fields.name("name", read.name);
+        fields.number("rank", rank, {0, kMostRanks - 1});
+        read.rank = static_cast<Rank>(rank);
+        const Json* const ports = fields.member("ports");
+        PCCL_TRY(fields.finish());
+        if (ports != nullptr)
+            PCCL_TRY(read_ports(*ports, concat(place, ".ports"), read));
+        else if (has_implied_switch_)
+            read.ports = implied_ports(rank);
+        return read;
+    }
+
+    static std::vector<Port> implied_ports(long rank) {
+        const int first = static_cast<int>(2 * rank) + 1;
+        return {{std::string(kFabric), first}, {std::string(kFabric), first + 1}};
+    }
+
+    Status read_ports(const Json& json, const std::string& place, Device& device) {
+        if (!json.is_object()) return refused(place, "must be a mapping of switches to ports");
+        for (const auto& [name, value] : json.items()) {
+            PCCL_ASSIGN_OR_RETURN(const std::string of_switch, switch_called(name, place));
+            const Json list = value.is_array() ? value : Json::array({value});
+            for (const Json& each : list)
+                PCCL_TRY(add_port(each, concat(place, ".", of_switch), of_switch, device));
+        }
+        return Status::ok();
+    }
+
+    Status add_port(const Json& json, const std::string& place, const std::string& of_switch,
+                    Device& device) {
+        long number = 0;
+        const Json wrapped = {{"port", json}};
+        JsonFields fields(wrapped, place);
+        fields.number("port", number, {1, kMostPorts});
+        PCCL_TRY(fields.finish());
+        if (!taken_ports_.insert({of_switch, number}).second)
+            return refused(place, concat("port ", number, " is another device's already"));
+        device.ports.push_back({of_switch, static_cast<int>(number)});
+        return Status::ok();
+    }
+
+    /// By its name, or by its kind where there is only one.
+    [[nodiscard]] Result<std::string> switch_called(const std::string& name,
+                                                    const std::string& place) const {
+        const auto& switches = description_.switches;
+        std::vector<std::string_view> names;
+        for (const Switch& each : switches) {
+            if (each.name == name) return each.name;
+            names.emplace_back(each.name);
+        }
+        if (name == "optical" && switches.size() == 1) return switches.front().name;
+        const std::string_view meant = nearest(std::string_view(name).substr(0, 64), names);
+        return refused(place, concat("names a switch that there is not",
+                                     meant.empty() ? "" : "; did you mean ", meant));
+    }
+
+    Status read_phases(const Json& json) {
+        const std::string place = concat(top_, " phases");
+        if (!json.is_object() || json.size() > JsonFields::kMostItems)
+            return refused(place, "must be a mapping of names to phases");
+        for (const auto& [name, value] : json.items()) {
+            if (!is_name(name))
+                return refused(place, "must have names: 1 to 64 of A-Z a-z 0-9 . _ -");
+            PCCL_ASSIGN_OR_RETURN(Phase phase, read_phase(value, concat(place, ".", name)));
+            phase.name = name;
+            const auto circuits = circuits_of(description_, phase);
+            if (!circuits.is_ok())
+                return circuits.status().with_context(top_.substr(0, top_.size() - 1));
+            description_.phases.push_back(std::move(phase));
+        }
+        return Status::ok();
+    }
+
+    Result<Phase> read_phase(const Json& json, const std::string& place) {
+        Phase phase;
+        bool duplex = false;
+        JsonFields fields(json, place);
+        fields.flag("duplex", duplex);
+        const Json* const links = fields.member("links");
+        PCCL_TRY(fields.finish());
+        if (links == nullptr)
+            return refused(concat(place, ".links"), "must be ring, or a list of pairs of ranks");
+        PCCL_ASSIGN_OR_RETURN(const auto one_way, read_links(*links, concat(place, ".links")));
+        for (const RankLink& link : one_way) {
+            phase.links.push_back(link);
+            if (duplex) phase.links.push_back({link.to, link.from});
+        }
+        return phase;
+    }
+
+    [[nodiscard]] Result<std::vector<RankLink>> read_links(const Json& json,
+                                                           const std::string& place) const {
+        const auto ranks = static_cast<long>(description_.devices.size());
+        std::vector<RankLink> links;
+        if (json == "ring") {
+            for (long i = 0; ranks > 1 && i < ranks; ++i)
+                links.push_back({static_cast<Rank>(i), static_cast<Rank>((i + 1) % ranks)});
+            return links;
+        }
+        if (!json.is_array() || json.size() > JsonFields::kMostItems)
+            return refused(place, "must be ring, or a list of pairs of ranks");
+        for (std::size_t i = 0; i < json.size(); ++i) {
+            const auto link = read_link(json[i], ranks);
+            if (!link)
+                return refused(concat(place, "[", i, "]"),
+                               concat("must be two different ranks from 0 to ", ranks - 1));
+            links.push_back(*link);
+        }
+        return links;
+    }
+
+    static std::optional<RankLink> read_link(const Json& json, long ranks) {
+        if (!json.is_array() || json.size() != 2) return std::nullopt;
+        for (const Json& each : json)
+            if (!each.is_number_unsigned() ||
+                each.get<std::uint64_t>() >= static_cast<std::uint64_t>(ranks))
+                return std::nullopt;
+        const RankLink link{json[0].get<Rank>(), json[1].get<Rank>()};
+        if (link.from == link.to) return std::nullopt;
+        return link;
+    }
+
+    const std::string top_;
+    Description description_;
+    std::set<std::pair<std::string, long>> taken_ports_;
+    bool has_implied_switch_ = false;
+};
+
+}  // namespace
+
+Result<Description> parse_cluster_file(std::string_view text, std::string_view name) {
+    if (text.size() > kMostBytes)
+        return Status::invalid_argument(concat(name, ": is longer than ", kMostBytes, " bytes"));
+    const auto json = parse_json(text);
+    if (!json)
+        return Status::invalid_argument(
+            concat(name, ": is no JSON, or nested deeper than ", kMostDepth));
+    return FileReader(name).read(*json);
+}
+
+}  // namespace pccl::cluster

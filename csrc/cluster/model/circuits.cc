@@ -1,0 +1,49 @@
+#include "csrc/cluster/model/circuits.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "csrc/base/text.h"
+
+namespace pccl::cluster {
+namespace {
+
+constexpr std::size_t kMostShown = 16;
+
+Circuits without(const Circuits& all, const Circuits& those) {
+    Circuits left;
+    std::set_difference(all.begin(), all.end(), those.begin(), those.end(),
+                        std::back_inserter(left));
+    return left;
+}
+
+}  // namespace
+
+Circuits Change::removed_for_good() const {
+    Circuits left;
+    for (const Circuit& gone : remove) {
+        const auto next = std::lower_bound(add.begin(), add.end(), Circuit{gone.ingress, 0});
+        if (next == add.end() || next->ingress != gone.ingress) left.push_back(gone);
+    }
+    return left;
+}
+
+Change change_between(const Circuits& from, const Circuits& to) {
+    return {.remove = without(from, to), .add = without(to, from)};
+}
+
+bool is_between(const Circuits& circuits, const Circuits& from, const Circuits& to) {
+    return without(without(circuits, from), to).empty();
+}
+
+std::string to_string(const Circuits& circuits) {
+    if (circuits.empty()) return "none";
+    std::string text;
+    for (std::size_t i = 0; i < std::min(circuits.size(), kMostShown); ++i)
+        text += concat(i == 0 ? "" : ", ", circuits[i].ingress, "->", circuits[i].egress);
+    if (circuits.size() > kMostShown)
+        text += concat(" and ", circuits.size() - kMostShown, " more");
+    return text;
+}
+
+}  // namespace pccl::cluster

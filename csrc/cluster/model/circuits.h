@@ -1,0 +1,40 @@
+// What a switch connects: circuits, each from one port to another, one way.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <vector>
+
+#include "csrc/base/export.h"
+
+namespace pccl::cluster {
+
+/// What comes in at one port goes out at another. The way back is a circuit of its own.
+struct Circuit {
+    int ingress = 0;
+    int egress = 0;
+    friend auto operator<=>(const Circuit&, const Circuit&) = default;
+};
+
+/// In ascending order; no port is the ingress of two, or the egress of two.
+using Circuits = std::vector<Circuit>;
+
+/// From some circuits to others; what is in both is not touched.
+struct PCCL_API Change {
+    Circuits remove;
+    Circuits add;
+
+    [[nodiscard]] bool is_empty() const { return remove.empty() && add.empty(); }
+    /// Without circuits whose ingress gets another egress: for devices that replace them at once.
+    [[nodiscard]] Circuits removed_for_good() const;
+    friend bool operator==(const Change&, const Change&) = default;
+};
+
+[[nodiscard]] PCCL_API Change change_between(const Circuits& from, const Circuits& to);
+/// Whether each of `circuits` is one of `from` or `to`: a change from one to the other, half done.
+[[nodiscard]] PCCL_API bool is_between(const Circuits& circuits, const Circuits& from,
+                                       const Circuits& to);
+/// "1->2, 2->1"; "none".
+[[nodiscard]] PCCL_API std::string to_string(const Circuits& circuits);
+
+}  // namespace pccl::cluster

@@ -1,0 +1,62 @@
+#include "csrc/cluster/scatter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/sys/socket/socket.h"
+
+namespace pccl::cluster {
+namespace {
+
+/// Lets each advance; takes those off that are done.
+void advance_all(std::vector<Part*>& pending, TimePoint begun) {
+    std::erase_if(pending, [&](Part* part) {
+        const auto done = part->driver->advance();
+        if (done.is_ok() && !*done) return false;
+        part->status = done.status();
+        part->took = system_clock().now() - begun;
+        return true;
+    });
+}
+
+void await_news(const std::vector<Part*>& pending, Duration longest) {
+    constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);
+    std::vector<sys::Interest> interests;
+    for (const Part* part : pending) {
+        const Readiness ready = part->driver->readiness();
+        if (ready.fd < 0) longest = std::min(longest, kBetweenLooks);
+        interests.push_back({.fd = ready.fd, .input = ready.input, .output = ready.output});
+    }
+    sys::wait_for_any(interests, longest);
+}
+
+Status late(Step step, Duration timeout) {
+    const double seconds = std::chrono::duration<double>(timeout).count();
+    return Status::timeout(concat("no answer to ", to_string(step), " within ", seconds, " s"));
+}
+
+}  // namespace
+
+void scatter(Step step, std::span<Part> parts, Duration timeout) {
+    const TimePoint begun = system_clock().now();
+    const Deadline deadline = Deadline::from(begun, timeout);
+    std::vector<Part*> pending;
+    for (Part& part : parts) {
+        part.status = Status::ok();
+        part.driver->begin(step, part.intent);
+        pending.push_back(&part);
+    }
+    for (advance_all(pending, begun); !pending.empty(); advance_all(pending, begun)) {
+        if (deadline.passed()) break;
+        await_news(pending, deadline.slice());
+    }
+    for (Part* part : pending) {
+        part->status = late(step, timeout);
+        part->took = timeout;
+        part->driver->abandon(part->status);
+    }
+}
+
+}  // namespace pccl::cluster

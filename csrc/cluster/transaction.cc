@@ -1,0 +1,322 @@
+#include "csrc/cluster/transaction.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "csrc/base/text.h"
+#include "csrc/cluster/scatter.h"
+
+namespace pccl::cluster {
+namespace {
+
+using Indices = std::vector<std::size_t>;
+constexpr int kMostAttempts = 6;  // pauses of 50 ms to 0.8 s
+
+/// Whether the switch may have done what it was asked.
+bool leaves_doubt(const Status& status) {
+    return status.code() == StatusCode::kTimeout || status.code() == StatusCode::kPeerLost;
+}
+
+class Transaction {
+   public:
+    Transaction(const std::vector<Member>& members, const TransactionOptions& options)
+        : members_(members), options_(options), states_(members.size()) {
+        report_.members.resize(members.size());
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            report_.members[i].name = members[i].name;
+            everybody_.push_back(i);
+        }
+    }
+
+    Report run() {
+        const TimePoint begun = options_.clock->now();
+        report_.ending = go();
+        report_.total = options_.clock->now() - begun;
+        for (std::size_t i = 0; i < members_.size(); ++i)
+            report_.members[i].exchanges = members_[i].driver->take_exchanges();
+        return std::move(report_);
+    }
+
+   private:
+    struct State {
+        Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
+        bool is_locked = false;
+        bool has_been_told = false;  // to commit
+        bool is_in_doubt = false;    // it may have done more than it has answered
+        bool is_confirmed = false;
+    };
+
+    Ending go() {
+        report_.reason = prepare();
+        if (report_.reason.is_ok() && options_.dry_run) return end(Ending::kPrepared);
+        if (report_.reason.is_ok() && options_.drain) report_.reason = options_.drain();
+        if (!report_.reason.is_ok()) return end(Ending::kRefused);
+        const TimePoint dark = options_.clock->now();
+        report_.reason = commit_and_prove();
+        report_.dark = options_.clock->now() - dark;
+        if (!report_.reason.is_ok()) return end(roll_back());
+        return end(confirm());
+    }
+
+    Status prepare() {
+        PCCL_TRY(run_step(Step::kConnect, everybody_));
+        for (const std::size_t i : everybody_)
+            states_[i].commitment = members_[i].driver->commitment();
+        PCCL_TRY(lock());
+        PCCL_TRY(run_step(Step::kRead, everybody_));
+        for (const std::size_t i : everybody_) PCCL_TRY(compare_with_origin(i));
+        return run_step(Step::kPrepare, everybody_);
+    }
+
+    /// A session that has ended since it was last used is made anew: nothing has been asked of it.
+    Status lock() {
+        Status first = run_step(Step::kLock, everybody_);
+        Indices lost;
+        for (const std::size_t i : everybody_) {
+            const Status& status = report_.members[i].status;
+            states_[i].is_locked = status.is_ok();
+            if (status.code() == StatusCode::kPeerLost) lost.push_back(i);
+        }
+        if (lost.empty()) return first;
+        PCCL_TRY(run_step(Step::kConnect, lost));
+        PCCL_TRY(run_step(Step::kLock, lost));
+        for (const std::size_t i : lost)
+            states_[i] = {.commitment = states_[i].commitment, .is_locked = true};
+        return failure_of(everybody_);
+    }
+
+    Status compare_with_origin(std::size_t i) {
+        const Member& member = members_[i];
+        const Circuits& found = report_.members[i].found;
+        if (found == member.from) return Status::ok();
+        const Change change = change_between(member.from, found);
+        return keep(i, {StatusCode::kMismatch,
+                        concat("somebody else has changed it: it lacks ", to_string(change.remove),
+                               " and has ", to_string(change.add), " besides")});
+    }
+
+    /// Those that can take a commit back, or have checked it, together; then the others, one after
+    /// the other: at most one of these is atomic with the rest.
+    Status commit_and_prove() {
+        Indices careful;
+        Indices immediate;
+        for (const std::size_t i : everybody_)
+            (states_[i].commitment == Commitment::kImmediate ? immediate : careful).push_back(i);
+        PCCL_TRY(commit(careful));
+        for (const std::size_t i : immediate) PCCL_TRY(commit({i}));
+        options_.clock->sleep_for(longest_settle());
+        PCCL_TRY(run_step(Step::kRead, everybody_));
+        for (const std::size_t i : everybody_) PCCL_TRY(require(i, members_[i].to));
+        return Status::ok();
+    }
+
+    Status commit(const Indices& who) {
+        for (const std::size_t i : who) states_[i].has_been_told = true;
+        return run_step(Step::kCommit, who);
+    }
+
+    [[nodiscard]] Duration longest_settle() const {
+        Duration longest{};
+        for (const Member& member : members_) longest = std::max(longest, member.settle);
+        return longest;
+    }
+
+    Ending confirm() {
+        may_be_interrupted_ = false;
+        const Indices unsure =
+            chosen([](const State& each) { return each.commitment == Commitment::kConfirmed; });
+        report_.reason = run_step(Step::kConfirm, unsure);
+        for (const std::size_t i : everybody_)
+            states_[i].is_confirmed = report_.members[i].status.is_ok();
+        if (report_.reason.is_ok()) return Ending::kSwitched;
+        const Indices failed = chosen([](const State& each) { return !each.is_confirmed; });
+        if (failed.size() == everybody_.size()) return roll_back();
+        // Its session's end has it take the commit back, if it has not confirmed it.
+        for (const std::size_t i : failed) give_up(i, report_.members[i].status);
+        await_timers(failed);
+        return settle_on(failed, &Member::to) ? Ending::kSwitched : degraded();
+    }
+
+    Ending roll_back() {
+        may_be_interrupted_ = false;
+        const Indices told = chosen([](const State& each) { return each.has_been_told; });
+        Indices reachable;
+        Indices doubtful;
+        for (const std::size_t i : told)
+            (states_[i].is_in_doubt ? doubtful : reachable).push_back(i);
+        // Whatever they answer: what is read decides.
+        const Status cause = report_.reason;
+        static_cast<void>(run_step(Step::kCancel, reachable));
+        doubtful = chosen([](const State& each) { return each.has_been_told && each.is_in_doubt; });
+        await_timers(doubtful);
+        const bool is_back = settle_on(told, &Member::from);
+        report_.reason = cause;
+        return is_back ? Ending::kRolledBack : degraded();
+    }
+
+    /// Without a look at them: some servers' timers run only while nobody asks anything.
+    void await_timers(const Indices& who) {
+        std::chrono::seconds longest{0};
+        for (const std::size_t i : who)
+            if (states_[i].commitment == Commitment::kConfirmed)
+                longest = std::max(longest, members_[i].confirm_timeout);
+        if (longest.count() > 0) options_.clock->sleep_for(longest + std::chrono::seconds(1));
+    }
+
+    /// Whether each of them is proven to have these circuits, written anew where it had not.
+    bool settle_on(const Indices& who, Circuits Member::*wanted) {
+        bool is_proven = true;
+        for (const std::size_t i : who) {
+            const Status settled = settle_one(i, members_[i].*wanted);
+            report_.members[i].status = settled;
+            is_proven = is_proven && settled.is_ok();
+        }
+        return is_proven;
+    }
+
+    Status settle_one(std::size_t i, const Circuits& wanted) {
+        const Indices one = {i};
+        if (states_[i].is_in_doubt) PCCL_TRY(reach(i));
+        PCCL_TRY(run_step(Step::kRead, one));
+        const Circuits& found = report_.members[i].found;
+        if (found == wanted) return Status::ok();
+        if (!is_between(found, members_[i].from, members_[i].to)) return require(i, wanted);
+        PCCL_TRY(run_step(Step::kWrite, one, &wanted));
+        PCCL_TRY(run_step(Step::kRead, one));
+        return require(i, wanted);
+    }
+
+    /// Connects and locks anew, several times: a server that restarts, or still holds the locks of
+    /// the session that was lost, needs a moment.
+    Status reach(std::size_t i) {
+        Duration pause = std::chrono::milliseconds(50);
+        Status status;
+        for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+            if (attempt > 0) options_.clock->sleep_for(pause);
+            pause *= 2;
+            status = run_step(Step::kConnect, {i});
+            if (status.is_ok()) status = run_step(Step::kLock, {i});
+            states_[i].is_in_doubt = false;
+            states_[i].is_locked = status.is_ok();
+            if (status.is_ok()) return status;
+        }
+        return report_.members[i].status;
+    }
+
+    Status require(std::size_t i, const Circuits& wanted) {
+        const Circuits& found = report_.members[i].found;
+        if (found == wanted) return Status::ok();
+        const Change change = change_between(wanted, found);
+        return keep(i, Status::unavailable(concat("it shows ", to_string(change.add), " where ",
+                                                  to_string(change.remove), " should be")));
+    }
+
+    Ending degraded() {
+        std::string who;
+        for (const MemberReport& each : report_.members)
+            if (!each.status.is_ok())
+                who += concat(who.empty() ? "" : "; ", "switch ", each.name, ": ",
+                              each.status.message());
+        report_.reason = Status::unavailable(
+            concat("degraded, as ", report_.reason.message(), "; unproven is ", who,
+                   "; look at what is named here, then adopt what the switches show"));
+        return Ending::kDegraded;
+    }
+
+    Ending end(Ending ending) {
+        may_be_interrupted_ = false;
+        const Indices locked = chosen([](const State& each) { return each.is_locked; });
+        const Status reason = report_.reason;
+        std::vector<Status> statuses;
+        statuses.reserve(report_.members.size());
+        for (const MemberReport& each : report_.members) statuses.push_back(each.status);
+        static_cast<void>(run_step(Step::kRelease, locked));
+        // The end of a session releases its locks, too.
+        for (std::size_t i = 0; i < statuses.size(); ++i) report_.members[i].status = statuses[i];
+        report_.reason = ending == Ending::kSwitched ? Status::ok() : reason;
+        return ending;
+    }
+
+    template <typename Predicate>
+    [[nodiscard]] Indices chosen(const Predicate& is_wanted) const {
+        Indices found;
+        std::copy_if(everybody_.begin(), everybody_.end(), std::back_inserter(found),
+                     [&](std::size_t i) { return is_wanted(states_[i]); });
+        return found;
+    }
+
+    /// The first failure, with the name of its switch. `to`: other circuits than the members'.
+    Status run_step(Step step, const Indices& who, const Circuits* to = nullptr) {
+        if (who.empty()) return Status::ok();
+        std::vector<Part> parts;
+        for (const std::size_t i : who) {
+            const Member& member = members_[i];
+            parts.push_back({.driver = member.driver,
+                             .intent = {.from = member.from,
+                                        .to = to == nullptr ? member.to : *to,
+                                        .confirm_timeout = member.confirm_timeout},
+                             .status = Status::ok()});
+        }
+        scatter(step, parts, options_.step_timeout);
+        for (std::size_t k = 0; k < who.size(); ++k) take_in(step, who[k], parts[k]);
+        PCCL_TRY(failure_of(who));
+        return may_be_interrupted_ && options_.interrupted ? options_.interrupted() : Status::ok();
+    }
+
+    void take_in(Step step, std::size_t i, const Part& part) {
+        MemberReport& report = report_.members[i];
+        report.steps.push_back({step, part.took});
+        report.status = part.status;
+        if (leaves_doubt(part.status)) states_[i].is_in_doubt = true;
+        if (step == Step::kRead && part.status.is_ok()) report.found = part.driver->circuits();
+    }
+
+    [[nodiscard]] Status failure_of(const Indices& who) const {
+        for (const std::size_t i : who)
+            if (!report_.members[i].status.is_ok())
+                return report_.members[i].status.with_context(concat("switch ", members_[i].name));
+        return Status::ok();
+    }
+
+    /// The status as that of the member, and with its name.
+    Status keep(std::size_t i, const Status& status) {
+        report_.members[i].status = status;
+        return status.with_context(concat("switch ", members_[i].name));
+    }
+
+    void give_up(std::size_t i, const Status& why) {
+        members_[i].driver->abandon(why);
+        states_[i].is_in_doubt = true;
+    }
+
+    const std::vector<Member>& members_;
+    const TransactionOptions& options_;
+    std::vector<State> states_;
+    Indices everybody_;
+    Report report_;
+    bool may_be_interrupted_ = true;  // until it is to be ended, either way
+};
+
+}  // namespace
+
+std::string_view to_string(Ending ending) {
+    switch (ending) {
+        case Ending::kSwitched:
+            return "switched";
+        case Ending::kPrepared:
+            return "prepared";
+        case Ending::kRefused:
+            return "refused";
+        case Ending::kRolledBack:
+            return "rolled back";
+        case Ending::kDegraded:
+            return "degraded";
+    }
+    return "unknown";
+}
+
+Report run_transaction(const std::vector<Member>& members, const TransactionOptions& options) {
+    return Transaction(members, options).run();
+}
+
+}  // namespace pccl::cluster

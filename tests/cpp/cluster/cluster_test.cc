@@ -1,0 +1,197 @@
+#include "csrc/cluster/cluster.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+
+#include "csrc/base/text.h"
+#include "csrc/cluster/file/cluster_file.h"
+#include "tests/cpp/cluster/fake_switch.h"
+
+namespace pccl::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr std::string_view kFile = R"({
+    "switches": [{"name": "a"}, {"name": "b"}],
+    "devices": [{"ports": {"a": 1, "b": 1}}, {"ports": {"a": 2, "b": 2}},
+                {"ports": {"a": 3, "b": 3}}, {"ports": {"a": 4, "b": 4}}],
+    "phases": {"ring": {"links": "ring"},
+               "pairs": {"links": [[0, 1], [2, 3]], "duplex": true},
+               "star": {"links": [[0, 1], [0, 2]]}}})";
+
+const Circuits kRing = {{1, 2}, {2, 3}, {3, 4}, {4, 1}};
+const Circuits kPairs = {{1, 2}, {2, 1}, {3, 4}, {4, 3}};
+
+Description description(std::string_view file = kFile) {
+    return parse_cluster_file(file, "c.yaml").value();
+}
+
+class ClusterTest : public ::testing::Test {
+   protected:
+    std::unique_ptr<Cluster> open(Description of = description()) {
+        const MakeDriver make = [this](const Switch& each) -> Result<std::unique_ptr<Driver>> {
+            auto& fake =
+                fakes_.try_emplace(each.name, FakeTraits{}, Circuits{}, clock_).first->second;
+            return fake.driver();
+        };
+        return Cluster::open(std::move(of), make).value();
+    }
+    SwitchOptions soon() { return {.step_timeout = std::chrono::milliseconds(100)}; }
+    FakeSwitch& a() { return fakes_.at("a"); }
+
+    SleepyClock clock_;
+    std::map<std::string, FakeSwitch> fakes_;
+};
+
+TEST_F(ClusterTest, SwitchesFromDarknessAndOn) {
+    auto cluster = open();
+    EXPECT_EQ(cluster->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(cluster->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kPairs);
+    EXPECT_EQ(cluster->current(), "pairs");
+    EXPECT_EQ(cluster->generation(), 2U);
+    EXPECT_EQ(cluster->inspect(std::chrono::seconds(1)).phase, "pairs");
+}
+
+TEST_F(ClusterTest, UsesASecondSwitchWhereTheFirstHasNoPortLeft) {
+    auto cluster = open();
+    EXPECT_EQ(cluster->switch_to("star", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), (Circuits{{1, 2}}));
+    EXPECT_EQ(fakes_.at("b").running(), (Circuits{{1, 3}}));
+}
+
+TEST_F(ClusterTest, ProvesThePresentPhaseAndTouchesNothing) {
+    auto cluster = open();
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    const auto before = a().operations().size();
+    EXPECT_EQ(cluster->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().operations().size(), before + 1);
+    EXPECT_EQ(a().operations().back(), "get-config");
+    EXPECT_EQ(cluster->generation(), 1U);
+    a().set_running(kPairs);
+    EXPECT_EQ(cluster->switch_to("ring", soon()).status().code(), StatusCode::kMismatch);
+}
+
+TEST_F(ClusterTest, AdoptsAKnownPhaseAfterARestartAndRefusesAnUnknownOne) {
+    ASSERT_TRUE(open()->switch_to("ring", soon()).is_ok());
+    auto next = open();
+    EXPECT_EQ(next->switch_to("pairs", soon())->ending, Ending::kSwitched);
+
+    a().set_running({{1, 4}});
+    auto third = open();
+    const Status refused = third->switch_to("ring", soon()).status();
+    EXPECT_EQ(refused.code(), StatusCode::kMismatch);
+    EXPECT_THAT(refused.message(), HasSubstr("a: 1->4; b: none"));
+    EXPECT_EQ(a().running(), (Circuits{{1, 4}}));
+    SwitchOptions options = soon();
+    options.adopt = true;
+    EXPECT_EQ(third->switch_to("ring", options)->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kRing);
+}
+
+TEST_F(ClusterTest, RefusesToGoOnWhereItIsDegradedUntilItAdopts) {
+    auto cluster = open();
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    a().traits.reject = "commit";
+    SwitchOptions options = soon();
+    options.drain = [&] {
+        a().set_running({{1, 4}});  // somebody else, between our look and our commit
+        return Status::ok();
+    };
+    EXPECT_EQ(cluster->switch_to("pairs", options)->ending, Ending::kDegraded);
+    EXPECT_THAT(cluster->degraded().message(), HasSubstr("switch a: "));
+    EXPECT_FALSE(cluster->switch_to("pairs", soon()).is_ok());
+    a().traits = {};
+    EXPECT_EQ(cluster->adopt(std::chrono::seconds(1)).code(), StatusCode::kMismatch);
+    a().set_running(kRing);
+    EXPECT_TRUE(cluster->adopt(std::chrono::seconds(1)).is_ok());
+    EXPECT_EQ(cluster->current(), "ring");
+    EXPECT_EQ(cluster->switch_to("pairs", soon())->ending, Ending::kSwitched);
+}
+
+TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {
+    auto cluster = open();
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    a().traits = {.drop = "get-config", .faults = 1};
+    EXPECT_EQ(cluster->inspect(std::chrono::seconds(1)).phase, "ring");
+    a().is_gone = true;
+    const Inspection inspection = cluster->inspect(std::chrono::seconds(1));
+    EXPECT_EQ(inspection.phase, "");
+    EXPECT_FALSE(inspection.switches[0].status.is_ok());
+    EXPECT_TRUE(inspection.switches[1].status.is_ok());
+}
+
+TEST_F(ClusterTest, KeepsAnAuditLogThatOthersCannotWrite) {
+    const auto path = std::filesystem::path(::testing::TempDir()) / "pccl_audit_test.jsonl";
+    std::filesystem::remove(path);
+    Description of = description();
+    of.audit_file = path;
+    of.switches[0].management.key_file = "/secret/key";
+    auto cluster = open(of);
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    std::ifstream file(path);
+    std::vector<nlohmann::json> lines;
+    for (std::string line; std::getline(file, line);) {
+        EXPECT_THAT(line, Not(HasSubstr("secret")));
+        lines.push_back(nlohmann::json::parse(line));
+    }
+    ASSERT_THAT(lines, SizeIs(2));
+    EXPECT_EQ(lines[0]["event"], "begin");
+    EXPECT_EQ(lines[0]["switches"][0]["to"][0], (std::vector<int>{1, 2}));
+    EXPECT_EQ(lines[1]["outcome"], "switched");
+    EXPECT_EQ(lines[1]["switches"][0]["requests"][0]["operation"], "lock");
+    EXPECT_THAT(cluster->audit(), SizeIs(2));
+    struct stat facts {};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+    ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+    EXPECT_THAT(Cluster::open(of).status().message(), HasSubstr("by other users (mode 0666)"));
+    std::filesystem::remove(path);
+}
+
+TEST(PlanTest, SaysWhatChangesAndWhatGoesDark) {
+    Description of = description();
+    of.switches[0].is_in_process = false;
+    of.switches[0].settle = std::chrono::milliseconds(25);
+    const auto plan = make_plan(of, "ring", "pairs");
+    ASSERT_TRUE(plan.is_ok());
+    ASSERT_THAT(plan->switches, SizeIs(1));
+    EXPECT_EQ(plan->switches[0].change,
+              (Change{.remove = {{2, 3}, {4, 1}}, .add = {{2, 1}, {4, 3}}}));
+    EXPECT_EQ(plan->switches[0].xml,
+              "<cross-connects xmlns=\"urn:pccl:yang:optical-switch\">"
+              "<pair><ingress>2</ingress><egress>1</egress></pair>"
+              "<pair><ingress>4</ingress><egress>3</egress></pair></cross-connects>");
+    EXPECT_THAT(plan->lost, ElementsAre(RankLink{1, 2}, RankLink{3, 0}));
+    EXPECT_THAT(plan->gained, ElementsAre(RankLink{1, 0}, RankLink{3, 2}));
+    EXPECT_THAT(plan->dark, IsEmpty());
+    EXPECT_NEAR(plan->estimate.count(), 0.031, 1e-9);
+}
+
+TEST(PlanTest, KnowsALinkThatOnlyMoves) {
+    const Description of = parse_cluster_file(R"({
+        "switches": [{"name": "a"}], "devices": [{"ports": {"a": [1, 2]}}, {"ports": {"a": [3, 4]}}],
+        "phases": {"one": {"links": [[0, 1]]}, "two": {"links": [[0, 1], [0, 1]]},
+                   "back": {"links": [[1, 0], [0, 1]]}}})",
+                                              "c.yaml")
+                               .value();
+    EXPECT_THAT(make_plan(of, "one", "two")->dark, IsEmpty());
+    EXPECT_THAT(make_plan(of, "one", "one")->switches, IsEmpty());
+    EXPECT_EQ(make_plan(of, "one", "bakc").status().message(),
+              "there is no phase bakc; phases are: back, one, two");
+    EXPECT_EQ(make_plan(of, "one", "backs").status().message(),
+              "there is no phase backs; did you mean back");
+}
+
+}  // namespace
+}  // namespace pccl::cluster

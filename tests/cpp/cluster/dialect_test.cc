@@ -1,0 +1,102 @@
+#include "csrc/cluster/drivers/dialect.h"
+
+#include <gmock/gmock.h>
+
+#include "csrc/base/text.h"
+
+namespace pccl::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Dialect& dialect(std::string_view name) { return *find_dialect(name); }
+
+Result<Circuits> circuits_of_data(std::string_view name, std::string_view data) {
+    const auto reply =
+        sys::read_xml(concat("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><data>",
+                             data, "</data></rpc-reply>"));
+    return circuits_in(dialect(name), *reply);
+}
+
+TEST(DialectTest, SpellsOurModule) {
+    EXPECT_EQ(edit_xml(dialect("pccl"), {{3, 4}}, {{1, 2}}),
+              "<cross-connects xmlns=\"urn:pccl:yang:optical-switch\">"
+              "<pair nc:operation=\"delete\"><ingress>3</ingress></pair>"
+              "<pair><ingress>1</ingress><egress>2</egress></pair></cross-connects>");
+    EXPECT_EQ(filter_xml(dialect("pccl")),
+              "<cross-connects xmlns=\"urn:pccl:yang:optical-switch\"></cross-connects>");
+}
+
+// As the public clients of Polatis switches have it.
+TEST(DialectTest, SpellsPolatis) {
+    EXPECT_EQ(edit_xml(dialect("polatis"), {}, {{1, 17}}),
+              "<cross-connects xmlns=\"http://www.polatis.com/yang/optical-switch\">"
+              "<pair><ingress>1</ingress><egress>17</egress></pair></cross-connects>");
+    EXPECT_THAT(edit_xml(dialect("polatis-pairs"), {}, {{1, 17}}), HasSubstr("<pairs><ingress>1"));
+}
+
+// By the paths of openconfig-wavelength-router 1.2.0.
+TEST(DialectTest, SpellsOpenConfig) {
+    const std::string xml = edit_xml(dialect("openconfig-wavelength-router"), {{2, 3}}, {{1, 2}});
+    EXPECT_EQ(xml,
+              "<wavelength-router xmlns=\"http://openconfig.net/yang/wavelength-router\">"
+              "<media-channels><channel nc:operation=\"delete\"><index>2</index></channel>"
+              "<channel><index>1</index><config><index>1</index><admin-status>ENABLED"
+              "</admin-status></config><source><config><port-name>1</port-name></config></source>"
+              "<dest><config><port-name>2</port-name></config></dest></channel>"
+              "</media-channels></wavelength-router>");
+}
+
+TEST(DialectTest, ReadsBackWhatItWrites) {
+    const Circuits circuits = {{1, 2}, {2, 1}, {65535, 3}};
+    for (const std::string_view name :
+         {"pccl", "polatis", "polatis-pairs", "openconfig-wavelength-router"}) {
+        const auto read = circuits_of_data(name, edit_xml(dialect(name), {}, circuits));
+        ASSERT_TRUE(read.is_ok()) << name << read.status().to_string();
+        EXPECT_EQ(*read, circuits) << name;
+    }
+}
+
+TEST(DialectTest, TakesNoListForNoCircuits) {
+    EXPECT_THAT(*circuits_of_data("pccl", ""), ElementsAre());
+    EXPECT_THAT(*circuits_of_data("openconfig-wavelength-router", "<wavelength-router/>"),
+                ElementsAre());
+}
+
+TEST(DialectTest, RefusesCircuitsThatCannotBe) {
+    const auto fault = [](std::string_view pairs) {
+        return circuits_of_data(
+                   "pccl", concat("<cross-connects xmlns=\"urn:pccl:yang:optical-switch\">", pairs,
+                                  "</cross-connects>"))
+            .status()
+            .message();
+    };
+    EXPECT_THAT(fault("<pair><ingress>1</ingress></pair>"), HasSubstr("no number"));
+    EXPECT_THAT(fault("<pair><ingress>0</ingress><egress>1</egress></pair>"),
+                HasSubstr("no number from 1 to 65535"));
+    EXPECT_THAT(fault("<pair><ingress>1</ingress><egress>2</egress></pair>"
+                      "<pair><ingress>3</ingress><egress>2</egress></pair>"),
+                HasSubstr("two circuits leave by port 2"));
+    EXPECT_THAT(fault("<pair><ingress>1</ingress><egress>2</egress></pair>"
+                      "<pair><ingress>1</ingress><egress>3</egress></pair>"),
+                HasSubstr("two circuits begin at port 1"));
+}
+
+TEST(CircuitsTest, ChangesOnlyWhatDiffers) {
+    const Change change = change_between({{1, 2}, {2, 3}, {4, 5}}, {{1, 2}, {2, 4}, {6, 3}});
+    EXPECT_EQ(change, (Change{.remove = {{2, 3}, {4, 5}}, .add = {{2, 4}, {6, 3}}}));
+    EXPECT_THAT(change.removed_for_good(), ElementsAre(Circuit{4, 5}));
+    EXPECT_TRUE(change_between({{1, 2}}, {{1, 2}}).is_empty());
+}
+
+TEST(CircuitsTest, KnowsAChangeThatIsHalfDone) {
+    const Circuits from = {{1, 2}, {2, 3}};
+    const Circuits to = {{1, 3}, {2, 2}};
+    for (const Circuits& half : {Circuits{}, Circuits{{1, 2}}, Circuits{{1, 2}, {2, 2}}, from, to})
+        EXPECT_TRUE(is_between(half, from, to));
+    EXPECT_FALSE(is_between({{1, 4}}, from, to));
+}
+
+}  // namespace
+}  // namespace pccl::cluster
