@@ -11,6 +11,7 @@ void bind_communicator(extension::Module& module);
 void bind_device(extension::Module& module);
 void bind_schedule(extension::Module& module);
 void bind_topology(extension::Module& module);
+void bind_cluster(extension::Module& module);
 void bind_job(extension::Module& module);  // after bind_topology
 
 }  // namespace pccl::bindings

@@ -16,8 +16,6 @@
 namespace pccl::cluster {
 namespace {
 
-using Line = nlohmann::ordered_json;
-
 /// "2026-11-25T18:00:00.123Z"
 std::string now_in_words() {
     const long long ms = wall_clock_ms();
@@ -43,11 +41,9 @@ Result<AuditLog> AuditLog::open(const std::string& path) {
     return AuditLog(std::move(file), path);
 }
 
-Status AuditLog::add(const nlohmann::ordered_json& event) {
-    Line line = {{"time", now_in_words()}, {"user", ::geteuid()}, {"pid", ::getpid()}};
-    line.update(event);
-    // What a device says need not be UTF-8.
-    std::string text = line.dump(-1, ' ', true, Line::error_handler_t::replace);
+Status AuditLog::add(std::string_view event) {
+    std::string text = concat("{\"time\":\"", now_in_words(), "\",\"user\":", ::geteuid(),
+                              ",\"pid\":", ::getpid(), ",", event.substr(1));
     if (kept_.size() == kMostKept) kept_.pop_front();
     kept_.push_back(text);
     if (!file_.is_open()) return Status::ok();

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "csrc/base/export.h"
@@ -19,9 +20,9 @@ class PCCL_API AuditLog {
     /// alone.
     [[nodiscard]] static Result<AuditLog> open(const std::string& path);
 
-    /// With "time", "user" and "pid" in front. Written through to the disk before this returns; an
-    /// error says that it was not.
-    [[nodiscard]] Status add(const nlohmann::ordered_json& event);
+    /// `event` is a JSON object with members, which gets "time", "user" and "pid" in front. Written
+    /// through to the disk before this returns; an error says that it was not.
+    [[nodiscard]] Status add(std::string_view event);
     /// The last lines of this process, oldest first; at most kMostKept.
     [[nodiscard]] std::vector<std::string> lines() const { return {kept_.begin(), kept_.end()}; }
 

@@ -6,6 +6,7 @@
 
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/cluster/audit_events.h"
 #include "csrc/cluster/drivers/dialect.h"
 #include "csrc/cluster/drivers/fabric_driver.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
@@ -14,8 +15,6 @@
 
 namespace pccl::cluster {
 namespace {
-
-using Line = nlohmann::ordered_json;
 
 Result<std::unique_ptr<netconf::ByteStream>> open_stream(const Management& management) {
     PCCL_ASSIGN_OR_RETURN(const auto addresses, sys::resolve(management.host, management.port));
@@ -26,29 +25,6 @@ Result<std::unique_ptr<netconf::ByteStream>> open_stream(const Management& manag
                                      .key_file = management.key_file,
                                      .host_key = management.host_key,
                                      .accepts_any_host_key = management.accepts_any_host_key});
-}
-
-double in_ms(Duration duration) {
-    return std::chrono::duration<double, std::milli>(duration).count();
-}
-
-Line in_json(const Circuits& circuits) {
-    Line list = Line::array();
-    for (const Circuit& each : circuits) list.push_back({each.ingress, each.egress});
-    return list;
-}
-
-Line in_json(const MemberReport& member) {
-    Line requests = Line::array();
-    for (const Exchange& each : member.exchanges)
-        requests.push_back({{"operation", each.operation},
-                            {"message_id", each.message_id},
-                            {"ms", in_ms(each.took)},
-                            {"outcome", each.outcome}});
-    return {{"switch", member.name},
-            {"status", member.status.to_string()},
-            {"found", in_json(member.found)},
-            {"requests", requests}};
 }
 
 void scatter_to(Step step, std::vector<Part>& parts, const std::vector<std::size_t>& who,
@@ -80,10 +56,6 @@ Status no_phase(const Inspection& inspection) {
         shown += concat(shown.empty() ? "" : "; ", each.name, ": ", to_string(each.circuits));
     return {StatusCode::kMismatch, concat("the switches show circuits of no phase (", shown,
                                           "); to overwrite them, switch with adopt")};
-}
-
-std::string shown_or(const std::string& phase, const char* instead) {
-    return phase.empty() ? instead : phase;
 }
 
 }  // namespace
@@ -144,7 +116,7 @@ Status Cluster::adopt(Duration timeout) {
     for (const Sight& each : inspection.switches)
         PCCL_TRY(each.status.with_context(concat("switch ", each.name)));
     if (inspection.phase.empty()) return no_phase(inspection);
-    PCCL_TRY(audit_.add({{"event", "adopt"}, {"phase", inspection.phase}}));
+    PCCL_TRY(audit_.add(adoption_json(inspection.phase)));
     current_ = inspection.phase;
     degraded_ = Status::ok();
     return Status::ok();
@@ -186,13 +158,13 @@ Result<Report> Cluster::switch_to(const std::string& phase, const SwitchOptions&
     PCCL_ASSIGN_OR_RETURN(const CircuitsBySwitch from, origin(options));
     const std::vector<Member> members = members_between(from, to);
     if (members.empty()) PCCL_TRY(prove(to, options.step_timeout));
-    PCCL_TRY(record_begin(phase, members));
+    PCCL_TRY(audit_.add(beginning_json(current_, phase, members)));
     Report report = run_transaction(members, {.step_timeout = options.step_timeout,
                                               .dry_run = options.dry_run,
                                               .drain = options.drain,
                                               .interrupted = options.interrupted});
     conclude(phase, report);
-    const Status recorded = record_end(phase, report);
+    const Status recorded = audit_.add(ending_json(phase, report));
     if (!recorded.is_ok()) log(LogLevel::kWarning, recorded.message());  // what was done is done
     return report;
 }
@@ -215,30 +187,6 @@ void Cluster::conclude(const std::string& phase, const Report& report) {
     degraded_ = Status::ok();
     if (!report.members.empty()) ++generation_;
     current_ = phase;
-}
-
-Status Cluster::record_begin(const std::string& phase, const std::vector<Member>& members) {
-    Line switches = Line::array();
-    for (const Member& each : members)
-        switches.push_back(
-            {{"switch", each.name}, {"from", in_json(each.from)}, {"to", in_json(each.to)}});
-    return audit_.add({{"event", "begin"},
-                       {"from", shown_or(current_, "unknown")},
-                       {"to", phase},
-                       {"switches", switches}});
-}
-
-Status Cluster::record_end(const std::string& phase, const Report& report) {
-    Line members = Line::array();
-    for (const MemberReport& each : report.members) members.push_back(in_json(each));
-    return audit_.add({{"event", "end"},
-                       {"to", phase},
-                       {"outcome", to_string(report.ending)},
-                       {"reason", report.reason.to_string()},
-                       {"generation", generation_},
-                       {"total_ms", in_ms(report.total)},
-                       {"dark_ms", in_ms(report.dark)},
-                       {"switches", members}});
 }
 
 }  // namespace pccl::cluster

@@ -12,6 +12,7 @@
 #include "csrc/base/status.h"
 #include "csrc/cluster/audit_log.h"
 #include "csrc/cluster/drivers/driver.h"
+#include "csrc/cluster/inspection.h"
 #include "csrc/cluster/model/description.h"
 #include "csrc/cluster/plan.h"
 #include "csrc/cluster/transaction.h"
@@ -25,19 +26,6 @@ struct SwitchOptions {
     bool adopt = false;
     std::function<Status()> drain = {};
     std::function<Status()> interrupted = {};
-};
-
-/// What a switch shows now.
-struct Sight {
-    std::string name;
-    Status status;
-    Circuits circuits;
-};
-
-struct Inspection {
-    std::vector<Sight> switches;
-    /// Whose circuits all switches show; empty: no phase's.
-    std::string phase;
 };
 
 /// Makes the driver of a switch; tests have their own.
@@ -83,8 +71,6 @@ class PCCL_API Cluster {
     /// Whether all switches show these circuits.
     [[nodiscard]] Status prove(const CircuitsBySwitch& wanted, Duration timeout);
     void conclude(const std::string& phase, const Report& report);
-    [[nodiscard]] Status record_begin(const std::string& phase, const std::vector<Member>& members);
-    [[nodiscard]] Status record_end(const std::string& phase, const Report& report);
 
     const Description description_;
     AuditLog audit_;

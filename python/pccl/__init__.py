@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from pccl import schedule, topology
     from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
     from pccl._torch import Options
+    from pccl.cluster import Cluster, SwitchError
     from pccl.explanation import explain
     from pccl.flight import flight_record
     from pccl.launch import RankError, run
@@ -37,6 +38,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "AbortedError",
+    "Cluster",
     "CollectiveTimeoutError",
     "Communicator",
     "DeviceGroup",
@@ -51,6 +53,7 @@ __all__ = [
     "PeerLostError",
     "RankError",
     "ResourceExhaustedError",
+    "SwitchError",
     "UnavailableError",
     "UnsupportedError",
     "__version__",
@@ -69,6 +72,7 @@ __all__ = [
 
 # Where the names live that are loaded when first used.
 _LAZY = {
+    "Cluster": "pccl.cluster",
     "Communicator": "pccl._core",
     "DeviceGroup": "pccl._core",
     "DevicePlan": "pccl._core",
@@ -80,6 +84,7 @@ _LAZY = {
     "flight_record": "pccl.flight",
     "PeerHealth": "pccl.peer_health",
     "RankError": "pccl.launch",
+    "SwitchError": "pccl.cluster",
     "run": "pccl.launch",
     "health": "pccl.torch_backend",
     "monitored_barrier": "pccl.torch_backend",

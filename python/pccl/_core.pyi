@@ -1692,3 +1692,76 @@ class DeviceGroup:
 
     def abort(self) -> None:
         """Make kernels that wait end, and later launches fail. Raises nothing."""
+
+class Controller:
+    """Reads a cluster file and speaks to its switches; results are JSON, see ``pccl.cluster``."""
+
+    def __init__(self, text: str, name: str) -> None:
+        """Read a cluster file, and open its audit log; no switch is spoken to yet.
+
+        Parameters
+        ----------
+        text
+            The file, as JSON.
+        name
+            What stands for it in messages.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Something in it is wrong; the message says where, and what would be right.
+        """
+    @property
+    def description(self) -> str:
+        """Devices, switches and phases."""
+    @property
+    def current(self) -> str:
+        """The phase that was last proven; empty before one was."""
+    @property
+    def generation(self) -> int:
+        """How often circuits have changed."""
+    @property
+    def degraded(self) -> str:
+        """Which switch could not be proven, and what to do; empty: none."""
+    def plan(self, source: str, target: str) -> str:
+        """Compare two phases.
+
+        Parameters
+        ----------
+        source
+            A phase; empty: nothing is connected.
+        target
+            Another one.
+        """
+    def switch_to(self, phase: str, timeout: float, dry_run: bool, adopt: bool) -> str:
+        """Switch all devices, or none.
+
+        Parameters
+        ----------
+        phase
+            Which one.
+        timeout
+            Of each step, in seconds.
+        dry_run
+            Only have the switches check it.
+        adopt
+            Take what they show for what is meant, whatever that is.
+        """
+    def inspect(self, timeout: float) -> str:
+        """Read all switches.
+
+        Parameters
+        ----------
+        timeout
+            In seconds.
+        """
+    def adopt(self, timeout: float) -> None:
+        """Take the phase that all switches show for the current one.
+
+        Parameters
+        ----------
+        timeout
+            In seconds.
+        """
+    def audit(self) -> list[str]:
+        """Return what was done, a JSON object in each line."""

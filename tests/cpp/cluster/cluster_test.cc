@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "csrc/base/text.h"
 #include "csrc/cluster/file/cluster_file.h"

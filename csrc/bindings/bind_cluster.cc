@@ -1,0 +1,87 @@
+// pccl.Cluster: the controller of phases. Results travel as JSON text, which Python makes values
+// of.
+
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/cluster/cluster.h"
+#include "csrc/cluster/file/cluster_file.h"
+#include "csrc/cluster/result_json.h"
+#include "csrc/extension/signals.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using cluster::Cluster;
+using py::arg;
+
+namespace {
+
+std::unique_ptr<Cluster> open(const std::string& text, const std::string& name) {
+    return released([&]() -> Result<std::unique_ptr<Cluster>> {
+        PCCL_ASSIGN_OR_RETURN(auto description, cluster::parse_cluster_file(text, name));
+        return Cluster::open(std::move(description));
+    });
+}
+
+Duration duration_of(double seconds) {
+    constexpr double kMost = 3600;
+    if (!(seconds > 0 && seconds <= kMost))
+        throw_status(Status::invalid_argument("timeout must be more than 0 s, and at most 3600 s"));
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+std::string plan(const Cluster& self, const std::string& source, const std::string& target) {
+    return json_of(value_or_throw(cluster::make_plan(self.description(), source, target)));
+}
+
+std::string switch_to(Cluster& self, const std::string& phase, double timeout, bool dry_run,
+                      bool adopt) {
+    const cluster::SwitchOptions options{.step_timeout = duration_of(timeout),
+                                         .dry_run = dry_run,
+                                         .adopt = adopt,
+                                         .interrupted = &extension::check_signals};
+    const auto report = released([&] { return self.switch_to(phase, options); });
+    // Whatever was begun has been ended by now; Ctrl-C goes on from here.
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return json_of(report);
+}
+
+std::string inspect(Cluster& self, double timeout) {
+    const Duration longest = duration_of(timeout);
+    return json_of(
+        released([&]() -> Result<cluster::Inspection> { return self.inspect(longest); }));
+}
+
+void adopt(Cluster& self, double timeout) {
+    const Duration longest = duration_of(timeout);
+    released([&]() -> Result<bool> {
+        PCCL_TRY(self.adopt(longest));
+        return true;
+    });
+}
+
+}  // namespace
+
+void bind_cluster(extension::Module& module) {
+    extension::Class<Cluster>(module, "Controller")
+        .def_init(&open, arg("text"), arg("name"))
+        .def_property_readonly("description",
+                               [](const Cluster& self) { return json_of(self.description()); })
+        .def_property_readonly("current", &Cluster::current)
+        .def_property_readonly("generation", &Cluster::generation)
+        .def_property_readonly("degraded",
+                               [](const Cluster& self) { return self.degraded().message(); })
+        .def("plan", &plan, arg("source"), arg("target"))
+        .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"))
+        .def("inspect", &inspect, arg("timeout"))
+        .def("adopt", &adopt, arg("timeout"))
+        .def("audit", &Cluster::audit);
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,19 @@
+// What Python shows of plans, reports and switches, as JSON text.
+#pragma once
+
+#include <string>
+
+#include "csrc/base/export.h"
+#include "csrc/cluster/inspection.h"
+#include "csrc/cluster/model/description.h"
+#include "csrc/cluster/plan.h"
+#include "csrc/cluster/transaction.h"
+
+namespace pccl::cluster {
+
+[[nodiscard]] PCCL_API std::string json_of(const Description& description);
+[[nodiscard]] PCCL_API std::string json_of(const Plan& plan);
+[[nodiscard]] PCCL_API std::string json_of(const Report& report);
+[[nodiscard]] PCCL_API std::string json_of(const Inspection& inspection);
+
+}  // namespace pccl::cluster

@@ -1,0 +1,55 @@
+"""Cluster files: YAML or JSON, read into plain values; what they say is checked in C++."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pccl.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_cluster_file"]
+
+_MOST_BYTES = 4 << 20
+_ADVICE = "cluster files in YAML need PyYAML: pip install pyyaml; or write JSON to a .json file"
+
+
+def read_cluster_file(path: Path) -> dict[str, Any]:
+    """Return what the file says.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is too long, no YAML or JSON, or no mapping.
+    """
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise InvalidArgumentError(f"{path}: is longer than {_MOST_BYTES} bytes")
+    try:
+        text = content.decode()
+        told = json.loads(text) if path.suffix == ".json" else _read_yaml(text, path)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        reason = " ".join(str(error).split())
+        raise InvalidArgumentError(f"{path}: cannot be read: {reason}") from None
+    if not isinstance(told, dict) or not all(isinstance(key, str) for key in told):
+        raise InvalidArgumentError(f"{path}: must be a mapping of keys to values")
+    return told
+
+
+def _read_yaml(text: str, path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise ImportError(_ADVICE) from error
+    try:
+        # Few lines with aliases can stand for more than any memory holds.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise InvalidArgumentError(f"{path}: has an alias (*name): write it out")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
