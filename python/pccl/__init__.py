@@ -26,9 +26,10 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import schedule, topology
+    from pccl import phase_costs, schedule, topology
     from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
     from pccl._torch import Options
+    from pccl.advice import Operation, advise
     from pccl.cluster import Cluster, SwitchError
     from pccl.explanation import explain
     from pccl.flight import flight_record
@@ -48,6 +49,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "MismatchError",
+    "Operation",
     "Options",
     "PeerHealth",
     "PeerLostError",
@@ -57,11 +59,13 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "__version__",
+    "advise",
     "device_plan",
     "explain",
     "flight_record",
     "health",
     "monitored_barrier",
+    "phase_costs",
     "register",
     "run",
     "schedule",
@@ -72,6 +76,7 @@ __all__ = [
 
 # Where the names live that are loaded when first used.
 _LAZY = {
+    "advise": "pccl.advice",
     "Cluster": "pccl.cluster",
     "Communicator": "pccl._core",
     "DeviceGroup": "pccl._core",
@@ -80,6 +85,7 @@ _LAZY = {
     "Event": "pccl._core",
     "explain": "pccl.explanation",
     "set_log_level": "pccl._core",
+    "Operation": "pccl.advice",
     "Options": "pccl._torch",
     "flight_record": "pccl.flight",
     "PeerHealth": "pccl.peer_health",
@@ -93,7 +99,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name in {"schedule", "topology"}:
+    if name in {"phase_costs", "schedule", "topology"}:
         return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

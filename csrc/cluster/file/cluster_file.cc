@@ -109,6 +109,10 @@ class FileReader {
         if (kind != "optical") fields.refuse("kind", "must be optical");
         if (find_dialect(read.dialect) == nullptr)
             fields.refuse("dialect", concat("must be one of ", dialect_names()));
+        if (settle >= confirm * 1000)
+            fields.refuse("settle_ms",
+                          "must be less than the confirm timeout (confirm_timeout_s), "
+                          "or the switch takes back what it has not settled");
         read.is_in_process = address.empty();
         read.settle = std::chrono::milliseconds(settle);
         read.confirm_timeout = std::chrono::seconds(confirm);

@@ -22,7 +22,7 @@ constexpr int kAuthAgain = 4;
 constexpr int kOptionHost = 0;
 constexpr int kOptionFd = 3;
 constexpr int kOptionUser = 4;
-constexpr int kOptionProcessConfig = 39;
+constexpr int kOptionProcessConfig = 38;
 constexpr int kHashSha256 = 2;
 constexpr int kWritePending = 8;
 

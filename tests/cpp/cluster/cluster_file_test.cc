@@ -103,6 +103,8 @@ TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
               "c.yaml: switches[0].settle_ms: must be a whole number from 0 to 600000");
     EXPECT_EQ(refusal(with_switch(R"(, "settle_ms": 18446744073709551615)")),
               "c.yaml: switches[0].settle_ms: must be a whole number from 0 to 600000");
+    EXPECT_THAT(refusal(with_switch(R"(, "settle_ms": 2000, "confirm_timeout_s": 2)")),
+                StartsWith("c.yaml: switches[0].settle_ms: must be less than the confirm timeout"));
     EXPECT_EQ(refusal(with_switch(R"(, "dialect": "calient")")),
               "c.yaml: switches[0].dialect: must be one of pccl, polatis, polatis-pairs, "
               "openconfig-wavelength-router");

@@ -1,0 +1,129 @@
+"""``pccl phase``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pccl.cli import terminal
+
+if TYPE_CHECKING:
+    from pccl.cluster import Cluster
+
+EXAMPLES = terminal.examples(
+    "pccl phase list cluster.yaml",
+    "pccl phase plan cluster.yaml ring pairs",
+    "pccl phase switch cluster.yaml pairs --dry-run",
+)
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Look at the phases of a cluster, and switch between them.\n\nOne process does so at a "
+    "time. Collectives that are under way are not waited for.",
+    epilog=EXAMPLES,
+)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="The cluster file: YAML, or .json.")]
+_Phase = Annotated[str, typer.Argument(metavar="PHASE", help="A phase of the file.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+_Timeout = Annotated[float, typer.Option(help="Of each step on all switches, seconds.")]
+
+
+def _load(file: Path) -> "Cluster":
+    from pccl.cluster import Cluster  # not above: it needs the extension module
+
+    return Cluster.load(file)
+
+
+@app.command("list")
+def list_phases(file: _File, as_json: _Json = False) -> None:
+    """List the phases of a file, and their links."""
+    phases = _load(file).phases
+    if as_json:
+        terminal.print_json({"phases": phases})
+        return
+    for name, links in phases.items():
+        print(f"{name}: " + (", ".join(f"{a}->{b}" for a, b in links) or "no links"))
+
+
+@app.command("plan")
+def plan(
+    file: _File,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A phase of the file.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another one.")],
+    xml: Annotated[bool, typer.Option("--xml", help="Show what switches would be sent.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Show what it takes to get from one phase to another; no switch is asked."""
+    import dataclasses
+
+    found = _load(file).plan(source, target)
+    if as_json:
+        terminal.print_json(dataclasses.asdict(found))
+        return
+    print(found)
+    for each in found.switches if xml else []:
+        print(f"\n{each.name}:\n{each.xml or '(in this process: nothing is sent)'}")
+
+
+@app.command("switch")
+def switch(
+    file: _File,
+    phase: _Phase,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only have the switches check it.")
+    ] = False,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Overwrite what the switches show, whatever it is.")
+    ] = False,
+    timeout: _Timeout = 5.0,
+    as_json: _Json = False,
+) -> None:
+    """Switch all devices to a phase, or none. Ctrl-C rolls back."""
+    import dataclasses
+
+    result = _load(file).switch(phase, dry_run=dry_run, adopt=adopt, timeout=timeout)
+    if as_json:
+        terminal.print_json(dataclasses.asdict(result))
+        return
+    print(f"{phase}: {result.outcome}, {result.total_ms:.1f} ms, dark {result.dark_ms:.1f} ms")
+    for each in result.switches:
+        print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
+
+
+@app.command("show")
+def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
+    """Read what every switch has connected, and which phase that is."""
+    cluster = _load(file)
+    sights = cluster.show(timeout=timeout)
+    phase = cluster.phase_shown(timeout=timeout)
+    if as_json:
+        terminal.print_json({"phase": phase, "switches": sights.rows})
+    else:
+        for row in sights.rows:
+            print(f"{row['switch']}: {row['fault'] or row['circuits']}")
+        print(f"phase: {phase or 'none of the file'}")
+    if any(each.fault for each in sights):
+        raise typer.Exit(2)
+
+
+@app.command("audit")
+def audit(
+    file: Annotated[Path, typer.Argument(metavar="LOG", help="An audit log.")],
+    last: Annotated[int, typer.Option(min=1, help="How many events, of the latest.")] = 20,
+) -> None:
+    """Print the latest events of an audit log, one on each line."""
+    import collections
+    import json
+
+    with file.open(encoding="utf-8") as lines:
+        latest = collections.deque(lines, maxlen=last)
+    for line in latest:
+        event = json.loads(line)
+        words = [event["time"], f"user {event['user']}", event["event"]]
+        words += [
+            f"{key} {event[key]}" for key in ("from", "to", "phase", "outcome") if key in event
+        ]
+        print(", ".join(words) + (f": {event['reason']}" if event.get("reason") else ""))

@@ -1,0 +1,200 @@
+"""What collectives cost on circuits, and when switching these pays.
+
+Each rank has one transmitter and one receiver for each port; without switching, circuits form a
+ring, and messages to ranks further away are forwarded over it. A step in which the busiest link
+carries ``bytes`` costs
+
+    alpha + hops * delta + bytes / bandwidth
+
+and changing the circuits before a step ``reconfiguration`` seconds more. That is the model of the
+literature on photonic collectives: "When Light Bends" (arXiv 2510.08072) and "Short-circuiting
+Rings" (arXiv 2510.03491). With one port for each rank the ring goes one way; with two it goes both
+ways, and a circuit between two ranks has the bandwidth of both ports.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+__all__ = [
+    "Circuits",
+    "all_to_all_on_ring",
+    "all_to_all_rotating",
+    "break_even",
+    "group_on_ring",
+    "group_switched",
+    "halving_doubling_on_ring",
+    "halving_doubling_switched",
+    "ring_all_reduce",
+    "swing_on_ring",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Circuits:
+    """The links of ``ranks`` ranks.
+
+    ``alpha`` is the time that a step takes whatever it carries, ``delta`` that of each hop, both in
+    seconds; ``bandwidth`` is that of a port, in bytes a second; ``ports`` is 1 or 2.
+    """
+
+    ranks: int
+    bandwidth: float
+    alpha: float = 5e-6
+    delta: float = 1e-6
+    ports: int = 1
+
+    def __post_init__(self) -> None:
+        if self.ranks < 2 or self.ports not in {1, 2}:
+            raise ValueError("there must be at least 2 ranks, with 1 or 2 ports each")
+        if self.bandwidth <= 0 or self.alpha < 0 or self.delta < 0:
+            raise ValueError("bandwidth must be more than 0, alpha and delta at least 0")
+
+    def step(self, nbytes: float, *, hops: int = 1) -> float:
+        """Return the time of a step over ``hops`` links of one port."""
+        return self.alpha + hops * self.delta + nbytes / self.bandwidth
+
+    def over_a_circuit(self, nbytes: float) -> float:
+        """Return the time of a step over a circuit that uses all ports."""
+        return self.step(nbytes / self.ports)
+
+
+def ring_all_reduce(on: Circuits, nbytes: float) -> float:
+    """Return the seconds of an all_reduce round the ring; with two ports, both ways at once."""
+    return 2 * (on.ranks - 1) * on.over_a_circuit(nbytes / on.ranks)
+
+
+@functools.cache
+def _ring_load(partners: tuple[int, ...], ports: int) -> tuple[int, int]:
+    """Return hops and flows on the busiest link when each rank sends to its partner."""
+    ranks = len(partners)
+    onwards, backwards = [0] * ranks, [0] * ranks
+    most_hops = 0
+    for rank, partner in enumerate(partners):
+        ahead = (partner - rank) % ranks
+        goes_back = ports == 2 and ahead > ranks - ahead
+        hops = ranks - ahead if goes_back else ahead
+        most_hops = max(most_hops, hops)
+        for hop in range(hops):
+            if goes_back:
+                backwards[(rank - hop) % ranks] += 1
+            else:
+                onwards[(rank + hop) % ranks] += 1
+    return most_hops, max(onwards + backwards)
+
+
+def _log2(ranks: int) -> int:
+    if ranks & (ranks - 1):
+        raise ValueError(f"halving and doubling needs a power of 2, not {ranks} ranks")
+    return ranks.bit_length() - 1
+
+
+def _halving(on: Circuits, nbytes: float) -> list[tuple[tuple[int, ...], float]]:
+    """Return partners and bytes of each step: reduce_scatter, and back for the all_gather."""
+    there = [
+        (tuple(rank ^ (1 << level) for rank in range(on.ranks)), nbytes / 2 ** (level + 1))
+        for level in range(_log2(on.ranks))
+    ]
+    return there + there[::-1]
+
+
+def _swing(on: Circuits, nbytes: float) -> list[tuple[tuple[int, ...], float]]:
+    """Do the same with the partners of "Swing" (NSDI 2024): even ranks ahead, odd ones back."""
+    there = []
+    for level in range(_log2(on.ranks)):
+        distance = sum((-2) ** power for power in range(level + 1))
+        partners = tuple(
+            (rank + (distance if rank % 2 == 0 else -distance)) % on.ranks
+            for rank in range(on.ranks)
+        )
+        there.append((partners, nbytes / 2 ** (level + 1)))
+    return there + there[::-1]
+
+
+def _forwarded(on: Circuits, partners: tuple[int, ...], nbytes: float) -> float:
+    hops, flows = _ring_load(partners, on.ports)
+    return on.step(flows * nbytes, hops=hops)
+
+
+def halving_doubling_on_ring(on: Circuits, nbytes: float) -> float:
+    """Return the seconds of an all_reduce by halving and doubling, forwarded over the ring."""
+    return sum(_forwarded(on, *step) for step in _halving(on, nbytes))
+
+
+def swing_on_ring(on: Circuits, nbytes: float) -> float:
+    """Return the seconds of an all_reduce by Swing, forwarded over the ring."""
+    return sum(_forwarded(on, *step) for step in _swing(on, nbytes))
+
+
+def halving_doubling_switched(
+    on: Circuits, nbytes: float, reconfiguration: float
+) -> tuple[float, int]:
+    """Return the least seconds of an all_reduce by halving and doubling, and how often it switches.
+
+    Before each step circuits may be switched to its pairs, or back to the ring; which to do is
+    found by dynamic programming.
+    """
+    ring: tuple[int, ...] = ()
+    best = {ring: (0.0, 0)}
+    for partners, size in _halving(on, nbytes):
+        costs = {ring: _forwarded(on, partners, size), partners: on.over_a_circuit(size)}
+        best = {
+            circuits: _cheapest(best, circuits, cost, reconfiguration)
+            for circuits, cost in costs.items()
+        }
+    return min(best.values())
+
+
+def _cheapest(
+    best: dict[tuple[int, ...], tuple[float, int]],
+    circuits: tuple[int, ...],
+    cost: float,
+    reconfiguration: float,
+) -> tuple[float, int]:
+    """Return the cheapest way to have these circuits for a step that costs so much on them."""
+    seconds, switches = min(
+        (seconds + (reconfiguration if before != circuits else 0), switches + (before != circuits))
+        for before, (seconds, switches) in best.items()
+    )
+    return seconds + cost, switches
+
+
+def break_even(on: Circuits) -> float:
+    """Return the reconfiguration time below which halving and doubling beats the ring.
+
+    It does not depend on how many bytes there are.
+    """
+    levels = _log2(on.ranks)
+    return (on.alpha + on.delta) * 2 * (on.ranks - 1 - levels) / (2 * levels - 1)
+
+
+def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
+    """Return the seconds of an all_to_all that is forwarded over the ring; bytes of a rank, in all.
+
+    The busiest link bounds it.
+    """
+    block = nbytes / on.ranks
+    if on.ports == 1:
+        flows: float = on.ranks * (on.ranks - 1) / 2
+        return (on.ranks - 1) * (on.alpha + on.delta) + flows * block / on.bandwidth
+    flows = on.ranks**2 / 8
+    return (on.ranks - 1) * on.alpha + on.ranks // 2 * on.delta + flows * block / on.bandwidth
+
+
+def all_to_all_rotating(on: Circuits, nbytes: float, reconfiguration: float) -> float:
+    """Return the seconds of an all_to_all for which circuits are switched before each step."""
+    return (on.ranks - 1) * (reconfiguration + on.over_a_circuit(nbytes / on.ranks))
+
+
+def group_on_ring(on: Circuits, nbytes: float, *, size: int, stride: int) -> float:
+    """Return the seconds of an all_reduce in all groups of ``size`` ranks, ``stride`` apart.
+
+    All of them send over the ring of all ranks, one way.
+    """
+    return 2 * (size - 1) * on.step(stride * nbytes / size, hops=stride)
+
+
+def group_switched(on: Circuits, nbytes: float, *, size: int) -> float:
+    """Return the seconds of the same with a ring of circuits for each group; without switching."""
+    return 2 * (size - 1) * on.step(nbytes / size)

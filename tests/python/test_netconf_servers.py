@@ -1,0 +1,253 @@
+"""Phases on real NETCONF servers, and what others read from these afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+
+import pccl
+from support import netconf_servers as servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.netconf_servers import TestBed
+
+pytestmark = [
+    pytest.mark.multiproc,
+    pytest.mark.skipif(bool(servers.missing()), reason=servers.missing() or "all is installed"),
+]
+
+NAMESPACE = "{urn:pccl:yang:optical-switch}"
+PHASES = {
+    "ring": {"links": "ring"},
+    "pairs": {"links": [[0, 2], [1, 3]], "duplex": True},
+    "dark": {"links": []},
+}
+RING = {(1, 2), (2, 3), (3, 4), (4, 1)}
+PAIRS = {(1, 3), (3, 1), (2, 4), (4, 2)}
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[TestBed]:
+    with servers.netconf_servers(2) as bed:
+        yield bed
+
+
+@pytest.fixture
+def bed(started: TestBed) -> TestBed:
+    """Both switches, dark, whatever a test before has left."""
+    cluster = cluster_of(started)
+    if cluster.phase_shown() != "dark":
+        cluster.switch("dark", adopt=True)
+    return started
+
+
+def cluster_of(bed: TestBed, **changes: Any) -> pccl.Cluster:
+    """Both switches; ring and pairs use the first alone. ``changes`` are of its entry."""
+    told = bed.description(ranks=4, phases=PHASES)
+    told["switches"][0] |= changes
+    return pccl.Cluster(told)
+
+
+def pairs_in(xml: str) -> set[tuple[int, int]]:
+    """Return what is in a configuration, read without PCCL."""
+    return {
+        (
+            int(pair.findtext(f"{NAMESPACE}ingress", "")),
+            int(pair.findtext(f"{NAMESPACE}egress", "")),
+        )
+        for pair in ElementTree.fromstring(xml).iter(f"{NAMESPACE}pair")
+    }
+
+
+def ncclient_session(bed: TestBed, index: int = 0) -> Any:
+    """Connect with ncclient."""
+    manager = pytest.importorskip("ncclient.manager", reason="ncclient is not installed")
+    return manager.connect(
+        host="127.0.0.1",
+        port=bed.servers[index].port,
+        username=servers.user(),
+        key_filename=str(bed.key_file),
+        hostkey_verify=False,
+        allow_agent=False,
+        look_for_keys=False,
+    )
+
+
+def others_read(bed: TestBed, index: int = 0) -> set[tuple[int, int]]:
+    """Return what ncclient reads of a server."""
+    with ncclient_session(bed, index) as session:
+        return pairs_in(session.get_config("running").data_xml)
+
+
+def test_switches_and_reads_back(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    result = cluster.switch("ring")
+    assert result.outcome == "switched"
+    assert cluster.phase_shown() == "ring"
+    cluster.switch("pairs")
+    assert cluster.phase_shown() == "pairs"
+    assert cluster_of(bed).phase_shown() == "pairs"  # another session, another process's view
+    assert {pair for each in cluster.show() for pair in each.circuits} == PAIRS
+
+
+def test_ncclient_reads_what_was_written(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    assert others_read(bed) == RING
+    cluster.switch("pairs")
+    assert others_read(bed) == PAIRS
+    assert others_read(bed, 1) == set()
+
+
+def test_a_dry_run_is_checked_by_the_server_and_changes_nothing(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    assert cluster.switch("ring", dry_run=True).outcome == "prepared"
+    assert cluster.phase_shown() == "dark"
+
+
+def test_both_switches_change_or_none(bed: TestBed) -> None:
+    told = bed.description(ranks=4, phases={"star": {"links": [[0, 1], [0, 2]]}})
+    cluster = pccl.Cluster(told)
+    assert len(cluster.switch("star").switches) == 2
+    assert [each.circuits for each in cluster.show()] == [((1, 2),), ((1, 3),)]
+
+
+def _until(cluster: pccl.Cluster, phase: str) -> None:
+    """Wait until the switches show it."""
+    deadline = time.monotonic() + 10
+    while cluster.phase_shown() != phase and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert cluster.phase_shown() == phase
+
+
+def test_the_server_takes_back_what_a_controller_that_died_has_not_confirmed(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):  # it ends while light settles
+            cluster_of(bed, settle_ms=20_000, confirm_timeout_s=60).switch("pairs")
+        os._exit(1)
+    _until(cluster, "pairs")
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    _until(cluster, "ring")
+    cluster.switch("pairs")  # the lock is gone, too
+
+
+def test_ctrl_c_rolls_back(bed: TestBed) -> None:
+    cluster = cluster_of(bed, settle_ms=500)
+    cluster.switch("ring")
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        cluster.switch("pairs")
+    timer.join()
+    assert cluster.phase_shown() == "ring"
+    assert cluster.audit()[-1]["outcome"] == "rolled back"
+    assert cluster.switch("pairs").outcome == "switched"
+
+
+def test_survives_a_restart_of_a_server(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    cluster.switch("ring")
+    bed.servers[0].stop()
+    bed.servers[0].start()  # dark: it kept nothing
+    with pytest.raises(pccl.MismatchError, match=r"somebody else has changed it|no phase"):
+        cluster.switch("ring")
+    assert cluster.switch("ring", adopt=True).outcome == "switched"
+    assert cluster.phase_shown() == "ring"
+
+
+def test_a_server_that_is_gone_is_named_and_nothing_changes(bed: TestBed) -> None:
+    cluster = cluster_of(bed, address="netconf://nobody@127.0.0.1:9")
+    with pytest.raises(pccl.UnavailableError, match=r"switch ocs0: 127\.0\.0\.1:9: "):
+        cluster.switch("ring")
+
+
+def test_a_server_that_says_nothing_ends_with_the_deadline(bed: TestBed) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        cluster = cluster_of(bed, address=f"netconf://nobody@127.0.0.1:{port}")
+        with pytest.raises(pccl.CollectiveTimeoutError, match="no answer to connect"):
+            cluster.switch("ring", timeout=0.3)
+
+
+def test_refuses_another_host_key_before_it_logs_in(bed: TestBed) -> None:
+    first = dataclasses.replace(bed, servers=bed.servers[:1])
+    other = servers.fingerprint(bed.folder / "other_key.pub")
+    before = _words(bed, "Accepted", "authenticating")
+    with pytest.raises(pccl.MismatchError, match=re.escape(f"is {bed.host_key}, not {other}")):
+        cluster_of(first, host_key=other).switch("ring")
+    assert _words(bed, "Accepted", "authenticating") == before
+    # Without a pin only where that is wanted.
+    cluster = cluster_of(first, host_key=None, accept_any_host_key=True)
+    assert cluster.switch("ring").outcome == "switched"
+    assert _words(bed, "Accepted", "authenticating") > before
+
+
+def _words(bed: TestBed, *words: str) -> int:
+    log = (bed.folder / "sshd.log").read_text()
+    return sum(map(log.count, words))
+
+
+def test_names_a_key_that_is_refused_and_one_that_is_none(bed: TestBed) -> None:
+    other = str(bed.folder / "other_key")
+    with pytest.raises(pccl.InvalidArgumentError, match=r"it refuses user .* with the key"):
+        cluster_of(bed, key_file=other).switch("ring")
+    with pytest.raises(pccl.InvalidArgumentError, match="the private key /nowhere cannot be read"):
+        cluster_of(bed, key_file="/nowhere").switch("ring")
+
+
+def test_names_who_holds_the_lock(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    with ncclient_session(bed) as session, session.locked("candidate"):
+        holder = f"held by session {session.session_id}"
+        with pytest.raises(pccl.SwitchError, match=holder) as denied:
+            cluster.switch("ring")
+        assert denied.value.result.outcome == "refused"
+    assert cluster.switch("ring").outcome == "switched"
+
+
+def test_sessions_leave_no_descriptor(bed: TestBed) -> None:
+    cluster_of(bed).show()
+    before = _descriptors()
+    for _ in range(5):
+        assert cluster_of(bed).phase_shown() == "dark"
+        with pytest.raises(pccl.MismatchError):
+            cluster_of(bed, host_key="SHA256:" + 43 * "A").switch("ring")
+    assert _descriptors() == before
+
+
+def _descriptors() -> int:
+    gc.collect()  # clusters of tests before
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_the_audit_log_tells_each_request(bed: TestBed, tmp_path: Path) -> None:
+    told = bed.description(ranks=4, phases=PHASES) | {"audit": str(tmp_path / "audit.jsonl")}
+    pccl.Cluster(told).switch("ring")
+    begin, end = map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())
+    assert begin["event"] == "begin"
+    assert begin["switches"][0]["to"] == [list(pair) for pair in sorted(RING)]
+    operations = [each["operation"] for each in end["switches"][0]["requests"]]
+    assert operations == [
+        "lock", "discard-changes", "get-config", "edit-config", "commit", "get-config", "commit",
+        "discard-changes", "unlock",
+    ]  # fmt: skip
+    assert str(bed.key_file) not in (tmp_path / "audit.jsonl").read_text()

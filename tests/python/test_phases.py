@@ -1,0 +1,157 @@
+"""Cluster files, and phases on the fabric that is in this process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pccl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+YAML = """
+devices: [{name: a}, {name: b}, {name: c}, {name: d}]
+phases:
+  ring: {links: ring, duplex: true}
+  pairs: {links: [[0, 2], [1, 3]], duplex: true}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(YAML)
+    return path
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pccl", "phase", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
+    import yaml
+
+    as_json = tmp_path / "cluster.json"
+    as_json.write_text(json.dumps(yaml.safe_load(YAML)))
+    one, other = pccl.Cluster.load(file), pccl.Cluster.load(as_json)
+    assert one.phases == other.phases
+    assert one.phases["pairs"] == ((0, 2), (2, 0), (1, 3), (3, 1))
+    assert one.ranks == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("devices: [", "cannot be read: while parsing"),
+        ("a: &x [1]\nb: *x", r"has an alias \(\*name\): write it out"),
+        ("- 1", "must be a mapping of keys to values"),
+        ("1: 2", "must be a mapping of keys to values"),
+        ("phase: {}", r"phase: is no key that is known here; did you mean phases"),
+        ("a: !!python/object:os.system {}", "cannot be read: could not determine a constructor"),
+        ("devices: [{rank: 1}]", "0 is missing"),
+        ("[" * 100_000, "cannot be read"),
+    ],
+)
+def test_says_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(pccl.InvalidArgumentError, match=message) as refused:
+        pccl.Cluster.load(path)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_refuses_a_file_that_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("#" * (5 << 20))
+    with pytest.raises(pccl.InvalidArgumentError, match="is longer than"):
+        pccl.Cluster.load(path)
+
+
+def test_a_plan_is_what_switching_then_does(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    assert cluster.current is None
+    cluster.switch("ring")
+    before = {pair for each in cluster.show() for pair in each.circuits}
+    plan = cluster.plan("ring", "pairs")
+    cluster.switch("pairs")
+    after = {pair for each in cluster.show() for pair in each.circuits}
+    removed = {pair for each in plan.switches for pair in each.remove}
+    added = {pair for each in plan.switches for pair in each.add}
+    assert (before - removed) | added == after
+    assert cluster.current == cluster.phase_shown() == "pairs"
+    assert cluster.generation == 2
+    links = set(cluster.phases["ring"])
+    assert links - set(plan.lost) | set(plan.gained) == set(cluster.phases["pairs"])
+    assert set(plan.kept) | set(plan.moved) == links & set(cluster.phases["pairs"])
+
+
+def test_a_dry_run_switches_nothing(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    cluster.switch("ring")
+    assert cluster.switch("pairs", dry_run=True).outcome == "prepared"
+    assert cluster.current == cluster.phase_shown() == "ring"
+
+
+def test_results_show_themselves(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    assert "now: not known" in repr(cluster)
+    result = cluster.switch("ring")
+    assert repr(result).startswith("<pccl.Switched to ring: 1 switch, dark for ")
+    assert "<table>" in result._repr_html_()
+    plan = cluster.plan("ring", "pairs")
+    assert "links gained: 0->2" in str(plan)
+    assert "<table>" in plan._repr_html_()
+    assert len(cluster.audit()) == 2
+
+
+def test_a_plan_draws_an_arrow_for_each_link(file: Path) -> None:
+    plan = pccl.Cluster.load(file).plan("ring", "pairs")
+    (axes,) = plan.plot().axes
+    arrows = [each for each in axes.texts if getattr(each, "arrow_patch", None) is not None]
+    assert len(arrows) == len({*plan.kept, *plan.moved, *plan.lost, *plan.gained})
+    legend = axes.get_legend()
+    assert legend is not None
+    assert {each.get_text() for each in legend.get_texts()} == {"lost", "gained"}
+
+
+def test_unknown_phases_and_bad_timeouts_are_refused(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    with pytest.raises(pccl.InvalidArgumentError, match="did you mean pairs"):
+        cluster.switch("pair")
+    for timeout in [0, -1, float("nan"), float("inf")]:
+        with pytest.raises(pccl.InvalidArgumentError, match="timeout must be"):
+            cluster.switch("ring", timeout=timeout)
+
+
+def test_the_command_lists_plans_switches_and_shows(file: Path, tmp_path: Path) -> None:
+    assert run("list", file).stdout.splitlines()[0] == "pairs: 0->2, 2->0, 1->3, 3->1"
+    assert json.loads(run("list", file, "--json").stdout)["phases"].keys() == {"pairs", "ring"}
+    planned = run("plan", file, "ring", "pairs", "--xml")
+    assert "ring -> pairs: 1 switch" in planned.stdout
+    assert json.loads(run("plan", file, "ring", "pairs", "--json").stdout)["target"] == "pairs"
+    assert run("switch", file, "ring").stdout.startswith("ring: switched, ")
+    assert run("show", file).stdout == "fabric: none\nphase: none of the file\n"
+    log = tmp_path / "log.jsonl"
+    file.write_text(f"audit: {log}\n{YAML}")
+    run("switch", file, "ring", "--dry-run")
+    lines = run("audit", log).stdout.splitlines()
+    assert lines[0].endswith("begin, from unknown, to ring")
+    assert lines[1].endswith("end, to ring, outcome prepared")
+
+
+def test_the_command_complains_in_one_line(file: Path) -> None:
+    refused = run("switch", file, "rings")
+    assert refused.returncode == 2
+    assert refused.stderr == "pccl: there is no phase rings; did you mean ring\n"

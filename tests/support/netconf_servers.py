@@ -1,0 +1,259 @@
+"""Real NETCONF servers on loopback ports: yuma123's netconfd behind OpenSSH, with PCCL's module.
+
+    with netconf_servers(2) as bed:
+        cluster = pccl.Cluster(bed.description(ranks=4, phases={"ring": {"links": "ring"}}))
+
+Run as a program, it starts them, writes a cluster file, and stops them at Ctrl-C. Every process
+that is started here is ended here, by its pid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "pccl-optical-switch"
+MODULES = ROOT / "csrc/cluster/yang"
+SSHD = "/usr/sbin/sshd"
+NETCONFD = "/usr/sbin/netconfd"
+SUBSYSTEM = "/usr/sbin/netconf-subsystem"
+
+PATIENCE = 20.0  # seconds for servers to start or end
+
+
+def missing() -> str:
+    """Say what is not installed that the servers need; empty: nothing."""
+    needed = {SSHD: "openssh-server", NETCONFD: "netconfd", "/usr/bin/ssh-keygen": "openssh-client"}
+    packages = [package for path, package in needed.items() if not Path(path).exists()]
+    return f"not installed: {' '.join(packages)} (tools/setup_netconf_servers.sh)" * bool(packages)
+
+
+@dataclasses.dataclass
+class Server:
+    """One netconfd; its port is sshd's, too."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def socket(self) -> Path:
+        """Where sshd's subsystem reaches it."""
+        return self.folder / "ncxserver.sock"
+
+    def start(self, *, hardware: dict[str, str] | None = None) -> None:
+        """Start it with nothing connected; it keeps its state in its own folder."""
+        self.folder.mkdir(exist_ok=True)
+        self.socket.unlink(missing_ok=True)
+        command = [
+            NETCONFD,
+            f"--modpath={MODULES}",
+            f"--module={MODULE}",
+            f"--ncxserver-sockname={self.socket}",
+            f"--port={self.port}",
+            "--no-startup",
+            "--with-startup=true",  # no copy in the user's home at each commit
+            "--access-control=off",
+            f"--superuser={user()}",
+            f"--log={self.folder / 'netconfd.log'}",
+        ]
+        with (self.folder / "output").open("wb") as output:
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.folder,  # where it keeps what a confirmed commit goes back to
+                env={**os.environ, "HOME": str(self.folder), **(hardware or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        _await(self.socket.exists, f"netconfd on port {self.port}", self.folder / "output")
+
+    def stop(self) -> None:
+        """End it, with all sessions."""
+        if self.process is not None:
+            _stop(self.process)
+        self.process = None
+
+
+@dataclasses.dataclass
+class TestBed:
+    """Servers, and the keys that open them."""
+
+    __test__ = False  # no test case, whatever its name says
+
+    folder: Path
+    servers: list[Server]
+
+    @property
+    def key_file(self) -> Path:
+        """The private key of the user that may log in."""
+        return self.folder / "user_key"
+
+    @property
+    def host_key(self) -> str:
+        """The fingerprint of the servers' key, as ssh-keygen prints it."""
+        return fingerprint(self.folder / "host_key.pub")
+
+    def switch(self, index: int) -> dict[str, Any]:
+        """Return the entry of a cluster file for a server."""
+        return {
+            "name": f"ocs{index}",
+            "address": f"netconf://{user()}@127.0.0.1:{self.servers[index].port}",
+            "host_key": self.host_key,
+            "key_file": str(self.key_file),
+            "confirm_timeout_s": 2,
+        }
+
+    def description(self, *, ranks: int, phases: dict[str, Any]) -> dict[str, Any]:
+        """Return a cluster whose devices have a port at each switch."""
+        names = [f"ocs{index}" for index in range(len(self.servers))]
+        return {
+            "switches": [self.switch(index) for index in range(len(self.servers))],
+            "devices": [{"ports": dict.fromkeys(names, rank + 1)} for rank in range(ranks)],
+            "phases": phases,
+        }
+
+
+@contextlib.contextmanager
+def netconf_servers(count: int, ports: list[int] | None = None) -> Iterator[TestBed]:
+    """Run so many servers in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="pccl-netconf-") as name, contextlib.ExitStack() as end:
+        folder = Path(name)
+        _make_keys(folder)
+        chosen = ports or _free_ports(count)
+        bed = TestBed(folder, [Server(port, folder / f"switch{port}") for port in chosen])
+        for server in bed.servers:
+            end.callback(server.stop)
+            server.start()
+        sshd = _start_sshd(bed)
+        end.callback(_stop, sshd)
+        yield bed
+
+
+def user() -> str:
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def _free_ports(count: int) -> list[int]:
+    from support.ports import free_port
+
+    return [free_port() for _ in range(count)]
+
+
+def _make_keys(folder: Path) -> None:
+    for name in ("host_key", "user_key", "other_key"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
+        )
+    shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
+
+
+def fingerprint(public_key: Path) -> str:
+    line = subprocess.run(
+        ["ssh-keygen", "-l", "-E", "sha256", "-f", public_key],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return line.split()[1]
+
+
+def _start_sshd(bed: TestBed) -> subprocess.Popen[bytes]:
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    config = bed.folder / "sshd_config"
+    ways = " ".join(f"--ncxserver-sockname={each.port}@{each.socket}" for each in bed.servers)
+    ports = "\n".join(f"Port {each.port}" for each in bed.servers)
+    config.write_text(f"""{ports}
+ListenAddress 127.0.0.1
+HostKey {bed.folder / "host_key"}
+PidFile none
+AuthorizedKeysFile {bed.folder / "authorized_keys"}
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+UsePAM no
+StrictModes no
+UseDNS no
+MaxStartups 256
+Subsystem netconf "{SUBSYSTEM} {ways}"
+""")
+    log = bed.folder / "sshd.log"
+    process = subprocess.Popen(
+        [SSHD, "-D", "-f", config, "-E", log],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def listens() -> bool:
+        return log.exists() and log.read_text().count("Server listening") >= len(bed.servers)
+
+    try:
+        _await(listens, "sshd", log)
+    except RuntimeError:
+        _stop(process)
+        raise
+    return process
+
+
+def _await(is_there: Any, what: str, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_there():
+        if time.monotonic() > deadline:
+            said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+            raise RuntimeError(f"{what} has not started within {PATIENCE:.0f} s: {said}")
+        time.sleep(0.02)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Start servers, say how to reach them, and wait for Ctrl-C."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--switches", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--file", type=Path, default=Path("cluster.json"))
+    wanted = parser.parse_args()
+    if why := missing():
+        sys.exit(why)
+    import json
+
+    half = wanted.ranks // 2
+    phases = {
+        "ring": {"links": "ring"},
+        "pairs": {"links": [[rank, rank + half] for rank in range(half)], "duplex": True},
+    }
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    with netconf_servers(wanted.switches) as bed, contextlib.suppress(KeyboardInterrupt):
+        told = bed.description(ranks=wanted.ranks, phases=phases)
+        wanted.file.write_text(json.dumps(told, indent=2) + "\n")
+        print(f"{wanted.file}: {wanted.switches} switches; Ctrl-C stops them", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    main()
