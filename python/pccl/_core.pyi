@@ -1724,7 +1724,7 @@ class Controller:
     def degraded(self) -> str:
         """Which switch could not be proven, and what to do; empty: none."""
     def plan(self, source: str, target: str) -> str:
-        """Compare two phases.
+        """Return what changes between two phases.
 
         Parameters
         ----------
@@ -1732,9 +1732,14 @@ class Controller:
             A phase; empty: nothing is connected.
         target
             Another one.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such phase.
         """
     def switch_to(self, phase: str, timeout: float, dry_run: bool, adopt: bool) -> str:
-        """Switch all devices, or none.
+        """Switch all devices, or none; return what became of it.
 
         Parameters
         ----------
@@ -1746,14 +1751,33 @@ class Controller:
             Only have the switches check it.
         adopt
             Take what they show for what is meant, whatever that is.
+
+        Returns
+        -------
+        str
+            How it ended, why, and what each switch did.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such phase, or the timeout is not from 0 to 3600 s.
+        MismatchError
+            The switches show circuits of no phase.
+        UnavailableError
+            A switch is degraded, or cannot be reached.
         """
     def inspect(self, timeout: float) -> str:
-        """Read all switches.
+        """Read all switches, and return what they show.
 
         Parameters
         ----------
         timeout
             In seconds.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The timeout is not from 0 to 3600 s.
         """
     def adopt(self, timeout: float) -> None:
         """Take the phase that all switches show for the current one.
@@ -1762,6 +1786,11 @@ class Controller:
         ----------
         timeout
             In seconds.
+
+        Raises
+        ------
+        MismatchError
+            They show circuits of no phase.
         """
     def audit(self) -> list[str]:
         """Return what was done, a JSON object in each line."""

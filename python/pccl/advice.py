@@ -100,6 +100,16 @@ def advise(
     reconfiguration
         Seconds that one switch takes: control, settling and what ranks need to go on.
 
+    Returns
+    -------
+    Advice
+        Both sums, and what each operation takes.
+
+    Raises
+    ------
+    ValueError
+        A group does not fit on the ring.
+
     Examples
     --------
     >>> links = pccl.phase_costs.Circuits(ranks=64, bandwidth=12.5e9)

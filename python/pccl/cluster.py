@@ -119,9 +119,10 @@ class Plan:
 
     def plot(self) -> matplotlib.figure.Figure:
         """Draw the links of both phases between the ranks; what is lost, gained or moved shows."""
-        from pccl.cluster_plot import draw_plan
+        from pccl.cluster_plot import draw_links
 
-        return draw_plan(self)
+        kinds = {"kept": self.kept, "moved": self.moved, "lost": self.lost, "gained": self.gained}
+        return draw_links(f"{self.source or 'nothing'} -> {self.target}", kinds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,6 +217,11 @@ class Cluster:
     def load(cls, path: str | os.PathLike[str]) -> Cluster:
         """Read a cluster file: YAML, or JSON where its name ends in ``.json``.
 
+        Parameters
+        ----------
+        path
+            Where it is. YAML needs PyYAML.
+
         Raises
         ------
         InvalidArgumentError
@@ -249,7 +255,20 @@ class Cluster:
         return self._controller.degraded or None
 
     def plan(self, source: str | None, target: str) -> Plan:
-        """Compare two phases; ``source=None`` stands for nothing connected."""
+        """Tell what it takes to get from one phase to another; no switch is asked.
+
+        Parameters
+        ----------
+        source
+            A phase; None stands for nothing connected.
+        target
+            Another one.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such phase.
+        """
         told = json.loads(self._controller.plan(source or "", target))
         lost, moved = _pairs(told["lost"]), _pairs(told["moved"])
         before = self._phases.get(source or "", ())
@@ -285,8 +304,15 @@ class Cluster:
         adopt
             Take what the switches show for what is meant, whatever that is: overwrites it.
 
+        Returns
+        -------
+        Switched
+            How long it took, on each switch.
+
         Raises
         ------
+        InvalidArgumentError
+            There is no such phase.
         MismatchError
             The switches show circuits of no phase.
         SwitchError
@@ -315,18 +341,50 @@ class Cluster:
         raise SwitchError(message, told["code"], result)
 
     def show(self, *, timeout: float = 5.0) -> Table[Sight]:
-        """Read what each switch has connected."""
+        """Read what each switch has connected.
+
+        Parameters
+        ----------
+        timeout
+            In seconds. A switch that does not answer in time has a fault.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The timeout is not from 0 to 3600 s.
+        """
         return Table(
             Sight(each["name"], _pairs(each["circuits"]), each["fault"])
             for each in self._inspect(timeout)["switches"]
         )
 
     def phase_shown(self, *, timeout: float = 5.0) -> str | None:
-        """Read all switches, and return the phase that they show; None: no phase's circuits."""
+        """Read all switches, and return the phase that they show; None: no phase's circuits.
+
+        Parameters
+        ----------
+        timeout
+            In seconds. A switch that does not answer in time shows no phase.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The timeout is not from 0 to 3600 s.
+        """
         return self._inspect(timeout)["phase"] or None
 
     def adopt(self, *, timeout: float = 5.0) -> str:
-        """Take the phase that all switches show for the current one, and return it.
+        """Take the phase that all switches show for the current one, and return its name.
+
+        Parameters
+        ----------
+        timeout
+            In seconds.
+
+        Returns
+        -------
+        str
+            The phase.
 
         Raises
         ------

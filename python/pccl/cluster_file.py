@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["read_cluster_file"]
 
 _MOST_BYTES = 4 << 20
+_MOST_DEPTH = 16
 _ADVICE = "cluster files in YAML need PyYAML: pip install pyyaml; or write JSON to a .json file"
 
 
@@ -47,9 +48,16 @@ def _read_yaml(text: str, path: Path) -> Any:
     except ImportError as error:
         raise ImportError(_ADVICE) from error
     try:
-        # Few lines with aliases can stand for more than any memory holds.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise InvalidArgumentError(f"{path}: has an alias (*name): write it out")
+        depth = 0
+        for token in yaml.scan(text):
+            # Few lines with aliases can stand for more than any memory holds.
+            if isinstance(token, yaml.AliasToken):
+                raise InvalidArgumentError(f"{path}: has an alias (*name): write it out")
+            # Each level makes the next one slower to read.
+            name = type(token).__name__
+            depth += name.endswith("StartToken") - name.endswith("EndToken")
+            if depth > _MOST_DEPTH:
+                raise InvalidArgumentError(f"{path}: is nested deeper than {_MOST_DEPTH}")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None

@@ -8,31 +8,36 @@ from typing import TYPE_CHECKING
 from pccl.topology.figure import new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import matplotlib.axes
     import matplotlib.figure
 
-    from pccl.cluster import Plan
+__all__ = ["draw_links"]
 
-__all__ = ["draw_plan"]
+# Colour and line of each kind of link, and what the legend calls it.
+KINDS = {
+    "kept": ("#bbbbbb", "-", "kept"),
+    "moved": ("#ccbb44", "-", "dark, then back"),
+    "lost": ("#ee6677", ":", "lost"),
+    "gained": ("#228833", "-", "gained"),
+}
 
-KEPT = ("#bbbbbb", "-", "kept")
-MOVED = ("#ccbb44", "-", "dark, then back")
-LOST = ("#ee6677", ":", "lost")
-GAINED = ("#228833", "-", "gained")
 
-
-def draw_plan(plan: Plan) -> matplotlib.figure.Figure:
-    """Draw ranks on a circle, and an arrow for each link of either phase."""
+def draw_links(
+    title: str, links_of: Mapping[str, Sequence[tuple[int, int]]]
+) -> matplotlib.figure.Figure:
+    """Draw ranks on a circle, and an arrow for each link; kinds are "kept", "moved" and so on."""
     figure = new_figure(5, 5.4)
     axes = figure.add_subplot()
-    axes.set_title(f"{plan.source or 'nothing'} -> {plan.target}")
+    axes.set_title(title)
     axes.set_aspect("equal")
     axes.set_axis_off()
-    kinds = [(plan.kept, *KEPT), (plan.moved, *MOVED), (plan.lost, *LOST), (plan.gained, *GAINED)]
-    links = [link for each, *_ in kinds for link in each]
+    links = [link for each in links_of.values() for link in each]
     ranks = 1 + max((rank for link in links for rank in link), default=0)
     places = [_place(rank, ranks) for rank in range(ranks)]
-    for each, colour, style, label in kinds:
+    for kind, each in links_of.items():
+        colour, style, label = KINDS[kind]
         for source, target in each:
             _draw_link(axes, (places[source], places[target]), colour, style)
         if each:

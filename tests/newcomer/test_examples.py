@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
-COMMANDS = ["", "info", "run", "bench", "tune", "topo", "debug"]
+COMMANDS = ["", "info", "run", "bench", "tune", "topo", "debug", "phase"]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RANK = "import os; print(os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
+CLUSTER = {
+    "devices": 4 * [{}],
+    "phases": {"ring": {"links": "ring"}, "pairs": {"links": [[0, 1], [2, 3]], "duplex": True}},
+}
 RECORD = {"version": 1, "wall_ms": 1, "steady_ns": 1, "entries": []} | {
     "groups": [{"id": 1, "name": "world", "rank": 0, "size": 1}]
 }
@@ -28,6 +32,7 @@ def run_lines(fresh: Environment, lines: list[str], folder: Path) -> None:
     assert lines
     (folder / "flight").mkdir()
     (folder / "flight" / "flight-here-1.json").write_text(json.dumps(RECORD))
+    (folder / "cluster.json").write_text(json.dumps(CLUSTER))
     (folder / "train.py").write_text(RANK)
     (folder / "package").mkdir()
     (folder / "package" / "train.py").write_text(RANK)

@@ -60,7 +60,8 @@ def test_reads_yaml_and_json_alike(file: Path, tmp_path: Path) -> None:
         ("phase: {}", r"phase: is no key that is known here; did you mean phases"),
         ("a: !!python/object:os.system {}", "cannot be read: could not determine a constructor"),
         ("devices: [{rank: 1}]", "0 is missing"),
-        ("[" * 100_000, "cannot be read"),
+        ("[" * 100_000, "is nested deeper than 16"),
+        ("".join(" " * i + "a:\n" for i in range(100)), "is nested deeper than 16"),
     ],
 )
 def test_says_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str) -> None:
@@ -70,6 +71,13 @@ def test_says_what_is_wrong_with_a_file(tmp_path: Path, text: str, message: str)
         pccl.Cluster.load(path)
     assert str(refused.value).startswith(f"{path}: ")
     assert "\n" not in str(refused.value)
+
+
+def test_takes_many_lists_that_are_not_nested(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    links = ", ".join(f"[{rank}, {rank + 1}]" for rank in range(39))
+    path.write_text(f"devices: [{', '.join(40 * ['{}'])}]\nphases: {{line: {{links: [{links}]}}}}")
+    assert len(pccl.Cluster.load(path).phases["line"]) == 39
 
 
 def test_refuses_a_file_that_is_too_long(tmp_path: Path) -> None:

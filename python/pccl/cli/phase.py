@@ -11,15 +11,14 @@ if TYPE_CHECKING:
     from pccl.cluster import Cluster
 
 EXAMPLES = terminal.examples(
-    "pccl phase list cluster.yaml",
-    "pccl phase plan cluster.yaml ring pairs",
-    "pccl phase switch cluster.yaml pairs --dry-run",
+    "pccl phase list cluster.json",
+    "pccl phase plan cluster.json ring pairs",
+    "pccl phase switch cluster.json pairs --dry-run    # have switches check it",
 )
 
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    no_args_is_help=True,
     help="Look at the phases of a cluster, and switch between them.\n\nOne process does so at a "
     "time. Collectives that are under way are not waited for.",
     epilog=EXAMPLES,
@@ -56,7 +55,7 @@ def plan(
     xml: Annotated[bool, typer.Option("--xml", help="Show what switches would be sent.")] = False,
     as_json: _Json = False,
 ) -> None:
-    """Show what it takes to get from one phase to another; no switch is asked."""
+    """Show what changes between two phases; no switch is asked."""
     import dataclasses
 
     found = _load(file).plan(source, target)
