@@ -31,7 +31,8 @@ std::unique_ptr<Cluster> open(const std::string& text, const std::string& name) 
 
 Duration duration_of(double seconds) {
     constexpr double kMost = 3600;
-    if (!(seconds > 0 && seconds <= kMost))
+    const bool fits = seconds > 0 && seconds <= kMost;  // not where it is no number
+    if (!fits)
         throw_status(Status::invalid_argument("timeout must be more than 0 s, and at most 3600 s"));
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }

@@ -26,22 +26,29 @@ std::string framed(std::string_view message, Framing framing) {
     return concat(kHeaderStart, message.size(), "\n", message, kHeaderStart, kEndOfChunks);
 }
 
+void FrameReader::add(std::string_view bytes) {
+    // Not at every message or chunk: a peer may send very many small ones.
+    buffer_.erase(0, taken_);
+    taken_ = 0;
+    buffer_ += bytes;
+}
+
 Result<std::optional<std::string>> FrameReader::next() {
     return framing_ == Framing::kEndOfMessage ? next_ended() : next_chunked();
 }
 
 Result<std::optional<std::string>> FrameReader::next_ended() {
-    const std::size_t end = buffer_.find(kEnd, looked_at_);
-    if (std::min(end, buffer_.size()) > most_bytes_)
+    const std::string_view rest = this->rest();
+    const std::size_t end = rest.find(kEnd, looked_at_);
+    if (std::min(end, rest.size()) > most_bytes_)
         return nonsense(concat("a message is longer than ", most_bytes_, " bytes"));
-    if (end == std::string::npos) {
-        looked_at_ = buffer_.size() - std::min(buffer_.size(), kEnd.size() - 1);
+    if (end == std::string_view::npos) {
+        looked_at_ = rest.size() - std::min(rest.size(), kEnd.size() - 1);
         return std::optional<std::string>{};
     }
-    std::string message = buffer_.substr(0, end);
-    buffer_.erase(0, end + kEnd.size());
+    taken_ += end + kEnd.size();
     looked_at_ = 0;
-    return std::optional(std::move(message));
+    return std::optional(std::string(rest.substr(0, end)));
 }
 
 Result<std::optional<std::string>> FrameReader::next_chunked() {
@@ -58,16 +65,17 @@ Result<std::optional<std::string>> FrameReader::next_chunked() {
 }
 
 Result<bool> FrameReader::read_header() {
-    const std::size_t compared = std::min(buffer_.size(), kHeaderStart.size());
-    if (buffer_.substr(0, compared) != kHeaderStart.substr(0, compared))
+    const std::string_view rest = this->rest();
+    const std::size_t compared = std::min(rest.size(), kHeaderStart.size());
+    if (rest.substr(0, compared) != kHeaderStart.substr(0, compared))
         return nonsense("a chunk does not begin with a line feed and #");
-    if (buffer_.size() == compared) return false;
-    const std::size_t end = buffer_.find('\n', compared);
-    const std::size_t digits = std::min(end, buffer_.size()) - compared;
+    if (rest.size() == compared) return false;
+    const std::size_t end = rest.find('\n', compared);
+    const std::size_t digits = std::min(end, rest.size()) - compared;
     if (digits > kMostDigits) return nonsense("the size of a chunk has more than 10 digits");
-    if (end == std::string::npos) return false;
-    const std::string word = buffer_.substr(compared, digits);
-    buffer_.erase(0, end + 1);
+    if (end == std::string_view::npos) return false;
+    const std::string_view word = rest.substr(compared, digits);
+    taken_ += end + 1;
     has_ended_ = word == kEndOfChunks.substr(0, 1);
     if (has_ended_ && message_.empty()) return nonsense("a message has no chunk");
     if (has_ended_) return true;
@@ -84,10 +92,10 @@ Result<std::size_t> FrameReader::size_in(std::string_view digits) const {
 }
 
 void FrameReader::take_of_chunk() {
-    const std::size_t taken = std::min(chunk_left_, buffer_.size());
-    message_.append(buffer_, 0, taken);
-    buffer_.erase(0, taken);
-    chunk_left_ -= taken;
+    const std::string_view chunk = rest().substr(0, chunk_left_);
+    message_ += chunk;
+    taken_ += chunk.size();
+    chunk_left_ -= chunk.size();
 }
 
 }  // namespace pccl::netconf

@@ -27,14 +27,12 @@ class PCCL_API FrameReader {
 
     explicit FrameReader(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
-    void add(std::string_view bytes) { buffer_ += bytes; }
+    void add(std::string_view bytes);
     /// Of the messages that follow.
     void set_framing(Framing framing) { framing_ = framing; }
     /// The next whole message, or nullopt until more has come. kPeerLost where the stream makes no
     /// sense, which nothing can mend.
     [[nodiscard]] Result<std::optional<std::string>> next();
-    /// Whether a message has begun and not ended.
-    [[nodiscard]] bool is_inside() const { return !buffer_.empty() || !message_.empty(); }
 
    private:
     [[nodiscard]] Result<std::optional<std::string>> next_ended();
@@ -43,11 +41,14 @@ class PCCL_API FrameReader {
     [[nodiscard]] Result<bool> read_header();
     [[nodiscard]] Result<std::size_t> size_in(std::string_view digits) const;
     void take_of_chunk();
+    /// What was added and not taken.
+    [[nodiscard]] std::string_view rest() const { return std::string_view(buffer_).substr(taken_); }
 
     const std::size_t most_bytes_;
     Framing framing_ = Framing::kEndOfMessage;
     std::string buffer_;
-    std::size_t looked_at_ = 0;  // of buffer_: no end of message starts before it
+    std::size_t taken_ = 0;      // of buffer_, from its beginning
+    std::size_t looked_at_ = 0;  // of rest(): no end of message starts before it
     std::string message_;        // chunks so far
     std::size_t chunk_left_ = 0;
     bool has_ended_ = false;

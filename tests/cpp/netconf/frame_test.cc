@@ -74,7 +74,7 @@ TEST(FrameTest, ChangesItsFramingBehindAHello) {
     EXPECT_EQ(reader.next()->value(), "<hello/>");
     reader.set_framing(Framing::kChunked);
     EXPECT_EQ(reader.next()->value(), "<a/>");
-    EXPECT_FALSE(reader.is_inside());
+    EXPECT_FALSE(reader.next()->has_value());
 }
 
 TEST(FrameTest, DoesNotTakeAnEndInsideAChunkForOne) {
@@ -96,6 +96,15 @@ TEST(FrameTest, RefusesAMessageThatIsTooLongBeforeItHasCome) {
     EXPECT_THAT(read(chunked(8), "\n#5\n12345\n#4\n").fault.message(), HasSubstr("longer than 8"));
     EXPECT_THAT(read(FrameReader(8), "123456789").fault.message(), HasSubstr("longer than 8"));
     EXPECT_TRUE(read(chunked(8), "\n#5\n12345\n#3\n678\n##\n").fault.is_ok());
+}
+
+TEST(FrameTest, ReadsVeryManySmallChunksAtOnce) {
+    constexpr int kChunks = 1 << 18;
+    std::string bytes;
+    for (int i = 0; i < kChunks; ++i) bytes += "\n#1\na";
+    bytes += "\n##\n";
+    EXPECT_THAT(read(chunked(), bytes, bytes.size()).messages,
+                ElementsAre(std::string(kChunks, 'a')));
 }
 
 }  // namespace
