@@ -18,20 +18,22 @@ ring -> pairs: 1 switch, dark for about 0.0 ms
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import json
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pccl._core import Controller
 from pccl.cluster_file import read_cluster_file
-from pccl.errors import Error
+from pccl.errors import Error, UnavailableError
 from pccl.table import Table, html_table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import matplotlib.figure
 
@@ -208,6 +210,8 @@ class Cluster:
 
     def __init__(self, description: Mapping[str, object], *, name: str = "cluster") -> None:
         self._controller = Controller(json.dumps(description), name)
+        self._turn = threading.Lock()
+        self._current, self._generation, self._degraded = "", 0, ""
         told = json.loads(self._controller.description)
         self._phases = {each["name"]: _pairs(each["links"]) for each in told["phases"]}
         self._ranks = len(told["devices"])
@@ -242,17 +246,17 @@ class Cluster:
     @property
     def current(self) -> str | None:
         """The phase that was last proven; None before one was."""
-        return self._controller.current or None
+        return self._current or None
 
     @property
     def generation(self) -> int:
         """How often circuits have changed since this was made."""
-        return self._controller.generation
+        return self._generation
 
     @property
     def degraded(self) -> str | None:
         """Which switch could not be proven, and what to do; None: none."""
-        return self._controller.degraded or None
+        return self._degraded or None
 
     def plan(self, source: str | None, target: str) -> Plan:
         """Tell what it takes to get from one phase to another; no switch is asked.
@@ -318,7 +322,8 @@ class Cluster:
         SwitchError
             It was refused or rolled back, or is degraded.
         """
-        told = json.loads(self._controller.switch_to(phase, timeout, dry_run, adopt))
+        with self._alone() as controller:
+            told = json.loads(controller.switch_to(phase, timeout, dry_run, adopt))
         result = Switched(
             phase=phase,
             outcome=told["outcome"],
@@ -391,15 +396,31 @@ class Cluster:
         MismatchError
             They show circuits of no phase.
         """
-        self._controller.adopt(timeout)
-        return self._controller.current
+        with self._alone() as controller:
+            controller.adopt(timeout)
+        return self._current
 
     def audit(self) -> list[dict[str, Any]]:
         """Return what this process did to the switches, oldest first."""
-        return [json.loads(line) for line in self._controller.audit()]
+        with self._alone() as controller:
+            return [json.loads(line) for line in controller.audit()]
 
     def _inspect(self, timeout: float) -> Any:
-        return json.loads(self._controller.inspect(timeout))
+        with self._alone() as controller:
+            return json.loads(controller.inspect(timeout))
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Controller]:
+        """Keep other threads out, and signal handlers that call in the middle of a switch."""
+        if not self._turn.acquire(blocking=False):
+            raise UnavailableError("another call of this cluster is under way: call it again later")
+        try:
+            yield self._controller
+        finally:
+            self._current = self._controller.current
+            self._generation = self._controller.generation
+            self._degraded = self._controller.degraded
+            self._turn.release()
 
     def __repr__(self) -> str:
         phases = ", ".join(self._phases) or "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -141,6 +142,44 @@ def test_unknown_phases_and_bad_timeouts_are_refused(file: Path) -> None:
     for timeout in [0, -1, float("nan"), float("inf")]:
         with pytest.raises(pccl.InvalidArgumentError, match="timeout must be"):
             cluster.switch("ring", timeout=timeout)
+
+
+def test_a_call_in_the_middle_of_another_is_refused() -> None:
+    """As from a signal handler, or another thread."""
+    cluster = pccl.Cluster(
+        {
+            "switches": [{"name": "slow", "settle_ms": 300}],
+            "devices": [{"ports": {"slow": 1}}, {"ports": {"slow": 2}}],
+            "phases": {"pair": {"links": [[0, 1]], "duplex": True}},
+        }
+    )
+    seen: list[object] = []
+
+    def call_in_between(*_: object) -> None:
+        seen.append(cluster.current)
+        with pytest.raises(pccl.UnavailableError, match="another call of this cluster"):
+            cluster.show()
+        seen.append("refused")
+
+    before = signal.signal(signal.SIGALRM, call_in_between)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        assert cluster.switch("pair").outcome == "switched"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [None, "refused"]
+    assert cluster.current == "pair"
+
+
+def test_only_switches_that_are_spoken_to_need_libraries(file: Path) -> None:
+    program = (
+        f"import pccl; pccl.Cluster.load({str(file)!r}).switch('ring');"
+        "print([each for each in ('libssh', 'libxml2') if each in open('/proc/self/maps').read()])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_the_command_lists_plans_switches_and_shows(file: Path, tmp_path: Path) -> None:
