@@ -162,7 +162,8 @@ Result<Report> Cluster::switch_to(const std::string& phase, const SwitchOptions&
     Report report = run_transaction(members, {.step_timeout = options.step_timeout,
                                               .dry_run = options.dry_run,
                                               .drain = options.drain,
-                                              .interrupted = options.interrupted});
+                                              .interrupted = options.interrupted,
+                                              .clock = options.clock});
     conclude(phase, report);
     const Status recorded = audit_.add(ending_json(phase, report));
     if (!recorded.is_ok()) log(LogLevel::kWarning, recorded.message());  // what was done is done

@@ -26,6 +26,7 @@ struct SwitchOptions {
     bool adopt = false;
     std::function<Status()> drain = {};
     std::function<Status()> interrupted = {};
+    const Clock* clock = &system_clock();
 };
 
 /// Makes the driver of a switch; tests have their own.

@@ -17,6 +17,9 @@ bool leaves_doubt(const Status& status) {
     return status.code() == StatusCode::kTimeout || status.code() == StatusCode::kPeerLost;
 }
 
+/// Whether this session may hold the lock after kLock ended so: what follows it may have failed.
+bool may_be_locked(const Status& status) { return status.code() != StatusCode::kUnavailable; }
+
 class Transaction {
    public:
     Transaction(const std::vector<Member>& members, const TransactionOptions& options)
@@ -74,7 +77,7 @@ class Transaction {
         Indices lost;
         for (const std::size_t i : everybody_) {
             const Status& status = report_.members[i].status;
-            states_[i].is_locked = status.is_ok();
+            states_[i].is_locked = may_be_locked(status);
             if (status.code() == StatusCode::kPeerLost) lost.push_back(i);
         }
         if (lost.empty()) return first;
@@ -197,7 +200,7 @@ class Transaction {
             status = run_step(Step::kConnect, {i});
             if (status.is_ok()) status = run_step(Step::kLock, {i});
             states_[i].is_in_doubt = false;
-            states_[i].is_locked = status.is_ok();
+            states_[i].is_locked = may_be_locked(status);
             if (status.is_ok()) return status;
         }
         return report_.members[i].status;
@@ -231,8 +234,12 @@ class Transaction {
         statuses.reserve(report_.members.size());
         for (const MemberReport& each : report_.members) statuses.push_back(each.status);
         static_cast<void>(run_step(Step::kRelease, locked));
-        // The end of a session releases its locks, too.
-        for (std::size_t i = 0; i < statuses.size(); ++i) report_.members[i].status = statuses[i];
+        for (std::size_t i = 0; i < statuses.size(); ++i) {
+            Status& status = report_.members[i].status;
+            // The end of a session releases its locks, too.
+            if (!status.is_ok() && states_[i].is_locked) members_[i].driver->abandon(status);
+            status = statuses[i];
+        }
         report_.reason = ending == Ending::kSwitched ? Status::ok() : reason;
         return ending;
     }

@@ -115,7 +115,9 @@ std::optional<std::string> FakeSwitch::answer(pugi::xml_node operation, int sess
     const bool confirms = name == "commit" && before_ && operation.child("confirmed").empty();
     operations_.push_back(confirms ? "confirm" : name);
     const std::string called = operations_.back();
-    if (lock_holder_ != 0 && lock_holder_ != session && name != "get-config")
+    // Whoever holds a lock cannot take it again, either.
+    const bool is_barred = lock_holder_ != session || name == "lock";
+    if (lock_holder_ != 0 && is_barred && name != "get-config")
         return error(
             name == "lock" ? "lock-denied" : "in-use",
             concat("<error-info><session-id>", lock_holder_, "</session-id></error-info>"));
