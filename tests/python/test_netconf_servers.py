@@ -188,6 +188,53 @@ def test_a_server_that_says_nothing_ends_with_the_deadline(bed: TestBed) -> None
             cluster.switch("ring", timeout=0.3)
 
 
+@pytest.mark.parametrize(
+    "words", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n" + 999 * b"\0"]
+)
+def test_what_speaks_no_ssh_is_named(bed: TestBed, words: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+
+        def answer() -> None:
+            connection, _ = stranger.accept()
+            with connection:
+                connection.sendall(words)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        port = stranger.getsockname()[1]
+        cluster = cluster_of(bed, address=f"netconf://nobody@127.0.0.1:{port}")
+        with pytest.raises(
+            pccl.PeerLostError, match=rf"switch ocs0: 127\.0\.0\.1:{port}: SSH failed"
+        ):
+            cluster.switch("ring")
+        thread.join()
+
+
+def test_what_dies_after_its_commit_is_brought_back(bed: TestBed) -> None:
+    """With another switch: both end as they were, though one lost what it had."""
+    phases = {"one": {"links": [[0, 1], [0, 2]]}, "two": {"links": [[1, 0], [1, 2]]}}
+    told = bed.description(ranks=4, phases=phases)
+    for each in told["switches"]:
+        each |= {"settle_ms": 1000}
+    cluster = pccl.Cluster(told)
+    cluster.switch("one", adopt=True)
+    before = [each.circuits for each in cluster.show()]
+
+    def kill() -> None:
+        bed.servers[1].stop()
+        bed.servers[1].start()  # dark: it kept nothing
+
+    timer = threading.Timer(0.5, kill)
+    timer.start()
+    with pytest.raises(pccl.SwitchError, match="phase two: rolled back: switch ocs1: ") as failed:
+        cluster.switch("two")
+    timer.join()
+    assert [each.found for each in failed.value.result.switches] == before
+    assert [each.circuits for each in cluster.show()] == before
+    assert cluster.current == "one"
+    assert cluster.switch("two").outcome == "switched"
+
+
 def test_refuses_another_host_key_before_it_logs_in(bed: TestBed) -> None:
     first = dataclasses.replace(bed, servers=bed.servers[:1])
     other = servers.fingerprint(bed.folder / "other_key.pub")

@@ -19,6 +19,7 @@ constexpr std::size_t kMostBytes = std::size_t{8} << 20U;
 constexpr int kMostDepth = 8;
 constexpr long kMostPorts = 65535;
 constexpr long kMostRanks = 16384;
+constexpr std::size_t kMostLinks = std::size_t{1} << 20U;  // "ring" is short, and makes many
 constexpr std::string_view kFabric = "fabric";
 
 /// nlohmann's parser, for bounded depth.
@@ -224,6 +225,9 @@ class FileReader {
                 return refused(place, "must have names: 1 to 64 of A-Z a-z 0-9 . _ -");
             PCCL_ASSIGN_OR_RETURN(Phase phase, read_phase(value, concat(place, ".", name)));
             phase.name = name;
+            links_ += phase.links.size();
+            if (links_ > kMostLinks)
+                return refused(place, concat("have more than ", kMostLinks, " links in all"));
             const auto circuits = circuits_of(description_, phase);
             if (!circuits.is_ok())
                 return circuits.status().with_context(top_.substr(0, top_.size() - 1));
@@ -284,6 +288,7 @@ class FileReader {
     const std::string top_;
     Description description_;
     std::set<std::pair<std::string, long>> taken_ports_;
+    std::size_t links_ = 0;  // of all phases
     bool has_implied_switch_ = false;
 };
 

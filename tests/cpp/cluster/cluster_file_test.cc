@@ -125,5 +125,14 @@ TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
               "them more ports, or the phase fewer links");
 }
 
+TEST(ClusterFileTest, BoundsTheLinksThatAShortFileStandsFor) {
+    std::string devices = "{}";
+    for (int i = 1; i < 4096; ++i) devices += ",{}";
+    std::string phases = R"("p": {"links": "ring"})";
+    for (int i = 1; i < 300; ++i) phases += concat(R"(,"p)", i, R"(": {"links": "ring"})");
+    EXPECT_EQ(refusal(concat(R"({"devices": [)", devices, R"(], "phases": {)", phases, "}}")),
+              "c.yaml: phases: have more than 1048576 links in all");
+}
+
 }  // namespace
 }  // namespace pccl::cluster
