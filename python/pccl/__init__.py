@@ -30,7 +30,8 @@ if typing.TYPE_CHECKING:
     from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
     from pccl._torch import Options
     from pccl.advice import Operation, advise
-    from pccl.cluster import Cluster, SwitchError
+    from pccl.cluster import Cluster
+    from pccl.cluster_results import SwitchError
     from pccl.explanation import explain
     from pccl.flight import flight_record
     from pccl.launch import RankError, run
@@ -90,7 +91,7 @@ _LAZY = {
     "flight_record": "pccl.flight",
     "PeerHealth": "pccl.peer_health",
     "RankError": "pccl.launch",
-    "SwitchError": "pccl.cluster",
+    "SwitchError": "pccl.cluster_results",
     "run": "pccl.launch",
     "health": "pccl.torch_backend",
     "monitored_barrier": "pccl.torch_backend",

@@ -19,181 +19,36 @@ ring -> pairs: 1 switch, dark for about 0.0 ms
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import html
 import json
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from pccl._core import Controller
 from pccl.cluster_file import read_cluster_file
-from pccl.errors import Error, UnavailableError
-from pccl.table import Table, html_table
+from pccl.cluster_results import (
+    Plan,
+    Sight,
+    Switched,
+    SwitchError,
+    SwitchPlan,
+    SwitchTimes,
+    count_of,
+)
+from pccl.errors import UnavailableError
+from pccl.table import Table
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    import matplotlib.figure
+    from pccl.cluster_results import Pairs
 
-    from pccl.table import Fields
-
-__all__ = ["Cluster", "Plan", "Sight", "SwitchError", "SwitchPlan", "SwitchTimes", "Switched"]
-
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
-
-_MOST_SHOWN = 12
+__all__ = ["Cluster"]
 
 
 def _pairs(of: Any) -> Pairs:
     return tuple((first, second) for first, second in of)
-
-
-def _arrows(pairs: Pairs) -> str:
-    shown = ", ".join(f"{first}->{second}" for first, second in pairs[:_MOST_SHOWN])
-    more = len(pairs) - _MOST_SHOWN
-    return (shown or "none") + (f" and {more} more" if more > 0 else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}es"
-
-
-@dataclasses.dataclass(frozen=True)
-class SwitchPlan:
-    """What changes on one switch: circuits from a port to another, one way each.
-
-    ``xml`` is what the switch would be sent; empty for a fabric of this process.
-    """
-
-    name: str
-    remove: Pairs
-    add: Pairs
-    xml: str
-
-    def row(self) -> Fields:
-        """Return its fields, as for a data frame."""
-        return {"switch": self.name, "removes": _arrows(self.remove), "adds": _arrows(self.add)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The difference between two phases; nothing was asked of any switch.
-
-    Links are pairs of ranks, from one to the other: ``kept`` ones, ``lost`` and ``gained`` ones;
-    ``moved`` ones are in both phases, and dark in between. ``seconds`` estimates how long light is
-    away.
-    """
-
-    source: str
-    target: str
-    switches: Table[SwitchPlan]
-    kept: Pairs
-    moved: Pairs
-    lost: Pairs
-    gained: Pairs
-    seconds: float
-
-    def __str__(self) -> str:
-        lines = [self._headline()]
-        lines += [
-            f"  {each.name}: removes {_arrows(each.remove)}; adds {_arrows(each.add)}"
-            for each in self.switches
-        ]
-        for what, links in [("lost", self.lost), ("gained", self.gained), ("moved", self.moved)]:
-            if links:
-                lines.append(f"  links {what}: {_arrows(links)}")
-        return "\n".join(lines)
-
-    def _headline(self) -> str:
-        count = _count(len(self.switches), "switch")
-        return (
-            f"{self.source or 'nothing'} -> {self.target}: {count}, "
-            f"dark for about {self.seconds * 1e3:.1f} ms"
-        )
-
-    def __repr__(self) -> str:
-        return f"<pccl.Plan {self._headline()}>"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.switches.rows, caption=self._headline())
-
-    def plot(self) -> matplotlib.figure.Figure:
-        """Draw the links of both phases between the ranks; what is lost, gained or moved shows."""
-        from pccl.cluster_plot import draw_links
-
-        kinds = {"kept": self.kept, "moved": self.moved, "lost": self.lost, "gained": self.gained}
-        return draw_links(f"{self.source or 'nothing'} -> {self.target}", kinds)
-
-
-@dataclasses.dataclass(frozen=True)
-class SwitchTimes:
-    """What one switch did: its steps in milliseconds, what it was read to have, what went wrong."""
-
-    name: str
-    steps: tuple[tuple[str, float], ...]
-    found: Pairs
-    fault: str
-
-    def row(self) -> Fields:
-        """Return its fields, with the sum of each kind of step."""
-        sums: dict[str, object] = {}
-        for step, ms in self.steps:
-            sums[f"{step}_ms"] = float(str(sums.get(f"{step}_ms", 0.0))) + ms
-        return {"switch": self.name, **sums, "fault": self.fault}
-
-
-@dataclasses.dataclass(frozen=True)
-class Switched:
-    """What became of a switch of phases.
-
-    ``outcome`` is ``"switched"``, ``"prepared"`` (a dry run), ``"refused"`` (nothing was touched),
-    ``"rolled back"`` (all is as before) or ``"degraded"`` (some switch could not be proven).
-    """
-
-    phase: str
-    outcome: str
-    reason: str
-    total_ms: float
-    dark_ms: float
-    switches: Table[SwitchTimes]
-
-    def __repr__(self) -> str:
-        count = _count(len(self.switches), "switch")
-        if self.outcome == "switched":
-            return f"<pccl.Switched to {self.phase}: {count}, dark for {self.dark_ms:.1f} ms>"
-        because = f": {self.reason}" if self.reason else ""
-        return f"<pccl.Switched to {self.phase}: {self.outcome}, {count}{because}>"
-
-    def _repr_html_(self) -> str:
-        if not self.switches:
-            return f"<p>{html.escape(repr(self))}</p>"
-        return html_table(self.switches.rows, caption=repr(self))
-
-
-class SwitchError(Error):
-    """A phase was not switched to; ``result`` says how far it came, and what each switch did."""
-
-    result: Switched
-
-    def __init__(self, message: str, code: str, result: Switched) -> None:
-        super().__init__(message)
-        self.code = code
-        self.result = result
-
-
-@dataclasses.dataclass(frozen=True)
-class Sight:
-    """What one switch has connected; ``fault`` says why that is not known."""
-
-    name: str
-    circuits: Pairs
-    fault: str
-
-    def row(self) -> Fields:
-        """Return its fields, as for a data frame."""
-        return {"switch": self.name, "circuits": _arrows(self.circuits), "fault": self.fault}
 
 
 class Cluster:
@@ -425,6 +280,6 @@ class Cluster:
     def __repr__(self) -> str:
         phases = ", ".join(self._phases) or "none"
         return (
-            f"<pccl.Cluster {self._ranks} devices, {_count(len(self._switches), 'switch')}; "
+            f"<pccl.Cluster {self._ranks} devices, {count_of(len(self._switches), 'switch')}; "
             f"phases: {phases}; now: {self.current or 'not known'}>"
         )
