@@ -259,6 +259,15 @@ def test_names_a_key_that_is_refused_and_one_that_is_none(bed: TestBed) -> None:
         cluster_of(bed, key_file=other).switch("ring")
     with pytest.raises(pccl.InvalidArgumentError, match="the private key /nowhere cannot be read"):
         cluster_of(bed, key_file="/nowhere").switch("ring")
+    no_key = str(bed.folder / "host_key.pub")
+    Path(no_key).chmod(0o600)
+    with pytest.raises(pccl.InvalidArgumentError, match=f"{no_key} cannot be used: it is none"):
+        cluster_of(bed, key_file=no_key).switch("ring")
+    open_key = bed.folder / "open_key"
+    open_key.write_bytes(bed.key_file.read_bytes())
+    open_key.chmod(0o640)
+    with pytest.raises(pccl.InvalidArgumentError, match=r"by other users \(mode 0640\)"):
+        cluster_of(bed, key_file=str(open_key)).switch("ring")
 
 
 def test_names_who_holds_the_lock(bed: TestBed) -> None:

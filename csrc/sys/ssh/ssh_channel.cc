@@ -1,10 +1,14 @@
 #include "csrc/sys/ssh/ssh_channel.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/private_file.h"
 #include "csrc/sys/ssh/libssh.h"
 
 namespace pccl::sys {
@@ -105,11 +109,23 @@ class LibsshChannel final : public SshChannel {
             return {StatusCode::kMismatch,
                     concat("its host key is ", host_key_, ", not ", args_.host_key,
                            ", which is pinned: it is another host, or has a new key")};
-        if (call_.read_key_file(args_.key_file.c_str(), "", nullptr, nullptr, &key_) != libssh::kOk)
-            return Status::invalid_argument(concat("the private key ", args_.key_file,
-                                                   " cannot be read: there is none, or it has a "
-                                                   "passphrase"));
+        PCCL_TRY(load_key());
         state_ = State::kAuthentication;
+        return Status::ok();
+    }
+
+    Status load_key() {
+        const std::string what = concat("the private key ", args_.key_file);
+        const UniqueFd file(::open(args_.key_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        if (!file.is_open())
+            return Status::invalid_argument(
+                Status::from_errno(errno, concat(what, " cannot be read")).message());
+        PCCL_TRY(check_private(file.get(), what, {.of_own = 0077, .of_root = 0037}));
+        // Of the file that was looked at, whatever its name has come to mean.
+        const std::string path = concat("/proc/self/fd/", file.get());
+        if (call_.read_key_file(path.c_str(), "", nullptr, nullptr, &key_) != libssh::kOk)
+            return Status::invalid_argument(
+                concat(what, " cannot be used: it is none, or has a passphrase"));
         return Status::ok();
     }
 

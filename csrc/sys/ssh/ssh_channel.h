@@ -19,7 +19,7 @@ namespace pccl::sys {
 struct SshArgs {
     std::string host;  // for messages
     std::string user;
-    std::string key_file;  // a private key without a passphrase
+    std::string key_file;  // a private key without a passphrase, which no other user can read
     /// "SHA256:" and 43 characters, as ssh-keygen -l prints them.
     std::string host_key;
     /// Any host key will do: for laboratories.
