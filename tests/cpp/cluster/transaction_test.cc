@@ -37,6 +37,11 @@ class TransactionTest : public ::testing::Test {
                                 .settle = std::chrono::milliseconds(25)});
         }
     }
+    void start_over() {
+        members_.clear();
+        drivers_.clear();  // whose sessions end at the fakes
+        fakes_.clear();
+    }
     Report run() { return run_transaction(members_, options_); }
     FakeSwitch& odd() { return fakes_[1]; }
 
@@ -73,9 +78,7 @@ TEST_F(TransactionTest, SpeaksToEveryClassOfSwitch) {
     for (const bool has_chunks : {false, true})
         for (const auto& [candidate, confirmed] :
              {std::pair{true, true}, std::pair{true, false}, std::pair{false, false}}) {
-            fakes_.clear();
-            drivers_.clear();
-            members_.clear();
+            start_over();
             build({.has_chunks = has_chunks,
                    .has_candidate = candidate,
                    .has_confirmed_commit = confirmed,
@@ -196,9 +199,7 @@ TEST_F(TransactionTest, RollsForwardWhereOthersHaveConfirmed) {
          {FakeTraits{.reject = "confirm", .faults = 1}, FakeTraits{.drop = "confirm", .faults = 1},
           FakeTraits{.drop_late = "confirm", .faults = 1},
           FakeTraits{.hang = "confirm", .faults = 1}}) {
-        fakes_.clear();
-        drivers_.clear();
-        members_.clear();
+        start_over();
         build(traits);
         const Report report = run();
         EXPECT_EQ(report.ending, Ending::kSwitched) << report.reason.to_string();
