@@ -107,7 +107,7 @@ class Transaction {
             (states_[i].commitment == Commitment::kImmediate ? immediate : careful).push_back(i);
         PCCL_TRY(commit(careful));
         for (const std::size_t i : immediate) PCCL_TRY(commit({i}));
-        options_.clock->sleep_for(longest_settle());
+        PCCL_TRY(settle());
         PCCL_TRY(run_step(Step::kRead, everybody_));
         for (const std::size_t i : everybody_) PCCL_TRY(require(i, members_[i].to));
         return Status::ok();
@@ -118,10 +118,16 @@ class Transaction {
         return run_step(Step::kCommit, who);
     }
 
-    [[nodiscard]] Duration longest_settle() const {
-        Duration longest{};
-        for (const Member& member : members_) longest = std::max(longest, member.settle);
-        return longest;
+    /// As long as the slowest of them needs.
+    Status settle() {
+        constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
+        Duration left{};
+        for (const Member& member : members_) left = std::max(left, member.settle);
+        for (; left > Duration::zero(); left -= kBetweenQuestions) {
+            options_.clock->sleep_for(std::min(left, kBetweenQuestions));
+            if (options_.interrupted) PCCL_TRY(options_.interrupted());
+        }
+        return Status::ok();
     }
 
     Ending confirm() {

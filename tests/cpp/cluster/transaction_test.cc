@@ -276,6 +276,19 @@ TEST_F(TransactionTest, RollsBackWhenInterrupted) {
     expect_all(kOld);
 }
 
+TEST_F(TransactionTest, CanBeInterruptedWhileLightSettles) {
+    build();
+    members_[2].settle = std::chrono::seconds(9);
+    const TimePoint begun = clock_.now();
+    options_.interrupted = [&] {
+        const bool is_settling = clock_.now() > begun + std::chrono::seconds(1);
+        return is_settling ? Status::aborted("ctrl-c") : Status::ok();
+    };
+    EXPECT_EQ(run().ending, Ending::kRolledBack);
+    EXPECT_LT(clock_.now() - begun, std::chrono::seconds(2));
+    expect_all(kOld);
+}
+
 TEST_F(TransactionTest, ConnectsAnewWhereASessionEndedInBetween) {
     build({.drop = "get-config", .faults = 0});
     EXPECT_EQ(run().ending, Ending::kSwitched);
