@@ -2,7 +2,10 @@
 // that somebody hands over another, and whoever chooses, predicts or runs knows only this.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +37,14 @@ struct Cost {
 /// other. Empty: rank r has position r.
 using RankOrder = std::vector<Rank>;
 
+/// Bytes of a collective's largest buffer, both ends included.
+struct SizeRange {
+    std::uint64_t least = 0;
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    [[nodiscard]] bool has(std::uint64_t bytes) const { return least <= bytes && bytes <= most; }
+    auto operator<=>(const SizeRange&) const = default;
+};
+
 /// The same on all ranks. The functions are called with shapes that check_shape() has let pass,
 /// `cost` and `longest_message` with any root, and may be called by several threads.
 struct ScheduleSource {
@@ -50,6 +61,9 @@ struct ScheduleSource {
     std::optional<Shape> only{};
     /// But for its root.
     bool any_root = false;
+    /// Where somebody said so: chosen for these sizes before all that nobody asked for by name, and
+    /// for no others. Empty: for any, where it costs least.
+    std::optional<SizeRange> sizes{};
     /// The least Shape::slots with which it cannot deadlock.
     int slots = 1;
     /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.

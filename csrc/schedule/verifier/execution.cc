@@ -2,10 +2,10 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "csrc/schedule/verifier/expressions.h"
 #include "csrc/schedule/verifier/operands.h"
-#include "csrc/schedule/verifier/postcondition.h"
 
 namespace pccl::schedule {
 namespace {
@@ -23,9 +23,9 @@ class Execution {
         lay_out_messages();
     }
 
-    Result<bool> run(const std::vector<EventId>& order) {
+    Result<Holdings> run(const std::vector<EventId>& order) {
         for (const EventId id : order) PCCL_TRY(perform(id));
-        return check_postcondition(graph_, memory_, state_);
+        return std::move(state_);
     }
 
    private:
@@ -102,8 +102,8 @@ class Execution {
 
 }  // namespace
 
-Result<bool> check_results(const EventGraph& graph, const std::vector<EventId>& order,
-                           const MemoryMap& memory) {
+Result<Holdings> run_on_expressions(const EventGraph& graph, const std::vector<EventId>& order,
+                                    const MemoryMap& memory) {
     return Execution(graph, memory).run(order);
 }
 

@@ -50,6 +50,31 @@ bool Expressions::contains(Expression expression, Expression input) const {
     return false;
 }
 
+std::string Expressions::written(Expression expression) const {
+    constexpr Expression kPlus = -1;
+    constexpr Expression kEnd = -2;
+    std::string text;
+    std::vector<Expression> left{expression};
+    while (!left.empty()) {
+        const Expression next = left.back();
+        left.pop_back();
+        if (next == kPlus || next == kEnd) {
+            text += next == kPlus ? '+' : ')';
+        } else if (is_input(next)) {
+            append(text, rank_of(next));
+        } else {
+            const bool is_outer = next == expression;
+            if (!is_outer) text += '(';
+            if (!is_outer) left.push_back(kEnd);
+            // Their order is free; a sum in front reads better.
+            auto [first, then] = std::pair(sum_at(next).left, sum_at(next).right);
+            if (is_input(first) && !is_input(then)) std::swap(first, then);
+            left.insert(left.end(), {then, kPlus, first});
+        }
+    }
+    return text;
+}
+
 EventId Expressions::who_added_again(Expression expression, Contribution twice) const {
     const Expression wanted = input(twice);
     while (!is_input(expression)) {

@@ -44,6 +44,8 @@ class Expressions {
     /// The contributions in `expression`, each as often as it is in it, but for those that follow
     /// when `limit` have been found.
     [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
+    /// "(1+2)+0": the ranks whose contributions are added, in the order in which they are.
+    [[nodiscard]] std::string written(Expression expression) const;
     /// The step that added `twice`, which is in `expression` twice or more, once too often.
     [[nodiscard]] EventId who_added_again(Expression expression, Contribution twice) const;
 
@@ -54,6 +56,7 @@ class Expressions {
         EventId maker = kNoEvent;
     };
 
+    [[nodiscard]] Rank rank_of(Expression input) const { return (input - 1) / input_chunks_; }
     [[nodiscard]] bool is_input(Expression expression) const { return expression < first_sum_; }
     [[nodiscard]] const Sum& sum_at(Expression expression) const {
         return sums_[static_cast<std::size_t>(expression - first_sum_)];

@@ -1,10 +1,7 @@
 #include "csrc/schedule/verifier/verified_source.h"
 
-#include <utility>
-
 #include "csrc/base/digest.h"
 #include "csrc/schedule/step_counts.h"
-#include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::schedule {
 namespace {
@@ -17,17 +14,14 @@ StepCounts most_of(const Schedule& schedule) {
 
 }  // namespace
 
-Result<SourcePtr> source_of(Schedule schedule) {
-    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule));
-    const Shape shape = schedule.shape;
-    const StepCounts most = most_of(schedule);
+ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::uint64_t digest) {
+    const Shape shape = verified.shape;
+    const StepCounts most = most_of(verified);
     const Cost a_byte = cost_of(most, verdict.rounds, shape.chunks);
-    Digest digest;
-    digest.add(to_string(schedule));
     ScheduleSource source{
-        .name = schedule.name,
+        .name = verified.name,
         .kind = shape.kind,
-        .digest = digest.value(),
+        .digest = digest,
         .only = shape,
         .slots = shape.slots,
         .swaps_operands = shape.kind == CollectiveKind::kAllReduce,  // as far as anybody knows
@@ -36,10 +30,17 @@ Result<SourcePtr> source_of(Schedule schedule) {
         .cost = [a_byte](const Shape& /*shape*/,
                          double block_bytes) { return scaled(a_byte, block_bytes); },
         .program = {}};
-    source.program = [programs = std::move(schedule.programs)](const Shape& /*shape*/, Rank rank) {
+    source.program = [programs = verified.programs](const Shape& /*shape*/, Rank rank) {
         return programs[static_cast<std::size_t>(rank)];
     };
-    return std::make_shared<const ScheduleSource>(std::move(source));
+    return source;
+}
+
+Result<SourcePtr> source_of(const Schedule& schedule) {
+    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule));
+    Digest digest;
+    digest.add(to_string(schedule));
+    return std::make_shared<const ScheduleSource>(source_of(schedule, verdict, digest.value()));
 }
 
 }  // namespace pccl::schedule

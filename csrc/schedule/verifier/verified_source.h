@@ -2,12 +2,17 @@
 #pragma once
 
 #include "csrc/schedule/source.h"
+#include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::schedule {
 
 /// Chosen by the schedule's name, for its shape alone. Its cost is counted from its programs.
 /// kInvalidArgument says what is wrong with it, as verify() does: it must be right whether input
 /// and output are one memory or two (all_to_all only for two).
-[[nodiscard]] PCCL_API Result<SourcePtr> source_of(Schedule schedule);
+[[nodiscard]] PCCL_API Result<SourcePtr> source_of(const Schedule& schedule);
+
+/// The same of a schedule that verify() has let pass with `verdict`. `digest` stands for all of it.
+[[nodiscard]] PCCL_API ScheduleSource source_of(const Schedule& verified, const Verdict& verdict,
+                                                std::uint64_t digest);
 
 }  // namespace pccl::schedule

@@ -3,6 +3,7 @@
 #include "csrc/schedule/verifier/event_graph.h"
 #include "csrc/schedule/verifier/execution.h"
 #include "csrc/schedule/verifier/memory_map.h"
+#include "csrc/schedule/verifier/postcondition.h"
 #include "csrc/schedule/verifier/races.h"
 #include "csrc/schedule/verifier/structure.h"
 
@@ -19,7 +20,8 @@ Result<Verdict> verify(const Schedule& schedule, Placement placement) {
     PCCL_ASSIGN_OR_RETURN(const EventGraph graph, EventGraph::build(schedule));
     PCCL_ASSIGN_OR_RETURN(const std::vector<EventId> order, order_of(graph));
     PCCL_TRY(check_races(graph, order, memory));
-    PCCL_ASSIGN_OR_RETURN(const bool bit_identical, check_results(graph, order, memory));
+    PCCL_ASSIGN_OR_RETURN(const Holdings holdings, run_on_expressions(graph, order, memory));
+    PCCL_ASSIGN_OR_RETURN(const bool bit_identical, check_postcondition(graph, memory, holdings));
     return Verdict{.rounds = longest_message_chain(graph, order), .bit_identical = bit_identical};
 }
 

@@ -1,0 +1,143 @@
+#include "csrc/capsule/capsule.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/capsule/limits.h"
+#include "csrc/capsule/program_bytes.h"
+#include "csrc/schedule/verifier/verified_source.h"
+#include "csrc/sys/sysfs/file.h"
+
+namespace pccl::capsule {
+namespace {
+
+using schedule::Schedule;
+
+constexpr std::string_view kMagic = "pccl-capsule";
+constexpr int kVersion = 1;
+constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
+// Longer lists of sums serve nobody.
+constexpr int kMostRanksWithSums = 16;
+constexpr std::size_t kMostSums = 256;
+
+template <typename... Parts>
+Status refuse(const Parts&... parts) {
+    return Status::invalid_argument(concat(parts...));
+}
+
+std::string_view view_of(const sys::Digest& digest) {
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+/// The parts of a file whose lengths are right.
+struct Parts {
+    std::string_view manifest;
+    std::string_view programs;
+};
+
+Result<Parts> split(std::string_view bytes) {
+    constexpr std::size_t kLongestHead = 64;
+    std::string_view rest = bytes;
+    std::string_view head = next_line(rest);
+    if (head.size() > kLongestHead || next_word(head) != kMagic)
+        return refuse("this is no capsule: it does not begin with ", kMagic);
+    if (const auto version = number_in(next_word(head), 0, 1 << 20); version != kVersion)
+        return refuse("this capsule is not of version ", kVersion,
+                      ", which is what this library reads");
+    const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
+    const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
+    if (!manifest || !programs) return refuse("its first line does not say how long its parts are");
+    if (*manifest + *programs + kDigestBytes != rest.size())
+        return refuse("it has ", bytes.size(), " bytes where ",
+                      bytes.size() - rest.size() + *manifest + *programs + kDigestBytes,
+                      " belong: it is truncated, or something follows");
+    if (view_of(sys::sha256(bytes.substr(0, bytes.size() - kDigestBytes))) !=
+        rest.substr(*manifest + *programs))
+        return refuse("its digest is not that of its bytes: it was damaged or changed");
+    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs)};
+}
+
+Result<Findings> prove(const Schedule& schedule) {
+    Findings findings;
+    PCCL_TRY(check_extent(schedule));
+    PCCL_ASSIGN_OR_RETURN(findings.verdict, schedule::verify(schedule));
+    if (schedule.shape.ranks > kMostRanksWithSums) return findings;
+    PCCL_ASSIGN_OR_RETURN(findings.sums, sums_of(schedule));
+    if (findings.sums.size() > kMostSums) findings.sums.clear();
+    return findings;
+}
+
+/// The first key of two manifests, line by line, that says something else.
+std::string first_difference(std::string_view stated, std::string_view found) {
+    while (!stated.empty() || !found.empty()) {
+        const std::string_view of_file = next_line(stated);
+        std::string_view of_programs = next_line(found);
+        if (of_file != of_programs) return std::string(next_word(of_programs));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Capsule> Capsule::make(const Description& description, Schedule schedule) {
+    PCCL_TRY(check(description));
+    schedule.name = description.name;
+    PCCL_ASSIGN_OR_RETURN(Findings findings, prove(schedule));
+    std::string manifest = manifest_text(description, schedule, findings);
+    const std::string programs = program_bytes(schedule);
+    std::string bytes = concat(kMagic, " ", kVersion, " ", manifest.size(), " ", programs.size(),
+                               "\n", manifest, programs);
+    const sys::Digest digest = sys::sha256(bytes);
+    bytes += view_of(digest);
+    if (bytes.size() > kMostBytes || manifest.size() > kMostManifestBytes)
+        return refuse("capsule ", description.name, " would have ", bytes.size(),
+                      " bytes; at most ", kMostBytes, " are read");
+    return Capsule({.description = description,
+                    .schedule = std::move(schedule),
+                    .findings = std::move(findings),
+                    .manifest = std::move(manifest),
+                    .bytes = std::move(bytes),
+                    .digest = digest});
+}
+
+Result<Capsule> Capsule::parse(std::string_view bytes) {
+    PCCL_ASSIGN_OR_RETURN(const Parts parts, split(bytes));
+    PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
+    Schedule schedule{.name = stated.description.name, .shape = stated.shape, .programs = {}};
+    PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
+    PCCL_ASSIGN_OR_RETURN(Capsule capsule, make(stated.description, std::move(schedule)));
+    if (capsule.bytes() == bytes) return capsule;
+    const std::string key = first_difference(parts.manifest, capsule.manifest());
+    return key.empty()
+               ? refuse("its programs are not written in the one way that capsules have them")
+               : refuse("its manifest says something else than its programs, at ", key);
+}
+
+Result<Capsule> Capsule::read(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error))
+        return Status::unavailable(concat(path, ": there is no such file"));
+    if (!std::filesystem::is_regular_file(path, error))
+        return Status::unavailable(concat(path, ": this is no file"));
+    const auto size = std::filesystem::file_size(path, error);
+    if (error || size > kMostBytes)
+        return refuse(path, ": has ", size, " bytes; at most ", kMostBytes, " are read");
+    PCCL_ASSIGN_OR_RETURN(const std::string bytes, sys::read_file(path, size));
+    auto capsule = parse(bytes);
+    if (capsule.is_ok()) return capsule;
+    return capsule.status().with_context(path);
+}
+
+schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {
+    std::uint64_t digest = 0;
+    for (std::size_t i = 0; i < sizeof digest; ++i) digest = digest << 8U | content_->digest.at(i);
+    auto source = source_of(content_->schedule, content_->findings.verdict, digest);
+    source.sizes = sizes.value_or(content_->description.sizes);
+    return std::make_shared<const schedule::ScheduleSource>(std::move(source));
+}
+
+}  // namespace pccl::capsule

@@ -1,0 +1,65 @@
+// A capsule: the programs of one collective in a file, proven whenever they are read.
+//
+//   pccl-capsule 1 <bytes of the manifest> <bytes of the programs>\n
+//   manifest: JSON, for people and for tools (manifest.h)
+//   programs: program_bytes.h
+//   SHA-256 of all bytes before it
+//
+// Bytes are canonical: one capsule has one file, and a file in which anything was written otherwise
+// is refused. What the manifest says of the programs is found again from them, never believed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/capsule/manifest.h"
+#include "csrc/schedule/source.h"
+#include "csrc/sys/crypto/sha256.h"
+
+namespace pccl::capsule {
+
+/// A value that is verified: there is no other way to get one.
+class PCCL_API Capsule {
+   public:
+    /// kInvalidArgument says what is wrong with the programs, as schedule::verify() does, or with
+    /// the description. The schedule takes the description's name.
+    [[nodiscard]] static Result<Capsule> make(const Description& description,
+                                              schedule::Schedule schedule);
+    /// From bytes of any origin, within bounded time and memory.
+    [[nodiscard]] static Result<Capsule> parse(std::string_view bytes);
+    /// Errors as parse(), and those of reading files, with the path.
+    [[nodiscard]] static Result<Capsule> read(const std::string& path);
+
+    [[nodiscard]] const Description& description() const { return content_->description; }
+    [[nodiscard]] const schedule::Schedule& schedule() const { return content_->schedule; }
+    [[nodiscard]] const schedule::Verdict& verdict() const { return content_->findings.verdict; }
+    /// JSON.
+    [[nodiscard]] const std::string& manifest() const { return content_->manifest; }
+    /// The whole file.
+    [[nodiscard]] const std::string& bytes() const { return content_->bytes; }
+    /// Of the file's bytes before it.
+    [[nodiscard]] const sys::Digest& digest() const { return content_->digest; }
+
+    /// Chosen for `sizes`; empty: for those of its description.
+    [[nodiscard]] schedule::SourcePtr source(
+        const std::optional<schedule::SizeRange>& sizes = {}) const;
+
+   private:
+    struct Content {
+        Description description;
+        schedule::Schedule schedule;
+        Findings findings;
+        std::string manifest;
+        std::string bytes;
+        sys::Digest digest{};
+    };
+    explicit Capsule(Content content)
+        : content_(std::make_shared<const Content>(std::move(content))) {}
+
+    std::shared_ptr<const Content> content_;
+};
+
+}  // namespace pccl::capsule

@@ -1,0 +1,24 @@
+// What a capsule may have, so that bytes of any origin are read, made into programs and verified
+// within bounded time and memory.
+#pragma once
+
+#include <cstddef>
+
+namespace pccl::capsule {
+
+inline constexpr std::size_t kMostBytes = 32U << 20U;  // of a file
+inline constexpr std::size_t kMostManifestBytes = 1U << 20U;
+inline constexpr std::size_t kLongestText = 4096;  // of author, licence and note
+inline constexpr std::size_t kLongestName = 64;
+inline constexpr int kMostSlots = 64;
+inline constexpr int kMostChannels = 256;
+/// Chunks in the buffers of all ranks.
+inline constexpr long long kMostPlaces = 1LL << 25U;
+/// Lanes, steps, slices and dependencies of all ranks.
+inline constexpr long long kMostParts = 1LL << 24U;
+/// Chunks that all steps move.
+inline constexpr long long kMostMoved = 1LL << 26U;
+/// Steps times lanes of ranks with several: what it takes to look for races.
+inline constexpr long long kMostOrdered = 1LL << 30U;
+
+}  // namespace pccl::capsule

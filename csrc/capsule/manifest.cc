@@ -1,0 +1,175 @@
+#include "csrc/capsule/manifest.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "csrc/base/text.h"
+#include "csrc/capsule/limits.h"
+#include "csrc/capsule/program_bytes.h"
+#include "csrc/capsule/rotation.h"
+#include "csrc/capsule/sizes.h"
+
+namespace pccl::capsule {
+namespace {
+
+using nlohmann::json;
+using schedule::Buffer;
+using schedule::CollectiveKind;
+using schedule::Schedule;
+using schedule::Shape;
+
+constexpr int kIndent = 1;
+
+template <typename... Parts>
+Status refuse(const Parts&... parts) {
+    return Status::invalid_argument(concat(parts...));
+}
+
+Status check_text(std::string_view key, const std::string& text) {
+    if (text.size() <= kLongestText) return Status::ok();
+    return refuse(key, " has ", text.size(), " bytes; at most ", kLongestText, " are kept");
+}
+
+json buffers_of(const Schedule& schedule) {
+    const Shape& shape = schedule.shape;
+    int scratch = 0;
+    for (const auto& program : schedule.programs)
+        scratch = std::max(scratch, program.scratch_chunks);
+    return {{"input", schedule::blocks(shape.kind, Buffer::kInput, shape.ranks) * shape.chunks},
+            {"output", schedule::blocks(shape.kind, Buffer::kOutput, shape.ranks) * shape.chunks},
+            {"scratch", scratch}};
+}
+
+json sums_in(const Findings& findings) {
+    json sums = json::array();
+    for (const schedule::SumOrder& each : findings.sums)
+        sums.push_back({{"chunks", concat(each.first, "..", each.last)}, {"order", each.order}});
+    return sums;
+}
+
+/// Counts over all ranks.
+struct Counts {
+    std::size_t steps = 0;
+    std::size_t most_lanes = 0;
+    std::set<ChannelId> channels;
+
+    explicit Counts(const Schedule& schedule) {
+        for (const auto& program : schedule.programs) {
+            most_lanes = std::max(most_lanes, program.lanes.size());
+            for (const auto& lane : program.lanes) {
+                steps += lane.size();
+                for (const auto& step : lane)
+                    for (const schedule::Port& port : {step.from, step.to})
+                        if (port.is_used()) channels.insert(port.channel);
+            }
+        }
+    }
+};
+
+/// Reads the keys of an object; the first fault stays.
+class Keys {
+   public:
+    explicit Keys(const json& object) : object_(object) {}
+
+    std::string text(const char* key) {
+        const json* value = find(key);
+        if (value == nullptr) return {};
+        if (value->is_string()) return value->get<std::string>();
+        fail(refuse("\"", key, "\" is no text"));
+        return {};
+    }
+    int number(const char* key) {
+        const json* value = find(key);
+        if (value == nullptr) return 0;
+        if (value->is_number_unsigned() && value->get<std::uint64_t>() <= 0x7FFFFFFFU)
+            return value->get<int>();
+        fail(refuse("\"", key, "\" is no whole number from 0 to 2147483647"));
+        return 0;
+    }
+    [[nodiscard]] const Status& status() const { return status_; }
+
+   private:
+    const json* find(const char* key) {
+        const auto found = object_.find(key);
+        if (found != object_.end()) return &*found;
+        fail(refuse("has no \"", key, "\""));
+        return nullptr;
+    }
+    void fail(const Status& why) {
+        if (status_.is_ok()) status_ = why;
+    }
+
+    const json& object_;
+    Status status_;
+};
+
+Result<CollectiveKind> kind_of(const std::string& name) {
+    if (const auto kind = schedule::collective_named(name)) return *kind;
+    return refuse("\"collective\" is '", name.substr(0, 40), "'; there are ",
+                  schedule::names_of_collectives());
+}
+
+}  // namespace
+
+Status check(const Description& description) {
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    const std::string& name = description.name;
+    if (name.empty() || name.size() > kLongestName ||
+        name.find_first_not_of(kLetters) != std::string::npos)
+        return refuse("'", name.substr(0, kLongestName), "' is no name of a capsule: it has 1 to ",
+                      kLongestName, " letters a to z, digits and _");
+    PCCL_TRY(check_text("author", description.author));
+    PCCL_TRY(check_text("licence", description.licence));
+    return check_text("note", description.note);
+}
+
+std::string manifest_text(const Description& description, const Schedule& schedule,
+                          const Findings& findings) {
+    const Shape& shape = schedule.shape;
+    const Counts counts(schedule);
+    const json manifest{{"name", description.name},
+                        {"author", description.author},
+                        {"licence", description.licence},
+                        {"note", description.note},
+                        {"sizes", to_text(description.sizes)},
+                        {"collective", schedule::to_string(shape.kind)},
+                        {"ranks", shape.ranks},
+                        {"root", shape.root},
+                        {"chunks", shape.chunks},
+                        {"slots", shape.slots},
+                        {"buffers", buffers_of(schedule)},
+                        {"channels", counts.channels.size()},
+                        {"lanes", counts.most_lanes},
+                        {"steps", counts.steps},
+                        {"programs", to_string(symmetry_of(schedule))},
+                        {"rounds", findings.verdict.rounds},
+                        {"bit_identical", findings.verdict.bit_identical},
+                        {"sums", sums_in(findings)}};
+    return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
+}
+
+Result<Stated> parse_manifest(std::string_view text) {
+    const json manifest = json::parse(text, nullptr, false);
+    if (!manifest.is_object()) return refuse("the manifest is no JSON object");
+    Keys keys(manifest);
+    Stated stated{.description = {.name = keys.text("name"),
+                                  .author = keys.text("author"),
+                                  .licence = keys.text("licence"),
+                                  .note = keys.text("note")},
+                  .shape = {.ranks = keys.number("ranks"),
+                            .root = keys.number("root"),
+                            .chunks = keys.number("chunks"),
+                            .slots = keys.number("slots")}};
+    const std::string sizes = keys.text("sizes");
+    const std::string collective = keys.text("collective");
+    PCCL_TRY(keys.status());
+    PCCL_ASSIGN_OR_RETURN(stated.description.sizes, parse_sizes(sizes));
+    PCCL_ASSIGN_OR_RETURN(stated.shape.kind, kind_of(collective));
+    PCCL_TRY(check(stated.description));
+    PCCL_TRY(check_extent(stated.shape));
+    return stated;
+}
+
+}  // namespace pccl::capsule

@@ -1,0 +1,317 @@
+#include "csrc/capsule/program_bytes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/capsule/limits.h"
+#include "csrc/capsule/rotation.h"
+#include "csrc/schedule/source.h"
+
+namespace pccl::capsule {
+namespace {
+
+using schedule::Action;
+using schedule::Buffer;
+using schedule::Dependency;
+using schedule::Lane;
+using schedule::Port;
+using schedule::Program;
+using schedule::Schedule;
+using schedule::Shape;
+using schedule::Slice;
+using schedule::Slices;
+using schedule::Step;
+
+constexpr std::uint64_t kActions = 16;
+constexpr std::uint64_t kBuffers = 4;
+// Which fields a step has.
+constexpr std::uint64_t kSrc = 1;
+constexpr std::uint64_t kDst = 2;
+constexpr std::uint64_t kFrom = 4;
+constexpr std::uint64_t kTo = 8;
+constexpr std::uint64_t kAfter = 16;
+constexpr std::uint64_t kAllFields = 31;
+
+std::uint64_t field_if(bool is_there, std::uint64_t field) { return is_there ? field : 0; }
+
+template <typename... Parts>
+Status refuse(const Parts&... parts) {
+    return Status::invalid_argument(concat(parts...));
+}
+
+class Writer {
+   public:
+    void program(const Program& program) {
+        number(program.scratch_chunks);
+        number(program.lanes.size());
+        for (const Lane& lane : program.lanes) {
+            number(lane.size());
+            for (const Step& step : lane) this->step(step);
+        }
+    }
+    template <typename Integer>
+    void number(Integer value) {
+        auto left = static_cast<std::uint64_t>(value);
+        for (; left >= 0x80; left >>= 7U) bytes_ += static_cast<char>(left | 0x80U);
+        bytes_ += static_cast<char>(left);
+    }
+    [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+   private:
+    void step(const Step& step) {
+        const std::uint64_t fields =
+            field_if(!step.src.is_empty(), kSrc) | field_if(!step.dst.is_empty(), kDst) |
+            field_if(step.from.is_used(), kFrom) | field_if(step.to.is_used(), kTo) |
+            field_if(!step.after.empty(), kAfter);
+        number(static_cast<std::uint64_t>(step.action) + kActions * fields);
+        if (!step.src.is_empty()) slices(step.src);
+        if (!step.dst.is_empty()) slices(step.dst);
+        if (step.from.is_used()) port(step.from);
+        if (step.to.is_used()) port(step.to);
+        if (!step.after.empty()) dependencies(step.after);
+    }
+    void slices(const Slices& slices) {
+        number(slices.size());
+        for (const Slice& slice : slices) {
+            number(static_cast<std::uint64_t>(slice.buffer) +
+                   kBuffers * static_cast<std::uint64_t>(slice.offset));
+            number(slice.count);
+        }
+    }
+    void port(const Port& port) {
+        number(port.peer);
+        number(port.channel);
+    }
+    void dependencies(const std::vector<Dependency>& after) {
+        number(after.size());
+        for (const Dependency& each : after) {
+            number(each.lane);
+            number(each.step);
+        }
+    }
+
+    std::string bytes_;
+};
+
+/// Reads programs, each of which stands for `copies` ranks.
+class Reader {
+   public:
+    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+    /// What is still allowed, of parts of all ranks, for programs that stand for as many each.
+    void stand_for(int copies) { copies_ = copies; }
+
+    Result<Program> program() {
+        Program program;
+        PCCL_TRY(number(program.scratch_chunks));
+        std::size_t lanes = 0;
+        PCCL_TRY(parts("lanes", lanes));
+        program.lanes.resize(lanes);
+        for (Lane& lane : program.lanes) PCCL_TRY(read(lane));
+        return program;
+    }
+
+    Status number(int& value) {
+        std::uint64_t raw = 0;
+        PCCL_TRY(number(raw));
+        if (raw > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+            return refuse("a number is too large before byte ", at_);
+        value = static_cast<int>(raw);
+        return Status::ok();
+    }
+    [[nodiscard]] Status finish() const {
+        if (at_ == bytes_.size()) return Status::ok();
+        return refuse(bytes_.size() - at_, " bytes follow the programs at byte ", at_);
+    }
+
+   private:
+    Status number(std::uint64_t& value) {
+        constexpr unsigned kMostBits = 35;
+        value = 0;
+        for (unsigned shift = 0; shift < kMostBits; shift += 7) {
+            if (at_ == bytes_.size()) return refuse("truncated at byte ", at_);
+            const auto byte = static_cast<unsigned char>(bytes_[at_++]);
+            value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+            if (byte < 0x80U) return Status::ok();
+        }
+        return refuse("a number does not end before byte ", at_);
+    }
+
+    /// How many there are, of what has a byte at least each.
+    Status parts(std::string_view what, std::size_t& count) {
+        int given = 0;
+        PCCL_TRY(number(given));
+        if (std::cmp_greater(given, bytes_.size() - at_))
+            return refuse(given, " ", what, " at byte ", at_, ", where ", bytes_.size() - at_,
+                          " bytes are left");
+        parts_ += static_cast<long long>(given) * copies_;
+        if (parts_ > kMostParts)
+            return refuse("more than ", kMostParts, " lanes, steps and slices at byte ", at_);
+        count = static_cast<std::size_t>(given);
+        return Status::ok();
+    }
+
+    Status read(Lane& lane) {
+        std::size_t steps = 0;
+        PCCL_TRY(parts("steps", steps));
+        lane.resize(steps);
+        for (Step& step : lane) PCCL_TRY(read(step));
+        return Status::ok();
+    }
+
+    Status read(Step& step) {
+        std::uint64_t head = 0;
+        PCCL_TRY(number(head));
+        const std::uint64_t fields = head / kActions;
+        if (fields > kAllFields ||
+            head % kActions > static_cast<std::uint64_t>(Action::kSwitchPhase))
+            return refuse("there is no action ", head, ", before byte ", at_);
+        step.action = static_cast<Action>(head % kActions);
+        if ((fields & kSrc) != 0) PCCL_TRY(read(step.src));
+        if ((fields & kDst) != 0) PCCL_TRY(read(step.dst));
+        if ((fields & kFrom) != 0) PCCL_TRY(read(step.from));
+        if ((fields & kTo) != 0) PCCL_TRY(read(step.to));
+        return (fields & kAfter) != 0 ? read(step.after) : Status::ok();
+    }
+
+    Status read(Slices& slices) {
+        std::size_t count = 0;
+        PCCL_TRY(parts("slices", count));
+        for (std::size_t i = 0; i < count; ++i) {
+            std::uint64_t place = 0;
+            Slice slice;
+            PCCL_TRY(number(place));
+            PCCL_TRY(number(slice.count));
+            if (place % kBuffers > static_cast<std::uint64_t>(Buffer::kScratch) ||
+                place / kBuffers > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+                return refuse("a slice names no buffer before byte ", at_);
+            slice.buffer = static_cast<Buffer>(place % kBuffers);
+            slice.offset = static_cast<int>(place / kBuffers);
+            slices.add(slice);
+        }
+        return Status::ok();
+    }
+
+    Status read(Port& port) {
+        PCCL_TRY(number(port.peer));
+        return number(port.channel);
+    }
+
+    Status read(std::vector<Dependency>& after) {
+        std::size_t count = 0;
+        PCCL_TRY(parts("dependencies", count));
+        after.resize(count);
+        for (Dependency& each : after) {
+            PCCL_TRY(number(each.lane));
+            PCCL_TRY(number(each.step));
+        }
+        return Status::ok();
+    }
+
+    std::string_view bytes_;
+    std::size_t at_ = 0;
+    long long parts_ = 0;
+    int copies_ = 1;
+};
+
+/// What verifying takes, over all ranks.
+struct Extent {
+    long long parts = 0;
+    long long steps = 0;
+    long long moved = 0;
+    long long ordered_lanes = 0;
+    long long places = 0;
+    int channels = 0;
+
+    void add(const Program& program) {
+        const auto lanes = static_cast<long long>(program.lanes.size());
+        parts += lanes;
+        if (lanes > 1) ordered_lanes += lanes;
+        places += program.scratch_chunks;
+        for (const Lane& lane : program.lanes) {
+            steps += static_cast<long long>(lane.size());
+            for (const Step& step : lane) add(step);
+        }
+    }
+    void add(const Step& step) {
+        parts += 1 + static_cast<long long>(step.src.size() + step.dst.size() + step.after.size());
+        moved += count_of(step);
+        for (const Port& port : {step.from, step.to})
+            if (port.is_used()) channels = std::max(channels, port.channel);
+    }
+};
+
+long long places_of(const Shape& shape) {
+    const long long blocks = schedule::blocks(shape.kind, Buffer::kInput, shape.ranks) +
+                             schedule::blocks(shape.kind, Buffer::kOutput, shape.ranks);
+    return blocks * shape.chunks * shape.ranks;
+}
+
+}  // namespace
+
+std::string program_bytes(const Schedule& schedule) {
+    Writer out;
+    const Symmetry symmetry = symmetry_of(schedule);
+    out.number(static_cast<int>(symmetry));
+    if (symmetry != Symmetry::kNone) {
+        out.program(schedule.programs.front());
+        return out.take();
+    }
+    for (const Program& program : schedule.programs) out.program(program);
+    return out.take();
+}
+
+Result<std::vector<Program>> parse_programs(std::string_view bytes, const Shape& shape) {
+    Reader in(bytes);
+    int kind = 0;
+    PCCL_TRY(in.number(kind));
+    if (kind > static_cast<int>(Symmetry::kRotatedChunks))
+        return refuse("there is no symmetry ", kind, " of programs");
+    const auto symmetry = static_cast<Symmetry>(kind);
+    if (symmetry == Symmetry::kNone) {
+        std::vector<Program> programs;
+        for (Rank rank = 0; rank < shape.ranks; ++rank) {
+            PCCL_ASSIGN_OR_RETURN(Program program, in.program());
+            programs.push_back(std::move(program));
+        }
+        PCCL_TRY(in.finish());
+        return programs;
+    }
+    if (symmetry == Symmetry::kRotatedChunks && shape.chunks % shape.ranks != 0)
+        return refuse(shape.chunks, " chunks do not rotate over ", shape.ranks, " ranks");
+    in.stand_for(shape.ranks);
+    PCCL_ASSIGN_OR_RETURN(const Program first, in.program());
+    PCCL_TRY(in.finish());
+    return rotations(first, shape, symmetry);
+}
+
+Status check_extent(const Shape& shape) {
+    if (shape.ranks < 1 || shape.ranks > schedule::kMostRanks)
+        return refuse("ranks is ", shape.ranks, "; it must be 1 to ", schedule::kMostRanks);
+    if (shape.chunks < 1 || shape.chunks > kMostPlaces)
+        return refuse("chunks is ", shape.chunks, "; it must be 1 to ", kMostPlaces);
+    if (shape.slots < 1 || shape.slots > kMostSlots)
+        return refuse("slots is ", shape.slots, "; it must be 1 to ", kMostSlots);
+    if (places_of(shape) <= kMostPlaces) return Status::ok();
+    return refuse(shape.ranks, " ranks with ", shape.chunks, " chunks a block have more than ",
+                  kMostPlaces, " chunks, the most that is verified");
+}
+
+Status check_extent(const Schedule& schedule) {
+    PCCL_TRY(check_extent(schedule.shape));
+    Extent extent{.places = places_of(schedule.shape)};
+    for (const Program& program : schedule.programs) extent.add(program);
+    if (extent.channels >= kMostChannels)
+        return refuse("channel is ", extent.channels, "; it must be below ", kMostChannels);
+    if (extent.parts <= kMostParts && extent.places <= kMostPlaces && extent.moved <= kMostMoved &&
+        extent.steps * extent.ordered_lanes <= kMostOrdered)
+        return Status::ok();
+    return refuse("the programs have ", extent.steps, " steps that move ", extent.moved,
+                  " chunks among ", extent.places, " in ", extent.ordered_lanes,
+                  " lanes side by side: more than is verified");
+}
+
+}  // namespace pccl::capsule

@@ -1,0 +1,15 @@
+// SHA-256 (FIPS 180-4), by which files are told apart whoever made them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "csrc/sys/crypto/hmac.h"
+
+namespace pccl::sys {
+
+[[nodiscard]] PCCL_API Digest sha256(std::string_view bytes);
+/// 64 hexadecimal digits.
+[[nodiscard]] PCCL_API std::string to_hex(const Digest& digest);
+
+}  // namespace pccl::sys

@@ -1,0 +1,220 @@
+#include "csrc/capsule/capsule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "csrc/base/text.h"
+#include "csrc/capsule/limits.h"
+#include "csrc/capsule/program_bytes.h"
+#include "csrc/capsule/rotation.h"
+#include "csrc/capsule/sizes.h"
+#include "csrc/schedule/generators/generators.h"
+#include "tests/cpp/schedule/star.h"
+
+namespace pccl::capsule {
+namespace {
+
+using nlohmann::json;
+using schedule::CollectiveKind;
+using schedule::Schedule;
+using schedule::SizeRange;
+using ::testing::HasSubstr;
+
+Schedule generated(const char* algorithm, CollectiveKind kind, int ranks) {
+    const auto source = schedule::built_in(algorithm, kind).value();
+    return schedule::generate(*source, schedule::least_shape(*source, ranks)).value();
+}
+
+Capsule capsule_of(const Schedule& schedule, const char* name = "mine") {
+    return Capsule::make({.name = name}, schedule).value();
+}
+
+/// A file of these parts with the right lengths and digest.
+std::string file_of(std::string_view manifest, std::string_view programs) {
+    std::string bytes =
+        concat("pccl-capsule 1 ", manifest.size(), " ", programs.size(), "\n", manifest, programs);
+    const sys::Digest digest = sys::sha256(bytes);
+    return bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+std::string with(const Capsule& capsule, const char* key, const json& value) {
+    json manifest = json::parse(capsule.manifest());
+    manifest[key] = value;
+    return file_of(manifest.dump(1) + "\n", program_bytes(capsule.schedule()));
+}
+
+std::string why_not(std::string_view bytes) {
+    const auto parsed = Capsule::parse(bytes);
+    EXPECT_FALSE(parsed.is_ok());
+    const std::string message = parsed.status().message();
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    return message;
+}
+
+TEST(CapsuleTest, ComesBackEqualForEveryAlgorithm) {
+    for (int kind = 0; kind <= static_cast<int>(CollectiveKind::kAllToAll); ++kind)
+        for (const auto& source : schedule::built_in()->of(static_cast<CollectiveKind>(kind)))
+            for (const int ranks : {1, 2, 3, 8, 12}) {
+                const Schedule made =
+                    schedule::generate(*source, schedule::least_shape(*source, ranks)).value();
+                const Capsule capsule = capsule_of(made, source->name.c_str());
+                const auto again = Capsule::parse(capsule.bytes());
+                ASSERT_TRUE(again.is_ok()) << source->name << again.status().to_string();
+                EXPECT_EQ(again->schedule(), made) << source->name << " " << ranks;
+                EXPECT_EQ(again->digest(), capsule.digest());
+                EXPECT_EQ(again->bytes(), capsule.bytes());
+            }
+}
+
+TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
+    const Description description{.name = "star3",
+                                  .author = "Ada \"of\" Lovelace, \u00c5bo",
+                                  .licence = "Apache-2.0",
+                                  .note = "first\nsecond",
+                                  .sizes = {.least = 1U << 20U}};
+    const Capsule made = Capsule::make(description, schedule::testing::star(3)).value();
+    const Capsule again = Capsule::parse(made.bytes()).value();
+    EXPECT_EQ(again.description(), description);
+    EXPECT_EQ(again.schedule().name, "star3");
+    EXPECT_EQ(json::parse(again.manifest())["sizes"], "1MB..");
+}
+
+// The star sends all to rank 0, which adds them one by one.
+TEST(CapsuleTest, ManifestSaysInWhichOrderContributionsAreAdded) {
+    const json manifest = json::parse(capsule_of(schedule::testing::star(4)).manifest());
+    EXPECT_EQ(manifest["sums"], json::parse(R"([{"chunks": "0..0", "order": "((0+1)+2)+3"}])"));
+    EXPECT_EQ(manifest["rounds"], 2);
+    EXPECT_EQ(manifest["bit_identical"], true);
+    EXPECT_EQ(manifest["steps"], 12);
+    EXPECT_EQ(manifest["buffers"], json::parse(R"({"input": 1, "output": 1, "scratch": 0})"));
+}
+
+// Patarasu and Yuan's ring: block b starts at rank b+1 and goes round to rank b.
+TEST(CapsuleTest, RingIsSummedAlongTheRing) {
+    const Capsule ring = capsule_of(generated("ring", CollectiveKind::kAllReduce, 3));
+    const json sums = json::parse(ring.manifest())["sums"];
+    ASSERT_EQ(sums.size(), 3U);
+    EXPECT_EQ(sums[0]["order"], "(1+2)+0");
+    EXPECT_EQ(sums[2]["order"], "(0+1)+2");
+}
+
+TEST(CapsuleTest, ProgramsThatRotateAreStoredOnce) {
+    const Schedule small = generated("ring", CollectiveKind::kAllReduce, 4);
+    const Schedule large = generated("ring", CollectiveKind::kAllReduce, 64);
+    EXPECT_EQ(symmetry_of(small), Symmetry::kRotatedChunks);
+    EXPECT_EQ(symmetry_of(generated("ring", CollectiveKind::kAllGather, 5)), Symmetry::kRotated);
+    EXPECT_EQ(symmetry_of(generated("pairwise", CollectiveKind::kAllToAll, 5)), Symmetry::kRotated);
+    EXPECT_EQ(symmetry_of(schedule::testing::star(3)), Symmetry::kNone);
+    // 64 ranks with 127 steps each, of which one rank's are stored.
+    EXPECT_LT(program_bytes(large).size(), 127U * 10U);
+}
+
+TEST(CapsuleTest, DigestsTellProgramsAndNamesApart) {
+    const Schedule ring = generated("ring", CollectiveKind::kAllReduce, 4);
+    const Capsule one = capsule_of(ring);
+    EXPECT_EQ(one.digest(), capsule_of(ring).digest());
+    EXPECT_NE(one.digest(), capsule_of(ring, "other").digest());
+    EXPECT_NE(one.digest(), capsule_of(generated("pat", CollectiveKind::kAllReduce, 4)).digest());
+}
+
+TEST(CapsuleTest, WrongProgramsAreRefusedWithTheStep) {
+    Schedule star = schedule::testing::star(3);
+    star.programs[0].lanes[0].pop_back();
+    const Status status = Capsule::make({.name = "star"}, star).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("rank 2 lane 0 step 1"));
+    // A file of the same programs, whose digest is right.
+    const Capsule good = capsule_of(schedule::testing::star(3));
+    EXPECT_THAT(why_not(file_of(good.manifest(), program_bytes(star))),
+                HasSubstr("rank 2 lane 0 step 1"));
+}
+
+TEST(CapsuleTest, EveryTruncationAndEveryFlippedBitIsRefused) {
+    const std::string bytes = capsule_of(schedule::testing::star(3)).bytes();
+    for (std::size_t length = 0; length < bytes.size(); ++length)
+        EXPECT_FALSE(Capsule::parse(std::string_view(bytes).substr(0, length)).is_ok());
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        std::string damaged = bytes;
+        damaged[i] = static_cast<char>(damaged[i] ^ 1);
+        EXPECT_FALSE(Capsule::parse(damaged).is_ok()) << "byte " << i;
+    }
+    EXPECT_THAT(why_not(bytes + "x"), HasSubstr("something follows"));
+    EXPECT_THAT(why_not("<algo/>"), HasSubstr("this is no capsule"));
+}
+
+TEST(CapsuleTest, ManifestThatLiesIsRefused) {
+    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    EXPECT_THAT(why_not(with(capsule, "rounds", 1)), HasSubstr("at \"rounds\""));
+    EXPECT_THAT(why_not(with(capsule, "extra", 1)), HasSubstr("something else"));
+    EXPECT_THAT(why_not(with(capsule, "root", 7)), HasSubstr("root is 7"));
+    EXPECT_THAT(why_not(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
+    EXPECT_THAT(why_not(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));
+    EXPECT_THAT(why_not(with(capsule, "chunks", -1)), HasSubstr("\"chunks\""));
+    EXPECT_THAT(why_not(with(capsule, "name", "Bad name")), HasSubstr("no name of a capsule"));
+    EXPECT_THAT(why_not(file_of("[1]", "")), HasSubstr("no JSON object"));
+    EXPECT_THAT(why_not(file_of("{}", "")), HasSubstr("has no"));
+}
+
+TEST(CapsuleTest, HugeClaimsAreRefusedAtOnce) {
+    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    EXPECT_THAT(why_not(with(capsule, "ranks", 1'000'000'000)), HasSubstr("ranks is 1000000000"));
+    EXPECT_THAT(why_not(with(capsule, "chunks", 2'000'000'000)), HasSubstr("chunks is"));
+    EXPECT_THAT(why_not(with(capsule, "slots", 1'000'000)), HasSubstr("slots is"));
+    EXPECT_THAT(why_not("pccl-capsule 1 1000000 99999999999\n"), HasSubstr("how long"));
+    EXPECT_THAT(why_not(file_of(std::string(100'000, '['), "")), HasSubstr("no JSON object"));
+    // A lane count without lanes, and one lane of many steps for 65536 ranks.
+    EXPECT_THAT(why_not(file_of(capsule.manifest(), std::string("\0\0\xff\xff\xff\x7f", 6))),
+                HasSubstr("lanes at byte"));
+    json wide = json::parse(capsule.manifest());
+    wide["ranks"] = 1 << 16;
+    const std::string many_steps = std::string("\1\0\1", 3) + "\x80\x08" + std::string(1024, '\0');
+    EXPECT_THAT(why_not(file_of(wide.dump(), many_steps)), HasSubstr("more than 16777216"));
+}
+
+TEST(CapsuleTest, FilesThatAreNoneAreRefusedWithTheirPath) {
+    EXPECT_THAT(Capsule::read("/nowhere/x.capsule").status().message(),
+                HasSubstr("/nowhere/x.capsule: there is no such file"));
+    EXPECT_THAT(Capsule::read("/dev/zero").status().message(), HasSubstr("this is no file"));
+    EXPECT_THAT(Capsule::read("/tmp").status().message(), HasSubstr("this is no file"));
+    const std::string path = testing::TempDir() + concat("capsule_", ::getpid());
+    std::ofstream(path).close();
+    std::filesystem::resize_file(path, 1ULL << 30U);
+    EXPECT_THAT(Capsule::read(path).status().message(), HasSubstr("has 1073741824 bytes"));
+    std::ofstream(path, std::ios::trunc) << capsule_of(schedule::testing::star(3)).bytes();
+    EXPECT_TRUE(Capsule::read(path).is_ok());
+    std::filesystem::remove(path);
+}
+
+TEST(CapsuleTest, GivesASourceWithItsSizes) {
+    const Capsule capsule = capsule_of(schedule::testing::star(3));
+    const auto source = capsule.source();
+    EXPECT_EQ(source->name, "mine");
+    EXPECT_EQ(source->sizes, SizeRange{});
+    EXPECT_EQ(schedule::generate(*source, capsule.schedule().shape).value(), capsule.schedule());
+    const auto small = capsule.source(SizeRange{.least = 0, .most = 10});
+    EXPECT_TRUE(small->sizes->has(10));
+    EXPECT_FALSE(small->sizes->has(11));
+    EXPECT_EQ(small->tag(), source->tag());
+}
+
+TEST(SizesTest, AreReadAsTheyAreWritten) {
+    const auto sizes = [](std::string_view text) { return parse_sizes(text).value(); };
+    EXPECT_EQ(sizes("1MB.."), (SizeRange{.least = 1U << 20U}));
+    EXPECT_EQ(sizes("..64K"), (SizeRange{.most = 64U << 10U}));
+    EXPECT_EQ(sizes("512..2gb"), (SizeRange{.least = 512, .most = 2ULL << 30U}));
+    EXPECT_EQ(sizes(".."), SizeRange{});
+    EXPECT_FALSE(sizes("by name").has(0));
+    for (const char* text : {"1MB..", "..64KB", "512..2GB", "..", "by name", "3..3"})
+        EXPECT_EQ(to_text(sizes(text)), text);
+    for (const char* wrong :
+         {"", "1MB", "2..1", "x..", "..1TB", "1..2..3", "-1..", "99999999999GB.."})
+        EXPECT_FALSE(parse_sizes(wrong).is_ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace pccl::capsule
