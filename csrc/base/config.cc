@@ -189,6 +189,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.path("PCCL_GRAPH_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", config.graph_dump_file);
     if (const auto ms = parser.number("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeoutMs, kDayMs))
         config.peer_timeout = std::chrono::milliseconds(*ms);
+    parser.path("PCCL_CAPSULES", config.capsules);
     parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);
     return config;

@@ -9,6 +9,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/capsule/sizes.h"
 #include "csrc/extension/signals.h"
 #include "csrc/runtime/transports.h"
 
@@ -139,8 +140,14 @@ struct PyCommunicator::Call {
         }
     }
 
-    [[nodiscard]] Collective collective() const {
-        return {kind, buffers.type(), op, root, *inputs, *outputs};
+    [[nodiscard]] Collective collective(std::string_view algorithm) const {
+        return {.kind = kind,
+                .type = buffers.type(),
+                .op = op,
+                .root = root,
+                .inputs = *inputs,
+                .outputs = *outputs,
+                .algorithm = algorithm};
     }
 };
 
@@ -173,13 +180,16 @@ PyCommunicator::~PyCommunicator() {
 
 PyCommunicator::Outcome PyCommunicator::perform(Call& call, const CallOptions& options) {
     if (options.async_op) {
-        const runtime::Event event = released(
-            [&] { return communicator_->submit(call.collective(), timeout_of(options.timeout)); });
+        const runtime::Event event = released([&] {
+            return communicator_->submit(call.collective(options.algorithm),
+                                         timeout_of(options.timeout));
+        });
         return hand_out(event, std::move(call.buffers));
     }
     // What py::gil_scoped_release does besides takes as long as a small collective.
     PyThreadState* const state = PyEval_SaveThread();
-    const Status status = communicator_->run(call.collective(), timeout_of(options.timeout));
+    const Status status =
+        communicator_->run(call.collective(options.algorithm), timeout_of(options.timeout));
     PyEval_RestoreThread(state);
     throw_unless_ok(status);
     discarded_->clear();
@@ -349,6 +359,42 @@ std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, 
     auto part = released([&] { return communicator_->split(color, key, timeout_of(timeout)); });
     if (part == nullptr) return nullptr;
     return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
+}
+
+schedule::Schedule PyCommunicator::load(const py::object& capsule,
+                                        const std::optional<std::string>& sizes,
+                                        std::optional<double> timeout) {
+    const bool is_path = !py::hasattr(capsule, "_core");
+    const auto path =
+        is_path ? py::str(py::module_::import("os").attr("fspath")(capsule)).cast<std::string>()
+                : std::string();
+    std::optional<Result<capsule::Capsule>> read;
+    if (!is_path) read = capsule.attr("_core").cast<capsule::Capsule>();
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        if (!read) read = capsule::Capsule::read(path);
+        status = communicator_->load(*read, sizes, timeout_of(timeout));
+    }
+    throw_unless_ok(status);
+    return read->value().schedule();
+}
+
+void PyCommunicator::unload(const std::string& name, std::optional<double> timeout) {
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        status = communicator_->unload(name, timeout_of(timeout));
+    }
+    throw_unless_ok(status);
+}
+
+py::object PyCommunicator::loaded() const {
+    const py::object make = py::module_::import("pccl.capsule_results").attr("LoadedCapsule");
+    py::list all;
+    for (const schedule::SourcePtr& source : communicator_->loaded())
+        all.append(make(source->name, to_string(source->kind), capsule::to_text(*source->sizes)));
+    return py::module_::import("pccl.table").attr("Table")(all);
 }
 
 }  // namespace pccl::bindings

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ inline constexpr Rank kDefaultRoot = 0;
 struct CallOptions {
     bool async_op = false;
     std::optional<double> timeout;  // seconds
+    std::string_view algorithm{};   // Collective
 };
 
 class PyCommunicator {
@@ -76,6 +78,13 @@ class PyCommunicator {
     /// Null for ranks without a color. Waits without the GIL.
     std::unique_ptr<PyCommunicator> split(std::optional<int> color, int key,
                                           std::optional<double> timeout);
+
+    /// Loads a pccl.Capsule, or the one of a path, with all other ranks; returns its programs.
+    schedule::Schedule load(const pybind11::object& capsule,
+                            const std::optional<std::string>& sizes, std::optional<double> timeout);
+    void unload(const std::string& name, std::optional<double> timeout);
+    /// A pccl.table.Table of pccl.capsule_results.LoadedCapsule.
+    [[nodiscard]] pybind11::object loaded() const;
 
     comm::Communicator& operator*() { return *communicator_; }
 

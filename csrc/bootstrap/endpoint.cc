@@ -54,6 +54,7 @@ Status read_endpoint(ByteReader& in, Endpoint& endpoint) {
     PCCL_TRY(in.text(endpoint.machine, kLongestHost));
     PCCL_TRY(read_numa(in, endpoint.numa));
     PCCL_TRY(in.text(endpoint.gpu, kLongestBusId));
+    PCCL_TRY(in.u64(endpoint.capsules));
     PCCL_TRY(in.u64(endpoint.nonce));
     return in.finish();
 }
@@ -72,6 +73,7 @@ std::string Endpoint::serialise() const {
     out.text(machine);
     out.i64(numa);
     out.text(gpu);
+    out.u64(capsules);
     out.u64(nonce);
     return out.take();
 }

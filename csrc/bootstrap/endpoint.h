@@ -19,10 +19,11 @@ struct PCCL_API Endpoint {
     std::int64_t pid = 0;  // in its own pid namespace
     transport::TransportFlags transports;
     transport::PeerAddress address;
-    std::string machine;      // the same on all ranks of a host, and nowhere else
-    int numa = -1;            // node of the cores that it may run on; -1: several, or unknown
-    std::string gpu;          // bus id of the GPU that it uses; empty: none, or unknown
-    std::uint64_t nonce = 0;  // made up for one exchange_roster(), to know the answer to it by
+    std::string machine;         // the same on all ranks of a host, and nowhere else
+    int numa = -1;               // node of the cores that it may run on; -1: several, or unknown
+    std::string gpu;             // bus id of the GPU that it uses; empty: none, or unknown
+    std::uint64_t capsules = 0;  // stands for those that it was given to use; 0: none
+    std::uint64_t nonce = 0;     // made up for one exchange_roster(), to know the answer to it by
 
     bool operator==(const Endpoint&) const = default;
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "csrc/abi/datatype.h"
 #include "csrc/base/ids.h"
@@ -44,6 +45,9 @@ struct Collective {
     std::span<const Block> inputs{};  // read only, unless the same memory as the output
     std::span<const Block> outputs{};
     bool is_barrier = false;  // an all_reduce of no user's data
+    /// By name, the same on all ranks, for this call alone; read during the call. Empty: as the
+    /// group chooses.
+    std::string_view algorithm{};
 };
 
 /// Elements of the longest block of either side.

@@ -15,6 +15,7 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/diagnosis/explained.h"
 #include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/given_capsules.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/runtime/runtime.h"
@@ -155,6 +156,8 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         return meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
     };
     if (const Status own = use_this_process(options); !own.is_ok()) return agreed(own);
+    std::vector<capsule::Capsule> given;
+    if (options.size > 1) given = given_capsules(process_config().capsules, options.size);
     JoinNotice notice(options);
     meeting.lost = [&](std::span<const bootstrap::Endpoint>, Rank awaited) {
         notice.look(awaited);
@@ -163,7 +166,8 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     meeting.probe = [&](const bootstrap::Endpoint& endpoint) {
         return options.runtime->probe(endpoint);
     };
-    const bootstrap::Endpoint own = endpoint_of(*options.runtime, options);
+    bootstrap::Endpoint own = endpoint_of(*options.runtime, options);
+    own.capsules = digest_of(given);
     // Who is interrupted looks as if the time had passed.
     const auto cause = [&](const Status& met) {
         return cancellation.is_set() ? cancellation.why() : met;
@@ -202,6 +206,9 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         auto met = bootstrap::exchange_roster(*options.store, roster.endpoints[0], meeting);
         if (!met.is_ok()) return miss(met.status());
         roster = std::move(*met);
+        if (const Status same = check_same_capsules(roster.endpoints); !same.is_ok())
+            return miss(same);
+        PCCL_TRY(group->choose_from(with_capsules(options.catalogue, given)));
     }
     auto layout = agree_on_layout(roster, options, meeting);
     if (!layout.is_ok()) return miss(layout.status());

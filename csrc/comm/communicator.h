@@ -24,6 +24,7 @@
 #include "csrc/base/interruptible.h"
 #include "csrc/bootstrap/links_counted_on.h"
 #include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/capsule/capsule.h"
 #include "csrc/collective/collective.h"
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
@@ -91,6 +92,20 @@ class PCCL_API Communicator {
     /// for and does not fit.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t bytes) const;
+
+    /// Takes the programs of a capsule among those to choose from, before all others for `sizes`
+    /// (capsule::parse_sizes(); empty: those that it states), and by name for any. Of gather,
+    /// scatter and all_to_all, whose lengths only pairs of ranks know, by name alone. A collective:
+    /// all ranks load the same bytes, or none does. A rank whose capsule could not be read takes
+    /// part with the reason. kMismatch names ranks that have other bytes or sizes; kInvalidArgument
+    /// where it is for another number of ranks, or there is one of its name.
+    [[nodiscard]] Status load(const Result<capsule::Capsule>& capsule,
+                              const std::optional<std::string>& sizes = {},
+                              OptionalTimeout limit = {});
+    /// A collective, too. kInvalidArgument where no such capsule was loaded.
+    [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});
+    /// The sources of loaded capsules.
+    [[nodiscard]] std::vector<schedule::SourcePtr> loaded() const;
 
     /// What predictions and the order of rings rest on; the same on all ranks.
     [[nodiscard]] bootstrap::LinksCountedOn links_counted_on() const;

@@ -297,6 +297,19 @@ Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t 
     return selector_->explain(kind, block_bytes(kind, bytes, size()));
 }
 
+Status Group::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+    PCCL_TRY(check_process());
+    const std::lock_guard lock(mutex_);
+    preferences_.catalogue = catalogue;
+    if (selector_) selector_->choose_from(std::move(catalogue));
+    return Status::ok();
+}
+
+std::shared_ptr<const schedule::Catalogue> Group::catalogue() const {
+    const std::lock_guard lock(mutex_);
+    return preferences_.catalogue;
+}
+
 void Group::abort(const Status& reason) {
     if (made_in_.is_child()) return;
     aborted_.store(true);

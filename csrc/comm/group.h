@@ -60,6 +60,9 @@ class Group final : public WitnessingParticipant,
     }
 
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
+    /// Chooses from `catalogue` from the next collective on, which must be the same on all ranks.
+    [[nodiscard]] Status choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
+    [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
     /// Needs register_remote_infos().
     [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
 

@@ -1,6 +1,7 @@
 #include "csrc/schedule/catalogue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -47,6 +48,24 @@ Status Catalogue::add(SourcePtr source) {
                 other->name == source->name ? "the name " : "the programs of ", source->name));
     by_kind_.at(static_cast<std::size_t>(source->kind)).push_back(std::move(source));
     return Status::ok();
+}
+
+Status Catalogue::remove(std::string_view name) {
+    std::size_t removed = 0;
+    for (std::vector<SourcePtr>& sources : by_kind_)
+        removed += std::erase_if(sources, [name](const SourcePtr& source) {
+            return source->sizes && source->name == name;
+        });
+    if (removed > 0) return Status::ok();
+    return Status::invalid_argument(concat("no schedule ", name, " was loaded"));
+}
+
+std::vector<SourcePtr> Catalogue::loaded() const {
+    std::vector<SourcePtr> found;
+    for (const std::vector<SourcePtr>& sources : by_kind_)
+        std::ranges::copy_if(sources, std::back_inserter(found),
+                             [](const SourcePtr& source) { return source->sizes.has_value(); });
+    return found;
 }
 
 }  // namespace pccl::schedule

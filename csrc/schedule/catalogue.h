@@ -22,6 +22,10 @@ class PCCL_API Catalogue {
     /// kInvalidArgument where its name is no word of a-z, 0-9 and "_", or where one of its
     /// collective has its name or tag.
     Status add(SourcePtr source);
+    /// kInvalidArgument where none of this name was added with sizes of its own.
+    Status remove(std::string_view name);
+    /// Those that were added with sizes of their own, by collective.
+    [[nodiscard]] std::vector<SourcePtr> loaded() const;
 
    private:
     std::array<std::vector<SourcePtr>, 8> by_kind_;

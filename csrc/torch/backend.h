@@ -117,6 +117,7 @@ class PcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<Backend> shrink(const std::vector<std::int64_t>& excluded, int flags,
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
+    [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
     bool supportsTensorAlloc(c10::DeviceIndex) override { return device::has_gpu_driver(); }
     /// Of `size` elements on a CUDA device; the peers begin to map it at once.
     at::Tensor allocateTensor(long size, at::TensorOptions options) override;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
+#include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
@@ -64,6 +65,36 @@ std::tuple<std::vector<std::string>, std::vector<Rank>, int> links_counted_on(
     const PcclBackend& self) {
     const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
     return {found.links, found.order, found.lanes};
+}
+
+/// `content` is a capsule's bytes, or, where `is_path`, the path of its file.
+void load_capsule(PcclBackend& self, const py::bytes& content, bool is_path,
+                  const std::optional<std::string>& sizes) {
+    const std::string bytes = content;
+    const Status loaded = [&] {
+        const py::gil_scoped_release released;
+        return self.communicator().load(
+            is_path ? capsule::Capsule::read(bytes) : capsule::Capsule::parse(bytes), sizes);
+    }();
+    throw_unless_ok("pccl:load_capsule", loaded);
+}
+
+void unload_capsule(PcclBackend& self, const std::string& name) {
+    const Status unloaded = [&] {
+        const py::gil_scoped_release released;
+        return self.communicator().unload(name);
+    }();
+    throw_unless_ok("pccl:unload_capsule", unloaded);
+}
+
+/// Name, collective and sizes of each.
+std::vector<std::tuple<std::string, std::string_view, std::string>> loaded_capsules(
+    const PcclBackend& self) {
+    std::vector<std::tuple<std::string, std::string_view, std::string>> found;
+    for (const schedule::SourcePtr& source : self.communicator().loaded())
+        found.emplace_back(source->name, schedule::to_string(source->kind),
+                           capsule::to_text(*source->sizes));
+    return found;
 }
 
 py::bytes describe_job(const PcclBackend& self) {
@@ -171,6 +202,10 @@ void bind_backend(extension::Module& module) {
         .def("get_error", &PcclBackend::getError, py::call_guard<py::gil_scoped_release>())
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)
+        .def("load_capsule", &load_capsule, py::arg("content"), py::arg("is_path"),
+             py::arg("sizes"))
+        .def("unload_capsule", &unload_capsule, py::arg("name"))
+        .def("loaded_capsules", &loaded_capsules)
         .def("describe_job", &describe_job)
         .def("missing", &missing)
         .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())

@@ -26,10 +26,12 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import phase_costs, schedule, topology
+    from pccl import lang, phase_costs, schedule, topology
     from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
     from pccl._torch import Options
     from pccl.advice import Operation, advise
+    from pccl.capsule import Capsule, capsules, load_capsule, unload_capsule
+    from pccl.capsule_results import LoadedCapsule, Operator
     from pccl.cluster import Cluster
     from pccl.cluster_results import SwitchError
     from pccl.explanation import explain
@@ -40,6 +42,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "AbortedError",
+    "Capsule",
     "Cluster",
     "CollectiveTimeoutError",
     "Communicator",
@@ -49,8 +52,10 @@ __all__ = [
     "Event",
     "InternalError",
     "InvalidArgumentError",
+    "LoadedCapsule",
     "MismatchError",
     "Operation",
+    "Operator",
     "Options",
     "PeerHealth",
     "PeerLostError",
@@ -61,10 +66,13 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "advise",
+    "capsules",
     "device_plan",
     "explain",
     "flight_record",
     "health",
+    "lang",
+    "load_capsule",
     "monitored_barrier",
     "phase_costs",
     "register",
@@ -73,12 +81,14 @@ __all__ = [
     "set_log_level",
     "shrink",
     "topology",
+    "unload_capsule",
 ]
 
 # Where the names live that are loaded when first used.
 _LAZY = {
     "advise": "pccl.advice",
     "Cluster": "pccl.cluster",
+    "Capsule": "pccl.capsule",
     "Communicator": "pccl._core",
     "DeviceGroup": "pccl._core",
     "DevicePlan": "pccl._core",
@@ -87,6 +97,11 @@ _LAZY = {
     "explain": "pccl.explanation",
     "set_log_level": "pccl._core",
     "Operation": "pccl.advice",
+    "LoadedCapsule": "pccl.capsule_results",
+    "Operator": "pccl.capsule_results",
+    "capsules": "pccl.capsule",
+    "load_capsule": "pccl.capsule",
+    "unload_capsule": "pccl.capsule",
     "Options": "pccl._torch",
     "flight_record": "pccl.flight",
     "PeerHealth": "pccl.peer_health",
@@ -100,7 +115,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name in {"phase_costs", "schedule", "topology"}:
+    if name in {"lang", "phase_costs", "schedule", "topology"}:
         return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

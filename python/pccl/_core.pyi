@@ -9,6 +9,7 @@ are refused. All buffers of one call have one type.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
@@ -16,6 +17,7 @@ import matplotlib.figure
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from pccl.capsule_results import LoadedCapsule, Operator
 from pccl.named import Charge, LinksCountedOn, Ports
 from pccl.peer_health import PeerHealth
 from pccl.schedule_steps import Step
@@ -49,6 +51,9 @@ class _Store(Protocol):
     def set(self, key: str, value: bytes, /) -> object: ...
     def get(self, key: str, /) -> bytes | str | None: ...
     def add(self, key: str, amount: int, /) -> int: ...
+
+class _Capsule(Protocol):
+    _core: Capsule
 
 class _Times(TypedDict):
     issued: float
@@ -284,6 +289,70 @@ class Communicator:
         InvalidArgumentError
             There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
+    def load(
+        self,
+        capsule: _Capsule | str | PathLike[str],
+        sizes: str | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Operator:
+        """Load a capsule on all ranks: from now on, its collective runs by it.
+
+        All ranks must call it with the same capsule and sizes; the programs are verified again on
+        each.
+
+        Parameters
+        ----------
+        capsule
+            One, or the path of its file.
+        sizes
+            Bytes of the largest buffer for which the group takes it before others, ``"1MB.."``,
+            ``"..64KB"``, ``"64KB..1MB"``, ``".."`` for any, ``"by name"`` for none; None for those
+            that the capsule states. Of gather, scatter and all_to_all, of whose sizes only pairs of
+            ranks know, it is taken by name alone.
+        timeout
+            Seconds until the others must have come; None for that of the group.
+
+        Returns
+        -------
+        Operator
+            It runs the collective by this capsule, whatever the size.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is no capsule, or wrong, or for another number of ranks; or there is one of its name.
+        MismatchError
+            Ranks have other bytes or sizes; the message names them.
+        """
+    def unload(self, name: str, *, timeout: float | None = None) -> None:
+        """Forget a capsule on all ranks, which must all call it.
+
+        Parameters
+        ----------
+        name
+            The capsule's.
+        timeout
+            Seconds until the others must have come; None for that of the group.
+
+        Raises
+        ------
+        InvalidArgumentError
+            No such capsule was loaded.
+        """
+    def capsules(self) -> Table[LoadedCapsule]:
+        """Return those that are loaded: a list, which notebooks show as a table."""
+    def _run_by(
+        self,
+        collective: str,
+        algorithm: str,
+        x: _Blocks,
+        out: _Blocks | None,
+        op: str,
+        root: int,
+        async_op: bool,
+        timeout: float | None,
+    ) -> Event | None: ...
     def links_counted_on(self) -> LinksCountedOn:
         """Return what predictions rest on: links, order of ranks, and rings side by side."""
     def describe_job(self) -> bytes:
@@ -1226,6 +1295,78 @@ def generate(
     InvalidArgumentError
         There is no such algorithm or collective, or it takes no such shape.
     """
+
+_RawSlices: TypeAlias = list[tuple[str, int, int]]
+_RawPort: TypeAlias = tuple[int, int] | None
+_RawStep: TypeAlias = tuple[str, _RawSlices, _RawSlices, _RawPort, _RawPort, list[tuple[int, int]]]
+_RawProgram: TypeAlias = tuple[int, list[list[_RawStep]]]
+
+def schedule_of(
+    name: str,
+    collective: str,
+    ranks: int,
+    root: int,
+    chunks: int,
+    slots: int,
+    programs: list[_RawProgram],
+) -> Schedule:
+    """Return the schedule of steps that are given as tuples, unverified.
+
+    Parameters
+    ----------
+    name, collective, ranks, root, chunks, slots
+        As ``Schedule`` has them.
+    programs
+        By rank: chunks of scratch, and lanes of steps (action, src, dst, from, to, after). Slices
+        are (buffer, offset, count), ports (peer, channel), what comes before (lane, step).
+    """
+
+def programs_of(schedule: Schedule) -> list[_RawProgram]:
+    """Return what ``schedule_of`` takes.
+
+    Parameters
+    ----------
+    schedule
+        Any.
+    """
+
+def check_sizes(sizes: str) -> str:
+    """Return a range of sizes as capsules state it.
+
+    Parameters
+    ----------
+    sizes
+        As for ``Communicator.load``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is none.
+    """
+
+class Capsule:
+    """What ``pccl.Capsule`` stands on."""
+
+    @staticmethod
+    def make(
+        schedule: Schedule, *, author: str, licence: str, note: str, sizes: str
+    ) -> Capsule: ...
+    @staticmethod
+    def parse(data: bytes) -> Capsule: ...
+    @staticmethod
+    def read(path: str) -> Capsule: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def data(self) -> bytes: ...
+    def cost(self, nbytes: int) -> tuple[int, int, float, float]:
+        """Return rounds, messages, bytes sent and bytes added up, of the rank with the most."""
+    def predict(self, job: JobTopology, nbytes: int) -> tuple[list[Prediction], LinksCountedOn]:
+        """Return the ways of a job that has loaded it for all sizes, and what they count on."""
 
 _PathType: TypeAlias = Literal[
     "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"

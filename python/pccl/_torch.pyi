@@ -96,6 +96,28 @@ class ProcessGroupPCCL(Backend):
             This machine cannot be looked at, or the process is a child of the one that made the
             group.
         """
+    def load_capsule(self, content: bytes, is_path: bool, sizes: str | None) -> None:
+        """Load a capsule on all ranks, for ``pccl.load_capsule``.
+
+        Parameters
+        ----------
+        content
+            Its bytes, or the path of its file.
+        is_path
+            Which of the two ``content`` is.
+        sizes
+            For which it is used; None for those that it states.
+        """
+    def unload_capsule(self, name: str) -> None:
+        """Undo ``load_capsule``, for ``pccl.unload_capsule``.
+
+        Parameters
+        ----------
+        name
+            The capsule's.
+        """
+    def loaded_capsules(self) -> list[tuple[str, str, str]]:
+        """Return name, collective and sizes of each, for ``pccl.capsules``."""
     def health(
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["write_whole"]
 
 
-def write_whole(file: Path, text: str) -> None:
+def write_whole(file: Path, content: str | bytes) -> None:
     """Write so that who reads at the same time finds the old or the new file, whole.
 
     Its folder is made where it is missing. Nothing is written through a link.
@@ -19,6 +19,6 @@ def write_whole(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)  # of an earlier process of this number, or somebody's link
-    with draft.open("x") as out:
-        out.write(text)
+    with draft.open("xb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
     draft.replace(file)

@@ -36,8 +36,8 @@ std::optional<BoardShape> board_of(const topo::JobTopology& job) {
 
 }  // namespace
 
-Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind,
-                               std::size_t bytes) {
+Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind, std::size_t bytes,
+                               std::shared_ptr<const schedule::Catalogue> catalogue) {
     PCCL_TRY(check_ranks(job));
     const std::string& wanted = process_config().algorithm;
     PCCL_TRY(check_algorithm_list(wanted));
@@ -48,7 +48,7 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
          .reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
          .board = board_of(job),
          .layout = layout},
-        {.wanted = wanted, .tuning = {}});
+        {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
     return ImaginedChoice{std::move(ways), bootstrap::links_counted_on(*layout)};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -79,16 +80,18 @@ schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root,
 
 Result<const Choice*> Selector::choose(const Collective& collective) {
     Signature signature = signature_of(collective);
-    if (const SourcePtr relayed = relaying(collective.kind)) {
+    const std::string_view wanted = wanted_for(collective.kind, collective.algorithm);
+    if (const SourcePtr relayed = relaying(collective.kind, wanted)) {
         PCCL_ASSIGN_OR_RETURN(signature.count, one_length(collective, *relayed));
     }
     const std::uint64_t slot = mixed(mixed(signature.count, signature.digest),
                                      static_cast<std::uint64_t>(signature.kind) * 64 +
                                          static_cast<std::uint64_t>(signature.type));
     Entry& entry = recent_[(slot ^ (slot >> 29)) % recent_.size()];
-    if (!entry.decided || entry.signature != signature) {
-        PCCL_ASSIGN_OR_RETURN(entry.choice, decide(signature));
+    if (!entry.decided || entry.signature != signature || entry.wanted != collective.algorithm) {
+        PCCL_ASSIGN_OR_RETURN(entry.choice, decide(signature, wanted));
         entry.signature = signature;
+        entry.wanted = collective.algorithm;
         entry.decided = true;
     }
     return &entry.choice;
@@ -143,19 +146,22 @@ std::size_t Selector::most_in_chunk(const ScheduleSource& source, const schedule
     return message / static_cast<std::size_t>(source.longest_message(shape)) / element_bytes;
 }
 
-SourcePtr Selector::relaying(CollectiveKind kind) const {
-    const std::string_view wanted = is_per_pair(kind) ? wanted_for(kind) : std::string_view();
-    if (wanted.empty()) return nullptr;
+SourcePtr Selector::relaying(CollectiveKind kind, std::string_view wanted) const {
+    if (wanted.empty() || !is_per_pair(kind)) return nullptr;
     SourcePtr source = catalogue_->find(wanted, kind);
     return source != nullptr && !source->takes_uneven ? source : nullptr;
 }
 
 bool Selector::suits(const ScheduleSource& source, const LinkCall& call) const {
     // Only who asks for it says that all blocks have one length.
-    const bool may_be_uneven =
-        is_per_pair(call.kind) ? wanted_for(call.kind) != source.name : call.is_uneven;
+    const bool may_be_uneven = is_per_pair(call.kind) ? call.wanted != source.name : call.is_uneven;
     if (may_be_uneven && !source.takes_uneven) return false;
     return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
+}
+
+bool Selector::fits(const ScheduleSource& source, const LinkCall& call) const {
+    if (!suits(source, call)) return false;
+    return most_in_chunk(source, shape_for(source, call.root, 0), call.element_bytes) > 0;
 }
 
 std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
@@ -169,26 +175,28 @@ std::vector<Selector::Candidate> Selector::candidates(const LinkCall& call) {
 
 Result<Selector::Candidate> Selector::candidate_for(const LinkCall& call) {
     const std::vector<Candidate> usable = candidates(call);
-    const std::string_view wanted = wanted_for(call.kind);
-    if (usable.empty())
+    const auto best = std::ranges::find_if(usable, [&](const Candidate& candidate) {
+        return call.wanted.empty() ? !candidate.source->sizes
+                                   : candidate.source->name == call.wanted;
+    });
+    if (best != usable.end()) return *best;
+    if (call.wanted.empty())
         return Status::unsupported(concat("no schedule makes this ", schedule::to_string(call.kind),
                                           " over ", ranks_, " ranks"));
-    if (wanted.empty()) return usable.front();
     std::string names;
     for (const Candidate& candidate : usable) {
-        if (candidate.source->name == wanted) return candidate;
         names += concat(names.empty() ? "" : ", ", candidate.source->name);
     }
     if (board_)
         for (const BoardAlgorithm algorithm : kBoardAlgorithms)
             names += concat(", ", to_string(algorithm));
-    return Status::invalid_argument(concat("the algorithm that was asked for, ", wanted,
+    return Status::invalid_argument(concat("the algorithm that was asked for, ", call.wanted,
                                            ", cannot make this ", schedule::to_string(call.kind),
-                                           why_not(wanted, call), "; these can: ", names));
+                                           why_not(call), "; these can: ", names));
 }
 
-std::string Selector::why_not(std::string_view wanted, const LinkCall& call) const {
-    const SourcePtr source = catalogue_->find(wanted, call.kind);
+std::string Selector::why_not(const LinkCall& call) const {
+    const SourcePtr source = catalogue_->find(call.wanted, call.kind);
     if (source == nullptr) return {};
     const schedule::Shape shape = shape_for(*source, call.root, 0);
     const Status fits = schedule::check_shape(*source, shape);
@@ -216,7 +224,9 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
                              .over = "board",
                              .seconds = candidate.seconds});
     }
-    for (const Candidate& candidate : candidates({.kind = kind, .count = block_bytes}))
+    const std::string_view wanted = wanted_for(kind);
+    for (const Candidate& candidate :
+         candidates({.kind = kind, .count = block_bytes, .wanted = wanted}))
         found.push_back({.algorithm = candidate.source->name,
                          .over = "links",
                          .seconds = candidate.seconds,
@@ -224,21 +234,46 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     // Ranks choose by no more than all of them know.
     const std::size_t known = is_per_pair(kind) ? 0 : block_bytes;
     const Signature signature{kind, DataType::kUint8, ReduceOp::kSum, 0, known, 0};
-    PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(signature));
+    PCCL_ASSIGN_OR_RETURN(const Choice choice, decide(signature, wanted));
     for (Prediction& prediction : found) prediction.is_chosen = prediction.algorithm == choice.name;
     return found;
 }
 
-std::string_view Selector::wanted_for(CollectiveKind kind) const {
-    return ranks_ == 1 ? std::string_view() : algorithm_listed(preferences_.wanted, kind);
+std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_call) const {
+    if (ranks_ == 1) return {};
+    return by_call.empty() ? algorithm_listed(preferences_.wanted, kind) : by_call;
 }
 
-Result<Choice> Selector::decide(const Signature& signature) {
-    if (auto choice = decide_on_board(signature)) return *std::move(choice);
-    return decide_on_links(signature);
+SourcePtr Selector::loaded_for(const Signature& signature) const {
+    if (is_per_pair(signature.kind) || signature.is_barrier) return nullptr;
+    using schedule::Buffer;
+    const int blocks = std::max(schedule::blocks(signature.kind, Buffer::kInput, ranks_),
+                                schedule::blocks(signature.kind, Buffer::kOutput, ranks_));
+    const std::uint64_t bytes =
+        signature.count * size_of(signature.type) * static_cast<std::uint64_t>(blocks);
+    // The last one that was loaded first.
+    for (const SourcePtr& source : catalogue_->of(signature.kind) | std::views::reverse)
+        if (source->sizes && source->sizes->has(bytes) && fits(*source, link_call(signature, {})))
+            return source;
+    return nullptr;
 }
 
-std::optional<Choice> Selector::decide_on_board(const Signature& signature) const {
+void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+    catalogue_ = catalogue_for(std::move(catalogue), *layout_);
+    recent_ = {};
+    plans_.clear();
+    traffic_.clear();
+}
+
+Result<Choice> Selector::decide(const Signature& signature, std::string_view wanted) {
+    const SourcePtr loaded = wanted.empty() ? loaded_for(signature) : nullptr;
+    if (loaded != nullptr) wanted = loaded->name;
+    if (auto choice = decide_on_board(signature, wanted)) return *std::move(choice);
+    return decide_on_links(signature, link_call(signature, wanted));
+}
+
+std::optional<Choice> Selector::decide_on_board(const Signature& signature,
+                                                std::string_view wanted) const {
     if (!board_) return std::nullopt;
     const BoardCall call{
         .kind = signature.kind, .element_bytes = size_of(signature.type), .count = signature.count};
@@ -248,7 +283,6 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature) cons
             return to_string(candidate.algorithm) == name;
         });
     };
-    const std::string_view wanted = wanted_for(signature.kind);
     if (!wanted.empty() && named(wanted) == usable.end()) return std::nullopt;
     auto chosen =
         named(wanted.empty() ? preferences_.tuning.fastest(signature.kind, ranks_,
@@ -265,14 +299,17 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature) cons
     return choice;
 }
 
-Result<Choice> Selector::decide_on_links(const Signature& signature) {
+Selector::LinkCall Selector::link_call(const Signature& signature, std::string_view wanted) const {
     const bool widened = runs_widened(signature.kind, signature.type, signature.op, ranks_);
-    const std::size_t element = size_of(widened ? DataType::kFloat32 : signature.type);
-    const LinkCall call{.kind = signature.kind,
-                        .element_bytes = element,
-                        .count = signature.count,
-                        .is_uneven = signature.digest != 0,
-                        .root = signature.root};
+    return {.kind = signature.kind,
+            .element_bytes = size_of(widened ? DataType::kFloat32 : signature.type),
+            .count = signature.count,
+            .is_uneven = signature.digest != 0,
+            .root = signature.root,
+            .wanted = wanted};
+}
+
+Result<Choice> Selector::decide_on_links(const Signature& signature, const LinkCall& call) {
     PCCL_ASSIGN_OR_RETURN(const Candidate candidate, candidate_for(call));
     const ScheduleSource& source = *candidate.source;
     const schedule::Shape shape = shape_for(source, signature.root, candidate.aggregation);
@@ -281,8 +318,8 @@ Result<Choice> Selector::decide_on_links(const Signature& signature) {
     PCCL_ASSIGN_OR_RETURN(choice.plan, plan(candidate.source, shape));
     PCCL_ASSERT(choice.plan->longest_message <= source.longest_message(shape));
     // Cache lines, where so much fits.
-    const std::size_t most = most_in_chunk(source, shape, element);
-    choice.cut.grain = std::min(std::max<std::size_t>(kCacheLine / element, 1), most);
+    const std::size_t most = most_in_chunk(source, shape, call.element_bytes);
+    choice.cut.grain = std::min(std::max<std::size_t>(kCacheLine / call.element_bytes, 1), most);
     choice.cut.chunks = shape.chunks;
     choice.cut.window =
         most / choice.cut.grain * choice.cut.grain * static_cast<std::size_t>(shape.chunks);

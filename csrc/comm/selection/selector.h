@@ -48,7 +48,7 @@ struct Preferences {
 };
 
 /// Of each block of a collective whose largest buffer has `bytes`.
-[[nodiscard]] std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
+[[nodiscard]] PCCL_API std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
 
 class Selector {
    public:
@@ -78,6 +78,7 @@ class Selector {
         std::size_t count = 0;   // of the longest block, as far as all ranks know it
         bool is_uneven = false;  // blocks differ in length
         Rank root = 0;
+        std::string_view wanted{};  // by the user; empty: the choice is free
     };
     struct Candidate {
         schedule::SourcePtr source;
@@ -85,6 +86,9 @@ class Selector {
         double seconds = 0;   // predicted
         std::string busiest;  // link, where one is shared
     };
+    /// Chooses from `catalogue` from now on.
+    void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
+
     /// Every algorithm that can make the call over links, best first.
     [[nodiscard]] std::vector<Candidate> candidates(const LinkCall& call);
     [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
@@ -98,23 +102,32 @@ class Selector {
     struct Entry {
         bool decided = false;
         Signature signature{};
+        std::string wanted;  // by the call alone
         Choice choice;
     };
 
-    Result<Choice> decide(const Signature& signature);
+    /// `wanted`: by the user; empty where the choice is free.
+    Result<Choice> decide(const Signature& signature, std::string_view wanted);
     /// nullopt where a schedule is wanted, or there is no board.
-    std::optional<Choice> decide_on_board(const Signature& signature) const;
-    Result<Choice> decide_on_links(const Signature& signature);
+    std::optional<Choice> decide_on_board(const Signature& signature,
+                                          std::string_view wanted) const;
+    Result<Choice> decide_on_links(const Signature& signature, const LinkCall& call);
+    [[nodiscard]] LinkCall link_call(const Signature& signature, std::string_view wanted) const;
+    /// The schedule that was loaded for calls of this size; null where there is none that can make
+    /// it. Ranks that know different sizes have none.
+    [[nodiscard]] schedule::SourcePtr loaded_for(const Signature& signature) const;
     Result<std::shared_ptr<const Plan>> plan(const schedule::SourcePtr& source,
                                              const schedule::Shape& shape);
     [[nodiscard]] Result<Candidate> candidate_for(const LinkCall& call);
     /// Why a schedule that is there cannot make the call.
-    [[nodiscard]] std::string why_not(std::string_view wanted, const LinkCall& call) const;
+    [[nodiscard]] std::string why_not(const LinkCall& call) const;
     /// The schedule that the user wants for a collective of which only pairs know the lengths,
     /// though it passes blocks through other ranks; else null.
-    [[nodiscard]] schedule::SourcePtr relaying(CollectiveKind kind) const;
+    [[nodiscard]] schedule::SourcePtr relaying(CollectiveKind kind, std::string_view wanted) const;
     /// Whether it can make the call at all.
     [[nodiscard]] bool suits(const schedule::ScheduleSource& source, const LinkCall& call) const;
+    /// ... and with messages of as many blocks as there are.
+    [[nodiscard]] bool fits(const schedule::ScheduleSource& source, const LinkCall& call) const;
     /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
     /// longest has more chunks than would fit with one element each.
     [[nodiscard]] std::size_t most_in_chunk(const schedule::ScheduleSource& source,
@@ -131,14 +144,15 @@ class Selector {
                                                      const LinkCall& call);
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
-    /// The algorithm that the user wants; empty where the choice is free.
-    [[nodiscard]] std::string_view wanted_for(CollectiveKind kind) const;
+    /// The algorithm that the user wants, for this call or for all of its kind.
+    [[nodiscard]] std::string_view wanted_for(CollectiveKind kind,
+                                              std::string_view by_call = {}) const;
 
     const int ranks_;
     const Rank rank_;
-    const Preferences preferences_;
+    Preferences preferences_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
-    const std::shared_ptr<const schedule::Catalogue> catalogue_;  // of this layout
+    std::shared_ptr<const schedule::Catalogue> catalogue_;  // of this layout, too
     const schedule::LinkModel links_;
     const std::optional<BoardShape> board_;
     std::array<Entry, 32> recent_;

@@ -22,6 +22,7 @@ Endpoint sample() {
     endpoint.address.links = {{TransportKind::kShm, {std::string("\0abstract", 9)}},
                               {TransportKind::kTcp, {"10.0.0.7:4711", "10.0.1.7:4711"}}};
     endpoint.numa = 1;
+    endpoint.capsules = 7;
     return endpoint;
 }
 

@@ -1,0 +1,111 @@
+// What pccl.Capsule stands on: programs of collectives in files.
+
+#include <pybind11/stl.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/named_results.h"
+#include "csrc/bindings/names.h"
+#include "csrc/bindings/raw_steps.h"
+#include "csrc/capsule/capsule.h"
+#include "csrc/capsule/sizes.h"
+#include "csrc/comm/selection/imagined_group.h"
+#include "csrc/comm/selection/selector.h"
+#include "csrc/schedule/generators/generators.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using capsule::Capsule;
+using py::arg;
+
+namespace {
+
+schedule::Schedule schedule_of(const std::string& name, const std::string& collective, int ranks,
+                               Rank root, int chunks, int slots, const py::list& programs) {
+    return {.name = name,
+            .shape = {.kind = kind_of(collective),
+                      .ranks = ranks,
+                      .root = root,
+                      .chunks = chunks,
+                      .slots = slots},
+            .programs = programs_of(programs)};
+}
+
+Capsule make(const schedule::Schedule& schedule, const std::string& author,
+             const std::string& licence, const std::string& note, const std::string& sizes) {
+    return released([&]() -> Result<Capsule> {
+        capsule::Description description{
+            .name = schedule.name, .author = author, .licence = licence, .note = note};
+        PCCL_ASSIGN_OR_RETURN(description.sizes, capsule::parse_sizes(sizes));
+        return Capsule::make(description, schedule);
+    });
+}
+
+Capsule parse(const py::bytes& data) {
+    const std::string bytes = data;
+    return released([&] { return Capsule::parse(bytes); });
+}
+
+Capsule read(const std::string& path) {
+    return released([&] { return Capsule::read(path); });
+}
+
+/// Rounds, messages, bytes sent and bytes added up of the rank with the most.
+std::tuple<int, long long, double, double> cost(const Capsule& self, std::size_t nbytes) {
+    const schedule::Shape& shape = self.schedule().shape;
+    const auto block = comm::block_bytes(shape.kind, nbytes, shape.ranks);
+    const schedule::Cost cost = self.source()->cost(shape, static_cast<double>(block));
+    return {cost.rounds, cost.messages, cost.bytes_sent, cost.bytes_reduced};
+}
+
+/// The ways of a job that has loaded it, and what they count on.
+std::pair<std::vector<Prediction>, py::object> predict(const Capsule& self,
+                                                       const topo::JobTopology& job,
+                                                       std::size_t nbytes) {
+    const auto choice = released([&]() -> Result<comm::ImaginedChoice> {
+        auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
+        PCCL_TRY(catalogue->add(self.source(schedule::SizeRange{})));
+        return comm::explain(job, self.schedule().shape.kind, nbytes, std::move(catalogue));
+    });
+    return {choice.ways, to_python(choice.counted_on)};
+}
+
+}  // namespace
+
+void bind_capsule(extension::Module& module) {
+    module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
+               arg("root"), arg("chunks"), arg("slots"), arg("programs"));
+    module.def(
+        "programs_of",
+        [](const schedule::Schedule& schedule) { return to_python(schedule.programs); },
+        arg("schedule"));
+    module.def(
+        "check_sizes",
+        [](const std::string& sizes) {
+            return capsule::to_text(value_or_throw(capsule::parse_sizes(sizes)));
+        },
+        arg("sizes"));
+    extension::Class<Capsule> cls(module, "Capsule");
+    cls.def_static("make", &make, arg("schedule"), py::kw_only(), arg("author"), arg("licence"),
+                   arg("note"), arg("sizes"));
+    cls.def_static("parse", &parse, arg("data"));
+    cls.def_static("read", &read, arg("path"));
+    cls.def_property_readonly("digest",
+                              [](const Capsule& self) { return sys::to_hex(self.digest()); });
+    cls.def_property_readonly("manifest", [](const Capsule& self) {
+        return py::module_::import("json").attr("loads")(self.manifest());
+    });
+    cls.def_property_readonly("schedule", [](const Capsule& self) { return self.schedule(); });
+    cls.def_property_readonly("data", [](const Capsule& self) { return py::bytes(self.bytes()); });
+    cls.def("cost", &cost, arg("nbytes"));
+    cls.def("predict", &predict, arg("job"), arg("nbytes"));
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,94 @@
+#include "csrc/comm/given_capsules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "csrc/base/digest.h"
+#include "csrc/base/listed.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+namespace fs = std::filesystem;
+using capsule::Capsule;
+
+constexpr std::size_t kMostFiles = 256;
+
+void add_folder(const fs::path& folder, std::vector<std::string>& files) {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; entry != end; entry.increment(error)) {
+        if (error) break;
+        if (entry->path().extension() == ".capsule") files.push_back(entry->path().string());
+    }
+}
+
+std::vector<std::string> files_of(std::string_view paths) {
+    std::vector<std::string> files;
+    while (!paths.empty()) {
+        const std::string_view path = paths.substr(0, paths.find(':'));
+        paths.remove_prefix(std::min(path.size() + 1, paths.size()));
+        std::error_code error;
+        if (fs::is_directory(path, error))
+            add_folder(path, files);
+        else if (!path.empty())
+            files.emplace_back(path);
+    }
+    if (files.size() > kMostFiles) {
+        log(LogLevel::kWarning, "PCCL_CAPSULES names ", files.size(), " files; at most ",
+            kMostFiles, " are read, so that none is");
+        files.clear();
+    }
+    return files;
+}
+
+}  // namespace
+
+std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
+    std::vector<Capsule> capsules;
+    for (const std::string& file : files_of(paths)) {
+        const auto read = Capsule::read(file);
+        if (!read.is_ok())
+            log(LogLevel::kWarning, "PCCL_CAPSULES: ", read.status().message());
+        else if (read->schedule().shape.ranks == ranks)
+            capsules.push_back(*read);
+    }
+    // Whatever the files are called on each host.
+    std::ranges::sort(capsules, {}, [](const Capsule& each) {
+        return std::pair(each.description().name, each.digest());
+    });
+    return capsules;
+}
+
+std::uint64_t digest_of(const std::vector<Capsule>& capsules) {
+    if (capsules.empty()) return 0;
+    Digest digest;
+    for (const Capsule& each : capsules) digest.add(sys::to_hex(each.digest()));
+    return digest.value();
+}
+
+Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints) {
+    std::vector<Rank> others;
+    for (const bootstrap::Endpoint& endpoint : endpoints)
+        if (endpoint.capsules != endpoints.front().capsules) others.push_back(endpoint.rank);
+    if (others.empty()) return Status::ok();
+    return Status::mismatch(others.front(),
+                            concat("PCCL_CAPSULES gives ", listed(others),
+                                   " other capsules than rank 0; give all ranks the same files"));
+}
+
+std::shared_ptr<const schedule::Catalogue> with_capsules(
+    const std::shared_ptr<const schedule::Catalogue>& known, const std::vector<Capsule>& capsules) {
+    if (capsules.empty()) return known;
+    auto catalogue = std::make_shared<schedule::Catalogue>(*known);
+    for (const Capsule& each : capsules)
+        if (const Status added = catalogue->add(each.source()); !added.is_ok())
+            log(LogLevel::kWarning, "PCCL_CAPSULES: ", added.message());
+    return catalogue;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,143 @@
+// Capsules that a group loads and unloads while it lives: all of its ranks do, or none.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/text.h"
+#include "csrc/capsule/sizes.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/comm/group.h"
+
+namespace pccl::comm {
+namespace {
+
+using schedule::Catalogue;
+using schedule::SizeRange;
+
+enum class Change : std::uint8_t { kLoad, kUnload };
+
+/// What each rank tells all others. Without padding.
+struct Wish {
+    sys::Digest digest{};  // of the capsule, or of its name
+    SizeRange sizes{};
+    Change change{};
+    std::uint8_t is_able = 0;
+    std::array<char, 190> reason{};  // of one that is not; ends with 0
+};
+static_assert(sizeof(Wish) == 240);
+
+Wish wish_of(Change change, const Status& able) {
+    Wish wish{.change = change, .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0)};
+    const std::string& reason = able.message();
+    std::memcpy(wish.reason.data(), reason.data(), std::min(reason.size(), wish.reason.size() - 1));
+    return wish;
+}
+
+Result<std::vector<Wish>> exchange(Communicator& comm, Wish& own, OptionalTimeout limit) {
+    std::vector<Wish> wishes(static_cast<std::size_t>(comm.size()));
+    const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), sizeof own}}};
+    std::vector<Block> outputs;
+    outputs.reserve(wishes.size());
+    for (Wish& wish : wishes) outputs.push_back({reinterpret_cast<std::byte*>(&wish), sizeof wish});
+    PCCL_TRY(comm.run({.kind = CollectiveKind::kAllGather,
+                       .type = DataType::kUint8,
+                       .inputs = input,
+                       .outputs = outputs},
+                      limit));
+    return wishes;
+}
+
+std::vector<Rank> ranks_that(const std::vector<Wish>& wishes, auto differs) {
+    std::vector<Rank> ranks;
+    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
+        if (differs(wishes[rank])) ranks.push_back(static_cast<Rank>(rank));
+    return ranks;
+}
+
+/// ok where all ranks are able, and want what `own` does. The same error on all that are able.
+Status agree(const Wish& own, std::vector<Wish>& wishes) {
+    const auto unable = ranks_that(wishes, [](const Wish& wish) { return wish.is_able != 1; });
+    if (!unable.empty()) {
+        Wish& first = wishes[static_cast<std::size_t>(unable.front())];
+        first.reason.back() = '\0';
+        return Status::mismatch(unable.front(),
+                                concat(listed(unable), " cannot: ", first.reason.data()));
+    }
+    const Wish& reference = wishes.front();
+    const auto others = ranks_that(wishes, [&](const Wish& wish) {
+        return wish.change != reference.change || wish.digest != reference.digest ||
+               wish.sizes != reference.sizes;
+    });
+    if (others.empty()) return Status::ok();
+    const bool is_other_capsule = std::ranges::any_of(
+        wishes, [&](const Wish& wish) { return wish.digest != reference.digest; });
+    const auto text = [&](const Wish& wish) {
+        return is_other_capsule ? sys::to_hex(wish.digest).substr(0, 16)
+                                : concat("sizes ", capsule::to_text(wish.sizes));
+    };
+    const auto& other = wishes[static_cast<std::size_t>(others.front())];
+    return Status::mismatch(
+        others.front(),
+        concat(listed(others), " and rank 0 do not ", own.change == Change::kLoad ? "" : "un",
+               "load the same: ", text(other), " there, ", text(reference),
+               " at rank 0; give all ranks the same capsule, sizes and order of calls"));
+}
+
+Status check_fit(const capsule::Capsule& capsule, int ranks) {
+    const schedule::Shape& shape = capsule.schedule().shape;
+    if (shape.ranks == ranks) return Status::ok();
+    return Status::invalid_argument(concat("capsule ", capsule.description().name, " is for ",
+                                           shape.ranks, " ranks, this group has ", ranks));
+}
+
+}  // namespace
+
+Status Communicator::load(const Result<capsule::Capsule>& capsule,
+                          const std::optional<std::string>& sizes, OptionalTimeout limit) {
+    std::optional<SizeRange> range;
+    auto catalogue = std::make_shared<Catalogue>(*group_->catalogue());
+    const auto try_own = [&]() -> Status {
+        PCCL_TRY(capsule.status());
+        PCCL_TRY(check_fit(*capsule, size()));
+        if (sizes) {
+            PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));
+        }
+        return catalogue->add(capsule->source(range));
+    };
+    const Status own = try_own();
+    Wish wish = wish_of(Change::kLoad, own);
+    if (own.is_ok()) {
+        wish.digest = capsule->digest();
+        wish.sizes = range.value_or(capsule->description().sizes);
+    }
+    auto wishes = exchange(*this, wish, limit);
+    PCCL_TRY(own);
+    PCCL_TRY(wishes.status());
+    PCCL_TRY(agree(wish, *wishes)
+                 .with_context(
+                     concat("group ", name(), " loads no capsule ", capsule->description().name)));
+    return group_->choose_from(std::move(catalogue));
+}
+
+Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
+    auto catalogue = std::make_shared<Catalogue>(*group_->catalogue());
+    const Status own = catalogue->remove(name);
+    Wish wish = wish_of(Change::kUnload, own);
+    wish.digest = sys::sha256(name);
+    auto wishes = exchange(*this, wish, limit);
+    PCCL_TRY(own);
+    PCCL_TRY(wishes.status());
+    PCCL_TRY(
+        agree(wish, *wishes).with_context(concat("group ", this->name(), " keeps capsule ", name)));
+    return group_->choose_from(std::move(catalogue));
+}
+
+std::vector<schedule::SourcePtr> Communicator::loaded() const {
+    return group_->catalogue()->loaded();
+}
+
+}  // namespace pccl::comm

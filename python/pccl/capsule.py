@@ -1,0 +1,242 @@
+"""Capsules: programs of collectives in files, and groups that load them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pccl import _core, table, whole_file
+from pccl.capsule_results import LoadedCapsule, Operator
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    from torch.distributed import ProcessGroup
+
+    from pccl._core import Communicator, Schedule
+    from pccl.capsule_simulation import Simulation
+    from pccl.table import Table
+    from pccl.topology import Job, Topology
+
+__all__ = ["Capsule", "capsules", "load_capsule", "unload_capsule"]
+
+
+class Capsule:
+    """The programs of one collective, verified, as a file has them.
+
+    ``pccl.lang`` makes them; ``load_capsule`` lets a group use one. Equal capsules have equal
+    bytes. In a notebook it shows itself as a table of its steps.
+    """
+
+    def __init__(self, core: _core.Capsule) -> None:
+        self._core = core
+
+    @staticmethod
+    def of(
+        schedule: Schedule,
+        *,
+        author: str = "",
+        licence: str = "",
+        note: str = "",
+        sizes: str = "..",
+    ) -> Capsule:
+        """Verify a schedule and make a capsule of it.
+
+        Parameters
+        ----------
+        schedule
+            Its name becomes the capsule's: 1 to 64 letters a to z, digits and ``_``.
+        author, licence, note
+            For people.
+        sizes
+            For which it is meant, as for ``load_capsule``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The schedule is wrong, or it has no such name; the message says rank, lane and step.
+        """
+        return Capsule(
+            _core.Capsule.make(schedule, author=author, licence=licence, note=note, sizes=sizes)
+        )
+
+    @staticmethod
+    def parse(data: bytes) -> Capsule:
+        """Return the capsule of bytes of any origin, verified.
+
+        Raises
+        ------
+        InvalidArgumentError
+            They are no capsule, or damaged, or its programs are wrong.
+        """
+        return Capsule(_core.Capsule.parse(data))
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Capsule:
+        """Return the capsule of a file, verified.
+
+        Raises
+        ------
+        UnavailableError
+            There is no such file.
+        InvalidArgumentError
+            It is no capsule, or damaged, or its programs are wrong.
+        """
+        return Capsule(_core.Capsule.read(os.fspath(path)))
+
+    @property
+    def name(self) -> str:
+        """By which it is asked for, as in ``PCCL_ALGORITHM=all_reduce=name``."""
+        return self.schedule.name
+
+    @property
+    def sizes(self) -> str:
+        """For which it is meant: ``"1MB.."``."""
+        return str(self.manifest["sizes"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its bytes, in hexadecimal digits."""
+        return self._core.digest
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What its file says of it for people: all that the verifier found is in it."""
+        return self._core.manifest
+
+    @property
+    def schedule(self) -> Schedule:
+        """Its programs."""
+        return self._core.schedule
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of its file."""
+        return self._core.data
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, ``"name.capsule"`` by custom; whole or not at all."""
+        whole_file.write_whole(Path(path), self.data)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw its messages, as ``Schedule.plot`` does."""
+        return self.schedule.plot()
+
+    def simulate(
+        self, topology: Job | Topology | None = None, nbytes: int | str = "64MB"
+    ) -> Simulation:
+        """Predict what its collective takes on the links of a job, beside the built-in ways.
+
+        It is the cost model by which groups choose: rounds, messages, bytes, and the links that
+        ranks of a host share; times of single messages are not played through.
+
+        Parameters
+        ----------
+        topology
+            A ``pccl.topology.Job`` with as many ranks; or a machine that all of them share; None
+            for this machine.
+        nbytes
+            Of the largest buffer: ``65536``, ``"64KB"``.
+        """
+        from pccl.capsule_simulation import simulate
+
+        return simulate(self._core, topology, nbytes)
+
+    def __repr__(self) -> str:
+        schedule = self.schedule
+        return (
+            f"<pccl.Capsule {self.name}: {schedule.collective}, {schedule.ranks} ranks, "
+            f"{self.manifest['rounds']} rounds, sizes {self.sizes}, {self.digest[:12]}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.schedule._repr_html_()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Capsule) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+
+def load_capsule(
+    capsule: Capsule | str | os.PathLike[str],
+    group: Communicator | ProcessGroup | None = None,
+    sizes: str | None = None,
+) -> Operator:
+    """Load a capsule on all ranks of a group: from now on, its collective runs by it.
+
+    Parameters
+    ----------
+    capsule
+        One, or the path of its file.
+    group
+        A communicator, or a process group of torch with the backend "pccl"; None for torch's
+        default group. Its CUDA tensors go by kernels as before.
+    sizes
+        As for ``Communicator.load``: ``"1MB.."``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no capsule, or wrong, or for another number of ranks; or there is one of its name.
+    MismatchError
+        Ranks have other bytes or sizes; the message names them.
+    ValueError
+        ``group`` has no backend "pccl".
+    """
+    if isinstance(group, _core.Communicator):
+        return group.load(capsule, sizes)
+    from pccl import torch_backend
+
+    backend = torch_backend.require_backend(group, "load_capsule")
+    if isinstance(capsule, Capsule):
+        backend.load_capsule(capsule.data, False, sizes)
+    else:
+        backend.load_capsule(os.fsencode(capsule), True, sizes)
+        capsule = Capsule.read(capsule)
+    schedule = capsule.schedule
+    return Operator(group, schedule.name, schedule.collective, schedule.root)
+
+
+def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) -> None:
+    """Forget a capsule on all ranks of a group, which must all call it.
+
+    Parameters
+    ----------
+    name
+        The capsule's.
+    group
+        As for ``load_capsule``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        No such capsule was loaded.
+    """
+    if isinstance(group, _core.Communicator):
+        return group.unload(name)
+    from pccl import torch_backend
+
+    return torch_backend.require_backend(group, "unload_capsule").unload_capsule(name)
+
+
+def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCapsule]:
+    """Return the capsules that a group has loaded, by itself or for ``PCCL_CAPSULES``.
+
+    Parameters
+    ----------
+    group
+        As for ``load_capsule``.
+
+    Returns
+    -------
+    Table of LoadedCapsule
+        A list, which notebooks show as a table.
+    """
+    if isinstance(group, _core.Communicator):
+        return group.capsules()
+    from pccl import torch_backend
+
+    backend = torch_backend.require_backend(group, "capsules")
+    return table.Table(LoadedCapsule(*each) for each in backend.loaded_capsules())

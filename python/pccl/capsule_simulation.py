@@ -1,0 +1,150 @@
+"""What a collective by a capsule takes on the links of a job, as the cost model has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pccl import table
+from pccl.explanation import Way
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+    from pccl._core import Capsule
+    from pccl.topology import Job, Topology
+
+__all__ = ["Simulation", "bytes_of", "simulate"]
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation:
+    """A collective by a capsule beside the ways that are built in; shows itself as a table.
+
+    Attributes
+    ----------
+    name, collective, ranks
+        Of the capsule.
+    nbytes
+        Of the largest buffer.
+    seconds
+        As predicted.
+    rounds
+        The longest chain of messages each of which is sent after the one before has arrived.
+    messages, bytes_sent, bytes_reduced
+        Of the rank with the most of each.
+    busiest
+        The link that ranks of a host share most; empty where all share memory alone.
+    others
+        The built-in ways over links, best first.
+    """
+
+    name: str
+    collective: str
+    ranks: int
+    nbytes: int
+    seconds: float
+    rounds: int
+    messages: int
+    bytes_sent: float
+    bytes_reduced: float
+    busiest: str
+    others: tuple[Way, ...]
+
+    @property
+    def rows(self) -> list[table.Fields]:
+        """A dictionary for each way, the capsule first."""
+        call = {"collective": self.collective, "nbytes": self.nbytes, "ranks": self.ranks}
+        times = [(self.name, self.seconds), *((way.algorithm, way.seconds) for way in self.others)]
+        return [call | {"algorithm": name, "seconds": seconds} for name, seconds in times]
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw a bar for each way, the capsule's in a colour of its own."""
+        from pccl.topology.figure import new_figure
+
+        figure = new_figure(6.0, 1.2 + 0.3 * len(self.rows))
+        axes = figure.add_subplot()
+        names = [str(row["algorithm"]) for row in self.rows]
+        times = [self.seconds * 1e6, *(way.seconds * 1e6 for way in self.others)]
+        colours = ["#ee6677"] + ["#4477aa"] * len(self.others)
+        axes.barh(range(len(names)), times, color=colours)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.set_xlabel("predicted microseconds")
+        axes.set_title(
+            f"{self.collective} of {self.nbytes} bytes, {self.ranks} ranks", fontsize=9, loc="left"
+        )
+        return figure
+
+    def __repr__(self) -> str:
+        """Return a heading, and a line for each way."""
+        lines = [
+            f"{self.name}: {self.collective} of {self.nbytes} bytes, {self.ranks} ranks",
+            f"  {self.rounds} rounds; of the rank with the most: {self.messages} messages, "
+            f"{self.bytes_sent:.0f} bytes sent, {self.bytes_reduced:.0f} added up",
+            *([f"  busiest link: {self.busiest}"] if self.busiest else []),
+            f"* {self.name:<20} {self.seconds * 1e6:>12.1f} us",
+            *(f"  {way.algorithm:<20} {way.seconds * 1e6:>12.1f} us" for way in self.others),
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return table.html_table(self.rows, caption="\n".join(repr(self).splitlines()[:2]), marked=0)
+
+
+def bytes_of(size: int | str) -> int:
+    """Return the bytes that ``65536`` or ``"64KB"`` mean; K, M and G are powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        It means none.
+    """
+    if isinstance(size, int) and size > 0:
+        return size
+    text = str(size).upper().removesuffix("B")
+    unit = text[-1:] if text[-1:] in UNITS else ""
+    digits = text.removesuffix(unit)
+    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
+        raise ValueError(f"no size: {size!r}; sizes are written 512, 64KB, 1MB or 1GB")
+    return int(digits) * UNITS[unit]
+
+
+def simulate(
+    capsule: Capsule, topology: Job | Topology | None = None, nbytes: int | str = "64MB"
+) -> Simulation:
+    """Predict what a collective by a capsule takes; see ``Capsule.simulate``."""
+    schedule = capsule.schedule
+    size = bytes_of(nbytes)
+    ways, _ = capsule.predict(_job(schedule.ranks, topology)._core, size)
+    own = next(way for way in ways if way.algorithm == schedule.name)
+    rounds, messages, sent, reduced = capsule.cost(size)
+    return Simulation(
+        name=schedule.name,
+        collective=schedule.collective,
+        ranks=schedule.ranks,
+        nbytes=size,
+        seconds=own.seconds,
+        rounds=rounds,
+        messages=messages,
+        bytes_sent=sent,
+        bytes_reduced=reduced,
+        busiest=own.busiest,
+        others=tuple(
+            Way(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen)
+            for way in ways
+            if way.over == "links" and way.algorithm != schedule.name
+        ),
+    )
+
+
+def _job(ranks: int, where: Job | Topology | None) -> Job:
+    from pccl.topology import Job, Topology, detect
+
+    if isinstance(where, Job):
+        return where
+    if where is not None and not isinstance(where, Topology):
+        raise TypeError(f"{where!r} is neither a pccl.topology.Job nor a pccl.topology.Topology")
+    return Job.of([("one host", range(ranks), where or detect())])

@@ -1,0 +1,1 @@
+"""Algorithms of collectives, written in Python."""

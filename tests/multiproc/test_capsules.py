@@ -1,0 +1,284 @@
+"""Capsules that groups load: results against numpy and torch, and agreement of all ranks."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pccl
+from pccl import _core, schedule
+from support.launch import run_ranks
+from support.thread_ranks import run_threads
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.multiproc
+
+RANKS = 3
+
+
+def capsule_of(
+    algorithm: str, collective: Any, ranks: int = RANKS, name: str = "mine", root: int = 0
+) -> pccl.Capsule:
+    made = schedule.generate(algorithm, collective, ranks, root=root)
+    programs = _core.programs_of(made)
+    return pccl.Capsule.of(
+        _core.schedule_of(name, collective, ranks, root, made.chunks, made.slots, programs)
+    )
+
+
+def data_of(rank: int, count: int) -> np.ndarray[Any, Any]:
+    return (np.arange(count) * 7 + rank * 1000).astype(np.int64)
+
+
+@pytest.mark.parametrize("transports", ["shm", "tcp"])
+@pytest.mark.parametrize("count", [1, 5, 3000, 200_000])
+def test_a_loaded_capsule_runs_over_links_and_sums(
+    tmp_path: Path, transports: str, count: int
+) -> None:
+    capsule = capsule_of("ring", "all_reduce")
+
+    def body(comm: pccl.Communicator) -> tuple[str, bool]:
+        operator = comm.load(capsule, "..")
+        chosen = pccl.explain("all_reduce", 8 * count, comm).chosen
+        x = data_of(comm.rank, count)
+        comm.all_reduce(x)
+        y = data_of(comm.rank, count)
+        operator.execute(y, op="max")
+        total = sum(data_of(rank, count) for rank in range(RANKS))
+        return chosen.algorithm, bool(
+            np.array_equal(x, total) and np.array_equal(y, data_of(RANKS - 1, count))
+        )
+
+    assert run_threads(tmp_path, RANKS, body, transports=transports) == [("mine", True)] * RANKS
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "collective"),
+    [
+        ("pat", "all_gather"),
+        ("recursive_halving", "reduce_scatter"),
+        ("pairwise", "all_to_all"),
+        ("binomial", "broadcast"),
+        ("binomial", "reduce"),
+        ("binomial", "gather"),
+        ("binomial", "scatter"),
+    ],
+)
+def test_operators_make_every_collective(tmp_path: Path, algorithm: str, collective: str) -> None:
+    root = 1 if collective in ("broadcast", "reduce", "gather", "scatter") else 0
+    count = 120
+    capsule = capsule_of(algorithm, collective, root=root)
+    inputs = np.stack([data_of(rank, RANKS * count) for rank in range(RANKS)])
+    blocks = inputs.reshape(RANKS, RANKS, count)
+
+    def body(comm: pccl.Communicator) -> bool:
+        operator = comm.load(capsule)
+        me = comm.rank
+        whole = inputs[me].copy()
+        block = inputs[me][:count].copy()
+        out = np.zeros(RANKS * count, np.int64)
+        part = np.zeros(count, np.int64)
+        if collective == "all_gather":
+            operator.execute(block, out)
+            return np.array_equal(out, inputs[:, :count].ravel())
+        if collective == "reduce_scatter":
+            operator.execute(whole, part)
+            return np.array_equal(part, blocks.sum(axis=0)[me])
+        if collective == "all_to_all":
+            operator.execute(whole, out)
+            return np.array_equal(out, blocks[:, me].ravel())
+        if collective == "broadcast":
+            operator.execute(whole)
+            return np.array_equal(whole, inputs[root])
+        if collective == "reduce":
+            operator.execute(whole)
+            return me != root or np.array_equal(whole, inputs.sum(axis=0))
+        if collective == "gather":
+            operator.execute(block, out)
+            return me != root or np.array_equal(out, inputs[:, :count].ravel())
+        operator.execute(whole, part)
+        return np.array_equal(part, blocks[root, me])
+
+    assert run_threads(tmp_path, RANKS, body) == [True] * RANKS
+
+
+def test_it_is_taken_within_its_sizes_alone_and_until_it_is_unloaded(tmp_path: Path) -> None:
+    capsule = capsule_of("ring", "all_reduce")
+
+    def body(comm: pccl.Communicator) -> list[object]:
+        pccl.load_capsule(capsule, comm, "4KB..64KB")
+
+        def chosen() -> list[bool]:
+            sizes = (4095, 4096, 65536, 65537)
+            ways = [pccl.explain("all_reduce", size, comm).chosen for size in sizes]
+            return [way.algorithm == "mine" for way in ways]
+
+        listed = pccl.capsules(comm).rows
+        before = chosen()
+        pccl.unload_capsule("mine", comm)
+        return [before, chosen(), listed, len(comm.capsules())]
+
+    listed = [{"name": "mine", "collective": "all_reduce", "sizes": "4KB..64KB"}]
+    expected = [[False, True, True, False], [False] * 4, listed, 0]
+    assert run_threads(tmp_path, RANKS, body) == [expected] * RANKS
+
+
+def test_blocks_of_unlike_lengths_go_by_another_way(tmp_path: Path) -> None:
+    capsule = capsule_of("ring", "all_gather")
+
+    def body(comm: pccl.Communicator) -> bool:
+        comm.load(capsule, "..")
+        outs = [np.zeros(rank + 1, np.int64) for rank in range(RANKS)]
+        comm.all_gather(outs, data_of(comm.rank, comm.rank + 1))
+        return all(np.array_equal(out, data_of(i, i + 1)) for i, out in enumerate(outs))
+
+    assert run_threads(tmp_path, RANKS, body) == [True] * RANKS
+
+
+def test_algorithm_names_one_that_is_loaded_later(tmp_path: Path) -> None:
+    capsule = capsule_of("ring", "all_reduce")
+    store = f"file://{tmp_path}/store"
+
+    def body(rank: int, world_size: int) -> tuple[str, float]:
+        comm = pccl.Communicator(
+            rank=rank, world_size=world_size, rendezvous=store, algorithm="all_reduce=mine"
+        )
+        with pytest.raises(pccl.InvalidArgumentError, match="mine, cannot make this all_reduce"):
+            comm.all_reduce(np.ones(4))
+        comm.load(capsule, "by name")
+        x = np.ones(4)
+        comm.all_reduce(x)
+        name = pccl.explain("all_reduce", 32, comm).chosen.algorithm
+        comm.barrier()
+        return name, float(x.sum())
+
+    with ThreadPoolExecutor(2) as pool:
+        capsule = capsule_of("ring", "all_reduce", 2)
+        futures = [pool.submit(body, rank, 2) for rank in range(2)]
+        assert [future.result(60) for future in futures] == [("mine", 8.0)] * 2
+
+
+def test_ranks_with_another_capsule_are_named(tmp_path: Path) -> None:
+    def body(comm: pccl.Communicator) -> tuple[str, int]:
+        other = comm.rank == 2
+        with pytest.raises(pccl.MismatchError) as error:
+            comm.load(capsule_of("pat" if other else "ring", "all_reduce"))
+        comm.barrier()  # the group goes on
+        return str(error.value), len(comm.capsules())
+
+    for message, loaded in run_threads(tmp_path, RANKS, body):
+        assert "rank 2 and rank 0 do not load the same" in message
+        assert loaded == 0
+
+
+def test_ranks_with_other_sizes_are_named(tmp_path: Path) -> None:
+    capsule = capsule_of("ring", "all_reduce")
+
+    def body(comm: pccl.Communicator) -> str:
+        with pytest.raises(pccl.MismatchError) as error:
+            comm.load(capsule, "1MB.." if comm.rank == 1 else "..1KB")
+        return str(error.value)
+
+    for message in run_threads(tmp_path, RANKS, body):
+        assert "rank 1 and rank 0" in message
+        assert "sizes 1MB.. there, sizes ..1KB at rank 0" in message
+
+
+def test_a_rank_that_cannot_read_its_file_keeps_the_others_from_loading(tmp_path: Path) -> None:
+    file = tmp_path / "ring.capsule"
+    capsule_of("ring", "all_reduce").save(file)
+
+    def body(comm: pccl.Communicator) -> str:
+        path = file if comm.rank != 1 else tmp_path / "missing.capsule"
+        with pytest.raises(pccl.Error) as error:
+            comm.load(path)
+        return f"{type(error.value).__name__}: {error.value}"
+
+    zero, one, two = run_threads(tmp_path, RANKS, body)
+    assert one.startswith("UnavailableError")
+    assert "missing.capsule: there is no such file" in one
+    for other in (zero, two):
+        assert other.startswith("MismatchError")
+        assert "rank 1 cannot: " in other
+        assert "missing.capsule: there is no such file" in other
+
+
+def test_a_capsule_for_other_ranks_or_of_a_taken_name_is_refused(tmp_path: Path) -> None:
+    def body(comm: pccl.Communicator) -> None:
+        with pytest.raises(pccl.InvalidArgumentError, match="for 4 ranks, this group has 3"):
+            comm.load(capsule_of("ring", "all_reduce", 4))
+        with pytest.raises(pccl.InvalidArgumentError, match="already with the name ring"):
+            comm.load(capsule_of("ring", "all_reduce", name="ring"))
+        with pytest.raises(pccl.InvalidArgumentError, match="no schedule mine was loaded"):
+            comm.unload("mine")
+        with pytest.raises(pccl.InvalidArgumentError, match="no range of sizes"):
+            comm.load(capsule_of("ring", "all_reduce"), "large")
+
+    run_threads(tmp_path, RANKS, body)
+
+
+def load_on_torch(rank: int, world_size: int, path: str) -> tuple[list[str], str, bool]:
+    import torch
+    import torch.distributed as dist
+
+    pccl.load_capsule(path, sizes="1KB..")
+    x = torch.arange(5000, dtype=torch.float64) + rank
+    dist.all_reduce(x)
+    expected = world_size * torch.arange(5000, dtype=torch.float64) + sum(range(world_size))
+    chosen = pccl.explain("all_reduce", 40_000).chosen.algorithm
+    listed = [each.name for each in pccl.capsules()]
+    assert "by schedule" in pccl.flight_record()["entries"][-1]["operation"]
+    pccl.unload_capsule("mine")
+    assert not pccl.capsules()
+    return listed, chosen, bool(torch.equal(x, expected))
+
+
+def test_torch_groups_load_capsules(tmp_path: Path) -> None:
+    file = tmp_path / "ring.capsule"
+    capsule_of("ring", "all_reduce", 2).save(file)
+    found = run_ranks(load_on_torch, 2, arguments=(str(file),), backend="pccl")
+    assert found == [(["mine"], "mine", True)] * 2
+
+
+def use_what_is_given(rank: int, world_size: int) -> tuple[list[str], str, bool]:
+    import torch
+    import torch.distributed as dist
+
+    x = torch.full((64,), rank + 1, dtype=torch.int32)
+    dist.all_reduce(x)
+    chosen = pccl.explain("all_reduce", 256).chosen.algorithm
+    return [each.name for each in pccl.capsules()], chosen, bool((x == 3).all())
+
+
+def test_the_environment_gives_capsules_to_programs_that_know_nothing_of_them(
+    tmp_path: Path,
+) -> None:
+    capsule_of("ring", "all_reduce", 2).save(tmp_path / "two.capsule")
+    capsule_of("ring", "all_reduce", 3, name="three").save(tmp_path / "three.capsule")
+    (tmp_path / "broken.capsule").write_bytes(b"no capsule")
+    found = run_ranks(
+        use_what_is_given, 2, backend="pccl", environment={"PCCL_CAPSULES": str(tmp_path)}
+    )
+    assert found == [(["mine"], "mine", True)] * 2
+
+
+def give_rank_1_another(rank: int, world_size: int, folder: str) -> str:
+    os.environ["PCCL_CAPSULES"] = f"{folder}/{'b' if rank == 1 else 'a'}.capsule"
+    with pytest.raises(pccl.MismatchError) as error:
+        pccl.Communicator(
+            rank=rank, world_size=world_size, rendezvous=f"file://{folder}/store", timeout=20
+        )
+    return str(error.value)
+
+
+def test_ranks_that_the_environment_gives_others_are_named(tmp_path: Path) -> None:
+    capsule_of("ring", "all_reduce", 2).save(tmp_path / "a.capsule")
+    capsule_of("pat", "all_reduce", 2).save(tmp_path / "b.capsule")
+    for message in run_ranks(give_rank_1_another, 2, arguments=(str(tmp_path),), backend=None):
+        assert "PCCL_CAPSULES gives rank 1 other capsules than rank 0" in message
