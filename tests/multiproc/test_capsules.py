@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import pccl
+import pccl.lang as pl
 from pccl import _core, schedule
+from support import algorithms
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
 
@@ -282,3 +284,63 @@ def test_ranks_that_the_environment_gives_others_are_named(tmp_path: Path) -> No
     capsule_of("pat", "all_reduce", 2).save(tmp_path / "b.capsule")
     for message in run_ranks(give_rank_1_another, 2, arguments=(str(tmp_path),), backend=None):
         assert "PCCL_CAPSULES gives rank 1 other capsules than rank 0" in message
+
+
+def expected_of(collective: str, inputs: np.ndarray[Any, Any], me: int, root: int) -> Any:
+    """What numpy makes of everybody's input; None where this rank gets nothing."""
+    ranks = len(inputs)
+    blocks = inputs.reshape(ranks, ranks, -1)
+    if collective in ("reduce", "gather") and me != root:
+        return None
+    return {
+        "all_reduce": lambda: inputs.sum(axis=0),
+        "reduce": lambda: inputs.sum(axis=0),
+        "broadcast": lambda: inputs[root],
+        "all_gather": lambda: blocks[:, 0].ravel(),
+        "gather": lambda: blocks[:, 0].ravel(),
+        "reduce_scatter": lambda: blocks.sum(axis=0)[me],
+        "scatter": lambda: blocks[root, me],
+        "all_to_all": lambda: blocks[:, me].ravel(),
+    }[collective]()
+
+
+def executed(operator: pccl.Operator, mine: np.ndarray[Any, Any], ranks: int) -> Any:
+    count = len(mine) // ranks
+    if operator.collective in ("all_reduce", "reduce", "broadcast"):
+        operator.execute(mine)
+        return mine
+    block = operator.collective in ("all_gather", "gather")
+    out = np.zeros(count if operator.collective in ("reduce_scatter", "scatter") else len(mine))
+    operator.execute(mine[:count] if block else mine, out := out.astype(np.int64))
+    return out
+
+
+@pytest.mark.parametrize("made", algorithms.ALGORITHMS, ids=lambda made: made.function.__name__)
+@pytest.mark.parametrize("instances", [1, 3])
+def test_algorithms_of_the_language_run(tmp_path: Path, made: pl.Algorithm, instances: int) -> None:
+    ranks = 4
+    capsule = made.build("mine", ranks=ranks, instances=instances)
+    root = capsule.schedule.root
+
+    def body(comm: pccl.Communicator) -> list[bool]:
+        operator = comm.load(capsule, "by name")
+        right = []
+        for count in (4, 4 * 777, 4 * 40_000):
+            inputs = np.stack([data_of(rank, count) for rank in range(ranks)])
+            found = executed(operator, inputs[comm.rank].copy(), ranks)
+            expected = expected_of(made.collective, inputs, comm.rank, root)
+            right.append(expected is None or np.array_equal(found, expected))
+        return right
+
+    assert run_threads(tmp_path, ranks, body) == [[True] * 3] * ranks
+
+
+def test_steps_of_the_language_run(tmp_path: Path) -> None:
+    capsule = algorithms.two_rank_steps().build("two")
+
+    def body(comm: pccl.Communicator) -> float:
+        x = np.full(1000, comm.rank + 1.0)
+        comm.load(capsule).execute(x)
+        return float(x.sum())
+
+    assert run_threads(tmp_path, 2, body) == [3000.0] * 2

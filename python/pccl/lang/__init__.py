@@ -1,1 +1,35 @@
-"""Algorithms of collectives, written in Python."""
+"""Algorithms of collectives, written in Python, proven when they are built.
+
+>>> import pccl.lang as pl
+>>> @pl.algorithm(collective="all_reduce", ranks=8, chunks=8)
+... def ring(c):
+...     for i in range(c.ranks):
+...         x = c.input(i, chunk=i)
+...         for hop in range(1, c.ranks):
+...             x = x.reduce_to((i + hop) % c.ranks)
+...         for hop in range(1, c.ranks):
+...             x = x.copy_to((x.rank + 1) % c.ranks)
+>>> ring.build(name="ring8")
+<pccl.Capsule ring8: all_reduce, 8 ranks, 14 rounds, sizes ...>
+"""
+
+from pccl.lang.algorithm import Algorithm, Program, algorithm
+from pccl.lang.chunks import Chunks, join
+from pccl.lang.generated import from_generator
+from pccl.lang.origin import Line, ProgramError
+from pccl.lang.steps import Lane, Slice, StepRef, Steps
+
+__all__ = [
+    "Algorithm",
+    "Chunks",
+    "Lane",
+    "Line",
+    "Program",
+    "ProgramError",
+    "Slice",
+    "StepRef",
+    "Steps",
+    "algorithm",
+    "from_generator",
+    "join",
+]

@@ -1,0 +1,243 @@
+"""Algorithms in terms of chunks: functions that copy chunks and add them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pccl.errors import InvalidArgumentError
+from pccl.lang.building import About, capsule_of, replicated
+from pccl.lang.chunks import Chunks
+from pccl.lang.geometry import COLLECTIVES, ROOTED, Atom, Buffer, Collective, Geometry
+from pccl.lang.lowering import lower
+from pccl.lang.origin import ProgramError, caller, line_of
+from pccl.lang.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pccl.capsule import Capsule
+
+__all__ = ["Algorithm", "Program", "algorithm"]
+
+MOST_CHUNKS = 1 << 20  # of a buffer
+
+
+class Program:
+    """What an algorithm's function is given: buffers of all ranks, in chunks.
+
+    Attributes
+    ----------
+    collective
+        What the algorithm makes.
+    ranks
+        How many there are.
+    chunks
+        Of each block: of the whole buffer of all_reduce, broadcast and reduce; of what one rank
+        gives or gets for the others.
+    root
+        Of broadcast, reduce, gather and scatter; else 0.
+    """
+
+    def __init__(self, geometry: Geometry) -> None:
+        self.collective = geometry.collective
+        self.ranks = geometry.ranks
+        self.chunks = geometry.chunks
+        self.root = geometry.root
+        self._trace = Trace(geometry)
+
+    def input(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
+        """Return chunks of what a rank gives.
+
+        Parameters
+        ----------
+        rank
+            Whose.
+        chunk, count
+            The first, and how many. Buffers with a block for each rank count through: chunk ``j``
+            of block ``b`` is ``b * chunks + j``.
+        """
+        return self._chunks(rank, "input", chunk, count)
+
+    def output(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
+        """Return chunks of what a rank gets, with what they hold now, or to copy to.
+
+        Parameters
+        ----------
+        rank, chunk, count
+            As for ``input``.
+        """
+        return self._chunks(rank, "output", chunk, count)
+
+    def scratch(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
+        """Return chunks of memory that a rank has while the collective runs.
+
+        Chunks of a block may differ in length, and so a chunk keeps its index modulo ``chunks``
+        wherever it goes, in scratch too.
+
+        Parameters
+        ----------
+        rank, chunk, count
+            As for ``input``; there is as much as is named.
+        """
+        rank = self._trace.check_rank(rank)
+        if chunk < 0 or count < 1 or chunk + count > MOST_CHUNKS:
+            raise ProgramError(caller(), f"scratch has no {count} chunks from {chunk} on")
+        self._trace.scratch[rank] = max(self._trace.scratch[rank], chunk + count)
+        return self._at(rank, "scratch", chunk, count)
+
+    def _chunks(self, rank: int, buffer: Buffer, chunk: int, count: int) -> Chunks:
+        rank = self._trace.check_rank(rank)
+        self._trace.check_range(rank, buffer, chunk, count)
+        return self._at(rank, buffer, chunk, count)
+
+    def _at(self, rank: int, buffer: Buffer, chunk: int, count: int) -> Chunks:
+        atoms = tuple(Atom(buffer, index) for index in range(chunk, chunk + count))
+        versions = tuple(self._trace.version((rank, atom)) for atom in atoms)
+        return Chunks(self._trace, rank, atoms, versions)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A function that says what a collective does with chunks; ``build`` makes a capsule of it.
+
+    Called with a ``Program``, it is a part of another algorithm.
+
+    Attributes
+    ----------
+    function
+        Takes a ``Program``, and parameters of its own.
+    collective
+        What it makes.
+    ranks
+        For how many; None for any number, which ``build`` is told.
+    chunks
+        Of each block, or a function that says how many there are for so many ranks.
+    root
+        Of broadcast, reduce, gather and scatter.
+    slots
+        Messages that may wait between two ranks on one channel.
+    """
+
+    function: Callable[..., object]
+    collective: Collective
+    ranks: int | None
+    chunks: int | Callable[[int], int]
+    root: int
+    slots: int
+
+    def __call__(self, program: Program, **parameters: Any) -> object:
+        """Run the function as a part of ``program``."""
+        return self.function(program, **parameters)
+
+    def build(
+        self,
+        name: str | None = None,
+        *,
+        ranks: int | None = None,
+        instances: int = 1,
+        sizes: str = "..",
+        author: str = "",
+        licence: str = "",
+        note: str = "",
+        **parameters: Any,
+    ) -> Capsule:
+        """Run the function, verify what it says and make a capsule of it.
+
+        Parameters
+        ----------
+        name
+            The capsule's; None for that of the function.
+        ranks
+            Where the algorithm is for any number.
+        instances
+            Copies of the program that run side by side, each over a part of each block.
+        sizes, author, licence, note
+            As for ``pccl.Capsule.of``.
+        **parameters
+            For the function.
+
+        Raises
+        ------
+        ProgramError
+            The algorithm is wrong; the message names the line, and the steps in conflict.
+        """
+        definition = line_of(self.function)
+        geometry = self._geometry(ranks)
+        program = Program(geometry)
+        self.function(program, **parameters)
+        about = About(name or self.function.__name__, author, licence, note, sizes)
+        whole = replace(geometry, chunks=geometry.chunks * instances)
+
+        def attempt(*, fused: bool) -> Capsule:
+            lowered = lower(program._trace, fused=fused)
+            lowered = replicated(lowered, geometry.chunks, instances, definition)
+            return capsule_of(lowered, whole, self.slots, about, definition)
+
+        try:
+            return attempt(fused=True)
+        except ProgramError:
+            # Its steps are those of the function, one by one: right, or with errors easier to read.
+            return attempt(fused=False)
+
+    def _geometry(self, ranks: int | None) -> Geometry:
+        count = ranks or self.ranks
+        name = self.function.__name__
+        if count is None:
+            raise InvalidArgumentError(f"{name} is for any number of ranks: say build(ranks=...)")
+        if self.ranks not in (None, count):
+            raise InvalidArgumentError(f"{name} is for {self.ranks} ranks, not {count}")
+        chunks = self.chunks if isinstance(self.chunks, int) else self.chunks(count)
+        geometry = Geometry(self.collective, count, chunks, self.root)
+        roots = count if self.collective in ROOTED else 1
+        if count < 1 or chunks < 1 or not 0 <= self.root < roots:
+            raise InvalidArgumentError(
+                f"{name} cannot have {count} ranks, {chunks} chunks and root {self.root}"
+            )
+        if max(geometry.size("input"), geometry.size("output")) > MOST_CHUNKS:
+            raise InvalidArgumentError(f"{name} would have more than {MOST_CHUNKS} chunks a buffer")
+        return geometry
+
+    def __repr__(self) -> str:
+        ranks = f"{self.ranks} ranks" if self.ranks else "any number of ranks"
+        return f"<pccl.lang algorithm {self.function.__name__}: {self.collective}, {ranks}>"
+
+
+def algorithm(
+    collective: Collective,
+    *,
+    ranks: int | None = None,
+    chunks: int | Callable[[int], int] = 1,
+    root: int = 0,
+    slots: int = 2,
+) -> Callable[[Callable[..., object]], Algorithm]:
+    """Make an algorithm of a function that takes a ``Program``: a decorator.
+
+    Parameters
+    ----------
+    collective
+        ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
+        ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
+    ranks
+        How many; None for any number, which ``build`` is told.
+    chunks
+        Of each block; or a function of the ranks.
+    root
+        Of broadcast, reduce, gather and scatter.
+    slots
+        Messages that may wait between two ranks on one channel: 1 to 64.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective.
+    """
+    if collective not in COLLECTIVES:
+        raise InvalidArgumentError(
+            f"'{collective}' is no collective; there are {', '.join(COLLECTIVES)}"
+        )
+
+    def make(function: Callable[..., object]) -> Algorithm:
+        return Algorithm(function, collective, ranks, chunks, root, slots)
+
+    return make

@@ -1,0 +1,54 @@
+"""The built-in algorithms as capsules: to read, to change, to compare with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pccl import _core
+from pccl.capsule import Capsule
+
+if TYPE_CHECKING:
+    from pccl.lang.geometry import Collective
+
+__all__ = ["from_generator"]
+
+
+def from_generator(
+    algorithm: str,
+    collective: Collective,
+    ranks: int,
+    *,
+    name: str | None = None,
+    root: int = 0,
+    chunks: int | None = None,
+    slots: int | None = None,
+    sizes: str = "..",
+) -> Capsule:
+    """Return a capsule of what a built-in generator makes.
+
+    ``print(from_generator(...).schedule)`` shows its steps.
+
+    Parameters
+    ----------
+    algorithm, collective, ranks, root, chunks, slots
+        As for ``pccl.schedule.generate``.
+    name
+        The capsule's; None for the algorithm's and the number of ranks, ``"pat8"``: a group has
+        one of the algorithm's name already.
+    sizes
+        As for ``pccl.load_capsule``.
+    """
+    made = _core.generate(algorithm, collective, ranks, root=root, chunks=chunks, slots=slots)
+    programs = _core.programs_of(made)
+    return Capsule.of(
+        _core.schedule_of(
+            name or f"{algorithm}{ranks}",
+            collective,
+            ranks,
+            root,
+            made.chunks,
+            made.slots,
+            programs,
+        ),
+        sizes=sizes,
+    )
