@@ -14,6 +14,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/raw_steps.h"
 #include "csrc/capsule/capsule.h"
+#include "csrc/capsule/msccl/import.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/comm/selection/selector.h"
@@ -86,6 +87,12 @@ void bind_capsule(extension::Module& module) {
         "programs_of",
         [](const schedule::Schedule& schedule) { return to_python(schedule.programs); },
         arg("schedule"));
+    module.def(
+        "import_msccl",
+        [](const std::string& xml, const std::string& file, const std::string& name) {
+            return released([&] { return capsule::import_msccl(xml, file, name); });
+        },
+        arg("xml"), arg("file"), arg("name"));
     module.def(
         "check_sizes",
         [](const std::string& sizes) {

@@ -1330,6 +1330,24 @@ def programs_of(schedule: Schedule) -> list[_RawProgram]:
         Any.
     """
 
+def import_msccl(xml: str, file: str, name: str) -> Capsule:
+    """Return the capsule of MSCCL's XML.
+
+    Parameters
+    ----------
+    xml
+        Of any origin.
+    file
+        Stands for it in messages.
+    name
+        The capsule's; empty for that of the algorithm.
+
+    Raises
+    ------
+    InvalidArgumentError, UnsupportedError
+        It is wrong, or cannot be said; the message names the line.
+    """
+
 def check_sizes(sizes: str) -> str:
     """Return a range of sizes as capsules state it.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pccl import _core, table, whole_file
 from pccl.capsule_results import LoadedCapsule, Operator
+from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pccl.topology import Job, Topology
 
 __all__ = ["Capsule", "capsules", "load_capsule", "unload_capsule"]
+
+
+MOST_XML = 8 << 20
 
 
 class Capsule:
@@ -83,6 +87,34 @@ class Capsule:
             It is no capsule, or damaged, or its programs are wrong.
         """
         return Capsule(_core.Capsule.read(os.fspath(path)))
+
+    @staticmethod
+    def from_msccl(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
+        """Return the capsule of a file with MSCCL's XML, verified.
+
+        Attributes that came later (``minBytes``, ``maxBytes``, ``outofplace``) may be there or not;
+        the three protocols are the same to a capsule. A program that writes its input works on a
+        copy of it.
+
+        Parameters
+        ----------
+        path
+            The file's.
+        name
+            The capsule's; empty for that of the algorithm.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is no such XML, or its program is wrong; the message names the line.
+        UnsupportedError
+            It says what capsules cannot; the message names the line.
+        """
+        file = Path(path)
+        if file.stat().st_size > MOST_XML:
+            raise InvalidArgumentError(f"{file} has more than {MOST_XML} bytes")
+        text = file.read_text(encoding="utf-8", errors="replace")
+        return Capsule(_core.import_msccl(text, str(file), name))
 
     @property
     def name(self) -> str:

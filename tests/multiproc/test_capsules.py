@@ -12,7 +12,7 @@ import pytest
 import pccl
 import pccl.lang as pl
 from pccl import _core, schedule
-from support import algorithms
+from support import algorithms, msccl_xml
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
 
@@ -344,3 +344,35 @@ def test_steps_of_the_language_run(tmp_path: Path) -> None:
         return float(x.sum())
 
     assert run_threads(tmp_path, 2, body) == [3000.0] * 2
+
+
+@pytest.mark.parametrize(
+    "algo",
+    [
+        msccl_xml.ring_all_reduce(4, channels=2, proto="LL"),
+        msccl_xml.ring_all_reduce(4, inplace=1),
+        msccl_xml.all_pairs_all_reduce(4),
+        msccl_xml.ring_all_gather(4, inplace=1),
+        msccl_xml.doubling_all_gather(4),
+        msccl_xml.ring_reduce_scatter(4, inplace=1),
+        msccl_xml.grouped_all_to_all(2, 2),
+        msccl_xml.chain_broadcast(4, 3),
+    ],
+    ids=lambda algo: f"{algo.name}-{algo.inplace}",
+)
+def test_programs_of_msccl_run(tmp_path: Path, algo: msccl_xml.Algo) -> None:
+    file = tmp_path / "algo.xml"
+    file.write_text(algo.xml())
+    capsule = pccl.Capsule.from_msccl(file, name="mine")
+
+    def body(comm: pccl.Communicator) -> list[bool]:
+        operator = comm.load(capsule, "by name")
+        right = []
+        for count in (4, 4 * 777, 4 * 40_000):
+            inputs = np.stack([data_of(rank, count) for rank in range(4)])
+            found = executed(operator, inputs[comm.rank].copy(), 4)
+            expected = expected_of(operator.collective, inputs, comm.rank, 0)
+            right.append(np.array_equal(found, expected))
+        return right
+
+    assert run_threads(tmp_path, 4, body) == [[True] * 3] * 4

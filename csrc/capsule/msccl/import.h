@@ -1,0 +1,18 @@
+// Programs of MSCCL as capsules.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "csrc/capsule/capsule.h"
+
+namespace pccl::capsule {
+
+/// The capsule of MSCCL's XML, of any origin. `file` stands for the text in messages; an empty
+/// `name` is made of the algorithm's. All three protocols are the same to a schedule, which keeps
+/// the file's in its note. kInvalidArgument, or kUnsupported, names the line of what is wrong, or
+/// cannot be said: what the verifier finds is told with the line of the step.
+[[nodiscard]] PCCL_API Result<Capsule> import_msccl(std::string_view xml, std::string_view file,
+                                                    std::string_view name = {});
+
+}  // namespace pccl::capsule

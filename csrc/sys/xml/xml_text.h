@@ -1,0 +1,50 @@
+// XML that came from outside, loaded within bounds by pugixml, with places for messages.
+#pragma once
+
+#include <pugixml.hpp>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/base/text.h"
+
+namespace pccl::sys {
+
+struct XmlLimits {
+    static constexpr std::size_t kBytes = 8U << 20U;
+    static constexpr std::size_t kElements = 1U << 16U;
+    static constexpr int kDepth = 32;
+    static constexpr std::size_t kText = 4096;
+};
+
+/// An XML document in memory, with places for messages.
+class XmlText {
+   public:
+    /// `name` stands for the text in messages. Both must outlive this.
+    XmlText(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+    /// Parses the text and gives its root element; an error names the line. Elements are counted.
+    [[nodiscard]] Result<pugi::xml_node> load();
+
+    /// kInvalidArgument "<name>:<line>: <parts>".
+    template <typename... Parts>
+    [[nodiscard]] Status refuse(pugi::xml_node node, const Parts&... parts) const {
+        return Status::invalid_argument(concat(place(node), ": ", parts...));
+    }
+    [[nodiscard]] std::string place(pugi::xml_node node) const {
+        return place(node.offset_debug());
+    }
+
+   private:
+    [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
+    [[nodiscard]] Status check_size() const;
+
+    std::string_view text_;
+    std::string_view name_;
+    pugi::xml_document document_;
+};
+
+/// What a message may show of a value: cut short, and nothing that could disturb a terminal.
+[[nodiscard]] std::string shown(std::string_view text);
+
+}  // namespace pccl::sys
