@@ -364,12 +364,13 @@ std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, 
 schedule::Schedule PyCommunicator::load(const py::object& capsule,
                                         const std::optional<std::string>& sizes,
                                         std::optional<double> timeout) {
-    const bool is_path = !py::hasattr(capsule, "_core");
+    const py::object core = py::getattr(capsule, "_core", capsule);
+    const bool is_path = !py::isinstance<capsule::Capsule>(core);
     const auto path =
         is_path ? py::str(py::module_::import("os").attr("fspath")(capsule)).cast<std::string>()
                 : std::string();
     std::optional<Result<capsule::Capsule>> read;
-    if (!is_path) read = capsule.attr("_core").cast<capsule::Capsule>();
+    if (!is_path) read = core.cast<capsule::Capsule>();
     Status status;
     {
         const py::gil_scoped_release released;

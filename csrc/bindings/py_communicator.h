@@ -79,7 +79,8 @@ class PyCommunicator {
     std::unique_ptr<PyCommunicator> split(std::optional<int> color, int key,
                                           std::optional<double> timeout);
 
-    /// Loads a pccl.Capsule, or the one of a path, with all other ranks; returns its programs.
+    /// Loads a pccl.Capsule, what it stands on, or the one of a path, with all other ranks; returns
+    /// its programs.
     schedule::Schedule load(const pybind11::object& capsule,
                             const std::optional<std::string>& sizes, std::optional<double> timeout);
     void unload(const std::string& name, std::optional<double> timeout);

@@ -291,7 +291,7 @@ class Communicator:
         """
     def load(
         self,
-        capsule: _Capsule | str | PathLike[str],
+        capsule: _Capsule | Capsule | str | PathLike[str],
         sizes: str | None = None,
         *,
         timeout: float | None = None,

@@ -16,7 +16,7 @@ import pytest
 import pccl
 from pccl import topology
 
-COMMANDS = ["info", "bench", "tune", "topo", "debug", "phase"]
+COMMANDS = ["info", "bench", "tune", "topo", "capsule", "debug", "phase"]
 ONE_SIZE = ["bench", "all_reduce", "--min", "1K", "--max", "1K"]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.cli import bench, debug, info, phase, run, terminal, topo, tune
+from pccl.cli import bench, capsule, debug, info, phase, run, terminal, topo, tune
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -62,6 +62,7 @@ app.command(
 app.command("bench", epilog=bench.EXAMPLES)(bench.bench)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
+app.add_typer(capsule.app, name="capsule", epilog=capsule.EXAMPLES)
 app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
 app.add_typer(phase.app, name="phase")
 

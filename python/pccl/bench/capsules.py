@@ -1,0 +1,143 @@
+"""Times a capsule beside what a group chooses without it, between processes of this machine."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pccl import table
+from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
+from pccl.bench.collectives import LEAST_CALLS, MOST_CALLS, SECONDS_PER_ROW, WARM_UP_CALLS, slowest
+from pccl.errors import UnsupportedError
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pccl._core import Communicator
+    from pccl.bench.cases import Array, Call
+    from pccl.capsule_results import Operator
+
+__all__ = ["Row", "measured"]
+
+TIMEOUT_S = 60.0
+
+
+class Row(NamedTuple):
+    """A capsule at one size.
+
+    Attributes
+    ----------
+    size
+        Bytes of the whole buffer.
+    capsule_us, chosen_us
+        Microseconds: medians over calls of the slowest rank's time, by the capsule, and by what
+        the group chooses without it.
+    chosen
+        What that is.
+    wrong
+        Elements with a wrong result by the capsule, over all ranks.
+    """
+
+    size: int
+    capsule_us: float
+    chosen_us: float
+    chosen: str
+    wrong: int
+
+    def row(self) -> table.Fields:
+        """Return its fields."""
+        return table.fields_of(self)
+
+    @staticmethod
+    def header() -> str:
+        """Return the line above the rows."""
+        return f"#{'size (B)':>12} {'capsule (us)':>13} {'chosen (us)':>13} {'chosen':>20} #wrong"
+
+    def line(self) -> str:
+        """Return it under the columns of ``header``."""
+        return (
+            f"{self.size:>13} {self.capsule_us:>13.2f} {self.chosen_us:>13.2f} "
+            f"{self.chosen:>20} {self.wrong:>6}"
+        )
+
+
+def measured(data: bytes, sizes: tuple[int, ...]) -> Iterator[Row]:
+    """Start as many ranks as a capsule is for, and give each row when it is measured.
+
+    Parameters
+    ----------
+    data
+        The capsule's bytes.
+    sizes
+        Bytes of the whole buffer.
+
+    Raises
+    ------
+    UnsupportedError
+        Its collective, or its root, is none that is measured.
+    """
+    from pccl._core import Capsule  # not above: `pccl --help` needs no extension module
+
+    schedule = Capsule.parse(data).schedule
+    if schedule.collective not in COLLECTIVES or schedule.root != 0:
+        raise UnsupportedError(
+            f"{schedule.collective} from root {schedule.root} is not measured; there are "
+            f"{', '.join(COLLECTIVES)}, from root 0"
+        )
+    yield from run_ranks(functools.partial(_worker, data, sizes), schedule.ranks)
+
+
+def _worker(
+    data: bytes, sizes: tuple[int, ...], rank: int, rendezvous: str, send: Callable[[object], None]
+) -> None:
+    from pccl._core import Capsule, Communicator
+
+    capsule = Capsule.parse(data)
+    ranks, collective = capsule.schedule.ranks, capsule.schedule.collective
+    comm = Communicator(
+        rank=rank, world_size=ranks, rendezvous=rendezvous, timeout=TIMEOUT_S, name="bench"
+    )
+    operator = comm.load(capsule, "by name")
+    for size in sizes:
+        row = _measure(comm, operator, Case.of_bytes(collective, ranks, size))
+        if rank == 0:
+            send(row)
+    comm.barrier()
+
+
+def _measure(comm: Communicator, operator: Operator, case: Case) -> Row:
+    x, out = case.buffers()
+    by_capsule = _call(operator, case, x, out)
+    x[:] = case.contribution(comm.rank)
+    by_capsule()
+    wrong = np.array([case.wrong(comm.rank, out)])
+    comm.all_reduce(wrong)
+    x[:] = 0
+    capsule, chosen = _medians(comm, [by_capsule, make_call(comm, case, x, out)])
+    ways = comm.explain(case.collective, case.size)
+    name = next(way.algorithm for way in ways if way.is_chosen)
+    return Row(case.size, capsule * 1e6, chosen * 1e6, name, int(wrong[0]))
+
+
+def _medians(comm: Communicator, calls: list[Call]) -> list[float]:
+    """Time calls turn and turn about, so that what else the machine does slows them alike."""
+    once = max(
+        statistics.median(slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS)))
+        for call in calls
+    )
+    repeats = int(np.clip(SECONDS_PER_ROW / once / 10, 1, MOST_CALLS // 10))
+    times: list[list[float]] = [[] for _ in calls]
+    while len(times[0]) < max(LEAST_CALLS, 10 * repeats):
+        for call, found in zip(calls, times, strict=True):
+            found += slowest(comm, time_calls(call, comm.barrier, repeats))
+    return [statistics.median(found) for found in times]
+
+
+def _call(operator: Operator, case: Case, x: Array, out: Array) -> Call:
+    if case.is_in_place:
+        return lambda: operator.execute(out)
+    return lambda: operator.execute(x, out)

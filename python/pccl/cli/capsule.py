@@ -1,0 +1,125 @@
+"""``pccl capsule``: its options. ``pccl.cli.capsule_run`` does what they say."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pccl.cli import terminal
+
+app = typer.Typer(
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+EXAMPLES = terminal.examples(
+    "pccl capsule check ring8.capsule",
+    "pccl capsule show ring8.capsule",
+    "pccl capsule simulate ring8.capsule --size 64M",
+    "pccl capsule import ring.xml --output ring.capsule",
+    "pccl capsule bench ring8.capsule --max 16M",
+)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="A capsule.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.callback()
+def capsule() -> None:
+    """Look at capsules: algorithms of collectives in files.
+
+    pccl.lang writes them, pccl.load_capsule and PCCL_CAPSULES use them; docs/capsules.md says
+    how. Programs are proven whenever a file is read.
+    """
+
+
+@app.command("check", epilog=terminal.examples("pccl capsule check *.capsule"))
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Capsules.")],
+    as_json: _Json = False,
+) -> None:
+    """Prove that capsules are right; exit with 1 if one is not."""
+    from pccl.cli import capsule_run
+
+    raise typer.Exit(capsule_run.check(files, as_json=as_json))
+
+
+@app.command("show", epilog=terminal.examples("pccl capsule show ring8.capsule --json"))
+def show(file: _File, as_json: _Json = False) -> None:
+    """Print what a capsule says of itself, and its steps."""
+    from pccl.cli import capsule_run
+
+    capsule_run.show(file, as_json=as_json)
+
+
+@app.command("plot", epilog=terminal.examples("pccl capsule plot ring8.capsule --output ring.svg"))
+def plot(
+    file: _File,
+    output: Annotated[Path, typer.Option(help="File for the picture: .svg, .png or .pdf.")],
+) -> None:
+    """Draw the messages of a capsule: ranks over rounds. Needs matplotlib."""
+    from pccl.cli import capsule_run
+
+    capsule_run.plot(file, output)
+
+
+@app.command(
+    "simulate",
+    epilog=terminal.examples(
+        "pccl capsule simulate ring8.capsule --size 1M --example h200_vm",
+        "pccl capsule simulate ring8.capsule --load topo.xml --hosts 4",
+    ),
+)
+def simulate(
+    file: _File,
+    size: Annotated[str, typer.Option(help="Of the largest buffer, bytes.")] = "64M",
+    load: Annotated[
+        Path | None, typer.Option(help="Topology XML of a host, instead of this machine.")
+    ] = None,
+    example: Annotated[
+        str | None, typer.Option(help="A host that comes with pccl, as for pccl topo.")
+    ] = None,
+    hosts: Annotated[int, typer.Option(min=1, help="Equal hosts that share the ranks.")] = 1,
+    as_json: _Json = False,
+) -> None:
+    """Predict what a capsule takes, beside the built-in algorithms."""
+    from pccl.cli import capsule_run
+
+    machine = capsule_run.machine_of(load, example)
+    capsule_run.simulate(file, size, machine, hosts, as_json=as_json)
+
+
+@app.command(
+    "import", epilog=terminal.examples("pccl capsule import ring.xml --output ring.capsule")
+)
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A program in MSCCL's XML.")],
+    output: Annotated[Path, typer.Option(help="File for the capsule.")],
+    name: Annotated[str, typer.Option(help="The capsule's.  [default: the algorithm's]")] = "",
+    as_json: _Json = False,
+) -> None:
+    """Make a capsule of a program that others publish."""
+    from pccl.cli import capsule_run
+
+    capsule_run.import_file(file, output, name, as_json=as_json)
+
+
+@app.command(
+    "bench", epilog=terminal.examples("pccl capsule bench ring8.capsule --min 64K --max 16M")
+)
+def bench(
+    file: _File,
+    smallest: Annotated[str, typer.Option("--min", help="Smallest size, bytes.")] = "1K",
+    largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "16M",
+    factor: Annotated[int, typer.Option(help="From one size to the next.")] = 4,
+    as_json: _Json = False,
+) -> None:
+    """Time a capsule beside what a group would choose.
+
+    Between processes of this machine, as many as it is for. Times are medians of the slowest
+    rank's, results are checked.
+    """
+    from pccl.cli import capsule_run
+
+    raise typer.Exit(capsule_run.bench(file, smallest, largest, factor, as_json=as_json))

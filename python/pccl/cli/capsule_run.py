@@ -1,0 +1,119 @@
+"""What ``pccl capsule`` does."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pccl import topology
+from pccl.bench import capsules as benchmark
+from pccl.bench.collectives import parse_size, sizes_between
+from pccl.capsule import Capsule
+from pccl.cli import terminal
+from pccl.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["bench", "check", "import_file", "machine_of", "plot", "show", "simulate"]
+
+
+def check(files: Sequence[Path], *, as_json: bool) -> int:
+    """Print a line for each file, or one object for all; return the exit status."""
+    found: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            capsule = Capsule.read(file)
+        except Error as error:
+            found.append({"file": str(file), "is_right": False, "error": str(error)})
+            if not as_json:
+                terminal.complain(str(error))
+            continue
+        found.append({"file": str(file), "is_right": True, "digest": capsule.digest})
+        if not as_json:
+            manifest = capsule.manifest
+            print(
+                f"{file}: right: {capsule.name}, {manifest['collective']}, "
+                f"{manifest['ranks']} ranks, {manifest['rounds']} rounds, {manifest['steps']} steps"
+            )
+    if as_json:
+        terminal.print_json({"capsules": found})
+    return 0 if all(each["is_right"] for each in found) else 1
+
+
+def show(file: Path, *, as_json: bool) -> None:
+    """Print manifest, digest and steps."""
+    capsule = Capsule.read(file)
+    if as_json:
+        steps = [step.row() for step in capsule.schedule.steps]
+        terminal.print_json(capsule.manifest | {"digest": capsule.digest, "all_steps": steps})
+        return
+    print(json.dumps(capsule.manifest, indent=1, ensure_ascii=True))
+    print(f"sha256 {capsule.digest}\n{capsule.schedule}", end="")
+
+
+def plot(file: Path, output: Path) -> None:
+    """Write a picture."""
+    Capsule.read(file).plot().savefig(output, bbox_inches="tight")
+
+
+def machine_of(load: Path | None, example: str | None) -> topology.Topology:
+    """Return the host that was asked for, else this one."""
+    if load and example:
+        raise ValueError("--load and --example name two machines: leave one out")
+    if load:
+        return topology.load(load)
+    return topology.example(example) if example else topology.detect()
+
+
+def simulate(
+    file: Path, size: str, machine: topology.Topology, hosts: int, *, as_json: bool
+) -> None:
+    """Print a prediction."""
+    capsule = Capsule.read(file)
+    ranks = capsule.schedule.ranks
+    if ranks % hosts:
+        raise ValueError(f"{ranks} ranks do not divide among {hosts} hosts")
+    each = ranks // hosts
+    job = topology.Job.of(
+        [(f"host{i}", range(each * i, each * (i + 1)), machine) for i in range(hosts)]
+    )
+    found = capsule.simulate(job, parse_size(size))
+    if not as_json:
+        print(found)
+        return
+    figures = {
+        "rounds": found.rounds,
+        "messages": found.messages,
+        "bytes_sent": found.bytes_sent,
+        "bytes_reduced": found.bytes_reduced,
+        "busiest": found.busiest,
+    }
+    terminal.print_json({"name": found.name, **figures, "ways": found.rows})
+
+
+def import_file(file: Path, output: Path, name: str, *, as_json: bool) -> None:
+    """Write a capsule."""
+    capsule = Capsule.from_msccl(file, name=name)
+    capsule.save(output)
+    if as_json:
+        terminal.print_json(capsule.manifest | {"digest": capsule.digest, "file": str(output)})
+    else:
+        print(f"{output}: {capsule}")
+
+
+def bench(file: Path, smallest: str, largest: str, factor: int, *, as_json: bool) -> int:
+    """Print a line for each size; return the exit status."""
+    capsule = Capsule.read(file)
+    sizes = sizes_between(parse_size(smallest), parse_size(largest), factor)
+    rows = []
+    if not as_json:
+        print(f"# {capsule}\n{benchmark.Row.header()}")
+    for row in benchmark.measured(capsule.data, sizes):
+        rows.append(row)
+        if not as_json:
+            print(row.line(), flush=True)
+    if as_json:
+        terminal.print_json({"name": capsule.name, "rows": [row.row() for row in rows]})
+    return 1 if any(row.wrong for row in rows) else 0

@@ -1,0 +1,110 @@
+"""``pccl capsule``, as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pccl
+from support import algorithms, msccl_xml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pccl", "capsule", *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def printed(folder: Path, *arguments: str) -> Any:
+    done = run(folder, *arguments, "--json")
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    algorithms.ring.build("ring4", ranks=4).save(tmp_path / "ring4.capsule")
+    damaged = bytearray((tmp_path / "ring4.capsule").read_bytes())
+    damaged[-40] ^= 1
+    (tmp_path / "damaged.capsule").write_bytes(damaged)
+    (tmp_path / "ring.xml").write_text(msccl_xml.ring_all_reduce(4).xml())
+    return tmp_path
+
+
+def test_check_proves_each_file(folder: Path) -> None:
+    done = run(folder, "check", "ring4.capsule")
+    assert done.returncode == 0
+    assert done.stdout == ("ring4.capsule: right: ring4, all_reduce, 4 ranks, 6 rounds, 28 steps\n")
+    done = run(folder, "check", "ring4.capsule", "damaged.capsule", "missing.capsule")
+    assert done.returncode == 1
+    assert "damaged.capsule: its digest is not that of its bytes" in done.stderr
+    assert "missing.capsule: there is no such file" in done.stderr
+    found = printed(folder, "check", "ring4.capsule", "damaged.capsule")["capsules"]
+    assert [each["is_right"] for each in found] == [True, False]
+
+
+def test_show_prints_manifest_and_steps(folder: Path) -> None:
+    text = run(folder, "show", "ring4.capsule").stdout
+    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    assert '"collective": "all_reduce"' in text
+    assert f"sha256 {capsule.digest}" in text
+    assert "rank 3 lane 0 step 6: recv output" in text
+    found = printed(folder, "show", "ring4.capsule")
+    assert found["digest"] == capsule.digest
+    assert len(found["all_steps"]) == found["steps"] == 28
+
+
+def test_plot_writes_a_picture(folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert run(folder, "plot", "ring4.capsule", "--output", "ring.svg").returncode == 0
+    assert "<svg" in (folder / "ring.svg").read_text()
+
+
+def test_simulate_predicts(folder: Path) -> None:
+    machine = ("--example", "h200_vm", "--size", "1M")
+    found = printed(folder, "simulate", "ring4.capsule", *machine)
+    assert found["rounds"] == 6
+    assert found["bytes_sent"] == 1.5 * (1 << 20)
+    assert found["ways"][0]["algorithm"] == "ring4"
+    across = printed(folder, "simulate", "ring4.capsule", *machine, "--hosts", "2")
+    assert across["ways"][0]["seconds"] > found["ways"][0]["seconds"]
+    done = run(folder, "simulate", "ring4.capsule", *machine, "--hosts", "3")
+    assert done.returncode == 2
+    assert "4 ranks do not divide among 3 hosts" in done.stderr
+
+
+def test_import_makes_a_capsule(folder: Path) -> None:
+    done = run(folder, "import", "ring.xml", "--output", "new.capsule", "--name", "mine")
+    assert done.returncode == 0, done.stderr
+    assert pccl.Capsule.read(folder / "new.capsule").name == "mine"
+    (folder / "bad.xml").write_text((folder / "ring.xml").read_text().replace("rrcs", "put", 1))
+    done = run(folder, "import", "bad.xml", "--output", "bad.capsule")
+    assert done.returncode == 2
+    assert 'bad.xml:7: <step> has type="put"' in done.stderr
+    assert not (folder / "bad.capsule").exists()
+
+
+@pytest.mark.multiproc
+def test_bench_checks_and_times(folder: Path) -> None:
+    algorithms.ring_reduce_scatter.build("rs2", ranks=2).save(folder / "rs2.capsule")
+    rows = printed(folder, "bench", "rs2.capsule", "--min", "1K", "--max", "4K")["rows"]
+    assert [row["size"] for row in rows] == [1024, 4096]
+    assert all(row["wrong"] == 0 and row["capsule_us"] > 0 for row in rows)
+    algorithms.chain_gather.build("gather", ranks=2).save(folder / "gather.capsule")
+    done = run(folder, "bench", "gather.capsule")
+    assert done.returncode == 2
+    assert "gather from root 1 is not measured" in done.stderr
