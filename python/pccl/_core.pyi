@@ -341,7 +341,7 @@ class Communicator:
             No such capsule was loaded.
         """
     def capsules(self) -> Table[LoadedCapsule]:
-        """Return those that are loaded: a list, which notebooks show as a table."""
+        """Return the capsules that are loaded: a list, which notebooks show as a table."""
     def _run_by(
         self,
         collective: str,
@@ -1319,6 +1319,11 @@ def schedule_of(
     programs
         By rank: chunks of scratch, and lanes of steps (action, src, dst, from, to, after). Slices
         are (buffer, offset, count), ports (peer, channel), what comes before (lane, step).
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective, buffer or action.
     """
 
 def programs_of(schedule: Schedule) -> list[_RawProgram]:
@@ -1366,25 +1371,84 @@ class Capsule:
     """What ``pccl.Capsule`` stands on."""
 
     @staticmethod
-    def make(
-        schedule: Schedule, *, author: str, licence: str, note: str, sizes: str
-    ) -> Capsule: ...
+    def make(schedule: Schedule, *, author: str, licence: str, note: str, sizes: str) -> Capsule:
+        """Return what ``pccl.Capsule.of`` does.
+
+        Parameters
+        ----------
+        schedule, author, licence, note, sizes
+            As there.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The schedule is wrong, or it has no such name.
+        """
     @staticmethod
-    def parse(data: bytes) -> Capsule: ...
+    def parse(data: bytes) -> Capsule:
+        """Return what ``pccl.Capsule.parse`` does.
+
+        Parameters
+        ----------
+        data
+            Of any origin.
+
+        Raises
+        ------
+        InvalidArgumentError
+            They are no capsule, or damaged, or its programs are wrong.
+        """
     @staticmethod
-    def read(path: str) -> Capsule: ...
+    def read(path: str) -> Capsule:
+        """Return what ``pccl.Capsule.read`` does.
+
+        Parameters
+        ----------
+        path
+            The file's.
+
+        Raises
+        ------
+        UnavailableError
+            There is no such file.
+        InvalidArgumentError
+            It is no capsule, or damaged, or its programs are wrong.
+        """
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """SHA-256 of its bytes, in hexadecimal digits."""
     @property
-    def manifest(self) -> dict[str, Any]: ...
+    def manifest(self) -> dict[str, Any]:
+        """What its file says of it for people."""
     @property
-    def schedule(self) -> Schedule: ...
+    def schedule(self) -> Schedule:
+        """Its programs."""
     @property
-    def data(self) -> bytes: ...
+    def data(self) -> bytes:
+        """The bytes of its file."""
     def cost(self, nbytes: int) -> tuple[int, int, float, float]:
-        """Return rounds, messages, bytes sent and bytes added up, of the rank with the most."""
+        """Return rounds, messages, bytes sent and bytes added up, of the rank with the most.
+
+        Parameters
+        ----------
+        nbytes
+            Of the largest buffer.
+        """
     def predict(self, job: JobTopology, nbytes: int) -> tuple[list[Prediction], LinksCountedOn]:
-        """Return the ways of a job that has loaded it for all sizes, and what they count on."""
+        """Return the ways of a job that has loaded it for all sizes, and what they count on.
+
+        Parameters
+        ----------
+        job
+            With as many ranks.
+        nbytes
+            Of the largest buffer.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The job has other ranks.
+        """
 
 _PathType: TypeAlias = Literal[
     "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"

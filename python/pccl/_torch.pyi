@@ -107,6 +107,13 @@ class ProcessGroupPCCL(Backend):
             Which of the two ``content`` is.
         sizes
             For which it is used; None for those that it states.
+
+        Raises
+        ------
+        pccl.InvalidArgumentError
+            It is no capsule, or wrong, or for another number of ranks.
+        pccl.MismatchError
+            Ranks have other bytes or sizes.
         """
     def unload_capsule(self, name: str) -> None:
         """Undo ``load_capsule``, for ``pccl.unload_capsule``.
@@ -115,6 +122,11 @@ class ProcessGroupPCCL(Backend):
         ----------
         name
             The capsule's.
+
+        Raises
+        ------
+        pccl.InvalidArgumentError
+            No such capsule was loaded.
         """
     def loaded_capsules(self) -> list[tuple[str, str, str]]:
         """Return name, collective and sizes of each, for ``pccl.capsules``."""

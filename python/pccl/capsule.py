@@ -44,7 +44,7 @@ class Capsule:
         note: str = "",
         sizes: str = "..",
     ) -> Capsule:
-        """Verify a schedule and make a capsule of it.
+        """Return the capsule of a schedule, verified.
 
         Parameters
         ----------
@@ -66,7 +66,12 @@ class Capsule:
 
     @staticmethod
     def parse(data: bytes) -> Capsule:
-        """Return the capsule of bytes of any origin, verified.
+        """Return the capsule of some bytes, verified.
+
+        Parameters
+        ----------
+        data
+            Of any origin.
 
         Raises
         ------
@@ -78,6 +83,11 @@ class Capsule:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Capsule:
         """Return the capsule of a file, verified.
+
+        Parameters
+        ----------
+        path
+            The file's.
 
         Raises
         ------
@@ -147,11 +157,33 @@ class Capsule:
         return self._core.data
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, ``"name.capsule"`` by custom; whole or not at all."""
+        """Write the file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file's, ``"name.capsule"`` by custom.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
         whole_file.write_whole(Path(path), self.data)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw its messages, as ``Schedule.plot`` does."""
+        """Draw its messages, as ``Schedule.plot`` does.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Ranks over rounds.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
         return self.schedule.plot()
 
     def simulate(
@@ -169,6 +201,18 @@ class Capsule:
             for this machine.
         nbytes
             Of the largest buffer: ``65536``, ``"64KB"``.
+
+        Returns
+        -------
+        Simulation
+            It shows itself as a table, and plots itself.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The job has other ranks.
+        ValueError
+            ``nbytes`` is no size.
         """
         from pccl.capsule_simulation import simulate
 
@@ -207,6 +251,12 @@ def load_capsule(
         default group. Its CUDA tensors go by kernels as before.
     sizes
         As for ``Communicator.load``: ``"1MB.."``.
+
+    Returns
+    -------
+    Operator
+        It runs the collective by this capsule, whatever the size, where the group is a
+        communicator.
 
     Raises
     ------
@@ -265,6 +315,11 @@ def capsules(group: Communicator | ProcessGroup | None = None) -> Table[LoadedCa
     -------
     Table of LoadedCapsule
         A list, which notebooks show as a table.
+
+    Raises
+    ------
+    ValueError
+        ``group`` has no backend "pccl".
     """
     if isinstance(group, _core.Communicator):
         return group.capsules()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
-PUBLIC_MODULES = ["pccl", "pccl.schedule", "pccl.topology"]
+PUBLIC_MODULES = ["pccl", "pccl.lang", "pccl.schedule", "pccl.topology"]
 
 
 def definitions(
@@ -99,8 +99,10 @@ HANDED_ON = {"Topology", "TopologyPlan", "JobTopology", "JobHost"}
 INHERITED = {"ProcessGroupPCCL.monitored_barrier"}
 # They look at what is known, or give up without a word.
 NEVER_RAISE = {
+    "_core.Capsule.cost",
     "_core.Communicator.__enter__",
     "_core.Communicator.abort",
+    "_core.Communicator.capsules",
     "_core.Communicator.links_counted_on",
     "_core.Controller.audit",
     "_core.DeviceGroup.abort",
@@ -111,13 +113,16 @@ NEVER_RAISE = {
     "_core.flight_record_json",
     "_core.load_calibration",
     "_core.calibration_path",
+    "_core.programs_of",
     "_core.tuning_path",
     "_torch.Options.__copy__",
     "_torch.Options.__deepcopy__",
     "_torch.ProcessGroupPCCL.get_error",
     "_torch.ProcessGroupPCCL.links_counted_on",
+    "_torch.ProcessGroupPCCL.loaded_capsules",
     "_torch.ProcessGroupPCCL.perform_nocolor_split",
     "pccl.Cluster.audit",
+    "pccl.LoadedCapsule.row",
     "pccl.PeerHealth.row",
     "pccl.flight_record",
     "pccl.register",

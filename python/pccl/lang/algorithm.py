@@ -56,6 +56,11 @@ class Program:
         chunk, count
             The first, and how many. Buffers with a block for each rank count through: chunk ``j``
             of block ``b`` is ``b * chunks + j``.
+
+        Raises
+        ------
+        ProgramError
+            There is no such rank, it has no input, or not so many chunks.
         """
         return self._chunks(rank, "input", chunk, count)
 
@@ -66,6 +71,11 @@ class Program:
         ----------
         rank, chunk, count
             As for ``input``.
+
+        Raises
+        ------
+        ProgramError
+            There is no such rank, it has no output, or not so many chunks.
         """
         return self._chunks(rank, "output", chunk, count)
 
@@ -79,6 +89,11 @@ class Program:
         ----------
         rank, chunk, count
             As for ``input``; there is as much as is named.
+
+        Raises
+        ------
+        ProgramError
+            There is no such rank, or there are too many chunks.
         """
         rank = self._trace.check_rank(rank)
         if chunk < 0 or count < 1 or chunk + count > MOST_CHUNKS:
@@ -142,7 +157,7 @@ class Algorithm:
         note: str = "",
         **parameters: Any,
     ) -> Capsule:
-        """Run the function, verify what it says and make a capsule of it.
+        """Return the capsule of what the function says, verified.
 
         Parameters
         ----------
@@ -154,11 +169,13 @@ class Algorithm:
             Copies of the program that run side by side, each over a part of each block.
         sizes, author, licence, note
             As for ``pccl.Capsule.of``.
-        **parameters
+        parameters
             For the function.
 
         Raises
         ------
+        InvalidArgumentError
+            The algorithm is for other ranks, or takes no such shape.
         ProgramError
             The algorithm is wrong; the message names the line, and the steps in conflict.
         """
@@ -211,7 +228,7 @@ def algorithm(
     root: int = 0,
     slots: int = 2,
 ) -> Callable[[Callable[..., object]], Algorithm]:
-    """Make an algorithm of a function that takes a ``Program``: a decorator.
+    """Return a decorator that makes an algorithm of a function, which takes a ``Program``.
 
     Parameters
     ----------

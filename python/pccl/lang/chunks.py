@@ -35,7 +35,7 @@ class Chunks:
         self._versions = versions
 
     def copy_to(self, target: int | Chunks, *, channel: int = 0) -> Chunks:
-        """Copy them to another rank, or within theirs; return the copies.
+        """Copy them to another rank, or within theirs.
 
         Parameters
         ----------
@@ -45,6 +45,16 @@ class Chunks:
         channel
             Messages of one channel between two ranks keep their order; those of others do not wait
             for them.
+
+        Returns
+        -------
+        Chunks
+            The copies.
+
+        Raises
+        ------
+        ProgramError
+            They hold nothing, or something else by now; or the target takes no copy of them.
         """
         self._check_readable()
         rank = self._rank_of(target)
@@ -52,7 +62,7 @@ class Chunks:
         return self._perform(rank, writes, None, channel)
 
     def reduce_to(self, target: int | Chunks, *, channel: int = 0) -> Chunks:
-        """Add them to what another rank has of the same, or theirs has; return the sums.
+        """Add them to what another rank has of the same, or theirs has.
 
         Parameters
         ----------
@@ -62,6 +72,17 @@ class Chunks:
             they are added to: the sums come into these, but never into an input.
         channel
             As for ``copy_to``.
+
+        Returns
+        -------
+        Chunks
+            The sums.
+
+        Raises
+        ------
+        ProgramError
+            They, or the target's, hold nothing, or something else by now; or the collective adds
+            nothing up.
         """
         self._check_readable()
         rank = self._rank_of(target)
@@ -137,6 +158,11 @@ def join(*parts: Chunks) -> Chunks:
     ----------
     parts
         One or more.
+
+    Raises
+    ------
+    ProgramError
+        They are of several ranks.
     """
     first = parts[0]
     if any(part.rank != first.rank or part._trace is not first._trace for part in parts):

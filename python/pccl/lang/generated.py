@@ -37,6 +37,11 @@ def from_generator(
         one of the algorithm's name already.
     sizes
         As for ``pccl.load_capsule``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such algorithm or collective, or it takes no such shape.
     """
     made = _core.generate(algorithm, collective, ranks, root=root, chunks=chunks, slots=slots)
     programs = _core.programs_of(made)

@@ -74,6 +74,11 @@ class Steps:
             Whose.
         channel
             That its messages take.
+
+        Raises
+        ------
+        ProgramError
+            There is no such rank.
         """
         if not 0 <= rank < self._geometry.ranks:
             raise ProgramError(
@@ -91,7 +96,7 @@ class Steps:
         licence: str = "",
         note: str = "",
     ) -> Capsule:
-        """Verify the steps and make a capsule of them.
+        """Return the capsule of the steps, verified.
 
         Parameters
         ----------
@@ -121,11 +126,7 @@ class Steps:
 
 
 class Lane:
-    """Steps of one rank in order; each method adds one. ``Steps.lane`` makes it.
-
-    ``after`` is a step of another lane of the rank, or several, that must be done first. ``src``
-    and ``dst`` are slices, or lists of them, which a message gathers and scatters.
-    """
+    """Steps of one rank in order; each method adds one. ``Steps.lane`` makes it."""
 
     def __init__(self, steps: Steps, rank: int, lane: int, channel: int) -> None:
         self._steps = steps
@@ -134,47 +135,233 @@ class Lane:
         self._channel = channel
 
     def nop(self, *, after: _After = None) -> StepRef:
-        """Wait for others."""
+        """Wait for others.
+
+        Parameters
+        ----------
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("nop", after=after)
 
     def copy(self, src: _Slices, dst: _Slices, *, after: _After = None) -> StepRef:
-        """Copy within the rank."""
+        """Copy within the rank.
+
+        Parameters
+        ----------
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("copy", src, dst, after=after)
 
     def reduce(self, src: _Slices, dst: _Slices, *, after: _After = None) -> StepRef:
-        """Add ``src`` to ``dst``."""
+        """Add ``src`` to ``dst``.
+
+        Parameters
+        ----------
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("reduce", src, dst, after=after)
 
     def send(self, src: _Slices, to: int, *, after: _After = None) -> StepRef:
-        """Send to a rank."""
+        """Send to a rank.
+
+        Parameters
+        ----------
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        to
+            A rank that it sends to.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("send", src, to=to, after=after)
 
     def recv(self, source: int, dst: _Slices, *, after: _After = None) -> StepRef:
-        """Receive from a rank."""
+        """Receive from a rank.
+
+        Parameters
+        ----------
+        source
+            A rank that it receives from.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("recv", dst=dst, source=source, after=after)
 
     def recv_copy_send(
         self, source: int, dst: _Slices, to: int, *, after: _After = None
     ) -> StepRef:
-        """Receive from a rank, keep it, and send it on."""
+        """Receive from a rank, keep it, and send it on.
+
+        Parameters
+        ----------
+        source
+            A rank that it receives from.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        to
+            A rank that it sends to.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("recv_copy_send", dst=dst, source=source, to=to, after=after)
 
     def recv_reduce(
         self, source: int, dst: _Slices, *, src: _Slices = None, after: _After = None
     ) -> StepRef:
-        """Write what comes plus ``src`` to ``dst``; plus ``dst`` without ``src``."""
+        """Write what comes plus ``src`` to ``dst``; plus ``dst`` without ``src``.
+
+        Parameters
+        ----------
+        source
+            A rank that it receives from.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("recv_reduce", src, dst, source=source, after=after)
 
     def recv_reduce_send(
         self, source: int, src: _Slices, to: int, *, after: _After = None
     ) -> StepRef:
-        """Send on what comes plus ``src``, and keep nothing."""
+        """Send on what comes plus ``src``, and keep nothing.
+
+        Parameters
+        ----------
+        source
+            A rank that it receives from.
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        to
+            A rank that it sends to.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("recv_reduce_send", src, source=source, to=to, after=after)
 
     def recv_reduce_copy_send(
         self, source: int, dst: _Slices, to: int, *, src: _Slices = None, after: _After = None
     ) -> StepRef:
-        """Do as ``recv_reduce``, and send the result on."""
+        """Do as ``recv_reduce``, and send the result on.
+
+        Parameters
+        ----------
+        source
+            A rank that it receives from.
+        dst
+            Where it writes: a slice, or a list of them over which a message is scattered.
+        to
+            A rank that it sends to.
+        src
+            What it reads: a slice, or a list of them that a message gathers.
+        after
+            A step of another lane of the rank, or several, that must be done first.
+
+        Returns
+        -------
+        StepRef
+            For others to wait for.
+
+        Raises
+        ------
+        ProgramError
+            ``after`` is of another rank.
+        """
         return self._add("recv_reduce_copy_send", src, dst, source=source, to=to, after=after)
 
     def _add(
