@@ -31,7 +31,8 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!pccl\.).*"),
     ("py:.*", r".*\._\w+"),
-    ("py:.*", r"pccl\._core\.(Topology|TopologyPlan|JobTopology)"),
+    ("py:.*", r"pccl\.lang\.geometry\.Geometry"),
+    ("py:.*", r"pccl\._core\.(Capsule|Topology|TopologyPlan|JobTopology)"),
 ]
 
 html_theme = "furo"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-MODULES = ("pccl", "pccl.schedule", "pccl.topology")
+MODULES = ("pccl", "pccl.lang", "pccl.schedule", "pccl.topology")
 
 
 def _places() -> dict[str, str]:

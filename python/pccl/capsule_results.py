@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pccl import table
 from pccl.errors import UnsupportedError
@@ -11,7 +11,8 @@ from pccl.errors import UnsupportedError
 __all__ = ["LoadedCapsule", "Operator"]
 
 
-class LoadedCapsule(NamedTuple):
+@dataclass(frozen=True)
+class LoadedCapsule:
     """A capsule that a group may use.
 
     Attributes

@@ -16,7 +16,10 @@ Expression Expressions::sum(Expression a, Expression b, EventId maker) {
         static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
     const auto [found, is_new] =
         known_.try_emplace(key, first_sum_ + static_cast<Expression>(sums_.size()));
-    if (is_new) sums_.push_back({left, right, maker});
+    if (is_new)
+        sums_.push_back({left, right, maker});
+    else
+        has_repeated_sums_ = true;
     return found->second;
 }
 

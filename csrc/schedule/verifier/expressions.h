@@ -41,6 +41,9 @@ class Expressions {
     /// `maker` is the step to blame for it; only the first one to make a sum is remembered.
     [[nodiscard]] Expression sum(Expression a, Expression b, EventId maker);
 
+    /// Whether a sum was asked for that had been made already.
+    [[nodiscard]] bool has_repeated_sums() const { return has_repeated_sums_; }
+
     /// The contributions in `expression`, each as often as it is in it, but for those that follow
     /// when `limit` have been found.
     [[nodiscard]] std::vector<Contribution> contributions(Expression expression, int limit) const;
@@ -66,6 +69,7 @@ class Expressions {
     int input_chunks_;
     Expression first_sum_;
     std::vector<Sum> sums_;
+    bool has_repeated_sums_ = false;
     std::unordered_map<std::uint64_t, Expression> known_;  // by operands
 };
 

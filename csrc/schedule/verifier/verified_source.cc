@@ -24,7 +24,7 @@ ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::
         .digest = digest,
         .only = shape,
         .slots = shape.slots,
-        .swaps_operands = shape.kind == CollectiveKind::kAllReduce,  // as far as anybody knows
+        .swaps_operands = shape.kind == CollectiveKind::kAllReduce && !verdict.sums_made_once,
         .granularity = [chunks = shape.chunks](int /*ranks*/) { return chunks; },
         .longest_message = [most](const Shape& /*shape*/) { return most.longest_message; },
         .cost = [a_byte](const Shape& /*shape*/,

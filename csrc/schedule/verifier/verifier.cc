@@ -22,7 +22,9 @@ Result<Verdict> verify(const Schedule& schedule, Placement placement) {
     PCCL_TRY(check_races(graph, order, memory));
     PCCL_ASSIGN_OR_RETURN(const Holdings holdings, run_on_expressions(graph, order, memory));
     PCCL_ASSIGN_OR_RETURN(const bool bit_identical, check_postcondition(graph, memory, holdings));
-    return Verdict{.rounds = longest_message_chain(graph, order), .bit_identical = bit_identical};
+    return Verdict{.rounds = longest_message_chain(graph, order),
+                   .bit_identical = bit_identical,
+                   .sums_made_once = !holdings.expressions.has_repeated_sums()};
 }
 
 Result<Verdict> verify(const Schedule& schedule) {

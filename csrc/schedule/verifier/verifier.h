@@ -19,6 +19,8 @@ struct Verdict {
     /// Every rank that gets a reduced chunk gets it by the same sums, but for the order of the two
     /// operands of each.
     bool bit_identical = true;
+    /// Every sum is made by one step of one rank, and passed on to whoever else gets it.
+    bool sums_made_once = true;
 };
 
 /// kInvalidArgument with the place of the fault, or what was learnt on the way.

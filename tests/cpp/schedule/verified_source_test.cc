@@ -32,6 +32,7 @@ TEST(VerifiedSourceTest, CountsWhatItCosts) {
         EXPECT_NEAR(counted.bytes_sent, stated.bytes_sent, 1e-6);
         EXPECT_NEAR(counted.bytes_reduced, stated.bytes_reduced, 1e-6);
         EXPECT_LE(source->longest_message(shape), known->longest_message(shape));
+        EXPECT_EQ(source->swaps_operands, known->swaps_operands);
     }
 }
 
