@@ -59,7 +59,7 @@ Capsule read(const std::string& path) {
 }
 
 /// Rounds, messages, bytes sent and bytes added up of the rank with the most.
-std::tuple<int, long long, double, double> cost(const Capsule& self, std::size_t nbytes) {
+std::tuple<long long, long long, double, double> cost(const Capsule& self, std::size_t nbytes) {
     const schedule::Shape& shape = self.schedule().shape;
     const auto block = comm::block_bytes(shape.kind, nbytes, shape.ranks);
     const schedule::Cost cost = self.source()->cost(shape, static_cast<double>(block));
