@@ -33,7 +33,7 @@ def test_explain_is_up_to_date(tools: ModuleType) -> None:
     now = sys.modules["terminal_picture"].text_of(tools.explain_picture())
     times = re.compile(r" +[\d.]+ us")
     assert times.sub(" us", shown("explain")) == times.sub(" us", now)
-    assert "* pat " in shown("explain")
+    assert "* hierarchical " in shown("explain")
 
 
 @pytest.mark.multiproc
