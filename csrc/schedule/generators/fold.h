@@ -40,6 +40,15 @@ class Fold {
     int pairs_;
 };
 
+/// The all_reduce of a rank that sits out.
+[[nodiscard]] inline Program hand_vector_over(const Member& me) {
+    Program program;
+    LaneBuilder lane(program);
+    lane.send(me.block(Buffer::kInput, 0), me.rank + 1);
+    lane.recv(me.rank + 1, me.block(Buffer::kOutput, 0));
+    return program;
+}
+
 /// A rank that sits out waits two rounds longer for what crossed all distances between two that
 /// stand for two, positions 0 to pairs-1; the others one round longer for what comes from one of
 /// these.

@@ -18,16 +18,12 @@ namespace pccl::schedule {
 namespace {
 
 Program recursive_doubling_all_reduce(const Member& me) {
+    const Fold fold(me);
+    if (fold.sits_out()) return hand_vector_over(me);
     Program program;
     LaneBuilder lane(program);
-    const Fold fold(me);
     const Slice input = me.block(Buffer::kInput, 0);
     const Slice output = me.block(Buffer::kOutput, 0);
-    if (fold.sits_out()) {
-        lane.send(input, me.rank + 1);
-        lane.recv(me.rank + 1, output);
-        return program;
-    }
     const auto partner = [&](int distance) { return fold.rank_at(fold.position() ^ distance); };
     Slice own = input;  // what the next incoming vector is added to; empty: to the output
     if (fold.stands_for_two()) {

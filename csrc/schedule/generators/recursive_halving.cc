@@ -39,16 +39,12 @@ Halves cut(Range whole, int position) {
 }
 
 Program recursive_halving_all_reduce(const Member& me) {
+    const Fold fold(me);
+    if (fold.sits_out()) return hand_vector_over(me);
     Program program;
     LaneBuilder lane(program);
-    const Fold fold(me);
     const Slice input = me.block(Buffer::kInput, 0);
     const Slice output = me.block(Buffer::kOutput, 0);
-    if (fold.sits_out()) {
-        lane.send(input, me.rank + 1);
-        lane.recv(me.rank + 1, output);
-        return program;
-    }
     const auto chunks_of = [&](Buffer buffer, Range range) {
         const int size = me.chunks() / fold.positions();
         return Slice{buffer, range.first * size, range.count * size};

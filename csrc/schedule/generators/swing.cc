@@ -45,16 +45,12 @@ class Swing {
 };
 
 Program swing_all_reduce(const Member& me) {
+    const Fold fold(me);
+    if (fold.sits_out()) return hand_vector_over(me);
     Program program;
     LaneBuilder lane(program);
-    const Fold fold(me);
     const Slice input = me.block(Buffer::kInput, 0);
     const Slice output = me.block(Buffer::kOutput, 0);
-    if (fold.sits_out()) {
-        lane.send(input, me.rank + 1);
-        lane.recv(me.rank + 1, output);
-        return program;
-    }
     const Swing swing(fold.positions());
     const auto parts_of = [&](Buffer buffer, int round, int position) {
         Slices parts;
