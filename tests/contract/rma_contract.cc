@@ -54,11 +54,11 @@ Result<MemberMaker> loopback_world(const loopback::FaultPlan& faults) {
     return MemberMaker([fabric](Waiter& own) { return fakes::loopback_member(*fabric, own); });
 }
 
-Registered::Registered(RmaTransport& transport, std::size_t bytes, bool in_file)
-    : mapping_(
-          require(in_file ? Mapping::shareable("contract", bytes) : Mapping::anonymous(bytes))),
-      registration_(require(transport.add(
-          {.data = mapping_.memory().data(), .bytes = bytes, .file = mapping_.file()}))),
+Registered::Registered(RmaTransport& transport, Mapping mapping)
+    : mapping_(std::move(mapping)),
+      registration_(require(transport.add({.data = mapping_.memory().data(),
+                                           .bytes = mapping_.memory().size(),
+                                           .file = mapping_.file()}))),
       descriptor_(registration_->descriptor()) {}
 
 RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate)
@@ -69,7 +69,12 @@ RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate)
     process->start_accepting();
 }
 
-Registered RmaEnd::memory(std::size_t bytes) const { return {*rma, bytes, in_files}; }
+Registered RmaEnd::memory(std::size_t bytes, std::byte value) const {
+    auto mapping =
+        require(in_files ? Mapping::shareable("contract", bytes) : Mapping::anonymous(bytes));
+    std::ranges::fill(mapping.memory(), value);
+    return {*rma, std::move(mapping)};
+}
 
 void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
     const LinkRequest request{

@@ -48,7 +48,7 @@ inline std::string rma_candidate_name(const testing::TestParamInfo<RmaCandidate>
 /// Zeroes, registered for as long as it lives.
 class Registered {
    public:
-    Registered(RmaTransport& transport, std::size_t bytes, bool in_file);
+    Registered(RmaTransport& transport, Mapping mapping);
 
     [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.memory(); }
     [[nodiscard]] const Registration* registration() const { return registration_.get(); }
@@ -65,7 +65,7 @@ class Registered {
 /// One process with a link to the other.
 struct RmaEnd {
     explicit RmaEnd(const MemberMaker& make, const RmaCandidate& candidate);
-    [[nodiscard]] Registered memory(std::size_t bytes) const;
+    [[nodiscard]] Registered memory(std::size_t bytes, std::byte value = {}) const;
 
     std::unique_ptr<Process> process;
     std::shared_ptr<RmaTransport> rma;
