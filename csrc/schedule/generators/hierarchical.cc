@@ -54,7 +54,7 @@ class Places {
     }
     /// On its host.
     [[nodiscard]] int number_of(Rank own) const { return own - rank(host_of(own), 0); }
-    /// Whose blocks a rail carries for a host, the one that is on the rail lane.
+    /// Whose blocks a rail carries for a host, the one that is on the rail first.
     [[nodiscard]] std::vector<Rank> carried(int host, int rail) const {
         std::vector<Rank> ranks;
         for (int number = rail; number < size(host); number += rails_)

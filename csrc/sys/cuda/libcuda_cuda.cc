@@ -2,6 +2,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/sys/cuda/libcuda.h"
+#include "csrc/sys/library.h"
 
 namespace pccl::sys::cuda {
 namespace {
@@ -10,8 +11,7 @@ constexpr const char* kLibrary = "libcuda.so.1";
 
 template <typename Function>
 Status find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    if (function != nullptr) return Status::ok();
+    if (find_function(library, name, function)) return Status::ok();
     return Status::unavailable(concat(kLibrary, " has no ", name, ": the driver is too old"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/library.h"
 
 namespace pccl::sys {
 namespace {
@@ -22,19 +23,13 @@ struct Functions {
     void (*free_text)(Handle, char*) = nullptr;
 };
 
-template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    return function != nullptr;
-}
-
 bool find_all(void* library, Functions& functions) {
-    return find(library, "hwloc_topology_init", functions.init) &&
-           find(library, "hwloc_topology_destroy", functions.destroy) &&
-           find(library, "hwloc_topology_set_io_types_filter", functions.keep_devices) &&
-           find(library, "hwloc_topology_load", functions.load) &&
-           find(library, "hwloc_topology_export_xmlbuffer", functions.write) &&
-           find(library, "hwloc_free_xmlbuffer", functions.free_text);
+    return find_function(library, "hwloc_topology_init", functions.init) &&
+           find_function(library, "hwloc_topology_destroy", functions.destroy) &&
+           find_function(library, "hwloc_topology_set_io_types_filter", functions.keep_devices) &&
+           find_function(library, "hwloc_topology_load", functions.load) &&
+           find_function(library, "hwloc_topology_export_xmlbuffer", functions.write) &&
+           find_function(library, "hwloc_free_xmlbuffer", functions.free_text);
 }
 
 Result<std::string> read_with(const Functions& call) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "csrc/base/text.h"
+#include "csrc/sys/library.h"
 
 namespace pccl::sys {
 namespace {
@@ -215,27 +216,23 @@ class Library final : public Nvml {
     Functions call_;
 };
 
-template <typename Function>
-bool find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(handle, name));
-    return function != nullptr;
-}
-
 bool find_all(void* handle, Functions& functions) {
-    find(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", functions.link_remote_type);
-    find(handle, "nvmlDeviceGetFieldValues", functions.field_values);
-    find(handle, "nvmlDeviceGetGpuFabricInfoV", functions.fabric_info);
-    find(handle, "nvmlDeviceGetP2PStatus", functions.peer_status);
-    return find(handle, "nvmlInit_v2", functions.init) &&
-           find(handle, "nvmlShutdown", functions.shutdown) &&
-           find(handle, "nvmlDeviceGetCount_v2", functions.device_count) &&
-           find(handle, "nvmlDeviceGetHandleByIndex_v2", functions.device_by_index) &&
-           find(handle, "nvmlDeviceGetPciInfo_v3", functions.pci_info) &&
-           find(handle, "nvmlDeviceGetCudaComputeCapability", functions.compute_capability) &&
-           find(handle, "nvmlDeviceGetMaxPcieLinkGeneration", functions.max_link_generation) &&
-           find(handle, "nvmlDeviceGetMaxPcieLinkWidth", functions.max_link_width) &&
-           find(handle, "nvmlDeviceGetNvLinkState", functions.link_state) &&
-           find(handle, "nvmlDeviceGetNvLinkRemotePciInfo_v2", functions.link_remote);
+    find_function(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", functions.link_remote_type);
+    find_function(handle, "nvmlDeviceGetFieldValues", functions.field_values);
+    find_function(handle, "nvmlDeviceGetGpuFabricInfoV", functions.fabric_info);
+    find_function(handle, "nvmlDeviceGetP2PStatus", functions.peer_status);
+    return find_function(handle, "nvmlInit_v2", functions.init) &&
+           find_function(handle, "nvmlShutdown", functions.shutdown) &&
+           find_function(handle, "nvmlDeviceGetCount_v2", functions.device_count) &&
+           find_function(handle, "nvmlDeviceGetHandleByIndex_v2", functions.device_by_index) &&
+           find_function(handle, "nvmlDeviceGetPciInfo_v3", functions.pci_info) &&
+           find_function(handle, "nvmlDeviceGetCudaComputeCapability",
+                         functions.compute_capability) &&
+           find_function(handle, "nvmlDeviceGetMaxPcieLinkGeneration",
+                         functions.max_link_generation) &&
+           find_function(handle, "nvmlDeviceGetMaxPcieLinkWidth", functions.max_link_width) &&
+           find_function(handle, "nvmlDeviceGetNvLinkState", functions.link_state) &&
+           find_function(handle, "nvmlDeviceGetNvLinkRemotePciInfo_v2", functions.link_remote);
 }
 
 }  // namespace

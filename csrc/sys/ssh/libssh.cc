@@ -4,44 +4,41 @@
 
 #include <optional>
 
+#include "csrc/sys/library.h"
+
 namespace pccl::sys::libssh {
 namespace {
 
-template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    return function != nullptr;
-}
-
 bool find_keys(void* library, Functions& call) {
-    return find(library, "ssh_get_server_publickey", call.server_key) &&
-           find(library, "ssh_get_publickey_hash", call.hash_of_key) &&
-           find(library, "ssh_get_fingerprint_hash", call.fingerprint) &&
-           find(library, "ssh_clean_pubkey_hash", call.free_hash) &&
-           find(library, "ssh_string_free_char", call.free_text) &&
-           find(library, "ssh_key_free", call.free_key) &&
-           find(library, "ssh_pki_import_privkey_file", call.read_key_file) &&
-           find(library, "ssh_userauth_publickey", call.authenticate);
+    return find_function(library, "ssh_get_server_publickey", call.server_key) &&
+           find_function(library, "ssh_get_publickey_hash", call.hash_of_key) &&
+           find_function(library, "ssh_get_fingerprint_hash", call.fingerprint) &&
+           find_function(library, "ssh_clean_pubkey_hash", call.free_hash) &&
+           find_function(library, "ssh_string_free_char", call.free_text) &&
+           find_function(library, "ssh_key_free", call.free_key) &&
+           find_function(library, "ssh_pki_import_privkey_file", call.read_key_file) &&
+           find_function(library, "ssh_userauth_publickey", call.authenticate);
 }
 
 bool find_session(void* library, Functions& call) {
-    return find(library, "ssh_new", call.create) && find(library, "ssh_free", call.destroy) &&
-           find(library, "ssh_options_set", call.set_option) &&
-           find(library, "ssh_set_blocking", call.set_blocking) &&
-           find(library, "ssh_connect", call.connect) &&
-           find(library, "ssh_get_error", call.last_error) &&
-           find(library, "ssh_get_poll_flags", call.poll_flags) &&
-           find(library, "ssh_blocking_flush", call.flush);
+    return find_function(library, "ssh_new", call.create) &&
+           find_function(library, "ssh_free", call.destroy) &&
+           find_function(library, "ssh_options_set", call.set_option) &&
+           find_function(library, "ssh_set_blocking", call.set_blocking) &&
+           find_function(library, "ssh_connect", call.connect) &&
+           find_function(library, "ssh_get_error", call.last_error) &&
+           find_function(library, "ssh_get_poll_flags", call.poll_flags) &&
+           find_function(library, "ssh_blocking_flush", call.flush);
 }
 
 bool find_channel(void* library, Functions& call) {
-    return find(library, "ssh_channel_new", call.create_channel) &&
-           find(library, "ssh_channel_free", call.destroy_channel) &&
-           find(library, "ssh_channel_open_session", call.open_channel) &&
-           find(library, "ssh_channel_request_subsystem", call.request_subsystem) &&
-           find(library, "ssh_channel_read_nonblocking", call.read) &&
-           find(library, "ssh_channel_write", call.write) &&
-           find(library, "ssh_channel_is_eof", call.is_eof);
+    return find_function(library, "ssh_channel_new", call.create_channel) &&
+           find_function(library, "ssh_channel_free", call.destroy_channel) &&
+           find_function(library, "ssh_channel_open_session", call.open_channel) &&
+           find_function(library, "ssh_channel_request_subsystem", call.request_subsystem) &&
+           find_function(library, "ssh_channel_read_nonblocking", call.read) &&
+           find_function(library, "ssh_channel_write", call.write) &&
+           find_function(library, "ssh_channel_is_eof", call.is_eof);
 }
 
 std::optional<Functions> load() {

@@ -8,6 +8,7 @@
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/sys/library.h"
 
 namespace pccl::sys {
 namespace {
@@ -34,31 +35,26 @@ struct Functions {
     int (*back_to_element)(Reader) = nullptr;
 };
 
-template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    return function != nullptr;
-}
-
 std::optional<Functions> load() {
     void* library = nullptr;
     for (const char* name : {"libxml2.so.2", "libxml2.so.16"})
         if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return std::nullopt;
     Functions call;
-    const bool has_all = find(library, "xmlInitParser", call.initialise) &&
-                         find(library, "xmlReaderForMemory", call.open) &&
-                         find(library, "xmlFreeTextReader", call.close) &&
-                         find(library, "xmlTextReaderRead", call.read) &&
-                         find(library, "xmlTextReaderNodeType", call.node_type) &&
-                         find(library, "xmlTextReaderIsEmptyElement", call.is_empty) &&
-                         find(library, "xmlTextReaderGetParserLineNumber", call.line) &&
-                         find(library, "xmlTextReaderConstLocalName", call.name) &&
-                         find(library, "xmlTextReaderConstNamespaceUri", call.name_space) &&
-                         find(library, "xmlTextReaderConstValue", call.value) &&
-                         find(library, "xmlTextReaderMoveToNextAttribute", call.next_attribute) &&
-                         find(library, "xmlTextReaderIsNamespaceDecl", call.is_declaration) &&
-                         find(library, "xmlTextReaderMoveToElement", call.back_to_element);
+    const bool has_all =
+        find_function(library, "xmlInitParser", call.initialise) &&
+        find_function(library, "xmlReaderForMemory", call.open) &&
+        find_function(library, "xmlFreeTextReader", call.close) &&
+        find_function(library, "xmlTextReaderRead", call.read) &&
+        find_function(library, "xmlTextReaderNodeType", call.node_type) &&
+        find_function(library, "xmlTextReaderIsEmptyElement", call.is_empty) &&
+        find_function(library, "xmlTextReaderGetParserLineNumber", call.line) &&
+        find_function(library, "xmlTextReaderConstLocalName", call.name) &&
+        find_function(library, "xmlTextReaderConstNamespaceUri", call.name_space) &&
+        find_function(library, "xmlTextReaderConstValue", call.value) &&
+        find_function(library, "xmlTextReaderMoveToNextAttribute", call.next_attribute) &&
+        find_function(library, "xmlTextReaderIsNamespaceDecl", call.is_declaration) &&
+        find_function(library, "xmlTextReaderMoveToElement", call.back_to_element);
     if (!has_all) return std::nullopt;
     call.initialise();
     return call;
