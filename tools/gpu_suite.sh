@@ -61,23 +61,41 @@ upstream() {
 
 bench() { timeout "${BENCH_LIMIT:-200}" "$python" benchmarks/gpu_collectives.py --json "$out/$1.json" "${@:2}" 2>&1 | tee "$out/$1.log"; }
 
-# As the presets of CMakePresets.json. Only the emulated GPU takes so long that its tests are divided.
-checked() {
-    local name=$1 sanitizer=$2 jobs
+# The tests that take longest are cut into shards: lines of "test shards" for `in_shards`.
+sharded_tests() {
+    local jobs
     jobs=$(nproc)
+    printf '%s\n' "emulated $jobs" "schedule $jobs" "comm $(((jobs + 3) / 4))" "contract $(((jobs + 3) / 4))"
+}
+
+# In shards, all at once: the sharded tests of build/$1.
+in_shards() {
+    local logs=build/$1/shards status
+    mkdir -p "$logs"
+    sharded_tests | while read -r test shards; do
+        [ ! -x "build/$1/pccl_${test}_test" ] || seq -f "$test $shards %.0f" 0 $((shards - 1))
+    done | xargs -P "$(nproc)" -L1 bash -c 'GTEST_TOTAL_SHARDS=$4 GTEST_SHARD_INDEX=$5 timeout "${SHARD_LIMIT:-400}" \
+        "build/$1/pccl_$3_test" --gtest_brief=1 >"$2/$3-$5.log" 2>&1 || { echo "$3, shard $5 of $4: $?"; exit 1; }' - "$1" "$logs"
+    status=$?
+    tail -n +1 "$logs"/*.log >"$out/$1-shards.log"
+    return $status
+}
+
+# As the presets of CMakePresets.json.
+checked() {
+    local name=$1 sanitizer=$2 status=0 whole
     local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" -DPCCL_WITH_CUDA=OFF
         -DPCCL_BUILD_TESTS=ON "-DPCCL_SANITIZE=$sanitizer" "-DPython_EXECUTABLE=$(command -v "$python")")
     [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
     { cmake -S . -B "build/$name" -G Ninja "${options[@]}" && cmake --build "build/$name"; } >"$out/$name-build.log" 2>&1 ||
         { grep -A12 -m6 'error' "$out/$name-build.log"; return 1; }
-    ctest --test-dir "build/$name" --parallel $((jobs / 4)) --output-on-failure -E '^emulated$' >"$out/$name.log" 2>&1
-    local status=$?
+    echo "$name: built after $((SECONDS - began)) s"
+    whole="^($(sharded_tests | cut -d' ' -f1 | paste -sd'|'))\$"
+    ctest --test-dir "build/$name" --parallel $(($(nproc) / 4)) --output-on-failure -E "$whole" >"$out/$name.log" 2>&1 || status=1
     grep -E 'tests passed|\*\*\*|FAILED  ' "$out/$name.log"
-    if [ -x "build/$name/pccl_emulated_test" ]; then
-        seq 0 $((jobs - 1)) | GTEST_TOTAL_SHARDS=$jobs xargs -P "$jobs" -I{} env GTEST_SHARD_INDEX={} \
-            timeout 500 "build/$name/pccl_emulated_test" --gtest_brief=1 >"$out/$name-emulated.log" 2>&1 || status=1
-        grep -E 'FAILED|WARNING: T|ERROR: A' "$out/$name-emulated.log" | head -20
-    fi
+    in_shards "$name" || status=1
+    grep -hE 'FAILED|WARNING: T|ERROR: A|runtime error' "$out/$name-shards.log" | sort | uniq -c | head -20
+    echo "$name: tests ended after $((SECONDS - began)) s"
     [ -z "$sanitizer" ] || PYTHON=$(command -v "$python") tools/sanitizer_smoke.sh "$name" || status=1
     return $status
 }
