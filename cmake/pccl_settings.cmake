@@ -15,7 +15,8 @@ find_program(PCCL_CCACHE ccache)
 if(PCCL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Builds in different folders (dev tree, wheel) and of different clones share their objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${PCCL_CCACHE}
+      ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime ${PCCL_CCACHE}
   )
 endif()
 
