@@ -200,13 +200,7 @@ def main() -> int:
     while not results.empty():
         cells.append(results.get())
     if options.json:
-        kept = {
-            "device": torch.cuda.get_device_name(0),
-            "torch": torch.__version__,
-            "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-            "cells": cells,
-        }
-        options.json.write_text(json.dumps(kept))
+        options.json.write_text(json.dumps(gpu_ranks.described(cells)))
     return 0
 
 

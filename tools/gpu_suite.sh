@@ -3,8 +3,8 @@
 # pytest, and needs no network: where the Debian packages are missing, build/deps stands in for them (run
 # tools/collect_deps.sh elsewhere, and carry that folder along).
 #
-#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [torch] [sweep] [bench]
-#                      [cpu] [asan] [tsan]              default: build test eager memory bench
+#   tools/gpu_suite.sh [build] [test] [sanitize] [upstream] [eager] [memory] [overlap] [torch] [capsules]
+#                      [sweep] [bench] [cpu] [asan] [tsan]          default: build test eager memory bench
 #
 # cpu, asan and tsan are the C++ tests and ranks in Python without CUDA, for machines with many cores.
 # Goes on past a part that fails. Results go to $OUT, by default build/gpu.
@@ -31,13 +31,15 @@ build() {
     "$python" -c 'import pccl; from pccl import _build_info as b; print("built: CUDA", b.CUDA)'
 }
 
-tests() { timeout "${TEST_LIMIT:-900}" "$python" -m pytest -q --maxfail=5 --durations=12 tests/gpu 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
+tests() { timeout "${TEST_LIMIT:-900}" "$python" -m pytest -q --maxfail=5 --durations=12 ${TESTS:-tests/gpu} 2>&1 | tee "$out/tests.log" | grep -v "^frame #" | tail -100; }
 
 eager() { timeout 100 "$python" benchmarks/gpu_eager.py 2>&1 | tee "$out/eager.log"; }
 
 memory() { timeout 200 "$python" benchmarks/gpu_memory.py 2>&1 | grep -v Warning | tee "$out/memory.log"; }
 
 torch() { timeout 200 "$python" benchmarks/gpu_torch.py --json "$out/torch.json" 2>&1 | tee "$out/torch.log"; }
+
+capsules() { timeout 150 "$python" benchmarks/gpu_capsules.py --json "$out/capsules.json" 2>&1 | grep -v Warning | tee "$out/capsules.log"; }
 
 overlap() { timeout 100 "$python" benchmarks/gpu_overlap.py 2>&1 | tee "$out/overlap.log"; }
 
@@ -110,6 +112,7 @@ for part in "${parts[@]}"; do
         memory) memory ;;
         overlap) overlap ;;
         torch) torch ;;
+        capsules) capsules ;;
         sanitize) sanitize ;;
         upstream) upstream ;;
         cpu) checked cpu "" ;;

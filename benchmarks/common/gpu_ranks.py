@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
@@ -37,3 +38,13 @@ def run(
         process.kill()
     print(f"{backend}: failed", flush=True)
     return None
+
+
+def described(cells: list[Any]) -> dict[str, Any]:
+    """Return what a file of results holds: the cells, and what they were measured with."""
+    return {
+        "device": torch.cuda.get_device_name(0),
+        "torch": torch.__version__,
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+        "cells": cells,
+    }

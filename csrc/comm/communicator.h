@@ -104,6 +104,8 @@ class PCCL_API Communicator {
                               OptionalTimeout limit = {});
     /// A collective, too. kInvalidArgument where no such capsule was loaded.
     [[nodiscard]] Status unload(const std::string& name, OptionalTimeout limit = {});
+    /// What it chooses from: what it was made with, and what has been loaded since.
+    [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
     /// The sources of loaded capsules.
     [[nodiscard]] std::vector<schedule::SourcePtr> loaded() const;
 

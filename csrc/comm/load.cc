@@ -136,8 +136,8 @@ Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     return group_->choose_from(std::move(catalogue));
 }
 
-std::vector<schedule::SourcePtr> Communicator::loaded() const {
-    return group_->catalogue()->loaded();
-}
+std::shared_ptr<const Catalogue> Communicator::catalogue() const { return group_->catalogue(); }
+
+std::vector<schedule::SourcePtr> Communicator::loaded() const { return catalogue()->loaded(); }
 
 }  // namespace pccl::comm

@@ -1,7 +1,6 @@
 // Collectives that are asked for together.
 #include <algorithm>
 
-#include "csrc/collective/algorithm_list.h"
 #include "csrc/device/device_group.h"
 #include "csrc/device/launch/batching.h"
 
@@ -21,12 +20,9 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
     DeviceLaunch how = wanted;
     how.prefers_engines = prefers_engines_;
     while (!collectives.empty()) {
-        const auto preferred = algorithm_listed(algorithms_, collectives.front().kind);
-        const bool is_said_how = wanted.plan || wanted.schedule != nullptr || !preferred.empty();
-        const bool is_alone = options_.size == 1 || is_said_how;
-        const std::size_t small = is_alone ? 1 : batch_length(collectives, options_.size);
-        const std::size_t large =
-            is_alone ? 1 : large_batch_length(collectives, how, options_.size);
+        const auto free = left_to_kernels(collectives, wanted);
+        const std::size_t small = free.empty() ? 1 : batch_length(free, options_.size);
+        const std::size_t large = free.empty() ? 1 : large_batch_length(free, how, options_.size);
         const auto some = collectives.first(std::max(small, large));
         if (large > small) {
             PCCL_TRY(launch_large_batch(some, stream));
@@ -38,6 +34,17 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
         collectives = collectives.subspan(some.size());
     }
     return Status::ok();
+}
+
+std::span<const Collective> DeviceGroup::left_to_kernels(std::span<const Collective> collectives,
+                                                         const DeviceLaunch& wanted) const {
+    if (options_.size == 1 || wanted.plan || wanted.schedule != nullptr) return {};
+    const auto is_scheduled = [&](const Collective& collective) {
+        const auto source = schedule_for(collective, wanted);
+        return !source.is_ok() || *source != nullptr;
+    };
+    const auto end = std::ranges::find_if(collectives, is_scheduled);
+    return {collectives.begin(), end};
 }
 
 Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {

@@ -37,7 +37,7 @@ Status disagreement(const abi::DeviceFault& fault, std::string_view operation) {
     const std::string theirs = is_known ? describe_call(fault.theirs) : "another one";
     const std::string_view how =
         is_known && look_alike(fault.ours, fault.theirs)
-            ? ", with other split sizes, another plan, or other calls together with it"
+            ? ", with other split sizes, another plan or capsule, or other calls together with it"
             : "";
     return Status::mismatch(
         fault.peer, concat("ranks disagree: rank ", fault.rank, " runs ", operation, " but rank ",
@@ -117,7 +117,9 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       timeout_(options.timeout),
       collectives_(driver, options.device),
       sends_(driver, options.device),
-      receives_(driver, options.device) {}
+      receives_(driver, options.device) {
+    choose_from(options.catalogue);
+}
 
 DeviceGroup::~DeviceGroup() {
     if (registrations_ == nullptr || made_in_.is_child()) return;

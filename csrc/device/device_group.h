@@ -35,6 +35,7 @@
 #include "csrc/device/launch/launch_window.h"
 #include "csrc/device/launch/lowering.h"
 #include "csrc/device/programs/device_programs.h"
+#include "csrc/device/programs/loaded_schedules.h"
 #include "csrc/device/puller.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/generators/generators.h"
@@ -57,7 +58,8 @@ struct DeviceGroupOptions {
     // Rank 0's count.
     bool prefers_engines = false;  // for large blocks that are moved as they are
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
-    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();  // they are of it
+    // They are of it; and of what it has loaded, launches choose by their sizes.
+    std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     // Of why the group is over, what users see: who the ranks are. Default: as it is.
     std::function<Status(const Status&)> explain{};
 };
@@ -110,6 +112,9 @@ class PCCL_API DeviceGroup {
     /// ok, or why the group is over: a peer that is gone or has left, kernels that gave up waiting,
     /// a launch that failed here. kTimeout, kPeerLost and kMismatch name a rank. Peers are told.
     [[nodiscard]] Status health() const;
+    /// From the next launch on, which must be the same on all ranks: else that fails, on all of
+    /// them. A program's first launch cannot be captured into a graph.
+    void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
     /// Whether a kernel of this rank has given up waiting, and left its results undone.
     [[nodiscard]] bool has_given_up() const;
     /// Makes kernels that wait end, here and at the peers, and every later launch fail with
@@ -198,12 +203,16 @@ class PCCL_API DeviceGroup {
                       const DeviceLaunch& wanted);
     Status launch_together(std::span<const Collective> collectives, kernels::Stream stream,
                            const DeviceLaunch& wanted);
-    /// The schedule that `wanted` asks for, or else the group's preferences; empty where a kernel
-    /// of the collective's own does it.
+    /// The schedule that `wanted` asks for, or else the group's preferences, or one that is loaded;
+    /// null where a kernel of the collective's own does it.
     Result<schedule::SourcePtr> schedule_for(const Collective& collective,
                                              const DeviceLaunch& wanted) const;
     Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                            kernels::Stream stream, const DeviceLaunch& wanted);
+    /// The first of them, as far as kernels of their own do them, in the way that the library
+    /// likes.
+    [[nodiscard]] std::span<const Collective> left_to_kernels(
+        std::span<const Collective> collectives, const DeviceLaunch& wanted) const;
     Status launch_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_large_batch(std::span<const Collective> collectives, kernels::Stream stream);
     Status launch_shared(const Collective& collective, kernels::Launch& launch,
@@ -248,7 +257,9 @@ class PCCL_API DeviceGroup {
     bool prefers_engines_ = false;
     std::string algorithms_;
     std::atomic<std::chrono::milliseconds> timeout_;
-    std::mutex mutex_;  // one call at a time; guards what of team_ is a launch's, and the lanes
+    std::mutex mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
+    std::shared_ptr<const schedule::Catalogue> catalogue_;
+    LoadedSchedules loaded_;
     Lane collectives_;
     Lane sends_;
     Lane receives_;

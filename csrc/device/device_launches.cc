@@ -1,6 +1,7 @@
 // What a group of GPUs launches.
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -95,7 +96,7 @@ void DeviceGroup::log(std::span<const Collective> collectives, kernels::Stream s
                       const DeviceLaunch& wanted) {
     team_.ticket = log_->begin(collectives, is_captured(stream));
     team_.call = log_->call();
-    team_.fingerprint = launch_fingerprint(collectives, wanted);
+    team_.fingerprint = launch_fingerprint(collectives, wanted, loaded_.digest());
 }
 
 void DeviceGroup::log(const Exchange& messages, kernels::Stream stream) {
@@ -166,8 +167,15 @@ Result<schedule::SourcePtr> DeviceGroup::schedule_for(const Collective& collecti
             "a schedule for blocks of several lengths, or of lengths that "
             "only some ranks know");
     if (is_wanted || !is_possible) return wanted.schedule;
-    return options_.catalogue->find(algorithm_listed(algorithms_, collective.kind),
-                                    collective.kind);
+    const std::string_view preferred = algorithm_listed(algorithms_, collective.kind);
+    if (preferred.empty()) return loaded_.find(collective);
+    return catalogue_->find(preferred, collective.kind);
+}
+
+void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+    const std::lock_guard lock(mutex_);
+    catalogue_ = std::move(catalogue);
+    loaded_ = LoadedSchedules(*catalogue_, options_.size);
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,

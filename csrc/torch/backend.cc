@@ -314,6 +314,19 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
     return options;
 }
 
+Status PcclBackend::load_capsule(const Result<capsule::Capsule>& capsule,
+                                 const std::optional<std::string>& sizes) {
+    PCCL_TRY(communicator_->load(capsule, sizes));
+    gpu_.choose_from(communicator_->catalogue());
+    return Status::ok();
+}
+
+Status PcclBackend::unload_capsule(const std::string& name) {
+    PCCL_TRY(communicator_->unload(name));
+    gpu_.choose_from(communicator_->catalogue());
+    return Status::ok();
+}
+
 at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
     const at::Tensor tensor = at::empty({size}, options);
     check_tensor(tensor);

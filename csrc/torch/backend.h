@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "csrc/base/fork.h"
+#include "csrc/capsule/capsule.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/device/shareable_memory.h"
 #include "csrc/torch/call.h"
@@ -118,6 +119,10 @@ class PcclBackend final : public c10d::Backend {
                                        const c10::intrusive_ptr<Options>& options) override;
     [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
     [[nodiscard]] comm::Communicator& communicator() { return *communicator_; }
+    /// As those of comm::Communicator, for CUDA tensors, too.
+    Status load_capsule(const Result<capsule::Capsule>& capsule,
+                        const std::optional<std::string>& sizes);
+    Status unload_capsule(const std::string& name);
     bool supportsTensorAlloc(c10::DeviceIndex) override { return device::has_gpu_driver(); }
     /// Of `size` elements on a CUDA device; the peers begin to map it at once.
     at::Tensor allocateTensor(long size, at::TensorOptions options) override;

@@ -73,7 +73,7 @@ void load_capsule(PcclBackend& self, const py::bytes& content, bool is_path,
     const std::string bytes = content;
     const Status loaded = [&] {
         const py::gil_scoped_release released;
-        return self.communicator().load(
+        return self.load_capsule(
             is_path ? capsule::Capsule::read(bytes) : capsule::Capsule::parse(bytes), sizes);
     }();
     throw_unless_ok("pccl:load_capsule", loaded);
@@ -82,7 +82,7 @@ void load_capsule(PcclBackend& self, const py::bytes& content, bool is_path,
 void unload_capsule(PcclBackend& self, const std::string& name) {
     const Status unloaded = [&] {
         const py::gil_scoped_release released;
-        return self.communicator().unload(name);
+        return self.unload_capsule(name);
     }();
     throw_unless_ok("pccl:unload_capsule", unloaded);
 }

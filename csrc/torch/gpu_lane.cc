@@ -237,6 +237,11 @@ Status GpuLane::health() const {
     return group == nullptr ? Status::ok() : group->health();
 }
 
+void GpuLane::choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue) {
+    const std::lock_guard lock(mutex_);
+    if (const auto group = group_.load()) group->choose_from(catalogue);
+}
+
 void GpuLane::set_timeout(std::chrono::milliseconds timeout) {
     timeout_ = timeout;
     if (const auto group = group_.load()) group->set_timeout(timeout);
@@ -252,6 +257,7 @@ std::shared_ptr<device::DeviceGroup> GpuLane::group_on(const at::Device& device,
 }
 
 device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
+    const auto communicator = options_.communicator.lock();
     // What an earlier meeting wrote there is not for this one.
     return {.rank = options_.rank,
             .size = options_.size,
@@ -264,6 +270,7 @@ device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .has_peer_access = process_config().gpu_peer_access,
             .prefers_engines = options_.prefers_engines,
             .algorithms = options_.algorithms,
+            .catalogue = communicator == nullptr ? schedule::built_in() : communicator->catalogue(),
             .explain = explanation_by(options_.communicator)};
 }
 

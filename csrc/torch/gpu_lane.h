@@ -68,6 +68,8 @@ class GpuLane {
     void synchronize();
     /// ok, or why the group of GPUs is over.
     [[nodiscard]] Status health() const;
+    /// Of later launches, as the communicator chooses; all ranks come here between the same two.
+    void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
     /// Of later launches.
     void set_timeout(std::chrono::milliseconds timeout);
     /// For the lane of a group that is made of this one, by a name that is used once.

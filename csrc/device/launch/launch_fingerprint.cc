@@ -26,9 +26,9 @@ std::uint64_t mixed_in(std::uint64_t digest, const Collective& collective, bool 
 }  // namespace
 
 std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
-                                 const DeviceLaunch& wanted) {
+                                 const DeviceLaunch& wanted, std::uint64_t loaded) {
     constexpr std::uint32_t kUpperHalf = 0xFFFF0000;
-    std::uint64_t digest = mixed_in(0, wanted);
+    std::uint64_t digest = mixed_in(loaded, wanted);
     for (const Collective& collective : collectives)
         digest = mixed_in(digest, collective, has_private_lengths(collective, wanted));
     return static_cast<std::uint32_t>(spread(digest) >> 32U) & kUpperHalf;

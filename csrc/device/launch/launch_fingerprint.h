@@ -10,9 +10,10 @@
 
 namespace pccl::device {
 
-/// Of collectives that are called together, and how; as abi::DeviceTeam has it. Two calls that
-/// differ have the same one time in 65536.
+/// Of collectives that are called together, how, and what is loaded (LoadedSchedules::digest); as
+/// abi::DeviceTeam has it. Two calls that differ have the same one time in 65536.
 [[nodiscard]] PCCL_API std::uint32_t launch_fingerprint(std::span<const Collective> collectives,
-                                                        const DeviceLaunch& wanted);
+                                                        const DeviceLaunch& wanted,
+                                                        std::uint64_t loaded = 0);
 
 }  // namespace pccl::device

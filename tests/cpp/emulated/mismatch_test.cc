@@ -82,7 +82,8 @@ const std::string kSumText = "all_reduce #4 (sum of 64 float32)";
 const std::string kLongSumText = "all_reduce #4 (sum of 5000 float32)";
 const std::string kRingText = "all_reduce #4 (sum of 512 int32)";
 
-const std::string kInOtherWays = "with other split sizes, another plan, or other calls together";
+const std::string kInOtherWays =
+    "with other split sizes, another plan or capsule, or other calls together";
 
 const std::vector<Dispute> kDisputes = {
     {"Type", {kSum}, {{.count = 64}}, kSumText, "all_reduce #4 (sum of 64 int32)"},

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tests/cpp/schedule/star.h"
@@ -44,6 +47,65 @@ TEST(EmulatedOwnScheduleTest, ForAnotherNumberOfRanksIsRefused) {
         const Status status = member.group.launch({.inputs = {&block, 1}, .outputs = {&block, 1}},
                                                   nullptr, {.plan = {}, .schedule = star});
         EXPECT_EQ(status.message(), "star all_reduce is for 3 ranks, not 2");
+    });
+}
+
+/// `source` for `sizes`, in a catalogue of its own; `asked` counts who asks it for a program.
+std::shared_ptr<const schedule::Catalogue> loaded(const schedule::SourcePtr& source,
+                                                  schedule::SizeRange sizes,
+                                                  std::shared_ptr<std::atomic<int>> asked) {
+    auto counting = std::make_shared<schedule::ScheduleSource>(*source);
+    counting->sizes = sizes;
+    counting->program = [source, asked = std::move(asked)](const schedule::Shape& shape,
+                                                           Rank rank) {
+        ++*asked;
+        return source->program(shape, rank);
+    };
+    auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
+    EXPECT_TRUE(catalogue->add(counting).is_ok());
+    return catalogue;
+}
+
+Status sum_with(fakes::DeviceRank& member, std::vector<std::int32_t>& data) {
+    const Block block{reinterpret_cast<std::byte*>(data.data()), data.size()};
+    return member.group.launch(
+        {.type = DataType::kInt32, .inputs = {&block, 1}, .outputs = {&block, 1}}, nullptr);
+}
+
+TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
+    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+        const auto asked = std::make_shared<std::atomic<int>>(0);
+        const auto sum = [&](std::size_t count) {
+            std::vector<std::int32_t> data(count, member.group.rank() + 1);
+            const Status status = sum_with(member, data);
+            EXPECT_TRUE(status.is_ok()) << status.to_string();
+            member.together.arrive_and_wait();
+            EXPECT_EQ(data, std::vector<std::int32_t>(count, 6));
+        };
+        member.group.choose_from(loaded(star, {.least = 4 * kCount, .most = 4 * kCount}, asked));
+        const int on_loading = *asked;
+        sum(kCount - 1);
+        EXPECT_EQ(*asked, on_loading);
+        sum(kCount);
+        EXPECT_GT(*asked, on_loading);
+        const int at_first = *asked;
+        member.group.choose_from(schedule::built_in());
+        sum(kCount);
+        EXPECT_EQ(*asked, at_first);
+    });
+}
+
+TEST(EmulatedLoadedScheduleTest, OnSomeRanksAloneIsAMismatchOnAll) {
+    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+        if (member.group.rank() == 1)
+            member.group.choose_from(loaded(star, {}, std::make_shared<std::atomic<int>>(0)));
+        std::vector<std::int32_t> data(16, 1);
+        Status status = sum_with(member, data);
+        member.together.arrive_and_wait();
+        if (status.is_ok()) status = member.group.health();
+        EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.to_string();
     });
 }
 

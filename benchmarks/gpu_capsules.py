@@ -1,0 +1,86 @@
+"""Time capsules on CUDA tensors beside the kernels made for all_reduce, and NCCL.
+
+    python benchmarks/gpu_capsules.py [--ranks 2] [--sizes 64K 16M] [--json FILE]
+
+Through torch.distributed, bfloat16, in CUDA graphs, all in the same processes and in turns; every
+figure is the median over replays, the slowest rank counting. A group loads one capsule for all
+sizes, so that nothing but the program differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from common import gpu_ranks
+from gpu_collectives import time_cell
+from gpu_torch import median_of_slowest, reduced
+
+import pccl
+import pccl.lang as pl
+from pccl.bench import parse_size
+
+ALGORITHMS = ("ring", "one_shot", "two_shot", "pat")
+SIZES = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
+
+
+def group_with(algorithm: str, ranks: int) -> dist.ProcessGroup:
+    group = dist.new_group(backend="pccl")
+    capsule = pl.from_generator(algorithm, "all_reduce", ranks, name=f"{algorithm}_capsule")
+    pccl.load_capsule(capsule, group)
+    return group
+
+
+def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results: Any) -> None:
+    torch.cuda.set_device(rank)
+    dist.init_process_group(
+        "nccl",
+        store=dist.TCPStore("127.0.0.1", port, is_master=False),
+        rank=rank,
+        world_size=options.ranks,
+        device_id=torch.device("cuda", rank),
+    )
+    groups = {"kernels": dist.new_group(backend="pccl"), "nccl": dist.group.WORLD}
+    groups |= {name: group_with(name, options.ranks) for name in ALGORITHMS}
+    for nbytes in options.sizes:
+        calls = {name: reduced(torch.bfloat16)(nbytes, group) for name, group in groups.items()}
+        everyone: list[Any] = [None] * options.ranks
+        dist.all_gather_object(everyone, time_cell(calls, nbytes, options.rounds))
+        if rank == 0:
+            us = median_of_slowest(everyone)
+            results.put({"bytes": nbytes, "ranks": options.ranks, "us": us})
+            cells = [f"{name} {us[name]:.1f} ({us[name] / us['kernels']:.2f})" for name in us]
+            print(f"all_reduce n{options.ranks} {nbytes}: " + "  ".join(cells), flush=True)
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # graphs that NCCL still holds do not survive an orderly end
+
+
+def main() -> int:
+    """Measure, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
+    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results = gpu_ranks.run(run_rank, "both", options, options.limit)
+    if results is None:
+        return 1
+    cells = []
+    while not results.empty():
+        cells.append(results.get())
+    if options.json:
+        options.json.write_text(json.dumps(gpu_ranks.described(cells)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
