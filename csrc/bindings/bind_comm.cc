@@ -12,6 +12,7 @@
 #include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/py_operator.h"
 #include "csrc/bindings/quick_call.h"
 #include "csrc/comm/selection/tuning.h"
 
@@ -174,48 +175,29 @@ void bind_objects(extension::Class<PyCommunicator>& cls) {
         arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
 }
 
-/// One collective by an algorithm of one name; `out` is None where `x` is written in place.
-py::object run_by(PyCommunicator& self, const std::string& collective, const std::string& algorithm,
-                  const py::object& x, const py::object& out, Op op, Rank root, bool async_op,
-                  Seconds timeout) {
-    const CallOptions options{async_op, timeout, algorithm};
-    switch (kind_of(collective)) {
-        case CollectiveKind::kAllReduce:
-            return self.all_reduce(x, op, options);
-        case CollectiveKind::kBroadcast:
-            return self.broadcast(x, root, options);
-        case CollectiveKind::kReduce:
-            return self.reduce(x, root, op, options);
-        case CollectiveKind::kAllGather:
-            return self.all_gather(out, x, options);
-        case CollectiveKind::kReduceScatter:
-            return self.reduce_scatter(out, x, op, options);
-        case CollectiveKind::kGather:
-            return self.gather(out, x, root, options);
-        case CollectiveKind::kScatter:
-            return self.scatter(out, x, root, options);
-        case CollectiveKind::kAllToAll:
-            return self.all_to_all(out, x, options);
-    }
-    return py::none();
-}
-
 void bind_capsules(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "load",
         [](Object self, Object capsule, const std::optional<std::string>& sizes, Seconds timeout) {
             const schedule::Schedule loaded =
                 self.cast<PyCommunicator&>().load(capsule, sizes, timeout);
-            return py::module_::import("pccl.capsule_results")
-                .attr("Operator")(self, loaded.name, to_string(loaded.shape.kind),
-                                  loaded.shape.root);
+            return PyOperator(self, {loaded.shape.kind, loaded.shape.root, loaded.name});
         },
         arg("capsule"), arg("sizes") = py::none(), py::kw_only(), arg("timeout") = py::none());
     cls.def("unload", &PyCommunicator::unload, arg("name"), py::kw_only(),
             arg("timeout") = py::none());
     cls.def("capsules", &PyCommunicator::loaded);
-    cls.def("_run_by", &run_by, arg("collective"), arg("algorithm"), arg("x"), arg("out"),
-            arg("op"), arg("root"), arg("async_op"), arg("timeout"));
+}
+
+void bind_operators(extension::Class<PyCommunicator>& cls) {
+    cls.def(
+        "operator",
+        [](Object self, const std::string& collective, Object x, Object out, Op op, Rank root,
+           const std::string& algorithm) {
+            return PyOperator(self, {kind_of(collective), root, algorithm}).bind(x, out, op);
+        },
+        arg("collective"), arg("x") = py::none(), arg("out") = py::none(), py::kw_only(),
+        arg("op") = kDefaultOp, arg("root") = kDefaultRoot, arg("algorithm") = "");
 }
 
 Status shut_down(PyCommunicator& self) {
@@ -266,6 +248,7 @@ void bind_communicator(extension::Module& module) {
     bind_messages(cls);
     bind_objects(cls);
     bind_capsules(cls);
+    bind_operators(cls);
     cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),
             arg("wait_all_ranks") = false);

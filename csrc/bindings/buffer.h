@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "csrc/collective/collective.h"
@@ -27,6 +28,8 @@ class Buffers {
     /// The whole of a C-contiguous object. All objects must have one element type. Throws
     /// InvalidArgumentError.
     Block add(PyObject* object, Access access);
+    /// Another object, which has the memory.
+    void keep(pybind11::object object) { arrays_.push_back(std::move(object)); }
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
     /// Throws UnsupportedError, which names the type of the elements, where it is none of ours.
     void check_reducible() const {

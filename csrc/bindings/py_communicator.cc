@@ -2,9 +2,7 @@
 
 #include <pybind11/stl.h>
 
-#include <array>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -19,30 +17,6 @@ namespace py = pybind11;
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
-    {"sum", ReduceOp::kSum},
-    {"avg", ReduceOp::kAvg},
-    {"max", ReduceOp::kMax},
-    {"min", ReduceOp::kMin},
-    {"product", ReduceOp::kProduct},
-    {"prod", ReduceOp::kProduct},
-    {"band", ReduceOp::kBand},
-    {"bor", ReduceOp::kBor},
-    {"bxor", ReduceOp::kBxor},
-}};
-
-ReduceOp op_of(const py::str& name) {
-    Py_ssize_t length = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
-    if (text == nullptr) throw py::error_already_set();
-    const std::string_view wanted(text, static_cast<std::size_t>(length));
-    for (const auto& [known, op] : kOps) {
-        if (known == wanted) return op;
-    }
-    throw_status(Status::invalid_argument(
-        concat("'", wanted, "' is no reduction: sum, avg, product, min, max, band, bor, bxor")));
-}
 
 milliseconds milliseconds_of(double seconds) {
     return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
@@ -67,89 +41,6 @@ std::span<std::byte> bytes_of(Block block, DataType type) {
 }
 
 }  // namespace
-
-namespace {
-
-/// Blocks in memory that is kept from call to call. Reading arguments may run code of the user, and
-/// so a call within a call: that has memory of its own.
-class KeptBlocks {
-   public:
-    enum class Side : std::size_t { kInputs, kOutputs };
-
-    explicit KeptBlocks(Side side) : side_(side), blocks_(std::move(kept(side))) {
-        blocks_.clear();
-    }
-    ~KeptBlocks() { kept(side_) = std::move(blocks_); }
-    KeptBlocks(const KeptBlocks&) = delete;
-    KeptBlocks& operator=(const KeptBlocks&) = delete;
-
-    std::vector<Block>& operator*() { return blocks_; }
-    [[nodiscard]] const std::vector<Block>& operator*() const { return blocks_; }
-
-   private:
-    static std::vector<Block>& kept(Side side) {
-        thread_local std::array<std::vector<Block>, 2> kept;
-        return kept.at(static_cast<std::size_t>(side));
-    }
-
-    const Side side_;
-    std::vector<Block> blocks_;
-};
-
-}  // namespace
-
-// One collective while its arguments are read.
-struct PyCommunicator::Call {
-    CollectiveKind kind;
-    int size;
-    Rank root = 0;
-    ReduceOp op = ReduceOp::kSum;
-    Buffers buffers{};
-    KeptBlocks inputs{KeptBlocks::Side::kInputs};
-    KeptBlocks outputs{KeptBlocks::Side::kOutputs};
-
-    void read(const py::object& object) {
-        (*inputs).push_back(buffers.add(object.ptr(), Access::kRead));
-    }
-    void write(const py::object& object) {
-        (*outputs).push_back(buffers.add(object.ptr(), Access::kWrite));
-    }
-    /// What is written is read, too.
-    void read_what_is_written() { *inputs = *outputs; }
-    void read_blocks(const py::object& object) { add_blocks(*inputs, object, Access::kRead); }
-    void write_blocks(const py::object& object) { add_blocks(*outputs, object, Access::kWrite); }
-
-    void add_blocks(std::vector<Block>& blocks, const py::object& object, Access access) {
-        if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
-            for (const py::handle item : object) blocks.push_back(buffers.add(item.ptr(), access));
-            return;
-        }
-        cut(blocks, buffers.add(object.ptr(), access));
-    }
-
-    void cut(std::vector<Block>& blocks, Block whole) const {
-        const auto parts = static_cast<std::size_t>(size);
-        if (whole.count % parts != 0) {
-            throw_status(Status::invalid_argument(concat("a buffer of ", whole.count,
-                                                         " elements cannot hold equal blocks for ",
-                                                         size, " ranks")));
-        }
-        const std::size_t count = whole.count / parts;
-        for (std::size_t i = 0; i < parts; ++i) {
-            blocks.push_back({whole.data + i * count * size_of(buffers.type()), count});
-        }
-    }
-
-    [[nodiscard]] Collective collective(std::string_view algorithm) const {
-        return {.kind = kind,
-                .type = buffers.type(),
-                .op = op,
-                .root = root,
-                .inputs = *inputs,
-                .outputs = *outputs,
-                .algorithm = algorithm};
-    }
-};
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
@@ -178,18 +69,34 @@ PyCommunicator::~PyCommunicator() {
     store_.reset();
 }
 
-PyCommunicator::Outcome PyCommunicator::perform(Call& call, const CallOptions& options) {
-    if (options.async_op) {
-        const runtime::Event event = released([&] {
-            return communicator_->submit(call.collective(options.algorithm),
-                                         timeout_of(options.timeout));
-        });
-        return hand_out(event, std::move(call.buffers));
-    }
+PyCommunicator::Outcome PyCommunicator::perform(const CallKind& what, const py::object& x,
+                                                const py::object& out, const CallOptions& options) {
+    Call call(what, communicator_->rank(), communicator_->size());
+    call.bind(x, out);
+    const auto timeout = timeout_of(options.timeout);
+    if (!options.async_op)
+        return wait_here([&] { return communicator_->run(call.collective(), timeout); });
+    const runtime::Event event =
+        released([&] { return communicator_->submit(call.collective(), timeout); });
+    return hand_out(event, std::move(call.buffers()));
+}
+
+PyCommunicator::Outcome PyCommunicator::run(const comm::Operator& bound,
+                                            std::optional<double> timeout) {
+    return wait_here([&] { return bound.run(timeout_of(timeout)); });
+}
+
+PyCommunicator::Outcome PyCommunicator::execute(const comm::Operator& bound, Buffers buffers,
+                                                std::optional<double> timeout) {
+    const runtime::Event event = released([&] { return bound.execute(timeout_of(timeout)); });
+    return hand_out(event, std::move(buffers));
+}
+
+template <typename Run>
+PyCommunicator::Outcome PyCommunicator::wait_here(Run run) {
     // What py::gil_scoped_release does besides takes as long as a small collective.
     PyThreadState* const state = PyEval_SaveThread();
-    const Status status =
-        communicator_->run(call.collective(options.algorithm), timeout_of(options.timeout));
+    const Status status = run();
     PyEval_RestoreThread(state);
     throw_unless_ok(status);
     discarded_->clear();
@@ -218,78 +125,44 @@ PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOpti
 
 PyCommunicator::Outcome PyCommunicator::all_reduce(const py::object& x, const py::str& op,
                                                    const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kAllReduce, .size = communicator_->size(), .op = op_of(op)};
-    call.write(x);
-    call.read_what_is_written();
-    call.buffers.check_reducible();
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kAllReduce, .op = op_of(op)}, x, py::none(), options);
 }
 
 PyCommunicator::Outcome PyCommunicator::broadcast(const py::object& x, Rank root,
                                                   const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kBroadcast, .size = communicator_->size(), .root = root};
-    call.write(x);
-    if (communicator_->rank() == root) call.read_what_is_written();
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kBroadcast, .root = root}, x, py::none(), options);
 }
 
 PyCommunicator::Outcome PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
                                                const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kReduce,
-              .size = communicator_->size(),
-              .root = root,
-              .op = op_of(op)};
-    if (communicator_->rank() == root) {
-        call.write(x);
-        call.read_what_is_written();
-    } else {
-        call.read(x);
-    }
-    call.buffers.check_reducible();
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kReduce, .root = root, .op = op_of(op)}, x, py::none(),
+                   options);
 }
 
 PyCommunicator::Outcome PyCommunicator::all_gather(const py::object& out, const py::object& x,
                                                    const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kAllGather, .size = communicator_->size()};
-    call.read(x);
-    call.write_blocks(out);
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kAllGather}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::reduce_scatter(const py::object& out, const py::object& x,
                                                        const py::str& op,
                                                        const CallOptions& options) {
-    Call call{
-        .kind = CollectiveKind::kReduceScatter, .size = communicator_->size(), .op = op_of(op)};
-    call.read_blocks(x);
-    call.write(out);
-    call.buffers.check_reducible();
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kReduceScatter, .op = op_of(op)}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::gather(const py::object& out, const py::object& x,
                                                Rank root, const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kGather, .size = communicator_->size(), .root = root};
-    call.read(x);
-    if (communicator_->rank() == root) call.write_blocks(out);
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kGather, .root = root}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::scatter(const py::object& out, const py::object& x,
                                                 Rank root, const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kScatter, .size = communicator_->size(), .root = root};
-    if (communicator_->rank() == root) call.read_blocks(x);
-    call.write(out);
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kScatter, .root = root}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::all_to_all(const py::object& out, const py::object& x,
                                                    const CallOptions& options) {
-    Call call{.kind = CollectiveKind::kAllToAll, .size = communicator_->size()};
-    call.read_blocks(x);
-    call.write_blocks(out);
-    return perform(call, options);
+    return perform({.kind = CollectiveKind::kAllToAll}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::send(const py::object& x, Rank peer, int tag,

@@ -7,13 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "csrc/bindings/call.h"
 #include "csrc/bindings/event.h"
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/communicator.h"
+#include "csrc/comm/operator.h"
 
 namespace pccl::bindings {
 
@@ -25,17 +26,6 @@ struct GroupOptions {
     std::string transports;
     std::string algorithm;
     std::string gpu;
-};
-
-/// Of collectives that leave them out.
-inline constexpr const char* kDefaultOp = "sum";
-inline constexpr Rank kDefaultRoot = 0;
-
-/// What every collective takes besides its buffers.
-struct CallOptions {
-    bool async_op = false;
-    std::optional<double> timeout;  // seconds
-    std::string_view algorithm{};   // Collective
 };
 
 class PyCommunicator {
@@ -65,6 +55,10 @@ class PyCommunicator {
                     const CallOptions& options);
     Outcome all_to_all(const pybind11::object& out, const pybind11::object& x,
                        const CallOptions& options);
+    /// Of this communicator.
+    Outcome run(const comm::Operator& bound, std::optional<double> timeout);
+    /// An Event, which holds `buffers` while the operation runs.
+    Outcome execute(const comm::Operator& bound, Buffers buffers, std::optional<double> timeout);
     Outcome send(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
     /// From any rank where `peer` is negative.
     Outcome receive(const pybind11::object& x, Rank peer, int tag, const CallOptions& options);
@@ -88,15 +82,20 @@ class PyCommunicator {
     [[nodiscard]] pybind11::object loaded() const;
 
     comm::Communicator& operator*() { return *communicator_; }
+    [[nodiscard]] const std::shared_ptr<comm::Communicator>& shared() const {
+        return communicator_;
+    }
 
    private:
-    struct Call;
-
     PyCommunicator(std::shared_ptr<bootstrap::Store> store,
                    std::shared_ptr<comm::Communicator> communicator)
         : store_(std::move(store)), communicator_(std::move(communicator)) {}
 
-    Outcome perform(Call& call, const CallOptions& options);
+    Outcome perform(const CallKind& what, const pybind11::object& x, const pybind11::object& out,
+                    const CallOptions& options);
+    /// Calls run(), a synchronous collective, without the GIL.
+    template <typename Run>
+    Outcome wait_here(Run run);
     /// Of an asynchronous operation on `buffers`.
     Outcome hand_out(const runtime::Event& event, Buffers buffers);
     /// Calls post(), which starts a message, without the GIL.

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "csrc/base/text.h"
-#include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/call.h"
 
 namespace pccl::bindings {
 
@@ -58,8 +58,13 @@ struct QuickArgument<Rank> {
     }
 };
 
+template <typename Result, typename Class, typename... Arguments>
+Class class_of(Result (Class::*)(Arguments...));
+
 template <auto Method, typename... Arguments>
 class QuickCall {
+    using Self = decltype(class_of(Method));
+
    public:
     static void replace(pybind11::handle type, const char* name) {
         general = pybind11::object(type.attr(name)).release().ptr();
@@ -89,25 +94,25 @@ class QuickCall {
     static PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                           PyObject* keywords) {
         auto* const instance = reinterpret_cast<pybind11::detail::instance*>(self);
-        auto* const communicator =
-            instance->get_value_and_holder().template value_ptr<PyCommunicator>();
+        auto* const called = instance->get_value_and_holder().template value_ptr<Self>();
         const auto positional = static_cast<std::size_t>(count);
-        if (communicator == nullptr || keywords != nullptr || positional > sizeof...(Arguments))
+        if (called == nullptr || keywords != nullptr || positional > sizeof...(Arguments))
             return call_general(self, arguments, positional, keywords);
         Given given{};
         std::copy_n(arguments, positional, given.begin());
         std::optional<PyObject*> result =
-            try_call(*communicator, given, std::index_sequence_for<Arguments...>());
+            try_call(*called, given, std::index_sequence_for<Arguments...>());
         return result ? *result : call_general(self, arguments, positional, keywords);
     }
 
     template <std::size_t... Index>
-    static std::optional<PyObject*> try_call(PyCommunicator& communicator, const Given& given,
+    static std::optional<PyObject*> try_call(Self& called, [[maybe_unused]] const Given& given,
                                              std::index_sequence<Index...> /*all*/) {
-        const auto read = std::tuple(QuickArgument<Arguments>::read(given[Index])...);
+        [[maybe_unused]] const auto read =
+            std::tuple(QuickArgument<Arguments>::read(given[Index])...);
         if (!(std::get<Index>(read).has_value() && ...)) return std::nullopt;
         try {
-            return (communicator.*Method)(*std::get<Index>(read)..., CallOptions{}).release().ptr();
+            return (called.*Method)(*std::get<Index>(read)..., CallOptions{}).release().ptr();
         } catch (pybind11::error_already_set& error) {
             error.restore();
         } catch (const std::exception& error) {

@@ -238,6 +238,10 @@ std::chrono::milliseconds Communicator::timeout() const { return group_->timeout
 void Communicator::set_timeout(std::chrono::milliseconds timeout) { group_->set_timeout(timeout); }
 std::uint64_t Communicator::sequence() const { return group_->sequence(); }
 
+Status Communicator::check_call(const Collective& collective) const {
+    return group_->check_call(collective);
+}
+
 Status Communicator::run(const Collective& collective, OptionalTimeout timeout) {
     return group_->run(collective, timeout);
 }

@@ -58,6 +58,9 @@ class PCCL_API Communicator {
     /// collective, root out of range), kUnsupported (type and operator), kTimeout, kPeerLost,
     /// kMismatch, kAborted.
     [[nodiscard]] Status run(const Collective& collective, OptionalTimeout timeout = {});
+    /// What run() would refuse here before anything is sent: kInvalidArgument, kUnsupported, or why
+    /// the group is over. Chooses the algorithm, which the next call of the same shape finds.
+    [[nodiscard]] Status check_call(const Collective& collective) const;
     /// Starts a collective; the background thread carries it on while nobody waits.
     [[nodiscard]] Result<runtime::Event> submit(const Collective& collective,
                                                 OptionalTimeout timeout = {});

@@ -72,6 +72,14 @@ runtime::Issue Group::issue(const MessageOperation::Envelope& envelope,
                 {.peer = envelope.peer, .tag = envelope.tag, .bytes = envelope.bytes}, now)};
 }
 
+Status Group::check_call(const Collective& collective) {
+    PCCL_TRY(check_process());
+    PCCL_TRY(check(collective));
+    const std::lock_guard lock(mutex_);
+    if (is_over()) return end_.shown;
+    return selector_->choose(collective).status();
+}
+
 Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check_process());
     PCCL_TRY(check(collective));

@@ -47,6 +47,8 @@ class Group final : public WitnessingParticipant,
                                  std::shared_ptr<const bootstrap::Layout> layout,
                                  Deadline deadline);
 
+    /// Communicator::check_call().
+    [[nodiscard]] Status check_call(const Collective& collective);
     Status run(const Collective& collective, OptionalTimeout timeout);
     Result<runtime::Event> submit(const Collective& collective, OptionalTimeout timeout);
     Result<runtime::Event> post(const MessageOperation::Envelope& envelope,

@@ -1,45 +1,51 @@
-// One collective bound to a communicator: made once, executed again and again.
+// A collective bound to a communicator and its blocks: checked once, executed again and again.
 //
-//     Operator sum(comm, {.kind = CollectiveKind::kAllReduce, .type = DataType::kFloat32});
-//     PCCL_ASSIGN_OR_RETURN(Event event, sum.execute(inputs, outputs));
+//     PCCL_ASSIGN_OR_RETURN(
+//         const Operator sum, Operator::create(comm, {.inputs = blocks, .outputs = blocks}));
+//     PCCL_TRY(sum.run());
+//     PCCL_ASSIGN_OR_RETURN(const Event event, sum.execute());
 //     ... event.flush(), event.wait(), event.record() ...
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <span>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "csrc/comm/communicator.h"
 
 namespace pccl::comm {
 
-struct OperatorSpec {
-    CollectiveKind kind = CollectiveKind::kAllReduce;
-    DataType type = DataType::kFloat32;
-    ReduceOp op = ReduceOp::kSum;
-    Rank root = 0;
-    std::optional<std::chrono::milliseconds> timeout{};  // the communicator's when empty
-};
-
+/// MPI's persistent collectives (MPI_Allreduce_init) are the same. Executions are collectives as
+/// any other: in the order of calls, which must be the same on all ranks.
 class PCCL_API Operator {
    public:
-    Operator(std::shared_ptr<Communicator> comm, OperatorSpec spec)
-        : comm_(std::move(comm)), spec_(spec) {}
+    /// Blocks are copied; their memory must stay where it is while the operator is executed. Errors
+    /// are what Communicator::check_call() says.
+    static Result<Operator> create(std::shared_ptr<Communicator> comm,
+                                   const Collective& collective);
 
-    [[nodiscard]] const OperatorSpec& spec() const { return spec_; }
-    /// Starts the collective on these blocks (collective.h says how many, and how long they must
-    /// live).
-    [[nodiscard]] Result<runtime::Event> execute(std::span<const Block> inputs,
-                                                 std::span<const Block> outputs) const;
-    /// In place: the same blocks on both sides.
-    [[nodiscard]] Result<runtime::Event> execute(std::span<const Block> blocks) const {
-        return execute(blocks, blocks);
+    /// What is executed; valid as long as the operator.
+    [[nodiscard]] Collective collective() const;
+    /// On this thread, to its end. Errors as those of Communicator::run().
+    [[nodiscard]] Status run(OptionalTimeout timeout = {}) const {
+        return comm_->run(collective(), timeout);
+    }
+    /// Starts it. Errors as those of Communicator::submit().
+    [[nodiscard]] Result<runtime::Event> execute(OptionalTimeout timeout = {}) const {
+        return comm_->submit(collective(), timeout);
     }
 
    private:
+    Operator(std::shared_ptr<Communicator> comm, const Collective& collective);
+
     std::shared_ptr<Communicator> comm_;
-    OperatorSpec spec_;
+    CollectiveKind kind_;
+    DataType type_;
+    ReduceOp op_;
+    Rank root_;
+    std::vector<Block> inputs_;
+    std::vector<Block> outputs_;
+    std::string algorithm_;
 };
 
 }  // namespace pccl::comm

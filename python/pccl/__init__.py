@@ -27,11 +27,19 @@ from pccl.errors import (
 
 if typing.TYPE_CHECKING:
     from pccl import lang, phase_costs, schedule, topology
-    from pccl._core import Communicator, DeviceGroup, DevicePlan, Event, device_plan, set_log_level
+    from pccl._core import (
+        Communicator,
+        DeviceGroup,
+        DevicePlan,
+        Event,
+        Operator,
+        device_plan,
+        set_log_level,
+    )
     from pccl._torch import Options
     from pccl.advice import Operation, advise
     from pccl.capsule import Capsule, capsules, load_capsule, unload_capsule
-    from pccl.capsule_results import LoadedCapsule, Operator
+    from pccl.capsule_results import LoadedCapsule
     from pccl.cluster import Cluster
     from pccl.cluster_results import SwitchError
     from pccl.explanation import explain
@@ -98,7 +106,7 @@ _LAZY = {
     "set_log_level": "pccl._core",
     "Operation": "pccl.advice",
     "LoadedCapsule": "pccl.capsule_results",
-    "Operator": "pccl.capsule_results",
+    "Operator": "pccl._core",
     "capsules": "pccl.capsule",
     "load_capsule": "pccl.capsule",
     "unload_capsule": "pccl.capsule",

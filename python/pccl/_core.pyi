@@ -17,7 +17,7 @@ import matplotlib.figure
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-from pccl.capsule_results import LoadedCapsule, Operator
+from pccl.capsule_results import LoadedCapsule
 from pccl.named import Charge, LinksCountedOn, Ports
 from pccl.peer_health import PeerHealth
 from pccl.schedule_steps import Step
@@ -316,7 +316,7 @@ class Communicator:
         Returns
         -------
         Operator
-            It runs the collective by this capsule, whatever the size.
+            It runs the collective by this capsule, whatever the size, and has no buffers yet.
 
         Raises
         ------
@@ -342,17 +342,52 @@ class Communicator:
         """
     def capsules(self) -> Table[LoadedCapsule]:
         """Return the capsules that are loaded: a list, which notebooks show as a table."""
-    def _run_by(
+    def operator(
         self,
-        collective: str,
-        algorithm: str,
-        x: _Blocks,
-        out: _Blocks | None,
-        op: str,
-        root: int,
-        async_op: bool,
-        timeout: float | None,
-    ) -> Event | None: ...
+        collective: _Collective,
+        x: _Blocks | None = None,
+        out: _Blocks | None = None,
+        *,
+        op: _ReduceOp = "sum",
+        root: int = 0,
+        algorithm: str = "",
+    ) -> Operator:
+        """Bind a collective to its buffers, to execute it again and again. Nothing is sent.
+
+        Arguments are read, and shapes checked, here and now, and not at each execution.
+
+        Parameters
+        ----------
+        collective
+            ``"all_reduce"``, ``"all_gather"``, ``"reduce_scatter"``, ``"broadcast"``, ``"reduce"``,
+            ``"gather"``, ``"scatter"`` or ``"all_to_all"``.
+        x, out
+            As the method of that name takes them: ``x`` is what this rank gives, ``out`` what it
+            gets; broadcast and reduce have ``x`` alone, and so has all_reduce, unless ``x`` is to
+            stay as it is. None where this rank has none: a gather's ``out`` beside its root. They
+            are held, and must keep their size, as long as the operator lives.
+        op
+            Of reductions.
+        root
+            Of broadcast, reduce, gather and scatter.
+        algorithm
+            By which to run it, the same on all ranks, as ``PCCL_ALGORITHM`` names it; empty for
+            the one that the group chooses for its size.
+
+        Returns
+        -------
+        Operator
+            All ranks must execute theirs, in the same order among all calls of the group.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such collective, ``op``, ``root`` or algorithm, or the buffers do not fit.
+        UnsupportedError
+            Elements of that type have no such ``op``.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            The group has ended before.
+        """
     def links_counted_on(self) -> LinksCountedOn:
         """Return what predictions rest on: links, order of ranks, and rings side by side."""
     def describe_job(self) -> bytes:
@@ -1176,6 +1211,117 @@ class Communicator:
         ------
         MismatchError
             As ``shutdown``, where no exception ends the block.
+        """
+
+class Operator:
+    """A collective that is executed many times: of ``Communicator.operator``, or of a capsule.
+
+    Where it has its buffers, an execution reads no arguments: it costs less than the call of a
+    ``Communicator``. It is a collective as any other: all ranks execute theirs, in one order.
+
+    Parameters
+    ----------
+    group
+        A communicator; of a process group of torch, an operator can be described, not executed.
+    name
+        An algorithm's, or a loaded capsule's; empty for the one that the group chooses.
+    collective
+        As for ``Communicator.operator``.
+    root
+        Of broadcast, reduce, gather and scatter.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective.
+    """
+
+    def __init__(self, group: object, name: str, collective: str, root: int = 0) -> None: ...
+    @property
+    def group(self) -> Any:
+        """A communicator, or a process group of torch."""
+    @property
+    def name(self) -> str:
+        """The algorithm's or capsule's; empty for the one that the group chooses."""
+    @property
+    def collective(self) -> _Collective:
+        """What all ranks do together."""
+    @property
+    def root(self) -> int:
+        """The rank that all data comes from or goes to; 0 where there is none."""
+    def bind(
+        self, x: _Blocks | None = None, out: _Blocks | None = None, *, op: str = "sum"
+    ) -> Operator:
+        """Return the same with buffers; nothing is sent.
+
+        Parameters
+        ----------
+        x, out, op
+            As for ``Communicator.operator``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The buffers do not fit, or there is no such ``op``.
+        UnsupportedError
+            Elements of that type have no such ``op``, or the group is one of torch.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            The group has ended before.
+        """
+    def execute(
+        self,
+        x: _Blocks | None = None,
+        out: _Blocks | None = None,
+        *,
+        op: str = "sum",
+        timeout: float | None = None,
+    ) -> Event:
+        """Start the collective; its buffers must not be touched until it is done.
+
+        Parameters
+        ----------
+        x, out, op
+            As for ``bind``, for this time alone; without ``x`` and ``out``, those that it has.
+        timeout
+            Seconds that it may take; None for the group's.
+
+        Returns
+        -------
+        Event
+            To wait for: ``event.wait()``, ``await event``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It has no buffers, or these do not fit; nothing was sent.
+        UnsupportedError
+            As for ``bind``; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            The group has ended before. Failures of this execution are raised by its event.
+        """
+    def run(
+        self,
+        x: _Blocks | None = None,
+        out: _Blocks | None = None,
+        *,
+        op: str = "sum",
+        timeout: float | None = None,
+    ) -> None:
+        """Execute the collective, and return when its buffers are ready.
+
+        Parameters
+        ----------
+        x, out, op, timeout
+            As for ``execute``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It has no buffers, or these do not fit; nothing was sent.
+        UnsupportedError
+            As for ``bind``; nothing was sent.
+        PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
+            It failed, here or on another rank; every later operation of the group raises the same.
         """
 
 class Schedule:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pccl import _core, table, whole_file
-from pccl.capsule_results import LoadedCapsule, Operator
+from pccl.capsule_results import LoadedCapsule
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import matplotlib.figure
     from torch.distributed import ProcessGroup
 
-    from pccl._core import Communicator, Schedule
+    from pccl._core import Communicator, Operator, Schedule
     from pccl.capsule_simulation import Simulation
     from pccl.table import Table
     from pccl.topology import Job, Topology
@@ -278,7 +278,7 @@ def load_capsule(
         backend.load_capsule(os.fsencode(capsule), True, sizes)
         capsule = Capsule.read(capsule)
     schedule = capsule.schedule
-    return Operator(group, schedule.name, schedule.collective, schedule.root)
+    return _core.Operator(group, schedule.name, schedule.collective, schedule.root)
 
 
 def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) -> None:

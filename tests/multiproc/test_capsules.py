@@ -51,7 +51,7 @@ def test_a_loaded_capsule_runs_over_links_and_sums(
         x = data_of(comm.rank, count)
         comm.all_reduce(x)
         y = data_of(comm.rank, count)
-        operator.execute(y, op="max")
+        operator.run(y, op="max")
         total = sum(data_of(rank, count) for rank in range(RANKS))
         return chosen.algorithm, bool(
             np.array_equal(x, total) and np.array_equal(y, data_of(RANKS - 1, count))
@@ -87,24 +87,24 @@ def test_operators_make_every_collective(tmp_path: Path, algorithm: str, collect
         out = np.zeros(RANKS * count, np.int64)
         part = np.zeros(count, np.int64)
         if collective == "all_gather":
-            operator.execute(block, out)
+            operator.run(block, out)
             return np.array_equal(out, inputs[:, :count].ravel())
         if collective == "reduce_scatter":
-            operator.execute(whole, part)
+            operator.run(whole, part)
             return np.array_equal(part, blocks.sum(axis=0)[me])
         if collective == "all_to_all":
-            operator.execute(whole, out)
+            operator.run(whole, out)
             return np.array_equal(out, blocks[:, me].ravel())
         if collective == "broadcast":
-            operator.execute(whole)
+            operator.run(whole)
             return np.array_equal(whole, inputs[root])
         if collective == "reduce":
-            operator.execute(whole)
+            operator.run(whole)
             return me != root or np.array_equal(whole, inputs.sum(axis=0))
         if collective == "gather":
-            operator.execute(block, out)
+            operator.run(block, out)
             return me != root or np.array_equal(out, inputs[:, :count].ravel())
-        operator.execute(whole, part)
+        operator.run(whole, part)
         return np.array_equal(part, blocks[root, me])
 
     assert run_threads(tmp_path, RANKS, body) == [True] * RANKS
@@ -307,11 +307,11 @@ def expected_of(collective: str, inputs: np.ndarray[Any, Any], me: int, root: in
 def executed(operator: pccl.Operator, mine: np.ndarray[Any, Any], ranks: int) -> Any:
     count = len(mine) // ranks
     if operator.collective in ("all_reduce", "reduce", "broadcast"):
-        operator.execute(mine)
+        operator.run(mine)
         return mine
     block = operator.collective in ("all_gather", "gather")
     out = np.zeros(count if operator.collective in ("reduce_scatter", "scatter") else len(mine))
-    operator.execute(mine[:count] if block else mine, out := out.astype(np.int64))
+    operator.run(mine[:count] if block else mine, out := out.astype(np.int64))
     return out
 
 
@@ -340,7 +340,7 @@ def test_steps_of_the_language_run(tmp_path: Path) -> None:
 
     def body(comm: pccl.Communicator) -> float:
         x = np.full(1000, comm.rank + 1.0)
-        comm.load(capsule).execute(x)
+        comm.load(capsule).run(x)
         return float(x.sum())
 
     assert run_threads(tmp_path, 2, body) == [3000.0] * 2

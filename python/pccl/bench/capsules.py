@@ -17,9 +17,8 @@ from pccl.local_ranks import run_ranks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pccl._core import Communicator
+    from pccl._core import Communicator, Operator
     from pccl.bench.cases import Array, Call
-    from pccl.capsule_results import Operator
 
 __all__ = ["Row", "measured"]
 
@@ -139,5 +138,5 @@ def _medians(comm: Communicator, calls: list[Call]) -> list[float]:
 
 def _call(operator: Operator, case: Case, x: Array, out: Array) -> Call:
     if case.is_in_place:
-        return lambda: operator.execute(out)
-    return lambda: operator.execute(x, out)
+        return lambda: operator.run(out)
+    return lambda: operator.run(x, out)

@@ -1,0 +1,140 @@
+#include "csrc/bindings/call.h"
+
+#include <string_view>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/schedule/schedule.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ReduceOp>, 9> kOps{{
+    {"sum", ReduceOp::kSum},
+    {"avg", ReduceOp::kAvg},
+    {"max", ReduceOp::kMax},
+    {"min", ReduceOp::kMin},
+    {"product", ReduceOp::kProduct},
+    {"prod", ReduceOp::kProduct},
+    {"band", ReduceOp::kBand},
+    {"bor", ReduceOp::kBor},
+    {"bxor", ReduceOp::kBxor},
+}};
+
+std::vector<Block>& kept(KeptBlocks::Side side) {
+    thread_local std::array<std::vector<Block>, 2> kept;
+    return kept.at(static_cast<std::size_t>(side));
+}
+
+}  // namespace
+
+ReduceOp op_of(const py::str& name) {
+    Py_ssize_t length = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
+    if (text == nullptr) throw py::error_already_set();
+    const std::string_view wanted(text, static_cast<std::size_t>(length));
+    for (const auto& [known, op] : kOps) {
+        if (known == wanted) return op;
+    }
+    throw_status(Status::invalid_argument(
+        concat("'", wanted, "' is no reduction: sum, avg, product, min, max, band, bor, bxor")));
+}
+
+KeptBlocks::KeptBlocks(Side side) : side_(side), blocks_(std::move(kept(side))) { blocks_.clear(); }
+
+KeptBlocks::~KeptBlocks() { kept(side_) = std::move(blocks_); }
+
+void Call::bind(const py::object& x, const py::object& out) {
+    take(x, out);
+    if (schedule::reduces(what_.kind)) buffers_.check_reducible();
+}
+
+void Call::take(const py::object& x, const py::object& out) {
+    const bool is_root = rank_ == what_.root;
+    switch (what_.kind) {
+        case CollectiveKind::kAllReduce:
+            if (out.is_none()) return read_and_write(x);
+            read(x);
+            return write(out);
+        case CollectiveKind::kBroadcast:
+            refuse_out(out);
+            return is_root ? read_and_write(x) : write(x);
+        case CollectiveKind::kReduce:
+            refuse_out(out);
+            return is_root ? read_and_write(x) : read(x);
+        case CollectiveKind::kAllGather:
+            read(x);
+            return write_blocks(out);
+        case CollectiveKind::kReduceScatter:
+            read_blocks(x);
+            return write(out);
+        case CollectiveKind::kGather:
+            read(x);
+            if (is_root) write_blocks(out);
+            return;
+        case CollectiveKind::kScatter:
+            if (is_root) read_blocks(x);
+            return write(out);
+        case CollectiveKind::kAllToAll:
+            read_blocks(x);
+            return write_blocks(out);
+    }
+}
+
+void Call::refuse_out(const py::object& out) const {
+    if (out.is_none()) return;
+    throw_status(Status::invalid_argument(concat(schedule::to_string(what_.kind),
+                                                 " has one buffer, x, which gets the result: give ",
+                                                 "no out")));
+}
+
+void Call::read(const py::object& object) {
+    (*inputs_).push_back(buffers_.add(object.ptr(), Access::kRead));
+}
+
+void Call::write(const py::object& object) {
+    (*outputs_).push_back(buffers_.add(object.ptr(), Access::kWrite));
+}
+
+void Call::read_and_write(const py::object& object) {
+    write(object);
+    *inputs_ = *outputs_;
+}
+
+void Call::add(std::vector<Block>& blocks, const py::object& object, Access access) {
+    if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+        for (const py::handle item : object) blocks.push_back(buffers_.add(item.ptr(), access));
+        return;
+    }
+    cut(blocks, buffers_.add(object.ptr(), access));
+}
+
+void Call::cut(std::vector<Block>& blocks, Block whole) const {
+    const auto parts = static_cast<std::size_t>(size_);
+    if (whole.count % parts != 0) {
+        throw_status(Status::invalid_argument(concat("a buffer of ", whole.count,
+                                                     " elements cannot hold equal blocks for ",
+                                                     size_, " ranks")));
+    }
+    const std::size_t count = whole.count / parts;
+    for (std::size_t i = 0; i < parts; ++i) {
+        blocks.push_back({whole.data + i * count * size_of(buffers_.type()), count});
+    }
+}
+
+Collective Call::collective(std::string_view algorithm) const {
+    return {.kind = what_.kind,
+            .type = buffers_.type(),
+            .op = what_.op,
+            .root = what_.root,
+            .inputs = *inputs_,
+            .outputs = *outputs_,
+            .algorithm = algorithm};
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,88 @@
+// A collective over Python objects: which of its buffers each rank reads and writes.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "csrc/bindings/buffer.h"
+#include "csrc/collective/collective.h"
+
+namespace pccl::bindings {
+
+/// Of collectives that leave them out.
+inline constexpr const char* kDefaultOp = "sum";
+inline constexpr Rank kDefaultRoot = 0;
+
+/// Throws InvalidArgumentError where there is no such reduction.
+[[nodiscard]] ReduceOp op_of(const pybind11::str& name);
+
+/// What every collective takes besides its buffers.
+struct CallOptions {
+    bool async_op = false;
+    std::optional<double> timeout{};  // seconds
+};
+
+/// A collective but for its buffers.
+struct CallKind {
+    CollectiveKind kind = CollectiveKind::kAllReduce;
+    Rank root = kDefaultRoot;
+    ReduceOp op = ReduceOp::kSum;
+};
+
+/// Blocks in memory that is kept from call to call. Reading arguments may run code of the user, and
+/// so a call within a call: that has memory of its own.
+class KeptBlocks {
+   public:
+    enum class Side : std::size_t { kInputs, kOutputs };
+
+    explicit KeptBlocks(Side side);
+    ~KeptBlocks();
+    KeptBlocks(const KeptBlocks&) = delete;
+    KeptBlocks& operator=(const KeptBlocks&) = delete;
+
+    std::vector<Block>& operator*() { return blocks_; }
+    [[nodiscard]] const std::vector<Block>& operator*() const { return blocks_; }
+
+   private:
+    const Side side_;
+    std::vector<Block> blocks_;
+};
+
+class Call {
+   public:
+    Call(const CallKind& what, Rank rank, int size) : what_(what), rank_(rank), size_(size) {}
+
+    /// Takes the collective's buffers: `x` and `out` each one buffer, which is cut where it stands
+    /// for blocks of all ranks, or a list. `out` is None where the result comes into `x`. Throws
+    /// InvalidArgumentError and UnsupportedError.
+    void bind(const pybind11::object& x, const pybind11::object& out);
+
+    /// Valid as long as this.
+    [[nodiscard]] Collective collective(std::string_view algorithm = {}) const;
+    /// What holds the memory.
+    Buffers& buffers() { return buffers_; }
+
+   private:
+    void take(const pybind11::object& x, const pybind11::object& out);
+    void refuse_out(const pybind11::object& out) const;
+    void read(const pybind11::object& object);
+    void write(const pybind11::object& object);
+    void read_and_write(const pybind11::object& object);
+    void read_blocks(const pybind11::object& object) { add(*inputs_, object, Access::kRead); }
+    void write_blocks(const pybind11::object& object) { add(*outputs_, object, Access::kWrite); }
+    void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);
+    void cut(std::vector<Block>& blocks, Block whole) const;
+
+    const CallKind what_;
+    const Rank rank_;
+    const int size_;
+    Buffers buffers_;
+    KeptBlocks inputs_{KeptBlocks::Side::kInputs};
+    KeptBlocks outputs_{KeptBlocks::Side::kOutputs};
+};
+
+}  // namespace pccl::bindings
