@@ -109,21 +109,25 @@ foreach(algorithm one_shot direct)
 endforeach()
 pccl_test_algorithm(shm_two_shot all_reduce=shm_two_shot)
 
-# The C++ example links libpccl.so alone, so it also tests what that exports; two ranks meet in a file.
-add_executable(example_all_reduce ${PROJECT_SOURCE_DIR}/examples/all_reduce.cc)
-target_link_libraries(example_all_reduce PRIVATE pccl pccl_flags)
-set(meeting ${PROJECT_BINARY_DIR}/example_meeting)
-add_test(
-  NAME example_all_reduce
-  COMMAND
-    sh -c
-    "rm -f ${meeting} && { $<TARGET_FILE:example_all_reduce> 0 2 file://${meeting} & first=$!; } && \
-     $<TARGET_FILE:example_all_reduce> 1 2 file://${meeting} && wait $first"
-)
-set_tests_properties(
-  example_all_reduce
-  PROPERTIES TIMEOUT 60 LABELS cpu PASS_REGULAR_EXPRESSION "rank 1 of 2: sum of ranks is 1"
-)
+# The C++ examples link libpccl.so alone, so they also test what that exports; two ranks meet in a file.
+function(pccl_test_example name expected)
+  add_executable(example_${name} ${PROJECT_SOURCE_DIR}/examples/${name}.cc)
+  target_link_libraries(example_${name} PRIVATE pccl pccl_flags)
+  set(program $<TARGET_FILE:example_${name}>)
+  set(meeting ${PROJECT_BINARY_DIR}/example_meeting_${name})
+  add_test(
+    NAME example_${name}
+    COMMAND
+      sh -c
+      "rm -f ${meeting} && { ${program} 0 2 file://${meeting} & first=$!; } && \
+       ${program} 1 2 file://${meeting} && wait $first"
+  )
+  set_tests_properties(
+    example_${name} PROPERTIES TIMEOUT 60 LABELS cpu PASS_REGULAR_EXPRESSION "${expected}"
+  )
+endfunction()
+pccl_test_example(all_reduce "rank 1 of 2: sum of ranks is 1")
+pccl_test_example(workspace "rank 1 of 2: its neighbour wrote 1\nrank 1 of 2: three sums make 12")
 
 # The kill rate of the schedule verifier: build/dev/schedule_mutants prints the table.
 set(PCCL_MUTANT_PARTS interpreter.cc judge.cc mutation.cc mutation_report.cc samples.cc)

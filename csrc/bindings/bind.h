@@ -8,6 +8,7 @@ namespace pccl::bindings {
 void bind_base(extension::Module& module);
 void bind_event(extension::Module& module);
 void bind_communicator(extension::Module& module);
+void bind_memory(extension::Module& module);
 void bind_operator(extension::Module& module);
 void bind_device(extension::Module& module);
 void bind_schedule(extension::Module& module);

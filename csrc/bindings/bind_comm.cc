@@ -12,6 +12,7 @@
 #include "csrc/bindings/named_results.h"
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/py_memory.h"
 #include "csrc/bindings/py_operator.h"
 #include "csrc/bindings/quick_call.h"
 #include "csrc/comm/selection/tuning.h"
@@ -237,6 +238,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
+    cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);
     module.def("tuning_path", &comm::tuning_path);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));

@@ -9,6 +9,7 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_base(module);
     pccl::bindings::bind_event(module);
     pccl::bindings::bind_communicator(module);
+    pccl::bindings::bind_memory(module);
     pccl::bindings::bind_operator(module);
     pccl::bindings::bind_device(module);
     pccl::bindings::bind_schedule(module);

@@ -7,6 +7,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
+#include "csrc/bindings/seconds.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/extension/signals.h"
 #include "csrc/runtime/transports.h"
@@ -15,17 +16,6 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 namespace {
-
-using std::chrono::milliseconds;
-
-milliseconds milliseconds_of(double seconds) {
-    return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
-}
-
-std::optional<milliseconds> timeout_of(std::optional<double> seconds) {
-    if (!seconds) return std::nullopt;
-    return milliseconds_of(*seconds);
-}
 
 transport::TransportFlags transports_of(const std::string& text) {
     return value_or_throw(runtime::transports_named(text));

@@ -292,14 +292,6 @@ Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool w
     return monitored_barrier_on(*this, timeout, wait_all);
 }
 
-Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
-                                                              std::size_t bytes) {
-    PCCL_TRY(check_process());
-    PCCL_ASSIGN_OR_RETURN(const auto space, memory_.allocate_workspace(name, bytes));
-    PCCL_TRY(memory_.wait_workspace(name, Deadline::after(timeout())));
-    return space;
-}
-
 Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
                                                       std::size_t bytes) const {
     return group_->explain(kind, bytes);

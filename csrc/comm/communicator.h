@@ -83,12 +83,14 @@ class PCCL_API Communicator {
     /// return too.
     [[nodiscard]] Status monitored_barrier(std::chrono::milliseconds timeout, bool wait_all);
 
-    /// The group's workspaces and predefined buffers; one thread at a time.
+    /// The group's workspaces and predefined buffers.
     [[nodiscard]] MemoryContext& memory() { return memory_; }
     /// Coordinated memory for an operation: this rank's part of workspace `name`, once all ranks
-    /// have theirs.
+    /// have theirs, so that memory() maps any. A collective: all allocate it, or none does.
+    /// kMismatch names ranks that give another name or size, or cannot allocate.
     [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
-                                                                  std::size_t bytes);
+                                                                  std::size_t bytes,
+                                                                  OptionalTimeout limit = {});
 
     /// The ways to make a collective whose largest buffer has `bytes`, with the time that the cost
     /// model predicts for each; one is chosen. kInvalidArgument names an algorithm that was asked

@@ -1,7 +1,5 @@
 // Capsules that a group loads and unloads while it lives: all of its ranks do, or none.
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "csrc/capsule/sizes.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/told_by_all.h"
 
 namespace pccl::comm {
 namespace {
@@ -26,49 +25,26 @@ struct Wish {
     SizeRange sizes{};
     Change change{};
     std::uint8_t is_able = 0;
-    std::array<char, 190> reason{};  // of one that is not; ends with 0
+    ShortText<190> reason{};  // of one that is not
 };
 static_assert(sizeof(Wish) == 240);
 
 Wish wish_of(Change change, const Status& able) {
-    Wish wish{.change = change, .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0)};
-    const std::string& reason = able.message();
-    std::memcpy(wish.reason.data(), reason.data(), std::min(reason.size(), wish.reason.size() - 1));
-    return wish;
-}
-
-Result<std::vector<Wish>> exchange(Communicator& comm, Wish& own, OptionalTimeout limit) {
-    std::vector<Wish> wishes(static_cast<std::size_t>(comm.size()));
-    const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), sizeof own}}};
-    std::vector<Block> outputs;
-    outputs.reserve(wishes.size());
-    for (Wish& wish : wishes) outputs.push_back({reinterpret_cast<std::byte*>(&wish), sizeof wish});
-    PCCL_TRY(comm.run({.kind = CollectiveKind::kAllGather,
-                       .type = DataType::kUint8,
-                       .inputs = input,
-                       .outputs = outputs},
-                      limit));
-    return wishes;
-}
-
-std::vector<Rank> ranks_that(const std::vector<Wish>& wishes, auto differs) {
-    std::vector<Rank> ranks;
-    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
-        if (differs(wishes[rank])) ranks.push_back(static_cast<Rank>(rank));
-    return ranks;
+    return {.change = change,
+            .is_able = static_cast<std::uint8_t>(able.is_ok() ? 1 : 0),
+            .reason = ShortText<190>(able.message())};
 }
 
 /// ok where all ranks are able, and want what `own` does. The same error on all that are able.
-Status agree(const Wish& own, std::vector<Wish>& wishes) {
-    const auto unable = ranks_that(wishes, [](const Wish& wish) { return wish.is_able != 1; });
+Status agree(const Wish& own, const std::vector<Wish>& wishes) {
+    const auto unable = ranks_where(wishes, [](const Wish& wish) { return wish.is_able != 1; });
     if (!unable.empty()) {
-        Wish& first = wishes[static_cast<std::size_t>(unable.front())];
-        first.reason.back() = '\0';
+        const Wish& first = wishes[static_cast<std::size_t>(unable.front())];
         return Status::mismatch(unable.front(),
-                                concat(listed(unable), " cannot: ", first.reason.data()));
+                                concat(listed(unable), " cannot: ", first.reason.text()));
     }
     const Wish& reference = wishes.front();
-    const auto others = ranks_that(wishes, [&](const Wish& wish) {
+    const auto others = ranks_where(wishes, [&](const Wish& wish) {
         return wish.change != reference.change || wish.digest != reference.digest ||
                wish.sizes != reference.sizes;
     });
@@ -114,7 +90,8 @@ Status Communicator::load(const Result<capsule::Capsule>& capsule,
         wish.digest = capsule->digest();
         wish.sizes = range.value_or(capsule->description().sizes);
     }
-    auto wishes = exchange(*this, wish, limit);
+    const auto wishes = told_by_all(
+        size(), wish, [&](const Collective& collective) { return run(collective, limit); });
     PCCL_TRY(own);
     PCCL_TRY(wishes.status());
     PCCL_TRY(agree(wish, *wishes)
@@ -128,7 +105,8 @@ Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     const Status own = catalogue->remove(name);
     Wish wish = wish_of(Change::kUnload, own);
     wish.digest = sys::sha256(name);
-    auto wishes = exchange(*this, wish, limit);
+    const auto wishes = told_by_all(
+        size(), wish, [&](const Collective& collective) { return run(collective, limit); });
     PCCL_TRY(own);
     PCCL_TRY(wishes.status());
     PCCL_TRY(

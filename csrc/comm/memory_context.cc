@@ -8,23 +8,37 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kLongestWorkspaceName = 128;
 constexpr std::string_view kReservedPrefix = "pccl/";
 
 std::string key_of(const std::string& workspace, Rank rank) { return concat(workspace, "/", rank); }
+
+Status check_name(const std::string& name) {
+    if (!name.empty() && name.size() <= kLongestWorkspaceName &&
+        !name.starts_with(kReservedPrefix) && name.find('\0') == std::string::npos)
+        return Status::ok();
+    return Status::invalid_argument(
+        concat("workspace name \"", name.substr(0, 40), "\": use 1 to ", kLongestWorkspaceName,
+               " bytes, none of them 0, that do not start with ", kReservedPrefix));
+}
 
 }  // namespace
 
 Result<MemoryContext::Span> MemoryContext::allocate_workspace(const std::string& name,
                                                               std::size_t bytes) {
-    if (name.empty() || name.size() > kLongestWorkspaceName || name.starts_with(kReservedPrefix))
-        return Status::invalid_argument(concat("workspace name \"", name.substr(0, 40),
-                                               "\": use 1 to ", kLongestWorkspaceName,
-                                               " bytes that do not start with ", kReservedPrefix));
+    PCCL_TRY(check_name(name));
+    const std::lock_guard lock(mutex_);
     return allocate(name, bytes);
 }
 
-Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std::size_t bytes) {
+Result<abi::MemoryDescriptor> MemoryContext::add_workspace(const std::string& name,
+                                                           std::size_t bytes) {
+    PCCL_TRY(check_name(name));
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(const Workspace* const made, make(name, bytes));
+    return made->registration->descriptor();
+}
+
+Result<MemoryContext::Workspace*> MemoryContext::make(const std::string& name, std::size_t bytes) {
     if (bytes == 0)
         return Status::invalid_argument(concat("workspace \"", name, "\" has no bytes"));
     if (workspaces_.contains(name))
@@ -32,19 +46,31 @@ Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std
             concat("workspace \"", name, "\" exists; release it first"));
     PCCL_ASSIGN_OR_RETURN(transport::Mapping mapping, transport::Mapping::shareable(name, bytes));
     PCCL_ASSIGN_OR_RETURN(auto mine, register_mapping(mapping));
+    auto shared = std::make_shared<const transport::Mapping>(std::move(mapping));
+    Workspace made{std::move(shared), std::move(mine), {}, {}, {}};
+    return &workspaces_.emplace(name, std::move(made)).first->second;
+}
+
+Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std::size_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(Workspace* const made, make(name, bytes));
     const std::string key = concat("memory/", name, "/", allocations_[name]);
-    if (options_.size > 1)
-        PCCL_TRY(options_.store->set(key_of(key, options_.rank),
-                                     transport::serialise(mine->descriptor())));
+    if (options_.size > 1) {
+        const Status told = options_.store->set(
+            key_of(key, options_.rank), transport::serialise(made->registration->descriptor()));
+        if (!told.is_ok()) {
+            workspaces_.erase(name);
+            return told;
+        }
+    }
     ++allocations_[name];
-    const Span memory = mapping.memory();
-    workspaces_.emplace(name, Workspace{std::move(mapping), std::move(mine), key, {}, {}});
-    return memory;
+    made->key = key;
+    return made->mapping->memory();
 }
 
 Result<MemoryContext::Span> MemoryContext::predefined(const std::string& name, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
     const auto found = workspaces_.find(name);
-    return found != workspaces_.end() ? found->second.mapping.memory() : allocate(name, bytes);
+    return found != workspaces_.end() ? found->second.mapping->memory() : allocate(name, bytes);
 }
 
 Result<std::unique_ptr<transport::Registration>> MemoryContext::register_mapping(
@@ -57,12 +83,24 @@ Result<std::unique_ptr<transport::Registration>> MemoryContext::register_mapping
 }
 
 Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline) {
-    PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
+    std::string key;
+    abi::MemoryDescriptor mine{};
+    {
+        const std::lock_guard lock(mutex_);
+        PCCL_ASSIGN_OR_RETURN(const Workspace* const workspace, find(name));
+        if (!workspace->parts.empty()) return Status::ok();
+        key = workspace->key;
+        mine = workspace->registration->descriptor();
+    }
     std::vector<abi::MemoryDescriptor> parts;
     std::vector<Rank> missing;
     for (Rank rank = 0; rank < options_.size; ++rank) {
+        if (rank == options_.rank) {
+            parts.push_back(mine);
+            continue;
+        }
         // Once one rank is missing the time is up: the others are only looked for.
-        auto part = fetch(*workspace, rank, missing.empty() ? deadline : Deadline::after({}));
+        auto part = fetch(key, rank, missing.empty() ? deadline : Deadline::after({}));
         if (part.is_ok())
             parts.push_back(*part);
         else if (part.status().code() == StatusCode::kTimeout)
@@ -74,25 +112,39 @@ Status MemoryContext::wait_workspace(const std::string& name, Deadline deadline)
         return Status::timeout(concat("workspace \"", name, "\": ", listed(missing), " of ",
                                       options_.size, " did not allocate in time"),
                                missing.front());
+    return complete_workspace(name, std::move(parts));
+}
+
+Result<abi::MemoryDescriptor> MemoryContext::fetch(const std::string& key, Rank rank,
+                                                   Deadline deadline) const {
+    PCCL_ASSIGN_OR_RETURN(const std::string blob, options_.store->get(key_of(key, rank), deadline));
+    auto part = transport::parse_memory_descriptor(blob);
+    if (!part.is_ok()) return part.status().with_context(concat("rank ", rank));
+    return part;
+}
+
+Status MemoryContext::complete_workspace(const std::string& name,
+                                         std::vector<abi::MemoryDescriptor> parts) {
+    PCCL_ASSERT(parts.size() == static_cast<std::size_t>(options_.size));
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
+    const std::size_t mine = workspace->mapping->memory().size();
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        if (const auto theirs = parts[static_cast<std::size_t>(rank)].bytes; theirs != mine)
+            return Status::mismatch(
+                rank, concat("workspace \"", name, "\": rank ", rank, " allocated ", theirs,
+                             " bytes, this rank ", mine));
     workspace->parts = std::move(parts);
     return Status::ok();
 }
 
-Result<abi::MemoryDescriptor> MemoryContext::fetch(const Workspace& workspace, Rank rank,
-                                                   Deadline deadline) const {
-    if (rank == options_.rank) return workspace.registration->descriptor();
-    PCCL_ASSIGN_OR_RETURN(const std::string blob,
-                          options_.store->get(key_of(workspace.key, rank), deadline));
-    auto part = transport::parse_memory_descriptor(blob);
-    if (!part.is_ok()) return part.status().with_context(concat("rank ", rank));
-    const std::size_t mine = workspace.mapping.memory().size();
-    if (part->bytes == mine) return part;
-    return Status::mismatch(
-        rank, concat("rank ", rank, " allocated ", part->bytes, " bytes, this rank ", mine));
-}
-
 Result<abi::MemoryDescriptor> MemoryContext::remote_memory(const std::string& name,
                                                            Rank rank) const {
+    const std::lock_guard lock(mutex_);
+    return part_of(name, rank);
+}
+
+Result<abi::MemoryDescriptor> MemoryContext::part_of(const std::string& name, Rank rank) const {
     if (rank < 0 || rank >= options_.size)
         return Status::invalid_argument(concat("rank ", rank, " is not one of ", options_.size));
     const auto found = workspaces_.find(name);
@@ -104,23 +156,42 @@ Result<abi::MemoryDescriptor> MemoryContext::remote_memory(const std::string& na
 }
 
 Result<MemoryContext::Span> MemoryContext::map_remote(const std::string& name, Rank rank) {
-    PCCL_ASSIGN_OR_RETURN(const abi::MemoryDescriptor part, remote_memory(name, rank));
+    PCCL_ASSIGN_OR_RETURN(const HeldMemory held, hold(name, rank));
+    return held.memory;
+}
+
+Result<HeldMemory> MemoryContext::hold(const std::string& name, Rank rank) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(const abi::MemoryDescriptor part, part_of(name, rank));
     PCCL_ASSIGN_OR_RETURN(Workspace* const workspace, find(name));
-    if (rank == options_.rank) return workspace->mapping.memory();
-    auto view = workspace->views.find(rank);
-    if (view == workspace->views.end()) {
+    if (rank == options_.rank) return HeldMemory{workspace->mapping->memory(), workspace->mapping};
+    auto& view = workspace->views[rank];
+    if (view == nullptr) {
         auto mapped = transport::shm::map_memory(part);
-        if (!mapped.is_ok()) return mapped.status().with_context(concat("rank ", rank));
-        view = workspace->views.emplace(rank, std::move(*mapped)).first;
+        if (!mapped.is_ok())
+            return mapped.status().with_message(concat(
+                "workspace \"", name, "\": the part of rank ", rank, " cannot be mapped: ",
+                mapped.status().message(), "; exchange it by send and recv, or by a collective"));
+        view = std::make_shared<const transport::shm::MemoryView>(std::move(*mapped));
     }
-    return view->second.memory;
+    return HeldMemory{view->memory, view};
+}
+
+std::map<std::string, std::size_t> MemoryContext::sizes() const {
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, std::size_t> sizes;
+    for (const auto& [name, workspace] : workspaces_)
+        sizes.emplace(name, workspace.mapping->memory().size());
+    return sizes;
 }
 
 Status MemoryContext::release(const std::string& name) {
+    const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Workspace* const workspace, find(name));
-    const std::string key = key_of(workspace->key, options_.rank);
+    const std::string key = workspace->key;
     workspaces_.erase(name);
-    return options_.size > 1 ? options_.store->remove(key) : Status::ok();
+    return key.empty() || options_.size == 1 ? Status::ok()
+                                             : options_.store->remove(key_of(key, options_.rank));
 }
 
 Result<MemoryContext::Span> MemoryContext::grow_temp(std::size_t bytes) {

@@ -6,12 +6,14 @@
 //     auto where = memory.remote_memory("halo", peer);           // for a link of transport/rma.h
 //
 // Workspaces are zero at first, page-aligned, and cost memory only where they are touched.
-// Synchronising access to them is the users' affair. One thread at a time.
+// Synchronising access to them is the users' affair. Communicator::get_operator_space() allocates
+// one on all ranks at once, without a store. Every member but temp() is safe from every thread.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +30,14 @@ namespace pccl::comm {
 /// Predefined workspaces, which every rank of a group may have without agreeing on a name.
 inline constexpr const char* kLibBuffer = "pccl/lib";    // the library's own control words
 inline constexpr const char* kHostBuffer = "pccl/host";  // users' data that peers read and write
+
+inline constexpr std::size_t kLongestWorkspaceName = 128;
+
+/// A rank's part of a workspace as this process sees it.
+struct HeldMemory {
+    std::span<std::byte> memory{};
+    std::shared_ptr<const void> holder{};  // as long as a copy of it lives, the memory is mapped
+};
 
 struct MemoryContextOptions {
     Rank rank = 0;
@@ -52,6 +62,9 @@ class PCCL_API MemoryContext {
     /// Errors: kInvalidArgument (no bytes, or the name is in use), kResourceExhausted, those of the
     /// store.
     Result<Span> allocate_workspace(const std::string& name, std::size_t bytes);
+    /// The same, told to nobody: complete_workspace() then takes all parts, by rank.
+    Result<abi::MemoryDescriptor> add_workspace(const std::string& name, std::size_t bytes);
+    Status complete_workspace(const std::string& name, std::vector<abi::MemoryDescriptor> parts);
     /// kLibBuffer and kHostBuffer in the sizes of the options, allocated at the first call.
     Result<Span> lib_buffer() { return predefined(kLibBuffer, options_.lib_bytes); }
     Result<Span> host_buffer() { return predefined(kHostBuffer, options_.host_bytes); }
@@ -65,6 +78,10 @@ class PCCL_API MemoryContext {
     /// A peer's part in this process's address space, until release(); kUnsupported when it is on
     /// another host or not visible from here.
     Result<Span> map_remote(const std::string& name, Rank rank);
+    /// The same, for as long as the caller wants: whatever is released, and whoever is gone.
+    Result<HeldMemory> hold(const std::string& name, Rank rank);
+    /// The workspaces that this rank has, and the bytes of a part.
+    [[nodiscard]] std::map<std::string, std::size_t> sizes() const;
     /// Gives back this rank's part and its views of the others'. Peers' views stay valid; one-sided
     /// access to this part ends. The name may then be allocated again.
     Status release(const std::string& name);
@@ -78,23 +95,28 @@ class PCCL_API MemoryContext {
 
    private:
     struct Workspace {
-        transport::Mapping mapping;
+        std::shared_ptr<const transport::Mapping> mapping;
         std::unique_ptr<transport::Registration> registration;
-        std::string key;                           // in the store, without the rank
+        std::string key;  // in the store, without the rank; empty: it was told to nobody
         std::vector<abi::MemoryDescriptor> parts;  // by rank; filled by wait_workspace()
-        std::map<Rank, transport::shm::MemoryView> views;
+        std::map<Rank, std::shared_ptr<const transport::shm::MemoryView>> views;
     };
 
-    Result<Span> allocate(const std::string& name, std::size_t bytes);
-    Result<Span> predefined(const std::string& name, std::size_t bytes);
     Result<Span> grow_temp(std::size_t bytes);
+    Result<Span> predefined(const std::string& name, std::size_t bytes);
+    /// Another rank's part, from the store.
+    Result<abi::MemoryDescriptor> fetch(const std::string& key, Rank rank, Deadline deadline) const;
+
+    // Under mutex_:
+    Result<Workspace*> make(const std::string& name, std::size_t bytes);
+    Result<Span> allocate(const std::string& name, std::size_t bytes);
     Result<std::unique_ptr<transport::Registration>> register_mapping(
         const transport::Mapping& mapping);
-    Result<abi::MemoryDescriptor> fetch(const Workspace& workspace, Rank rank,
-                                        Deadline deadline) const;
     Result<Workspace*> find(const std::string& name);
+    Result<abi::MemoryDescriptor> part_of(const std::string& name, Rank rank) const;
 
-    MemoryContextOptions options_;
+    const MemoryContextOptions options_;
+    mutable std::mutex mutex_;
     std::unique_ptr<transport::RmaTransport> one_sided_;  // from the first workspace on
     std::map<std::string, Workspace> workspaces_;
     std::map<std::string, int> allocations_;  // so far, by name

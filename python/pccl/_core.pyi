@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
 
 import matplotlib.figure
+import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
@@ -268,6 +269,9 @@ class Communicator:
     @property
     def sequence(self) -> int:
         """Collectives started so far."""
+    @property
+    def memory(self) -> Memory:
+        """Workspaces: memory that all ranks have under one name."""
     def explain(self, collective: str, nbytes: int) -> list[Prediction]:
         """Predict the time of every way to make a collective; one of them is chosen.
 
@@ -1212,6 +1216,130 @@ class Communicator:
         MismatchError
             As ``shutdown``, where no exception ends the block.
         """
+
+class Workspace:
+    """Memory that every rank of a group has under one name; also a context manager, that releases.
+
+    Arrays of it stay valid for as long as they live: after ``release``, after the group has ended,
+    and when the peer that owns the memory has gone. Who reads what another rank writes must know
+    that it has written: a ``barrier`` after it will do.
+    """
+
+    @property
+    def name(self) -> str:
+        """The same on all ranks."""
+    @property
+    def nbytes(self) -> int:
+        """Of each rank's part."""
+    @property
+    def local(self) -> NDArray[np.uint8]:
+        """The part of this rank, ``nbytes`` elements that others see; zero at first, page-aligned.
+
+        ``local.view(np.float32)`` gives other elements, ``torch.from_dlpack(local)`` a tensor of
+        the same memory.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The workspace was released.
+        """
+    def peer(self, rank: int) -> NDArray[np.uint8]:
+        """Return the part of another rank of this host, to be read and written.
+
+        Parameters
+        ----------
+        rank
+            0 <= rank < world_size; of this rank it is ``local``.
+
+        Returns
+        -------
+        numpy.ndarray
+            ``nbytes`` elements of uint8. Mapped at the first call, for which the peer must live.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such rank, or the workspace was released here.
+        UnsupportedError
+            The part cannot be mapped: the rank is on another host, or has released it, or is gone.
+            ``send`` and ``recv``, or a collective, bring its content.
+        """
+    def release(self) -> None:
+        """Give this rank's part back; arrays of it, here and at peers, stay as they are.
+
+        Others need not do so at the same time. May be called again. When all have, the name may be
+        allocated again.
+
+        Raises
+        ------
+        UnavailableError
+            The rendezvous store is gone, for workspaces that were told there.
+        """
+    def __enter__(self) -> Self:
+        """Return the workspace: ``with comm.memory.allocate("halo", 4096) as halo:``."""
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release it.
+
+        Parameters
+        ----------
+        type, error, traceback
+            Of an exception; None where there is none.
+
+        Raises
+        ------
+        UnavailableError
+            As ``release``.
+        """
+
+class Memory:
+    """The workspaces of a communicator; prints as a list of them."""
+
+    def allocate(
+        self, name: str, nbytes: int, device: str = "cpu", *, timeout: float | None = None
+    ) -> Workspace:
+        """Allocate memory on every rank, together; it lasts until it is released.
+
+        A collective: all ranks call it with the same name and size, and all get theirs, or none
+        does.
+
+        Parameters
+        ----------
+        name
+            1 to 128 bytes that do not start with ``"pccl/"``, and in use by no other workspace.
+        nbytes
+            Of each rank's part, 1 or more. Memory is taken where it is touched.
+        device
+            ``"cpu"``: memory of the host.
+        timeout
+            Seconds until the others must have come; None for that of the group.
+
+        Returns
+        -------
+        Workspace
+            Its ``local`` is full of zeros.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The name is in use, or none, or ``nbytes`` is 0.
+        MismatchError
+            Ranks have other names or sizes, or cannot allocate: the message says which, and what.
+            The group goes on, and no rank has the workspace.
+        ResourceExhaustedError
+            There is no room here.
+        UnsupportedError
+            ``device`` is another one; raised before anything is sent.
+        PeerLostError, CollectiveTimeoutError, AbortedError
+            It failed; every later operation of the group raises the same.
+        """
+    @property
+    def names(self) -> list[str]:
+        """Of the workspaces that this rank has, in alphabetical order."""
 
 class Operator:
     """A collective that is executed many times: of ``Communicator.operator``, or of a capsule.

@@ -1,6 +1,8 @@
 // What surrounds operations: events, operators, coordinated memory, several transports in one job.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -13,6 +15,9 @@
 
 namespace pccl::comm {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 Block block_of(std::vector<float>& values) {
     return {reinterpret_cast<std::byte*>(values.data()), values.size()};
@@ -191,6 +196,42 @@ TEST(CommunicatorTest, OperatorSpaceIsSeenByThePeer) {
         ASSERT_TRUE(theirs.is_ok()) << theirs.status().to_string();
         EXPECT_EQ((*theirs)[0], static_cast<std::byte>(2 - comm.rank()));
     });
+}
+
+TEST(CommunicatorTest, OperatorSpaceIsTheSameOnAllRanksOrNowhere) {
+    run_ranks({.size = 3}, [](Communicator& comm) {
+        const std::size_t bytes = comm.rank() == 2 ? 200 : 100;
+        const Status sizes = comm.get_operator_space("halo", bytes).status();
+        EXPECT_EQ(sizes.code(), StatusCode::kMismatch);
+        EXPECT_EQ(sizes.peer(), 2);
+        EXPECT_THAT(sizes.message(), AllOf(HasSubstr("200 bytes named \"halo\" at rank 2"),
+                                           HasSubstr("100 bytes named \"halo\" at rank 0")));
+        const Status names =
+            comm.get_operator_space(comm.rank() == 0 ? "left" : "right", 100).status();
+        EXPECT_THAT(names.message(), AllOf(HasSubstr("named \"right\" at ranks 1, 2"),
+                                           HasSubstr("named \"left\" at rank 0")));
+        const Status unable = comm.get_operator_space("empty", comm.rank() == 1 ? 0 : 1).status();
+        EXPECT_EQ(unable.code(),
+                  comm.rank() == 1 ? StatusCode::kInvalidArgument : StatusCode::kMismatch);
+        EXPECT_THAT(unable.message(), HasSubstr("\"empty\" has no bytes"));
+        EXPECT_THAT(comm.memory().sizes(), testing::IsEmpty());
+        EXPECT_TRUE(comm.get_operator_space("halo", 100).is_ok()) << "none of them is in the way";
+        EXPECT_THAT(comm.memory().sizes(), testing::ElementsAre(testing::Pair("halo", 100)));
+    });
+}
+
+TEST(CommunicatorTest, HeldMemoryOutlivesTheCommunicator) {
+    std::array<HeldMemory, 2> theirs;
+    run_ranks({.size = 2}, [&](Communicator& comm) {
+        const auto mine = comm.get_operator_space("halo", 64).value();
+        mine[63] = static_cast<std::byte>(comm.rank() + 5);
+        const Rank peer = 1 - comm.rank();
+        theirs.at(static_cast<std::size_t>(comm.rank())) = comm.memory().hold("halo", peer).value();
+        ASSERT_TRUE(comm.barrier().is_ok());
+        EXPECT_TRUE(comm.memory().release("halo").is_ok());
+    });
+    EXPECT_EQ(theirs[0].memory[63], std::byte{6});
+    EXPECT_EQ(theirs[1].memory[63], std::byte{5});
 }
 
 class TransportsTest : public testing::TestWithParam<transport::TransportFlags> {};

@@ -1,0 +1,94 @@
+#include "csrc/bindings/py_memory.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/seconds.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+/// Bytes that stay mapped as long as the array, and those made of it.
+py::array array_of(comm::HeldMemory held) {
+    auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
+    const auto bytes = static_cast<py::ssize_t>(held.memory.size());
+    auto kept = std::make_unique<std::shared_ptr<const void>>(std::move(held.holder));
+    const py::capsule owner(
+        kept.get(), [](void* memory) { delete static_cast<std::shared_ptr<const void>*>(memory); });
+    static_cast<void>(kept.release());
+    return py::array_t<std::uint8_t>({bytes}, data, owner);
+}
+
+void require_host(const std::string& device) {
+    if (device == "cpu") return;
+    throw_status(Status::unsupported(
+        concat("no workspace on device '", device,
+               "': device=\"cpu\" works; GPU memory is reached by collectives and messages, of "
+               "torch.distributed or pccl.DeviceGroup")));
+}
+
+}  // namespace
+
+PyWorkspace::PyWorkspace(py::object communicator, std::string name, std::size_t bytes)
+    : communicator_(std::move(communicator)), name_(std::move(name)), bytes_(bytes) {}
+
+comm::Communicator& PyWorkspace::communicator() const {
+    return *communicator_.cast<PyCommunicator&>();
+}
+
+py::array PyWorkspace::local() const { return peer(communicator().rank()); }
+
+py::array PyWorkspace::peer(Rank rank) const {
+    if (is_released_)
+        throw_status(Status::invalid_argument(
+            concat("workspace \"", name_, "\" was released; allocate it again")));
+    return array_of(value_or_throw(communicator().memory().hold(name_, rank)));
+}
+
+void PyWorkspace::release() {
+    if (std::exchange(is_released_, true)) return;
+    throw_unless_ok(communicator().memory().release(name_));
+}
+
+std::string PyWorkspace::described() const {
+    return concat("<pccl.Workspace \"", name_, "\": ", bytes_, " bytes a rank",
+                  is_released_ ? ", released>" : ">");
+}
+
+PyMemory::PyMemory(py::object communicator) : communicator_(std::move(communicator)) {}
+
+comm::Communicator& PyMemory::communicator() const {
+    return *communicator_.cast<PyCommunicator&>();
+}
+
+std::unique_ptr<PyWorkspace> PyMemory::allocate(const std::string& name, std::size_t bytes,
+                                                const std::string& device,
+                                                std::optional<double> timeout) const {
+    require_host(device);
+    comm::Communicator& comm = communicator();
+    static_cast<void>(
+        released([&] { return comm.get_operator_space(name, bytes, timeout_of(timeout)); }));
+    return std::make_unique<PyWorkspace>(communicator_, name, bytes);
+}
+
+std::vector<std::string> PyMemory::names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : communicator().memory().sizes()) names.push_back(name);
+    return names;
+}
+
+std::string PyMemory::described() const {
+    std::string all;
+    for (const auto& [name, bytes] : communicator().memory().sizes())
+        all += concat(all.empty() ? " " : ", ", name, " (", bytes, " bytes a rank)");
+    return concat("<pccl.Memory of \"", communicator().name(),
+                  "\":", all.empty() ? " no workspace" : all, ">");
+}
+
+}  // namespace pccl::bindings

@@ -1,0 +1,56 @@
+// Memory that all ranks of a group have under one name.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/comm/communicator.h"
+
+namespace pccl::bindings {
+
+/// One workspace, until it is released. What it hands out lives on.
+class PyWorkspace {
+   public:
+    PyWorkspace(pybind11::object communicator, std::string name, std::size_t bytes);
+
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    [[nodiscard]] pybind11::array local() const;
+    [[nodiscard]] pybind11::array peer(Rank rank) const;
+    void release();
+    [[nodiscard]] std::string described() const;
+
+   private:
+    [[nodiscard]] comm::Communicator& communicator() const;
+
+    pybind11::object communicator_;
+    std::string name_;
+    std::size_t bytes_;
+    bool is_released_ = false;
+};
+
+/// The workspaces of a communicator.
+class PyMemory {
+   public:
+    explicit PyMemory(pybind11::object communicator);
+
+    /// With all other ranks.
+    [[nodiscard]] std::unique_ptr<PyWorkspace> allocate(const std::string& name, std::size_t bytes,
+                                                        const std::string& device,
+                                                        std::optional<double> timeout) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+    [[nodiscard]] std::string described() const;
+
+   private:
+    [[nodiscard]] comm::Communicator& communicator() const;
+
+    pybind11::object communicator_;
+};
+
+}  // namespace pccl::bindings

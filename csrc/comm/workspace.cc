@@ -1,0 +1,102 @@
+// Workspaces that all ranks of a group allocate together: all do, or none.
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/comm/told_by_all.h"
+#include "csrc/transport/memory_descriptor.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kLongestPart = 256;  // of transport::serialise()
+
+/// What each rank tells all others.
+struct Offer {
+    std::uint64_t bytes = 0;
+    std::uint16_t part_bytes = 0;
+    std::uint16_t is_able = 0;
+    std::array<char, kLongestPart> part{};  // a memory descriptor
+    ShortText<kLongestWorkspaceName + 1> name;
+    ShortText<195> reason;  // of one that is not able
+};
+static_assert(sizeof(Offer) == 592);
+
+Offer offer_of(const std::string& name, std::size_t bytes,
+               const Result<abi::MemoryDescriptor>& mine) {
+    Offer offer;
+    offer.bytes = bytes;
+    offer.name = ShortText<kLongestWorkspaceName + 1>(name);
+    if (!mine.is_ok()) {
+        offer.reason = ShortText<195>(mine.status().message());
+        return offer;
+    }
+    const std::string part = transport::serialise(*mine);
+    offer.is_able = 1;
+    offer.part_bytes = static_cast<std::uint16_t>(part.size());
+    std::memcpy(offer.part.data(), part.data(), std::min(part.size(), kLongestPart));
+    return offer;
+}
+
+std::string described(const Offer& offer) {
+    return concat(offer.bytes, " bytes named \"", offer.name.text(), "\"");
+}
+
+/// ok where all are able, and allocate the same. The same error on all ranks that are able.
+Status agree(const std::vector<Offer>& offers) {
+    const auto unable = ranks_where(offers, [](const Offer& offer) { return offer.is_able != 1; });
+    if (!unable.empty())
+        return Status::mismatch(
+            unable.front(), concat(listed(unable), " cannot: ",
+                                   offers[static_cast<std::size_t>(unable.front())].reason.text()));
+    const Offer& reference = offers.front();
+    const auto others = ranks_where(offers, [&](const Offer& offer) {
+        return offer.bytes != reference.bytes || offer.name != reference.name;
+    });
+    if (others.empty()) return Status::ok();
+    return Status::mismatch(
+        others.front(),
+        concat("the ranks do not allocate the same: ",
+               described(offers[static_cast<std::size_t>(others.front())]), " at ", listed(others),
+               ", ", described(reference), " at rank 0; give all the same name and size"));
+}
+
+Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& offers) {
+    std::vector<abi::MemoryDescriptor> parts;
+    for (const Offer& offer : offers) {
+        const std::size_t bytes = std::min<std::size_t>(offer.part_bytes, kLongestPart);
+        auto part = transport::parse_memory_descriptor({offer.part.data(), bytes});
+        if (!part.is_ok()) return part.status().with_context(concat("rank ", parts.size()));
+        parts.push_back(*part);
+    }
+    return parts;
+}
+
+}  // namespace
+
+Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
+                                                              std::size_t bytes,
+                                                              OptionalTimeout limit) {
+    const auto mine = memory_.add_workspace(name, bytes);
+    const auto offers =
+        told_by_all(size(), offer_of(name, bytes, mine),
+                    [&](const Collective& collective) { return run(collective, limit); });
+    PCCL_TRY(mine.status());
+    const auto complete = [&]() -> Status {
+        PCCL_TRY(offers.status());
+        PCCL_TRY(agree(*offers).with_context(concat("group ", this->name())));
+        PCCL_ASSIGN_OR_RETURN(auto parts, parts_of(*offers));
+        return memory_.complete_workspace(name, std::move(parts));
+    };
+    const Status completed = complete();
+    if (completed.is_ok()) return memory_.map_remote(name, rank());
+    static_cast<void>(memory_.release(name));
+    return completed;
+}
+
+}  // namespace pccl::comm
