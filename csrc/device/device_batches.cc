@@ -21,8 +21,8 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
     how.prefers_engines = prefers_engines_;
     while (!collectives.empty()) {
         const auto free = left_to_kernels(collectives, wanted);
-        const std::size_t small = free.empty() ? 1 : batch_length(free, options_.size);
-        const std::size_t large = free.empty() ? 1 : large_batch_length(free, how, options_.size);
+        const std::size_t small = free.empty() ? 1 : batch_length(free, gpus_);
+        const std::size_t large = free.empty() ? 1 : large_batch_length(free, how, gpus_);
         const auto some = collectives.first(std::max(small, large));
         if (large > small) {
             PCCL_TRY(launch_large_batch(some, stream));

@@ -12,6 +12,7 @@
 #include "csrc/base/background_thread.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/runtime/flight/flight_dump.h"
 
@@ -57,6 +58,7 @@ Status status_of(const abi::DeviceFault& fault, std::string_view operation) {
     return Status::timeout(what, fault.peer);
 }
 
+constexpr int kNewestArchitecture = 9999;
 constexpr Duration kPatienceForPeers = std::chrono::seconds(1);
 constexpr Duration kPatienceForKernels = std::chrono::seconds(3);  // that are told to end
 
@@ -114,6 +116,7 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(const DeviceGroupOptions&
 DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)
     : options_(options),
       driver_(driver),
+      gpus_(options.size),
       timeout_(options.timeout),
       collectives_(driver, options.device),
       sends_(driver, options.device),
@@ -183,10 +186,12 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                         .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
                             return registrations_->has_mapped(address, bytes);
                         }});
-    programs_ = std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
-                                                                         .device = options_.device,
-                                                                         .rank = options_.rank,
-                                                                         .size = options_.size});
+    programs_ = std::make_unique<DevicePrograms>(
+        DevicePrograms::Options{.driver = driver_,
+                                .device = options_.device,
+                                .rank = options_.rank,
+                                .size = options_.size,
+                                .architecture = gpus_.architecture});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
     team_.control = control_.get();
@@ -213,16 +218,23 @@ Status DeviceGroup::connect(const DeviceMeeting& meeting) {
                              [&meeting] { return meeting.objection(); });
 }
 
-/// "1all_reduce=ring": whether engines are preferred, and the list of schedules.
+/// "1 90 all_reduce=ring": whether engines are preferred, the GPU's architecture, and the list of
+/// schedules.
 Status DeviceGroup::agree_on_preferences(const DeviceMeeting& meeting) {
     constexpr std::string_view kSubject = "preferences";
-    std::string said = concat(options_.prefers_engines ? "1" : "0", options_.algorithms);
+    PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));
+    std::string said =
+        concat(options_.prefers_engines ? "1 " : "0 ", architecture, " ", options_.algorithms);
     if (options_.size > 1 && options_.rank == 0) PCCL_TRY(meeting.say(kSubject, said));
     if (options_.size > 1 && options_.rank != 0) {
         PCCL_ASSIGN_OR_RETURN(said, meeting.hear(0, kSubject));
     }
-    prefers_engines_ = said.starts_with('1');
-    algorithms_ = said.substr(std::min<std::size_t>(1, said.size()));
+    std::string_view rest = said;
+    prefers_engines_ = next_word(rest) == "1";
+    const auto agreed = number_in<int>(next_word(rest), 1, kNewestArchitecture);
+    if (!agreed) return Status::invalid_argument(concat("rank 0 said \"", said, "\" of its GPU"));
+    gpus_.architecture = *agreed;
+    algorithms_ = rest.substr(std::min<std::size_t>(1, rest.size()));
     return Status::ok();
 }
 

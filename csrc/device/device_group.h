@@ -34,6 +34,7 @@
 #include "csrc/device/launch/launch_order.h"
 #include "csrc/device/launch/launch_window.h"
 #include "csrc/device/launch/lowering.h"
+#include "csrc/device/launch/planned_launches.h"
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/device/programs/loaded_schedules.h"
 #include "csrc/device/puller.h"
@@ -105,6 +106,10 @@ class PCCL_API DeviceGroup {
         std::span<const DeviceMessage> receives{};
     };
     [[nodiscard]] Status exchange(const Exchange& messages, kernels::Stream stream);
+    /// How launch() would do it for a collective of blocks of `bytes` on all ranks.
+    [[nodiscard]] std::vector<PlannedLaunch> explain(CollectiveKind kind, std::size_t bytes) const;
+    /// Compute capability of rank 0's GPU, 90 for sm_90, whose thresholds count for all.
+    [[nodiscard]] int architecture() const { return gpus_.architecture; }
     /// Asks the peers to map the allocation of `memory`, so that its first use need not wait.
     [[nodiscard]] Status announce(const void* memory);
     /// How long later launches wait, from when a kernel begins to, unless they say otherwise.
@@ -256,6 +261,7 @@ class PCCL_API DeviceGroup {
     abi::DeviceTeam team_{};
     bool prefers_engines_ = false;
     std::string algorithms_;
+    kernels::Gpus gpus_;  // by rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;
     std::mutex mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
     std::shared_ptr<const schedule::Catalogue> catalogue_;

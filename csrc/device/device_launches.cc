@@ -70,15 +70,14 @@ Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
 }
 
 /// Of each message: enough to fill NVLink from one rank to another, and room for all.
-int blocks_for(std::span<const DeviceMessage> sends) {
-    constexpr std::size_t kBytesPerBlock = std::size_t{64} << 10;
-    constexpr std::size_t kMost = 64;
+int blocks_for(std::span<const DeviceMessage> sends,
+               const kernels::Thresholds::Messages& thresholds) {
     std::size_t longest = 0;
     for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
     const std::size_t room =
         (abi::kMostBlocks - abi::kMostDevices) / std::max<std::size_t>(1, sends.size());
-    return static_cast<int>(
-        std::clamp<std::size_t>(longest / kBytesPerBlock, 1, std::min(kMost, room)));
+    return static_cast<int>(std::clamp<std::size_t>(longest / thresholds.bytes_of_block, 1,
+                                                    std::min(thresholds.most_blocks, room)));
 }
 
 }  // namespace
@@ -134,7 +133,7 @@ Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream s
     PCCL_TRY(check_shape(collective, options_.rank, options_.size));
     PCCL_ASSIGN_OR_RETURN(const auto source, schedule_for(collective, wanted));
     if (source != nullptr) return launch_schedule(collective, source, stream, wanted);
-    const auto phases = two_phases(collective, wanted, options_.size);
+    const auto phases = two_phases(collective, wanted, gpus_);
     if (!phases) return launch_one(collective, stream, wanted);
     PCCL_TRY(launch_one(phases->reduce_scatter(collective, options_.rank), stream, {}));
     return launch_one(phases->all_gather(collective, options_.rank), stream, {});
@@ -144,8 +143,7 @@ Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream str
                                const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
     how.prefers_engines = prefers_engines_;
-    PCCL_ASSIGN_OR_RETURN(kernels::Launch launch,
-                          lower(collective, how, options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(kernels::Launch launch, lower(collective, how, options_.rank, gpus_));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
     PCCL_TRY(why_over());
@@ -176,6 +174,18 @@ void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalog
     const std::lock_guard lock(mutex_);
     catalogue_ = std::move(catalogue);
     loaded_ = LoadedSchedules(*catalogue_, options_.size);
+}
+
+std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t bytes) const {
+    if (options_.size == 1)
+        return {{.kernel = "copy", .bytes = bytes, .plan = {.why = "the group is one GPU"}}};
+    const bool takes_any = !has_private_lengths({.kind = kind}, {});
+    const auto schedule = options_.catalogue->find(algorithm_listed(algorithms_, kind), kind);
+    if (!takes_any || schedule == nullptr)
+        return planned_launches(kind, bytes, gpus_, prefers_engines_);
+    return {{.kernel = concat("program of ", schedule->name),
+             .bytes = bytes,
+             .plan = {.blocks = abi::kMostBlocks, .why = "the group's options ask for it"}}};
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
@@ -273,7 +283,8 @@ Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
 }
 
 Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
-    kernels::Messages launch{.team = team_, .blocks = blocks_for(messages.sends)};
+    kernels::Messages launch{.team = team_,
+                             .blocks = blocks_for(messages.sends, gpus_.thresholds().messages)};
     for (const DeviceMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
     std::vector<Block> blocks(index(options_.size));

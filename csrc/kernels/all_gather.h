@@ -6,6 +6,6 @@
 namespace pccl::kernels {
 
 /// `bytes` of the block that each rank gives.
-[[nodiscard]] Plan plan_all_gather(std::size_t bytes, int ranks);
+[[nodiscard]] Plan plan_all_gather(std::size_t bytes, const Gpus& gpus);
 
 }  // namespace pccl::kernels

@@ -1,7 +1,5 @@
 #include "csrc/kernels/all_reduce.h"
 
-#include "csrc/base/ids.h"
-
 namespace pccl::kernels {
 namespace {
 
@@ -11,27 +9,34 @@ std::size_t part_of(std::size_t bytes, int ranks) {
 }
 
 /// `bytes` summed up by so many, a part each.
-Plan plan_parts(std::size_t bytes, int workers) {
-    return direct_plan(part_of(bytes, workers), bytes < 16 * kMiB ? 64 : abi::kMostBlocks);
+Plan plan_parts(std::size_t bytes, int workers, const Thresholds& thresholds) {
+    const bool is_large = bytes >= thresholds.all_reduce.least_for_most_blocks;
+    return direct_plan(part_of(bytes, workers),
+                       is_large ? abi::kMostBlocks : thresholds.usual_blocks);
 }
 
 }  // namespace
 
-Plan plan_reduce(std::size_t bytes, int ranks) {
-    if (fits_words(bytes, ranks)) return words_plan(bytes);
-    if (ranks > 2) return plan_parts(bytes, ranks - 1);
-    return bytes < kLeastForRootAlone ? plan_parts(bytes, ranks) : direct_plan(bytes, 64);
+Plan plan_reduce(std::size_t bytes, const Gpus& gpus) {
+    const Thresholds& thresholds = gpus.thresholds();
+    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (gpus.are_several()) return plan_parts(bytes, gpus.count - 1, thresholds);
+    return bytes < kLeastForRootAlone ? plan_parts(bytes, gpus.count, thresholds)
+                                      : direct_plan(bytes, thresholds.usual_blocks);
 }
 
-bool is_faster_in_two(std::size_t bytes, int ranks) { return ranks > 2 && bytes >= 384 * kMiB; }
+bool is_faster_in_two(std::size_t bytes, const Gpus& gpus) {
+    return gpus.are_several() && bytes >= gpus.thresholds().all_reduce.least_in_two;
+}
 
-Plan plan_all_reduce(std::size_t bytes, int ranks) {
-    const bool is_pair = ranks == 2;
-    // Of a part: from here on turns gain more than they cost.
-    const std::size_t least_in_turns = (is_pair ? 16 : 8) * kMiB;
-    if (fits_words(bytes, ranks)) return words_plan(bytes);
-    if (part_of(bytes, ranks) < least_in_turns) return plan_parts(bytes, ranks);
-    return turns_plan(is_pair ? abi::kMostBlocks : 64);
+Plan plan_all_reduce(std::size_t bytes, const Gpus& gpus) {
+    const Thresholds& thresholds = gpus.thresholds();
+    const std::size_t least_in_turns = gpus.is_pair() ? thresholds.all_reduce.least_in_turns_of_pair
+                                                      : thresholds.all_reduce.least_in_turns;
+    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (part_of(bytes, gpus.count) < least_in_turns)
+        return plan_parts(bytes, gpus.count, thresholds);
+    return turns_plan(gpus.is_pair() ? abi::kMostBlocks : thresholds.usual_blocks);
 }
 
 }  // namespace pccl::kernels

@@ -1,5 +1,4 @@
-// Plans of the collectives in which every pair of ranks passes one block. Measured on 4 x H200.
-#include "csrc/base/ids.h"
+// Plans of the collectives in which every pair of ranks passes one block.
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/all_to_all.h"
 #include "csrc/kernels/broadcast.h"
@@ -8,54 +7,51 @@
 namespace pccl::kernels {
 namespace {
 
-constexpr int kBlocks = 64;
-
-std::size_t sent_to_all(std::size_t bytes, int ranks) {
-    return bytes * static_cast<std::size_t>(ranks - 1);
+bool is_for_engines(std::size_t bytes, const Gpus& gpus) {
+    return gpus.are_several() && gpus.sent(bytes) >= gpus.thresholds().least_sent_by_engines;
 }
 
-/// From this much that leaves a GPU on, copy engines are as fast as kernels, or faster; not
-/// between two.
-bool is_for_engines(std::size_t bytes, int ranks) {
-    return ranks > 2 && sent_to_all(bytes, ranks) >= 384 * kMiB;
-}
-
-Plan plan_exchange(std::size_t bytes, int ranks) {
-    if (fits_words(bytes, ranks)) return words_plan(bytes);
-    return direct_plan(sent_to_all(bytes, ranks), kBlocks);
+Plan plan_exchange(std::size_t bytes, const Gpus& gpus) {
+    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    return direct_plan(gpus.sent(bytes), gpus.thresholds().usual_blocks);
 }
 
 }  // namespace
 
-Plan plan_all_gather(std::size_t bytes, int ranks) {
-    // From here on turns gain more than they cost.
-    constexpr std::size_t kLeastInTurns = 24 * kMiB;
-    if (is_for_engines(bytes, ranks)) return engines_plan();
-    if (sent_to_all(bytes, ranks) >= kLeastInTurns) return turns_plan(kBlocks);
-    return plan_exchange(bytes, ranks);
+Plan plan_all_gather(std::size_t bytes, const Gpus& gpus) {
+    const Thresholds& thresholds = gpus.thresholds();
+    if (is_for_engines(bytes, gpus)) return engines_plan();
+    if (gpus.sent(bytes) >= thresholds.all_gather.least_sent_in_turns)
+        return turns_plan(thresholds.usual_blocks);
+    return plan_exchange(bytes, gpus);
 }
 
-Plan plan_all_to_all(std::size_t bytes, int ranks) {
-    const int blocks = sent_to_all(bytes, ranks) < 8 * kMiB ? kBlocks : abi::kMostBlocks;
-    if (fits_words(bytes, ranks)) return words_plan(bytes);
-    if (is_for_engines(bytes, ranks)) return engines_plan();
-    if (sent_to_all(bytes, ranks) >= 32 * kMiB) return turns_plan(abi::kMostBlocks);
-    return direct_plan(sent_to_all(bytes, ranks), blocks);
+Plan plan_all_to_all(std::size_t bytes, const Gpus& gpus) {
+    const auto& thresholds = gpus.thresholds().all_to_all;
+    const std::size_t sent = gpus.sent(bytes);
+    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (is_for_engines(bytes, gpus)) return engines_plan();
+    if (sent >= thresholds.least_sent_in_turns) return turns_plan(abi::kMostBlocks);
+    const bool is_small = sent < thresholds.least_sent_by_most_blocks;
+    return direct_plan(sent, is_small ? gpus.thresholds().usual_blocks : abi::kMostBlocks);
 }
 
-Plan plan_reduce_scatter(std::size_t bytes, int ranks) {
-    // Among several, few blocks are enough for NVLink here; with more to move, many are faster.
-    const std::size_t got = sent_to_all(bytes, ranks);
-    if (ranks > 2 && got >= 6 * kMiB && got < 32 * kMiB) return direct_plan(got, 16);
-    return plan_exchange(bytes, ranks);
+Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus) {
+    const auto& thresholds = gpus.thresholds().reduce_scatter;
+    const std::size_t got = gpus.sent(bytes);
+    if (gpus.are_several() && got >= thresholds.least_for_few && got < thresholds.least_for_many)
+        return direct_plan(got, thresholds.few_blocks);
+    return plan_exchange(bytes, gpus);
 }
 
-Plan plan_broadcast(std::size_t bytes, int ranks) {
-    if (fits_words(bytes, ranks)) return words_plan(bytes);
-    if (bytes < 8 * kMiB) return direct_plan(bytes, kBlocks);
-    // More blocks than NVLink needs are in each other's way here.
-    if (ranks > 2) return direct_plan(bytes, 8);
-    return direct_plan(bytes, bytes > 64 * kMiB ? 32 : 16);
+Plan plan_broadcast(std::size_t bytes, const Gpus& gpus) {
+    const auto& thresholds = gpus.thresholds().broadcast;
+    if (fits_words(bytes, gpus)) return words_plan(bytes);
+    if (bytes < thresholds.least_for_few) return direct_plan(bytes, gpus.thresholds().usual_blocks);
+    if (gpus.are_several()) return direct_plan(bytes, thresholds.few_blocks);
+    return direct_plan(bytes, bytes > thresholds.most_for_few_of_pair
+                                  ? thresholds.more_blocks_of_pair
+                                  : thresholds.few_blocks_of_pair);
 }
 
 }  // namespace pccl::kernels

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "csrc/abi/device_team.h"
+#include "csrc/kernels/thresholds.h"
 
 namespace pccl::kernels {
 
@@ -19,7 +20,12 @@ struct Plan {
     Protocol protocol = Protocol::kDirect;
     int blocks = 1;  // 0: the kernel is loaded, and not launched
     int threads = 512;
-    bool operator==(const Plan&) const = default;
+    const char* why = "";  // for people: what made the choice
+
+    friend bool operator==(const Plan& one, const Plan& other) {
+        return one.protocol == other.protocol && one.blocks == other.blocks &&
+               one.threads == other.threads;
+    }
 };
 
 inline constexpr int kMostThreads = 512;  // of a block
@@ -28,13 +34,9 @@ inline constexpr int kMostThreads = 512;  // of a block
 inline constexpr std::size_t kMostWordBytes =
     static_cast<std::size_t>(abi::kMostLinedBlocks) * abi::kLinesPerBlock * abi::kLineBytes;
 
-/// What leaves a GPU before words, with their flags, take longer than a second meeting.
-inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
-
-/// Whether words carry `bytes` from each rank to all others, and fast.
-[[nodiscard]] constexpr bool fits_words(std::size_t bytes, int ranks) {
-    return bytes <= kMostWordBytes &&
-           bytes * static_cast<std::size_t>(ranks - 1) <= kMostSentInWords;
+/// Whether words carry `bytes` from each GPU to all others, and fast.
+[[nodiscard]] inline bool fits_words(std::size_t bytes, const Gpus& gpus) {
+    return bytes <= kMostWordBytes && gpus.sent(bytes) <= gpus.thresholds().most_sent_in_words;
 }
 
 /// Blocks and threads for `bytes` by words: few words a block while there are blocks.
@@ -46,7 +48,8 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
     if (words < threads) threads = (words + 31) / 32 * 32;
     return {.protocol = Protocol::kWords,
             .blocks = static_cast<int>((words + threads - 1) / threads),
-            .threads = static_cast<int>(threads)};
+            .threads = static_cast<int>(threads),
+            .why = "small: each word brings its arrival flag, so there is one hop, and no meeting"};
 }
 
 /// Blocks for `bytes` that one rank moves over NVLink directly.
@@ -55,22 +58,30 @@ inline constexpr std::size_t kMostSentInWords = std::size_t{448} << 10;
     const std::size_t wanted = (bytes + kBytesPerBlock - 1) / kBytesPerBlock;
     const std::size_t most = static_cast<std::size_t>(most_blocks);
     const std::size_t blocks = wanted < 1 ? 1 : (wanted > most ? most : wanted);
-    return {.protocol = Protocol::kDirect, .blocks = static_cast<int>(blocks)};
+    return {.protocol = Protocol::kDirect,
+            .blocks = static_cast<int>(blocks),
+            .why = "too much for words: blocks read and write the peers' tensors"};
 }
 
 /// Blocks for what one rank moves in turns.
 [[nodiscard]] constexpr Plan turns_plan(int blocks) {
-    return {.protocol = Protocol::kTurns, .blocks = blocks};
+    return {.protocol = Protocol::kTurns,
+            .blocks = blocks,
+            .why = "large: pushing to one peer after the other gains more than it costs"};
 }
 
 /// For what copy engines pull; the blocks do their work where they could not.
 [[nodiscard]] constexpr Plan engines_plan() {
-    return {.protocol = Protocol::kEngines, .blocks = 64};
+    return {.protocol = Protocol::kEngines,
+            .blocks = 64,
+            .why = "large blocks that are moved as they are: copy engines leave the GPU to others"};
 }
 
 /// For blocks whose lengths only some ranks know.
 [[nodiscard]] constexpr Plan plan_of_unknown_lengths() {
-    return {.protocol = Protocol::kDirect, .blocks = 64};
+    return {.protocol = Protocol::kDirect,
+            .blocks = 64,
+            .why = "not all ranks know how long the blocks are"};
 }
 
 }  // namespace pccl::kernels

@@ -6,6 +6,6 @@
 namespace pccl::kernels {
 
 /// `bytes` of the block that each rank gets.
-[[nodiscard]] Plan plan_reduce_scatter(std::size_t bytes, int ranks);
+[[nodiscard]] Plan plan_reduce_scatter(std::size_t bytes, const Gpus& gpus);
 
 }  // namespace pccl::kernels

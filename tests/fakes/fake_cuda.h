@@ -54,6 +54,8 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     void call_before_copies(std::function<void()> hook) { before_copy_ = std::move(hook); }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
     [[nodiscard]] int opened_allocations() const { return opened_; }
+    /// What architecture() says from now on; 90, as of an H200, at first.
+    void be_of(int architecture) { architecture_ = architecture; }
     /// What allocate_host() gave last.
     [[nodiscard]] void* host_memory() const { return host_memory_; }
 
@@ -62,6 +64,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Result<std::vector<std::string>> bus_ids() override;
     /// As an H200 has.
     Result<int> multiprocessors(int) override { return 132; }
+    Result<int> architecture(int) override { return architecture_; }
     Status wait(sys::cuda::Stream) override { return check("wait"); }
     Result<std::size_t> granularity(int device) override;
     Result<sys::cuda::MemoryHandle> create(int device, std::size_t bytes) override;
@@ -176,6 +179,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     std::set<sys::cuda::DeviceAddress> unshareable_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     void* host_memory_ = nullptr;
+    int architecture_ = 90;
     int streams_ = 0;
     std::atomic<bool> is_capturing_ = false;
     std::map<sys::cuda::Stream, std::uint64_t> captures_;

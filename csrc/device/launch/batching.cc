@@ -28,12 +28,13 @@ std::size_t moved_bytes(const Collective& collective, int ranks) {
     return collective.kind == CollectiveKind::kAllReduce ? (bytes + n - 1) / n : bytes * (n - 1);
 }
 
-bool fits_large_batch(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
+bool fits_large_batch(const Collective& collective, const DeviceLaunch& wanted,
+                      const kernels::Gpus& gpus) {
     if (!can_join(collective) || longest(collective) == 0) return false;
     if (reduces(collective.kind) &&
         !kernels::reduces_in_large_batches(collective.type, collective.op))
         return false;
-    const kernels::Protocol protocol = plan_of(collective, wanted, ranks).protocol;
+    const kernels::Protocol protocol = plan_of(collective, wanted, gpus).protocol;
     return protocol == kernels::Protocol::kWords || protocol == kernels::Protocol::kDirect;
 }
 
@@ -70,8 +71,7 @@ kernels::Part part_of(const Collective& collective, int ranks) {
 
 }  // namespace
 
-std::size_t batch_length(std::span<const Collective> collectives, int ranks) {
-    const auto peers = static_cast<std::size_t>(ranks - 1);
+std::size_t batch_length(std::span<const Collective> collectives, const kernels::Gpus& gpus) {
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (const Collective& collective : collectives) {
@@ -79,7 +79,7 @@ std::size_t batch_length(std::span<const Collective> collectives, int ranks) {
             !are_alike(collectives.front(), collective))
             break;
         bytes += words_in(longest_bytes(collective)) * abi::kLineBytes;
-        if (bytes > kernels::kMostWordBytes || bytes * peers > kernels::kMostSentInWords) break;
+        if (!kernels::fits_words(bytes, gpus)) break;
         ++count;
     }
     return std::max<std::size_t>(1, count);
@@ -102,10 +102,10 @@ Result<kernels::Batch> make_batch(std::span<const Collective> collectives, Rank 
 }
 
 std::size_t large_batch_length(std::span<const Collective> collectives, const DeviceLaunch& wanted,
-                               int ranks) {
+                               const kernels::Gpus& gpus) {
     const auto end = std::ranges::find_if_not(collectives, [&](const Collective& collective) {
         return are_alike(collectives.front(), collective) &&
-               fits_large_batch(collective, wanted, ranks);
+               fits_large_batch(collective, wanted, gpus);
     });
     return std::clamp<std::size_t>(static_cast<std::size_t>(end - collectives.begin()), 1,
                                    kernels::kMostParts);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "csrc/base/ids.h"
 #include "csrc/kernels/all_gather.h"
 #include "csrc/kernels/all_reduce.h"
 #include "csrc/kernels/all_to_all.h"
@@ -14,9 +13,6 @@ namespace pccl::device {
 namespace {
 
 using kernels::Protocol;
-
-// That one rank gets: below, two small kernels take longer than what engines spare.
-constexpr std::size_t kLeastForEngines = 16 * kMiB;
 
 bool is_even(std::span<const Block> blocks) {
     return std::ranges::all_of(
@@ -65,20 +61,20 @@ bool has_private_lengths(const Collective& collective, const DeviceLaunch& wante
            (collective.kind == CollectiveKind::kAllToAll && wanted.is_uneven);
 }
 
-kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks) {
+kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, const kernels::Gpus& gpus) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
-            return kernels::plan_all_reduce(bytes, ranks);
+            return kernels::plan_all_reduce(bytes, gpus);
         case CollectiveKind::kReduce:
-            return kernels::plan_reduce(bytes, ranks);
+            return kernels::plan_reduce(bytes, gpus);
         case CollectiveKind::kReduceScatter:
-            return kernels::plan_reduce_scatter(bytes, ranks);
+            return kernels::plan_reduce_scatter(bytes, gpus);
         case CollectiveKind::kAllGather:
-            return kernels::plan_all_gather(bytes, ranks);
+            return kernels::plan_all_gather(bytes, gpus);
         case CollectiveKind::kAllToAll:
-            return kernels::plan_all_to_all(bytes, ranks);
+            return kernels::plan_all_to_all(bytes, gpus);
         case CollectiveKind::kBroadcast:
-            return kernels::plan_broadcast(bytes, ranks);
+            return kernels::plan_broadcast(bytes, gpus);
         case CollectiveKind::kGather:
         case CollectiveKind::kScatter:
             break;
@@ -86,16 +82,19 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, int ranks)
     return kernels::plan_of_unknown_lengths();
 }
 
-kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted, int ranks) {
+kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted,
+                      const kernels::Gpus& gpus) {
     if (wanted.plan) return *wanted.plan;
     if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
     const std::size_t bytes = longest_bytes(collective);
-    kernels::Plan plan = plan_collective(collective.kind, bytes, ranks);
+    kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
     // A block that ends early would not meet its peers' in the words after its end.
     if (plan.protocol == Protocol::kWords &&
         !(is_even(collective.inputs) && is_even(collective.outputs)))
-        plan = {.protocol = Protocol::kDirect, .blocks = 16};
-    const bool is_large = bytes * static_cast<std::size_t>(ranks - 1) >= kLeastForEngines;
+        plan = {.protocol = Protocol::kDirect,
+                .blocks = gpus.thresholds().uneven_blocks,
+                .why = "small blocks of several lengths"};
+    const bool is_large = gpus.sent(bytes) >= gpus.thresholds().least_sent_by_preferred_engines;
     if (wanted.prefers_engines && is_large && is_moved(collective.kind))
         plan = kernels::engines_plan();
     return plan;
@@ -117,14 +116,14 @@ bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
 }
 
 Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& wanted, Rank rank,
-                              int ranks) {
-    PCCL_TRY(check_shape(collective, rank, ranks));
+                              const kernels::Gpus& gpus) {
+    PCCL_TRY(check_shape(collective, rank, gpus.count));
     if (reduces(collective.kind))
         PCCL_TRY(kernels::check_reduction(collective.type, collective.op));
     kernels::Launch launch{.blocks = blocks_of(collective),
                            .type = collective.type,
                            .op = collective.op,
-                           .plan = plan_of(collective, wanted, ranks)};
+                           .plan = plan_of(collective, wanted, gpus)};
     if (schedule::is_rooted(collective.kind)) launch.root = collective.root;
     if (collective.kind == CollectiveKind::kGather)
         launch.blocks = sent_to_root(launch.blocks, collective.root);
@@ -151,14 +150,14 @@ Collective TwoPhases::all_gather(const Collective& whole, Rank rank) const {
 }
 
 std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLaunch& wanted,
-                                    int ranks) {
+                                    const kernels::Gpus& gpus) {
     constexpr std::size_t kUnit = 128;  // elements: whole cache lines, whatever their size
     if (collective.kind != CollectiveKind::kAllReduce || wanted.plan) return std::nullopt;
     const Block& input = collective.inputs.front();
     const Block& output = collective.outputs.front();
     const std::size_t size = size_of(collective.type);
-    if (!kernels::is_faster_in_two(input.count * size, ranks)) return std::nullopt;
-    const auto n = static_cast<std::size_t>(ranks);
+    if (!kernels::is_faster_in_two(input.count * size, gpus)) return std::nullopt;
+    const auto n = static_cast<std::size_t>(gpus.count);
     const std::size_t units = (input.count + kUnit - 1) / kUnit;
     const std::size_t share = (units + n - 1) / n * kUnit;
     TwoPhases phases;
@@ -169,6 +168,18 @@ std::optional<TwoPhases> two_phases(const Collective& collective, const DeviceLa
         phases.outputs.push_back({output.data + begin * size, count});
     }
     return phases;
+}
+
+std::string_view kernel_of(CollectiveKind kind) {
+    switch (kind) {
+        case CollectiveKind::kReduce:
+            return schedule::to_string(CollectiveKind::kAllReduce);
+        case CollectiveKind::kGather:
+        case CollectiveKind::kScatter:
+            return schedule::to_string(CollectiveKind::kAllToAll);
+        default:
+            return schedule::to_string(kind);
+    }
 }
 
 Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "csrc/collective/collective.h"
@@ -31,15 +32,16 @@ struct DeviceLaunch {
 
 /// How the library launches `kind` of blocks of `bytes`.
 [[nodiscard]] PCCL_API kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes,
-                                                     int ranks);
+                                                     const kernels::Gpus& gpus);
 
 /// The same of one collective, unless `wanted` says how.
 [[nodiscard]] PCCL_API kernels::Plan plan_of(const Collective& collective,
-                                             const DeviceLaunch& wanted, int ranks);
+                                             const DeviceLaunch& wanted, const kernels::Gpus& gpus);
 
 /// The launch but for its team and postings. kInvalidArgument, kUnsupported.
 [[nodiscard]] Result<kernels::Launch> lower(const Collective& collective,
-                                            const DeviceLaunch& wanted, Rank rank, int ranks);
+                                            const DeviceLaunch& wanted, Rank rank,
+                                            const kernels::Gpus& gpus);
 
 /// Whether copy engines do it: blocks are moved as they are, and all ranks know their lengths.
 [[nodiscard]] PCCL_API bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,
@@ -61,7 +63,11 @@ struct PCCL_API TwoPhases {
 };
 /// Nothing where one kernel does it better.
 [[nodiscard]] PCCL_API std::optional<TwoPhases> two_phases(const Collective& collective,
-                                                           const DeviceLaunch& wanted, int ranks);
+                                                           const DeviceLaunch& wanted,
+                                                           const kernels::Gpus& gpus);
+
+/// The kernel that makes a collective, as its file in csrc/kernels is called.
+[[nodiscard]] std::string_view kernel_of(CollectiveKind kind);
 
 [[nodiscard]] Status launch_kernel_of(CollectiveKind kind, const kernels::Launch& launch,
                                       kernels::Stream stream);

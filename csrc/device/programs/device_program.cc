@@ -154,14 +154,15 @@ bool DeviceGrid::suits_words(std::size_t bytes) const {
 }
 
 int DeviceGrid::workers(std::size_t bytes) const {
-    constexpr std::size_t kLeastInChunk = 2048;
-    const std::size_t wanted = bytes / (static_cast<std::size_t>(chunks) * kLeastInChunk);
+    const std::size_t wanted = bytes / (static_cast<std::size_t>(chunks) * least_in_chunk);
     return static_cast<int>(
         std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(most_workers())));
 }
 
-Result<DeviceGrid> device_grid(const schedule::Schedule& schedule) {
-    DeviceGrid grid{.chunks = schedule.shape.chunks};
+Result<DeviceGrid> device_grid(const schedule::Schedule& schedule,
+                               const kernels::Thresholds& thresholds) {
+    DeviceGrid grid{.chunks = schedule.shape.chunks,
+                    .least_in_chunk = thresholds.schedules.least_in_chunk};
     for (const schedule::Program& program : schedule.programs) include(grid, program);
     const auto refuse = [&](int count, const char* what, int most) {
         return Status::unsupported(

@@ -6,16 +6,18 @@
 
 #include "csrc/abi/device_program.h"
 #include "csrc/base/status.h"
+#include "csrc/kernels/thresholds.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::device {
 
 /// What all ranks lay out alike.
 struct DeviceGrid {
-    int lanes = 1;     // of the rank with the most
-    int channels = 1;  // between two ranks
-    int chunks = 1;    // of a block
-    int longest = 1;   // chunks in the longest message
+    int lanes = 1;                   // of the rank with the most
+    int channels = 1;                // between two ranks
+    int chunks = 1;                  // of a block
+    int longest = 1;                 // chunks in the longest message
+    std::size_t least_in_chunk = 1;  // bytes, before another worker shares a lane
 
     /// Bytes of the longest chunk, where messages lie in slots of `slot_bytes`.
     [[nodiscard]] std::size_t chunk_bytes(std::size_t slot_bytes) const {
@@ -31,7 +33,9 @@ struct DeviceGrid {
 };
 
 /// kUnsupported names what a GPU does not run: phases, too many lanes, channels or chunks.
-[[nodiscard]] PCCL_API Result<DeviceGrid> device_grid(const schedule::Schedule& schedule);
+[[nodiscard]] PCCL_API Result<DeviceGrid> device_grid(
+    const schedule::Schedule& schedule,
+    const kernels::Thresholds& thresholds = kernels::thresholds_of(kernels::kHopper));
 
 /// One rank's program.
 struct DeviceTables {

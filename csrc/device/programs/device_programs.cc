@@ -122,7 +122,8 @@ Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
                           verified(*key.source, options_.size, key.root));
     Ready ready;
-    PCCL_ASSIGN_OR_RETURN(ready.grid, device_grid(made));
+    PCCL_ASSIGN_OR_RETURN(ready.grid,
+                          device_grid(made, kernels::thresholds_of(options_.architecture)));
     PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,
                           tabulate(made.programs[static_cast<std::size_t>(options_.rank)]));
     if (desk_ == 0) {

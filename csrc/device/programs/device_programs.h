@@ -25,6 +25,7 @@ class PCCL_API DevicePrograms {
         int device = 0;
         Rank rank = 0;
         int size = 1;
+        int architecture = kernels::kHopper;
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();

@@ -55,6 +55,8 @@ class Driver {
     /// Bus ids of the GPUs that this process sees, by device: "0000:0d:00.0".
     [[nodiscard]] virtual Result<std::vector<std::string>> bus_ids() = 0;
     [[nodiscard]] virtual Result<int> multiprocessors(int device) = 0;
+    /// Compute capability without its dot: 90 for sm_90.
+    [[nodiscard]] virtual Result<int> architecture(int device) = 0;
     /// Returns when `stream` has done what it has got.
     [[nodiscard]] virtual Status wait(Stream stream) = 0;
 

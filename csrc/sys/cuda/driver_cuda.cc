@@ -85,6 +85,18 @@ class LibcudaDriver final : public Driver {
         return count;
     }
 
+    Result<int> architecture(int device) override {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        int major = 0;
+        int minor = 0;
+        PCCL_CUDA(cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                  handle);
+        PCCL_CUDA(cuDeviceGetAttribute, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                  handle);
+        return 10 * major + minor;
+    }
+
     Status wait(Stream stream) override {
         PCCL_CUDA(cuStreamSynchronize, static_cast<CUstream>(stream));
         return Status::ok();

@@ -48,6 +48,35 @@ Block block_of(std::span<const float> values) {
     return {std::bit_cast<std::byte*>(values.data()), values.size()};
 }
 
+TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < 2; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            driver.be_of(rank == 0 ? 80 : 100);
+            const auto group =
+                DeviceGroup::create({.rank = rank,
+                                     .size = 2,
+                                     .store = store,
+                                     .device = rank,
+                                     .driver = &driver,
+                                     .prefers_engines = rank == 0,
+                                     .algorithms = rank == 0 ? "all_reduce=ring" : ""});
+            ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+            EXPECT_EQ((*group)->architecture(), 80);
+            const auto kernel_of = [&](CollectiveKind kind) {
+                return (*group)->explain(kind, 32 * kMiB).front().kernel;
+            };
+            EXPECT_EQ(kernel_of(CollectiveKind::kAllReduce), "program of ring");
+            EXPECT_EQ(kernel_of(CollectiveKind::kAllGather), "copy engines");
+            EXPECT_EQ(kernel_of(CollectiveKind::kGather), "all_to_all");
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
 TEST(DeviceGroupTest, OneRankCopies) {
     run_device_ranks({.size = 1}, [](DeviceRank& member) {
         const std::array<float, 3> from{1, 2, 3};

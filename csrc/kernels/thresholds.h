@@ -1,0 +1,91 @@
+// From which size on which way of launching takes less time, by architecture: measured, as data.
+// What follows from the shape of kernels (how many words a block has, say) stays beside them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "csrc/base/export.h"
+
+namespace pccl::kernels {
+
+/// Compute capability of the only GPUs on which thresholds were measured.
+inline constexpr int kHopper = 90;
+
+/// Sizes are bytes; `sent` is what leaves a GPU: a block for each of the others. A pair is a group
+/// of two GPUs, several are more.
+struct Thresholds {
+    int architecture = kHopper;
+    std::string_view measured_on{};
+
+    std::size_t most_sent_in_words = 0;  // above, words and their flags take longer than a meeting
+    int usual_blocks = 0;                // fill NVLink from one GPU to the others
+    int uneven_blocks = 0;               // for what would go by words, of blocks that differ
+
+    /// Copy engines, of blocks that are moved as they are among several: as fast as kernels.
+    std::size_t least_sent_by_engines = 0;
+    /// The same where the user prefers them: below, two small kernels take longer than they spare.
+    std::size_t least_sent_by_preferred_engines = 0;
+
+    struct AllReduce {
+        std::size_t least_for_most_blocks = 0;   // of the tensor
+        std::size_t least_in_turns_of_pair = 0;  // of a part of it, as the next
+        std::size_t least_in_turns = 0;
+        std::size_t least_in_two = 0;  // of the tensor, among several: reduce_scatter, all_gather
+    } all_reduce;
+    struct AllGather {
+        std::size_t least_sent_in_turns = 0;
+    } all_gather;
+    struct AllToAll {
+        std::size_t least_sent_by_most_blocks = 0;
+        std::size_t least_sent_in_turns = 0;
+    } all_to_all;
+    /// Few blocks are enough for NVLink among several; with more to move, many are faster.
+    struct ReduceScatter {
+        std::size_t least_for_few = 0;  // of what a GPU gets
+        std::size_t least_for_many = 0;
+        int few_blocks = 0;
+    } reduce_scatter;
+    /// More blocks than NVLink needs are in each other's way in large ones.
+    struct Broadcast {
+        std::size_t least_for_few = 0;
+        int few_blocks = 0;
+        int few_blocks_of_pair = 0;
+        std::size_t most_for_few_of_pair = 0;
+        int more_blocks_of_pair = 0;
+    } broadcast;
+    /// From one GPU to one other.
+    struct Messages {
+        std::size_t bytes_of_block = 0;
+        std::size_t most_blocks = 0;
+    } messages;
+    struct Schedules {
+        std::size_t least_in_chunk = 0;  // before another block shares a lane's work
+    } schedules;
+};
+
+/// In the order of architectures.
+[[nodiscard]] PCCL_API std::span<const Thresholds> measured_thresholds();
+
+/// Those of the newest architecture measured that is not newer than this one, else the oldest.
+[[nodiscard]] PCCL_API const Thresholds& thresholds_of(int architecture);
+
+/// The GPUs of a group: how many, and their compute capability (90 is sm_90), which is rank 0's for
+/// all. A number alone is as many of those that were measured.
+struct Gpus {
+    constexpr Gpus(int how_many, int capability = kHopper)  // NOLINT: implicit by design
+        : count(how_many), architecture(capability) {}
+    [[nodiscard]] const Thresholds& thresholds() const { return thresholds_of(architecture); }
+    [[nodiscard]] bool is_pair() const { return count == 2; }
+    [[nodiscard]] bool are_several() const { return count > 2; }
+    /// Of `bytes` for each of the others.
+    [[nodiscard]] std::size_t sent(std::size_t bytes) const {
+        return bytes * static_cast<std::size_t>(count - 1);
+    }
+
+    int count;
+    int architecture;
+};
+
+}  // namespace pccl::kernels
