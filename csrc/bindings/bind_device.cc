@@ -21,6 +21,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/selection/selector.h"
 #include "csrc/device/interruptible.h"
 #include "csrc/extension/signals.h"
 
@@ -182,6 +183,17 @@ void check(const PyDeviceGroup& self) {
     throw_unless_ok(health);
 }
 
+/// Of a group that may exist nowhere.
+kernels::Gpus gpus(int count, int architecture = kernels::kHopper) {
+    if (count < 2 || count > abi::kMostDevices)
+        throw_status(Status::invalid_argument(
+            concat("a plan for ", count, " GPUs; 2 to ", abi::kMostDevices, " work")));
+    if (architecture <= 0)
+        throw_status(Status::invalid_argument(
+            concat("no GPU is of architecture ", architecture, "; 90 is sm_90")));
+    return {count, architecture};
+}
+
 void bind_plan(extension::Module& module) {
     extension::Class<Plan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
@@ -189,22 +201,49 @@ void bind_plan(extension::Module& module) {
                                [](const Plan& plan) { return to_string(plan.protocol); })
         .def_readonly("blocks", &Plan::blocks)
         .def_readonly("threads", &Plan::threads)
+        .def_property_readonly("why", [](const Plan& plan) { return std::string(plan.why); })
         .def("__repr__", &printed);
     module.def(
         "device_plan",
         [](const std::string& collective, std::size_t nbytes, int world_size) {
-            if (world_size < 2 || world_size > abi::kMostDevices)
-                throw_unless_ok(Status::invalid_argument(
-                    concat("a plan for ", world_size, " GPUs; 2 to ", abi::kMostDevices, " work")));
-            return device::plan_collective(kind_of(collective), nbytes, world_size);
+            return device::plan_collective(kind_of(collective), nbytes, gpus(world_size));
         },
         arg("collective"), arg("nbytes"), arg("world_size"));
+}
+
+void bind_planned_launches(extension::Module& module) {
+    using device::PlannedLaunch;
+    extension::Class<PlannedLaunch>(module, "PlannedLaunch")
+        .def_readonly("kernel", &PlannedLaunch::kernel)
+        .def_readonly("nbytes", &PlannedLaunch::bytes)
+        .def_readonly("plan", &PlannedLaunch::plan);
+    module.def(
+        "planned_launches",
+        [](const std::string& collective, std::size_t nbytes, int world_size, int architecture) {
+            const auto kind = kind_of(collective);
+            return device::planned_launches(kind, comm::block_bytes(kind, nbytes, world_size),
+                                            gpus(world_size, architecture));
+        },
+        arg("collective"), arg("nbytes"), arg("world_size"), arg("architecture"));
+    module.def(
+        "gpus_measured_for",
+        [](int architecture) {
+            return std::string(kernels::thresholds_of(architecture).measured_on);
+        },
+        arg("architecture"));
+}
+
+std::vector<device::PlannedLaunch> explain(const PyDeviceGroup& self, const std::string& collective,
+                                           std::size_t nbytes) {
+    const auto kind = kind_of(collective);
+    return self.group->explain(kind, comm::block_bytes(kind, nbytes, self.group->size()));
 }
 
 }  // namespace
 
 void bind_device(extension::Module& module) {
     bind_plan(module);
+    bind_planned_launches(module);
     extension::Class<PyDeviceGroup>(module, "DeviceGroup")
         .def_init(&make_group, py::kw_only(), arg("rank") = py::none(),
                   arg("world_size") = py::none(), arg("rendezvous") = py::none(), arg("device"),
@@ -214,6 +253,9 @@ void bind_device(extension::Module& module) {
                                [](const PyDeviceGroup& self) { return self.group->size(); })
         .def_property_readonly("heap_bytes",
                                [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
+        .def_property_readonly("architecture",
+                               [](const PyDeviceGroup& self) { return self.group->architecture(); })
+        .def("explain", &explain, arg("collective"), arg("nbytes"))
         .def("launch", &launch, arg("collective"), py::kw_only(), arg("input"), arg("output"),
              arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
              arg("plan") = py::none(), arg("algorithm") = py::none())

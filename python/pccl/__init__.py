@@ -46,6 +46,7 @@ if typing.TYPE_CHECKING:
     from pccl.cluster_results import SwitchError
     from pccl.explanation import explain
     from pccl.flight import flight_record
+    from pccl.gpu_explanation import Gpus
     from pccl.launch import RankError, run
     from pccl.peer_health import PeerHealth
     from pccl.torch_backend import health, monitored_barrier, shrink
@@ -60,6 +61,7 @@ __all__ = [
     "DevicePlan",
     "Error",
     "Event",
+    "Gpus",
     "InternalError",
     "InvalidArgumentError",
     "LoadedCapsule",
@@ -118,6 +120,7 @@ _LAZY = {
     "unload_capsule": "pccl.capsule",
     "Options": "pccl._torch",
     "flight_record": "pccl.flight",
+    "Gpus": "pccl.gpu_explanation",
     "PeerHealth": "pccl.peer_health",
     "RankError": "pccl.launch",
     "SwitchError": "pccl.cluster_results",

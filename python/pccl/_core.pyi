@@ -2015,6 +2015,53 @@ class DevicePlan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
+    @property
+    def why(self) -> str:
+        """What made the library choose it; empty for plans of users."""
+
+class PlannedLaunch:
+    """One launch of a collective on all GPUs; ``pccl.explain`` shows it."""
+
+    @property
+    def kernel(self) -> str:
+        """As its file in csrc/kernels is called, or what stands for a kernel."""
+    @property
+    def nbytes(self) -> int:
+        """Of the longest block."""
+    @property
+    def plan(self) -> DevicePlan:
+        """Its protocol, blocks and threads, and why."""
+
+def planned_launches(
+    collective: str, nbytes: int, world_size: int, architecture: int
+) -> list[PlannedLaunch]:
+    """Return what GPUs would launch, in its order.
+
+    Parameters
+    ----------
+    collective
+        Its name, as in ``DeviceGroup.launch``.
+    nbytes
+        Of the largest buffer.
+    world_size
+        2 to 8.
+    architecture
+        Compute capability, 90 for sm_90.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such collective, or no such group.
+    """
+
+def gpus_measured_for(architecture: int) -> str:
+    """Return the GPUs whose measured thresholds count for an architecture: ``"4 x H200"``.
+
+    Parameters
+    ----------
+    architecture
+        Compute capability, 90 for sm_90.
+    """
 
 def device_plan(collective: str, nbytes: int, world_size: int) -> DevicePlan:
     """Give the plan that the library chooses for blocks of one length.
@@ -2091,7 +2138,24 @@ class DeviceGroup:
     @property
     def heap_bytes(self) -> int:
         """The group's part, in bytes, of the GPU memory that groups of this process share."""
+    @property
+    def architecture(self) -> int:
+        """Compute capability of rank 0's GPU, 90 for sm_90: what launches are chosen by."""
+    def explain(self, collective: str, nbytes: int) -> list[PlannedLaunch]:
+        """Return what a call would launch, in its order; as ``pccl.explain``.
 
+        Parameters
+        ----------
+        collective
+            As for ``launch``.
+        nbytes
+            Of the largest buffer.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such collective.
+        """
     def launch(
         self,
         collective: str,

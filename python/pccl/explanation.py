@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pccl import table
 from pccl.named import LinksCountedOn
@@ -11,7 +11,8 @@ from pccl.named import LinksCountedOn
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-    from pccl._core import Communicator, Prediction
+    from pccl._core import Communicator, DeviceGroup, Prediction
+    from pccl.gpu_explanation import GpuExplanation, Gpus
     from pccl.topology import Job
 
 __all__ = ["Explanation", "Way", "explain"]
@@ -111,10 +112,18 @@ class Explanation:
         return ["  (links: only where ranks share no board, or PCCL_ALGORITHM says so)"]
 
 
+@overload
 def explain(
     collective: str, nbytes: int, group: Communicator | ProcessGroup | Job | None = None
-) -> Explanation:
-    """Predict the time of every way to make a collective; one of them is chosen.
+) -> Explanation: ...
+@overload
+def explain(collective: str, nbytes: int, group: Gpus | DeviceGroup) -> GpuExplanation: ...
+def explain(
+    collective: str,
+    nbytes: int,
+    group: Communicator | ProcessGroup | Job | Gpus | DeviceGroup | None = None,
+) -> Explanation | GpuExplanation:
+    """Predict the time of every way to make a collective; or say how GPUs launch it, and why.
 
     Parameters
     ----------
@@ -124,21 +133,34 @@ def explain(
     nbytes
         Of the largest buffer: what all ranks have together after an ``all_gather``.
     group
-        A communicator, or a process group of torch with the backend "pccl"; None for torch's
-        default group. Or a ``pccl.topology.Job``, which need not exist (``Job.of``): what its ranks
-        would choose if each had a core to itself, and nothing had been measured by ``pccl tune``.
+        A communicator, or a process group of torch with the backend "pccl", of whose CPU tensors it
+        speaks; None for torch's default group. Or a ``pccl.topology.Job``, which need not exist
+        (``Job.of``): what its ranks would choose if each had a core to itself, and nothing had been
+        measured by ``pccl tune``. Or a ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not
+        exist: which kernel, by which protocol, on how many blocks.
 
     Returns
     -------
-    Explanation
-        It shows itself as a table, a star at the choice.
+    Explanation or GpuExplanation
+        It shows itself as a table, a star at the choice. GPUs have no predicted times.
 
     Raises
     ------
     ValueError
         There is no such collective, or ``group`` has no backend "pccl", or the job's ranks are not
-        numbered from 0 on.
+        numbered from 0 on, or GPUs of such a number or architecture make no group.
     """
+    from pccl._core import DeviceGroup
+    from pccl.gpu_explanation import Gpus, explain_gpus
+
+    if isinstance(group, Gpus | DeviceGroup):
+        return explain_gpus(collective, nbytes, group)
+    return _explain_host(collective, nbytes, group)
+
+
+def _explain_host(
+    collective: str, nbytes: int, group: Communicator | ProcessGroup | Job | None
+) -> Explanation:
     from pccl._core import Communicator
     from pccl.topology import Job
 
