@@ -61,7 +61,18 @@ class Simulation:
         return [call | {"algorithm": name, "seconds": seconds} for name, seconds in times]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw a bar for each way, the capsule's in a colour of its own."""
+        """Draw a bar for each way, the capsule's in a colour of its own.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Bars are as long as the predicted microseconds.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
         from pccl.topology.figure import new_figure
 
         figure = new_figure(6.0, 1.2 + 0.3 * len(self.rows))

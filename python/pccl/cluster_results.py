@@ -101,7 +101,18 @@ class Plan:
         return html_table(self.switches.rows, caption=self._headline())
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Draw the links of both phases between the ranks; what is lost, gained or moved shows."""
+        """Draw the links of both phases between the ranks; what is lost, gained or moved shows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Ranks in a circle, with an arrow for each link.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
         from pccl.cluster_plot import draw_links
 
         kinds = {"kept": self.kept, "moved": self.moved, "lost": self.lost, "gained": self.gained}

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 __all__ = [
     "Circuits",
+    "WithSwitches",
     "all_to_all_on_ring",
     "all_to_all_rotating",
     "break_even",
@@ -31,12 +33,37 @@ __all__ = [
 ]
 
 
+class WithSwitches(NamedTuple):
+    """What a collective takes that changes circuits as it goes.
+
+    Attributes
+    ----------
+    seconds
+        In all.
+    switches
+        How often circuits are changed.
+    """
+
+    seconds: float
+    switches: int
+
+
 @dataclasses.dataclass(frozen=True)
 class Circuits:
-    """The links of ``ranks`` ranks.
+    """The links of ranks, as the model sees them.
 
-    ``alpha`` is the time that a step takes whatever it carries, ``delta`` that of each hop, both in
-    seconds; ``bandwidth`` is that of a port, in bytes a second; ``ports`` is 1 or 2.
+    Attributes
+    ----------
+    ranks
+        2 or more.
+    bandwidth
+        Of a port, in bytes a second.
+    alpha
+        Seconds that a step takes, whatever it carries.
+    delta
+        Seconds of each hop.
+    ports
+        1 or 2 for each rank.
     """
 
     ranks: int
@@ -52,16 +79,38 @@ class Circuits:
             raise ValueError("bandwidth must be more than 0, alpha and delta at least 0")
 
     def step(self, nbytes: float, *, hops: int = 1) -> float:
-        """Return the time of a step over ``hops`` links of one port."""
+        """Return the seconds of a step over some links of one port.
+
+        Parameters
+        ----------
+        nbytes
+            On the busiest link.
+        hops
+            Links that a message crosses.
+        """
         return self.alpha + hops * self.delta + nbytes / self.bandwidth
 
     def over_a_circuit(self, nbytes: float) -> float:
-        """Return the time of a step over a circuit that uses all ports."""
+        """Return the seconds of a step over a circuit that uses all ports.
+
+        Parameters
+        ----------
+        nbytes
+            Of each message.
+        """
         return self.step(nbytes / self.ports)
 
 
 def ring_all_reduce(on: Circuits, nbytes: float) -> float:
-    """Return the seconds of an all_reduce round the ring; with two ports, both ways at once."""
+    """Return the seconds of an all_reduce round the ring; with two ports, both ways at once.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+    """
     return 2 * (on.ranks - 1) * on.over_a_circuit(nbytes / on.ranks)
 
 
@@ -118,25 +167,63 @@ def _forwarded(on: Circuits, partners: tuple[int, ...], nbytes: float) -> float:
 
 
 def halving_doubling_on_ring(on: Circuits, nbytes: float) -> float:
-    """Return the seconds of an all_reduce by halving and doubling, forwarded over the ring."""
+    """Return the seconds of an all_reduce by halving and doubling, forwarded over the ring.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+
+    Raises
+    ------
+    ValueError
+        The ranks are no power of two.
+    """
     return sum(_forwarded(on, *step) for step in _halving(on, nbytes))
 
 
 def swing_on_ring(on: Circuits, nbytes: float) -> float:
-    """Return the seconds of an all_reduce by Swing, forwarded over the ring."""
+    """Return the seconds of an all_reduce by Swing, forwarded over the ring.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+
+    Raises
+    ------
+    ValueError
+        The ranks are no power of two.
+    """
     return sum(_forwarded(on, *step) for step in _swing(on, nbytes))
 
 
-def halving_doubling_switched(
-    on: Circuits, nbytes: float, reconfiguration: float
-) -> tuple[float, int]:
+def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: float) -> WithSwitches:
     """Return the least seconds of an all_reduce by halving and doubling, and how often it switches.
 
     Before each step circuits may be switched to its pairs, or back to the ring; which to do is
     found by dynamic programming.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+    reconfiguration
+        Seconds that it takes to change circuits.
+
+    Raises
+    ------
+    ValueError
+        The ranks are no power of two.
     """
     ring: tuple[int, ...] = ()
-    best = {ring: (0.0, 0)}
+    best = {ring: WithSwitches(0.0, 0)}
     for partners, size in _halving(on, nbytes):
         costs = {ring: _forwarded(on, partners, size), partners: on.over_a_circuit(size)}
         best = {
@@ -147,23 +234,33 @@ def halving_doubling_switched(
 
 
 def _cheapest(
-    best: dict[tuple[int, ...], tuple[float, int]],
+    best: dict[tuple[int, ...], WithSwitches],
     circuits: tuple[int, ...],
     cost: float,
     reconfiguration: float,
-) -> tuple[float, int]:
+) -> WithSwitches:
     """Return the cheapest way to have these circuits for a step that costs so much on them."""
     seconds, switches = min(
         (seconds + (reconfiguration if before != circuits else 0), switches + (before != circuits))
         for before, (seconds, switches) in best.items()
     )
-    return seconds + cost, switches
+    return WithSwitches(seconds + cost, switches)
 
 
 def break_even(on: Circuits) -> float:
-    """Return the reconfiguration time below which halving and doubling beats the ring.
+    """Return the reconfiguration time, in seconds, below which halving and doubling beats the ring.
 
     It does not depend on how many bytes there are.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+
+    Raises
+    ------
+    ValueError
+        The ranks are no power of two.
     """
     levels = _log2(on.ranks)
     return (on.alpha + on.delta) * 2 * (on.ranks - 1 - levels) / (2 * levels - 1)
@@ -173,6 +270,13 @@ def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
     """Return the seconds of an all_to_all that is forwarded over the ring; bytes of a rank, in all.
 
     The busiest link bounds it.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        That each rank sends, to all others together.
     """
     block = nbytes / on.ranks
     if on.ports == 1:
@@ -183,7 +287,17 @@ def all_to_all_on_ring(on: Circuits, nbytes: float) -> float:
 
 
 def all_to_all_rotating(on: Circuits, nbytes: float, reconfiguration: float) -> float:
-    """Return the seconds of an all_to_all for which circuits are switched before each step."""
+    """Return the seconds of an all_to_all for which circuits are switched before each step.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        That each rank sends, to all others together.
+    reconfiguration
+        Seconds that it takes to change circuits.
+    """
     return (on.ranks - 1) * (reconfiguration + on.over_a_circuit(nbytes / on.ranks))
 
 
@@ -191,10 +305,29 @@ def group_on_ring(on: Circuits, nbytes: float, *, size: int, stride: int) -> flo
     """Return the seconds of an all_reduce in all groups of ``size`` ranks, ``stride`` apart.
 
     All of them send over the ring of all ranks, one way.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+    size, stride
+        Ranks of a group, and how far apart they are on the ring.
     """
     return 2 * (size - 1) * on.step(stride * nbytes / size, hops=stride)
 
 
 def group_switched(on: Circuits, nbytes: float, *, size: int) -> float:
-    """Return the seconds of the same with a ring of circuits for each group; without switching."""
+    """Return the seconds of the same with a ring of circuits for each group; without switching.
+
+    Parameters
+    ----------
+    on
+        The circuits.
+    nbytes
+        Of each rank's buffer.
+    size
+        Ranks of a group.
+    """
     return 2 * (size - 1) * on.step(nbytes / size)

@@ -29,7 +29,15 @@ class Port(NamedTuple):
 
 
 class Dependency(NamedTuple):
-    """What must be done first: the steps of ``lane``, of the same rank, up to ``step``."""
+    """What must be done first: steps of the same rank.
+
+    Attributes
+    ----------
+    lane
+        Of that rank, whose steps run in order.
+    step
+        The last of them, counted from 0 in the lane.
+    """
 
     lane: int
     step: int

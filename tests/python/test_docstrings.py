@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import operator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
 PUBLIC_MODULES = ["pccl", "pccl.lang", "pccl.schedule", "pccl.topology"]
+# Those, with what users call below them.
+PYTHON_MODULES = [*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"]
 
 
 def definitions(
@@ -128,11 +131,23 @@ NEVER_RAISE = {
     "pccl.PeerHealth.row",
     "pccl.flight_record",
     "pccl.register",
+    "pccl.advice.Cost.row",
     "pccl.bench.Job.cases",
     "pccl.bench.Job.expected_seconds",
     "pccl.bench.Row.line",
     "pccl.bench.Row.of",
     "pccl.bench.Row.row",
+    "pccl.cluster_results.Sight.row",
+    "pccl.cluster_results.SwitchPlan.row",
+    "pccl.cluster_results.SwitchTimes.row",
+    "pccl.phase_costs.Circuits.over_a_circuit",
+    "pccl.phase_costs.Circuits.step",
+    "pccl.phase_costs.all_to_all_on_ring",
+    "pccl.phase_costs.all_to_all_rotating",
+    "pccl.phase_costs.group_on_ring",
+    "pccl.phase_costs.group_switched",
+    "pccl.phase_costs.ring_all_reduce",
+    "pccl.schedule_steps.Step.row",
     "pccl.topology.examples",
     "pccl.topology.Topology.to_networkx",
 }
@@ -197,21 +212,42 @@ def described_in_stubs() -> Iterator[Described]:
         )
 
 
+def is_python(value: object) -> bool:
+    module = getattr(value, "__module__", None) or ""
+    return module.startswith("pccl.") and module not in MODULES
+
+
+@cache
+def results() -> list[type]:
+    """Give the classes that calls return, which docs/site/python.md lists; without stubs' ones."""
+    page = (Path(__file__).parents[2] / "docs/site/python.md").read_text()
+    places = [place.rpartition(".") for place in re.findall(r"autoclass:: (\S+)", page)]
+    found = [getattr(imported(module), name) for module, _, name in places]
+    return [value for value in found if is_python(value)]
+
+
+@cache
+def public_values() -> list[tuple[str, object]]:
+    """Give name and value of what is public and written in Python, but for methods."""
+    found = {}
+    for module in map(imported, PYTHON_MODULES):
+        for name in module.__all__:
+            if is_python(value := getattr(module, name)):
+                found[value] = f"{module.__name__}.{name}"
+    for value in results():
+        found.setdefault(value, f"{value.__module__}.{value.__name__}")
+    return [(name, value) for value, name in found.items()]
+
+
 def python_functions() -> Iterator[tuple[str, Callable[..., object]]]:
     """Give name and function of what is public and written in Python, methods included."""
-    for module in map(imported, [*PUBLIC_MODULES, "pccl.bench"]):
-        for name in module.__all__:
-            value = getattr(module, name)
-            if not getattr(value, "__module__", "").startswith("pccl.") or (
-                value.__module__ in MODULES
-            ):
-                continue
-            if inspect.isfunction(value):
-                yield f"{module.__name__}.{name}", value
-            if inspect.isclass(value) and not issubclass(value, Exception):
-                for inner, method in inspect.getmembers(value, inspect.isroutine):
-                    if inner in vars(value) and not inner.startswith("_"):
-                        yield f"{module.__name__}.{name}.{inner}", method
+    for name, value in public_values():
+        if inspect.isfunction(value):
+            yield name, value
+        if inspect.isclass(value) and not issubclass(value, Exception):
+            for inner, method in inspect.getmembers(value, inspect.isroutine):
+                if inner in vars(value) and not inner.startswith("_"):
+                    yield f"{name}.{inner}", method
 
 
 def described_in_python() -> Iterator[Described]:
@@ -261,6 +297,57 @@ def test_errors_are_told_by_all_that_have_some() -> None:
     silent = {each.name for each in every_function() if not each.section("Raises")}
     assert silent - NEVER_RAISE == set()
     assert NEVER_RAISE - silent == set()
+
+
+def test_classes_and_properties_in_python_are_described() -> None:
+    silent = []
+    for name, value in public_values():
+        if inspect.isclass(value):
+            parts = {name: value} | {
+                f"{name}.{inner}": each
+                for inner, each in vars(value).items()
+                if isinstance(each, property) and not inner.startswith("_")
+            }
+            silent += [part for part, each in parts.items() if not each.__doc__]
+    assert silent == []
+
+
+def fields_in_attributes(value: type) -> tuple[set[str], set[str]]:
+    """Give the fields of a result, and those that "Attributes" describes."""
+    fields = getattr(value, "_fields", None) or [each.name for each in dataclasses.fields(value)]
+    text = Described("", (), False, inspect.getdoc(value) or "").section("Attributes")
+    heads = re.findall(r"^(\w.*)$", text, re.MULTILINE)
+    return set(fields), {name.strip() for head in heads for name in head.split(",")}
+
+
+def test_attributes_that_results_describe_are_theirs() -> None:
+    for value in results():
+        if hasattr(value, "_fields"):
+            fields, described = fields_in_attributes(value)
+            assert fields == described, value
+
+
+def returned(name: str, annotation: str) -> Iterator[str]:
+    """Give a tuple that a function returns, if it has parts of several meanings."""
+    for inside in re.findall(r"\btuple\[([^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*)\]", annotation):
+        if "..." not in inside:
+            yield f"{name} -> {annotation}"
+
+
+def test_what_returns_several_things_names_them() -> None:
+    nameless = [
+        found
+        for name, function in python_functions()
+        for found in returned(name, str(inspect.signature(function).return_annotation))
+    ]
+    users = {(module, name) for module, name in public_names()}
+    nameless += [
+        found
+        for module, name, node in stub_functions()
+        if (module, name.split(".")[0]) in users and node.returns is not None
+        for found in returned(name, ast.unparse(node.returns))
+    ]
+    assert nameless == []
 
 
 @pytest.mark.parametrize(
