@@ -65,6 +65,7 @@ Result<Findings> prove(const Schedule& schedule) {
     Findings findings;
     PCCL_TRY(check_extent(schedule));
     PCCL_ASSIGN_OR_RETURN(findings.verdict, schedule::verify(schedule));
+    findings.symmetry = symmetry_of(schedule);
     if (schedule.shape.ranks > kMostRanksWithSums) return findings;
     PCCL_ASSIGN_OR_RETURN(findings.sums, sums_of(schedule));
     if (findings.sums.size() > kMostSums) findings.sums.clear();
@@ -88,7 +89,7 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
     schedule.name = description.name;
     PCCL_ASSIGN_OR_RETURN(Findings findings, prove(schedule));
     std::string manifest = manifest_text(description, schedule, findings);
-    const std::string programs = program_bytes(schedule);
+    const std::string programs = program_bytes(schedule, findings.symmetry);
     std::string bytes = concat(kMagic, " ", kVersion, " ", manifest.size(), " ", programs.size(),
                                "\n", manifest, programs);
     const sys::Digest digest = sys::sha256(bytes);

@@ -8,7 +8,6 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/rotation.h"
 #include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {
@@ -143,7 +142,7 @@ std::string manifest_text(const Description& description, const Schedule& schedu
                         {"channels", counts.channels.size()},
                         {"lanes", counts.most_lanes},
                         {"steps", counts.steps},
-                        {"programs", to_string(symmetry_of(schedule))},
+                        {"programs", to_string(findings.symmetry)},
                         {"rounds", findings.verdict.rounds},
                         {"bit_identical", findings.verdict.bit_identical},
                         {"sums", sums_in(findings)}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/source.h"
 #include "csrc/schedule/verifier/sums.h"
@@ -26,9 +27,10 @@ struct Description {
 /// kInvalidArgument where a text is too long, or a name is none.
 [[nodiscard]] Status check(const Description& description);
 
-/// What the verifier found.
+/// What is found in the programs.
 struct Findings {
     schedule::Verdict verdict;
+    schedule::Symmetry symmetry{};
     std::vector<schedule::SumOrder> sums;  // empty: none, or too many to be listed
 };
 

@@ -7,7 +7,6 @@
 
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
-#include "csrc/capsule/rotation.h"
 #include "csrc/schedule/source.h"
 
 namespace pccl::capsule {
@@ -24,6 +23,7 @@ using schedule::Shape;
 using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
+using schedule::Symmetry;
 
 constexpr std::uint64_t kActions = 16;
 constexpr std::uint64_t kBuffers = 4;
@@ -252,9 +252,8 @@ long long places_of(const Shape& shape) {
 
 }  // namespace
 
-std::string program_bytes(const Schedule& schedule) {
+std::string program_bytes(const Schedule& schedule, Symmetry symmetry) {
     Writer out;
-    const Symmetry symmetry = symmetry_of(schedule);
     out.number(static_cast<int>(symmetry));
     if (symmetry != Symmetry::kNone) {
         out.program(schedule.programs.front());

@@ -14,12 +14,17 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::capsule {
 
-/// The same bytes for equal schedules, whoever made them.
-[[nodiscard]] std::string program_bytes(const schedule::Schedule& schedule);
+/// The same bytes for equal schedules, whoever made them. `symmetry` is the schedule's.
+[[nodiscard]] std::string program_bytes(const schedule::Schedule& schedule,
+                                        schedule::Symmetry symmetry);
+[[nodiscard]] inline std::string program_bytes(const schedule::Schedule& schedule) {
+    return program_bytes(schedule, symmetry_of(schedule));
+}
 
 /// From bytes of any origin; they, and what they say, need not be right, but keep the limits. The
 /// shape's ranks and chunks must have been checked. kInvalidArgument names the byte.

@@ -37,7 +37,7 @@ void Slices::add(const Slice& slice) {
     list_.push_back(slice);
 }
 
-int Slices::count() const {
+int Slices::count_all() const {
     long long chunks = 0;
     for (const Slice& slice : list_) chunks += slice.count;
     return static_cast<int>(std::min<long long>(chunks, std::numeric_limits<int>::max()));

@@ -40,7 +40,7 @@ class PCCL_API Slices {
 
     [[nodiscard]] bool is_empty() const { return list_.empty(); }
     /// Chunks of all of them; the largest int where there are more.
-    [[nodiscard]] int count() const;
+    [[nodiscard]] int count() const { return list_.size() == 1 ? list_[0].count : count_all(); }
     [[nodiscard]] std::size_t size() const { return list_.size(); }  // slices
     [[nodiscard]] const Slice& operator[](std::size_t index) const { return list_[index]; }
     [[nodiscard]] auto begin() const { return list_.begin(); }
@@ -48,6 +48,8 @@ class PCCL_API Slices {
     auto operator<=>(const Slices&) const = default;
 
    private:
+    [[nodiscard]] int count_all() const;
+
     std::vector<Slice> list_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"
 
 namespace pccl::schedule {
@@ -74,6 +75,8 @@ struct ScheduleSource {
     bool runs_side_by_side = false;
     /// Follows Shape::aggregation, any number from 1 on.
     bool aggregates = false;
+    /// How the programs of all ranks follow from rank 0's, whatever the shape; kNone: not known.
+    Symmetry symmetry = Symmetry::kNone;
     /// Several ranks make the same reduction, and may swap the operands of its steps: by all others
     /// each element of a result is made once, and passed on.
     bool swaps_operands = false;

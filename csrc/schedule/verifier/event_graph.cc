@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "csrc/schedule/verifier/operands.h"
 
@@ -24,9 +25,21 @@ std::string name_of(const End& end) {
     return concat("FIFO ", end.sender, " -> ", end.receiver, " channel ", end.channel);
 }
 
-/// Within a FIFO in the order of its lane.
-void sort(std::vector<End>& ends) {
-    std::ranges::sort(ends, {}, [](const End& end) { return end.key(); });
+/// By FIFO, and within one in the order of its lane. Steps that follow each other mostly use one
+/// FIFO: such runs are sorted, not their ends.
+std::vector<End> sorted(const std::vector<End>& ends) {
+    std::vector<std::span<const End>> runs;
+    for (auto begin = ends.begin(); begin != ends.end();) {
+        const auto end = std::find_if(
+            begin, ends.end(), [&](const End& each) { return each.fifo() != begin->fifo(); });
+        runs.emplace_back(begin, end);
+        begin = end;
+    }
+    std::ranges::sort(runs, {}, [](const auto& run) { return run.front().key(); });
+    std::vector<End> in_order;
+    in_order.reserve(ends.size());
+    for (const auto run : runs) in_order.insert(in_order.end(), run.begin(), run.end());
+    return in_order;
 }
 
 /// The ends of the FIFO that comes first; `rest` goes on behind them.
@@ -103,17 +116,17 @@ void EventGraph::add_events() {
 }
 
 Status EventGraph::match_messages() {
-    std::vector<End> all_sends;
-    std::vector<End> all_receives;
+    std::vector<End> sends_found;
+    std::vector<End> receives_found;
     for (EventId id = 0; id < size(); ++id) {
         const Rank rank = lane_of(id).rank;
         const Port& to = event(id).step->to;
         const Port& from = event(id).step->from;
-        if (to.is_used()) all_sends.push_back({rank, to.peer, to.channel, id});
-        if (from.is_used()) all_receives.push_back({from.peer, rank, from.channel, id});
+        if (to.is_used()) sends_found.push_back({rank, to.peer, to.channel, id});
+        if (from.is_used()) receives_found.push_back({from.peer, rank, from.channel, id});
     }
-    sort(all_sends);
-    sort(all_receives);
+    const std::vector<End> all_sends = sorted(std::exchange(sends_found, {}));
+    const std::vector<End> all_receives = sorted(std::exchange(receives_found, {}));
     std::span<const End> sends_left = all_sends;
     std::span<const End> receives_left = all_receives;
     while (!sends_left.empty() || !receives_left.empty()) {

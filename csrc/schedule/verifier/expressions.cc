@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace pccl::schedule {
+namespace {
+
+/// A number in which every bit depends on all of `bits` (the finaliser of SplitMix64: Steele, Lea
+/// and Flood, OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t bits) {
+    bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+    bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+    return bits ^ (bits >> 31U);
+}
+
+}  // namespace
 
 std::string to_string(const Contribution& contribution) {
     return concat("input[", contribution.chunk, "] of rank ", contribution.rank);
@@ -12,15 +23,34 @@ std::string to_string(const Contribution& contribution) {
 
 Expression Expressions::sum(Expression a, Expression b, EventId maker) {
     const auto [left, right] = std::minmax(a, b);
-    const std::uint64_t key =
-        static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
-    const auto [found, is_new] =
-        known_.try_emplace(key, first_sum_ + static_cast<Expression>(sums_.size()));
-    if (is_new)
-        sums_.push_back({left, right, maker});
-    else
+    if (known_.size() < 2 * (sums_.size() + 1)) grow();
+    Expression& known = known_[slot_of(left, right)];
+    if (known != kUnwritten) {
         has_repeated_sums_ = true;
-    return found->second;
+        return known;
+    }
+    known = first_sum_ + static_cast<Expression>(sums_.size());
+    sums_.push_back({left, right, maker});
+    return known;
+}
+
+std::size_t Expressions::slot_of(Expression left, Expression right) const {
+    const std::uint64_t operands =
+        static_cast<std::uint64_t>(left) << 32U | static_cast<std::uint32_t>(right);
+    std::size_t slot = mixed(operands) & (known_.size() - 1);
+    while (known_[slot] != kUnwritten) {
+        const Sum& sum = sum_at(known_[slot]);
+        if (sum.left == left && sum.right == right) break;
+        slot = (slot + 1) & (known_.size() - 1);
+    }
+    return slot;
+}
+
+void Expressions::grow() {
+    constexpr std::size_t kFewest = 64;
+    known_.assign(std::max(kFewest, 2 * known_.size()), kUnwritten);
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+        known_[slot_of(sums_[i].left, sums_[i].right)] = first_sum_ + static_cast<Expression>(i);
 }
 
 std::vector<Contribution> Expressions::contributions(Expression expression, int limit) const {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "csrc/base/ids.h"
@@ -65,12 +64,15 @@ class Expressions {
         return sums_[static_cast<std::size_t>(expression - first_sum_)];
     }
     [[nodiscard]] bool contains(Expression expression, Expression input) const;
+    /// Where the sum of two operands is in known_, or belongs.
+    [[nodiscard]] std::size_t slot_of(Expression left, Expression right) const;
+    void grow();
 
     int input_chunks_;
     Expression first_sum_;
     std::vector<Sum> sums_;
     bool has_repeated_sums_ = false;
-    std::unordered_map<std::uint64_t, Expression> known_;  // by operands
+    std::vector<Expression> known_;  // sums by a hash of their operands; kUnwritten: none
 };
 
 }  // namespace pccl::schedule

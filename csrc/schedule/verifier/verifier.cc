@@ -1,5 +1,11 @@
 #include "csrc/schedule/verifier/verifier.h"
 
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "csrc/schedule/verifier/event_graph.h"
 #include "csrc/schedule/verifier/execution.h"
 #include "csrc/schedule/verifier/memory_map.h"
@@ -9,29 +15,61 @@
 
 namespace pccl::schedule {
 
-// Each check relies on those before it.
-Result<Verdict> verify(const Schedule& schedule, Placement placement) {
-    PCCL_TRY(check_shape(schedule));
-    if (placement == Placement::kInPlace && schedule.shape.kind == CollectiveKind::kAllToAll) {
-        return Status::invalid_argument("all_to_all has no in-place form");
-    }
-    const MemoryMap memory(schedule, placement);
-    PCCL_TRY(check_steps(schedule, memory));
-    PCCL_ASSIGN_OR_RETURN(const EventGraph graph, EventGraph::build(schedule));
-    PCCL_ASSIGN_OR_RETURN(const std::vector<EventId> order, order_of(graph));
+namespace {
+
+/// What is the same in every placement: who waits for whom.
+struct Ordered {
+    EventGraph graph;
+    std::vector<EventId> order;
+};
+
+Result<Ordered> put_in_order(const Schedule& schedule) {
+    PCCL_ASSIGN_OR_RETURN(EventGraph graph, EventGraph::build(schedule));
+    PCCL_ASSIGN_OR_RETURN(std::vector<EventId> order, order_of(graph));
+    return Ordered{std::move(graph), std::move(order)};
+}
+
+Result<Verdict> judge(const Ordered& steps, const MemoryMap& memory) {
+    const auto& [graph, order] = steps;
     PCCL_TRY(check_races(graph, order, memory));
     PCCL_ASSIGN_OR_RETURN(const Holdings holdings, run_on_expressions(graph, order, memory));
     PCCL_ASSIGN_OR_RETURN(const bool bit_identical, check_postcondition(graph, memory, holdings));
-    return Verdict{.rounds = longest_message_chain(graph, order),
-                   .bit_identical = bit_identical,
+    return Verdict{.bit_identical = bit_identical,
                    .sums_made_once = !holdings.expressions.has_repeated_sums()};
 }
 
-Result<Verdict> verify(const Schedule& schedule) {
-    PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule, Placement::kOutOfPlace));
-    if (schedule.shape.kind != CollectiveKind::kAllToAll)
-        PCCL_TRY(verify(schedule, Placement::kInPlace).status());
+/// Each check relies on those before it.
+Result<Verdict> verify_in(const Schedule& schedule, std::span<const Placement> placements) {
+    PCCL_TRY(check_shape(schedule));
+    std::optional<Ordered> steps;
+    Verdict verdict;
+    for (const Placement placement : placements) {
+        const MemoryMap memory(schedule, placement);
+        PCCL_TRY(check_steps(schedule, memory));
+        if (!steps) {
+            PCCL_ASSIGN_OR_RETURN(steps, put_in_order(schedule));
+        }
+        PCCL_ASSIGN_OR_RETURN(const Verdict found, judge(*steps, memory));
+        if (placement == placements.front()) verdict = found;
+    }
+    verdict.rounds = longest_message_chain(steps->graph, steps->order);
     return verdict;
+}
+
+}  // namespace
+
+Result<Verdict> verify(const Schedule& schedule, Placement placement) {
+    if (placement == Placement::kInPlace && schedule.shape.kind == CollectiveKind::kAllToAll) {
+        PCCL_TRY(check_shape(schedule));
+        return Status::invalid_argument("all_to_all has no in-place form");
+    }
+    return verify_in(schedule, std::array{placement});
+}
+
+Result<Verdict> verify(const Schedule& schedule) {
+    constexpr std::array kBoth{Placement::kOutOfPlace, Placement::kInPlace};
+    const bool has_both = schedule.shape.kind != CollectiveKind::kAllToAll;
+    return verify_in(schedule, std::span(kBoth).first(has_both ? 2 : 1));
 }
 
 }  // namespace pccl::schedule

@@ -11,9 +11,9 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
-#include "csrc/capsule/rotation.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/rotation.h"
 #include "tests/cpp/schedule/star.h"
 
 namespace pccl::capsule {
@@ -23,6 +23,7 @@ using nlohmann::json;
 using schedule::CollectiveKind;
 using schedule::Schedule;
 using schedule::SizeRange;
+using schedule::Symmetry;
 using ::testing::HasSubstr;
 
 Schedule generated(const char* algorithm, CollectiveKind kind, int ranks) {

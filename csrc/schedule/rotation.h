@@ -7,7 +7,7 @@
 
 #include "csrc/schedule/schedule.h"
 
-namespace pccl::capsule {
+namespace pccl::schedule {
 
 /// How the program of rank r follows from that of rank 0.
 enum class Symmetry : std::uint8_t {
@@ -16,16 +16,15 @@ enum class Symmetry : std::uint8_t {
     kRotatedChunks,  // the chunks of the one block of a buffer are r / ranks of it further, too
 };
 
-[[nodiscard]] std::string_view to_string(Symmetry symmetry);
+[[nodiscard]] PCCL_API std::string_view to_string(Symmetry symmetry);
 
 /// Rank 0's program, seen from `rank`. kRotatedChunks needs chunks that `ranks` divides.
-[[nodiscard]] schedule::Program rotated(const schedule::Program& first,
-                                        const schedule::Shape& shape, Symmetry symmetry, Rank rank);
-[[nodiscard]] std::vector<schedule::Program> rotations(const schedule::Program& first,
-                                                       const schedule::Shape& shape,
-                                                       Symmetry symmetry);
+[[nodiscard]] PCCL_API Program rotated(const Program& first, const Shape& shape, Symmetry symmetry,
+                                       Rank rank);
+[[nodiscard]] PCCL_API std::vector<Program> rotations(const Program& first, const Shape& shape,
+                                                      Symmetry symmetry);
 
 /// The first that holds, but kNone.
-[[nodiscard]] Symmetry symmetry_of(const schedule::Schedule& schedule);
+[[nodiscard]] PCCL_API Symmetry symmetry_of(const Schedule& schedule);
 
-}  // namespace pccl::capsule
+}  // namespace pccl::schedule

@@ -1,19 +1,9 @@
-#include "csrc/capsule/rotation.h"
+#include "csrc/schedule/rotation.h"
 
 #include <algorithm>
 
-namespace pccl::capsule {
+namespace pccl::schedule {
 namespace {
-
-using schedule::Buffer;
-using schedule::Lane;
-using schedule::Port;
-using schedule::Program;
-using schedule::Schedule;
-using schedule::Shape;
-using schedule::Slice;
-using schedule::Slices;
-using schedule::Step;
 
 class Rotation {
    public:
@@ -45,7 +35,7 @@ class Rotation {
     /// A slice that is turned beyond the end of its buffer goes on at the beginning.
     void add_turned(Slices& slices, const Slice& slice) const {
         if (slice.buffer == Buffer::kScratch) return slices.add(slice);
-        const int blocks = schedule::blocks(shape_.kind, slice.buffer, shape_.ranks);
+        const int blocks = pccl::schedule::blocks(shape_.kind, slice.buffer, shape_.ranks);
         const long long far = shift(blocks) * rank_;
         if (far == 0) return slices.add(slice);
         const long long size = static_cast<long long>(blocks) * shape_.chunks;
@@ -110,4 +100,4 @@ Symmetry symmetry_of(const Schedule& schedule) {
     return Symmetry::kNone;
 }
 
-}  // namespace pccl::capsule
+}  // namespace pccl::schedule
