@@ -113,6 +113,7 @@ BlockCost cost_of_all_to_all(const Sizes& of) {
 ScheduleSource source(const Generator& generator) {
     ScheduleSource made = generated("bruck", generator, 2);
     made.longest_message = half_of_blocks;
+    made.symmetry = seen_from_each_rank(generator.kind);
     return made;
 }
 

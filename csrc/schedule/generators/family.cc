@@ -45,6 +45,10 @@ ScheduleSource generated(std::string_view name, const Generator& generator, int 
                 }};
 }
 
+Symmetry seen_from_each_rank(CollectiveKind kind) {
+    return has_one_block(kind) ? Symmetry::kRotatedChunks : Symmetry::kRotated;
+}
+
 int whole_buffer(const Shape& shape) {
     return shape.chunks * std::max(blocks(shape.kind, Buffer::kInput, shape.ranks),
                                    blocks(shape.kind, Buffer::kOutput, shape.ranks));

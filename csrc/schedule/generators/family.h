@@ -29,6 +29,8 @@ struct Generator {
 
 /// Shape::chunks a multiple of the ranks.
 [[nodiscard]] inline int chunk_for_each_rank(int ranks) { return ranks; }
+/// The symmetry of a generator that knows ranks and their blocks by their distance alone.
+[[nodiscard]] Symmetry seen_from_each_rank(CollectiveKind kind);
 /// Whole blocks, as many as the larger buffer has.
 [[nodiscard]] int whole_buffer(const Shape& shape);
 /// Half of these, rounded down, but one at least; of a vector, of its parts for each rank.

@@ -274,6 +274,7 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
     made.takes_uneven = kind == CollectiveKind::kAllGather;
     made.follows_order = true;
     made.aggregates = true;
+    made.symmetry = seen_from_each_rank(kind);
     if (kind == CollectiveKind::kAllReduce) made.granularity = chunk_for_each_rank;
     return made;
 }

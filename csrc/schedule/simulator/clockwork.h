@@ -1,0 +1,80 @@
+// The times of all steps, and the links that their messages cross.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "csrc/schedule/simulator/network.h"
+#include "csrc/schedule/simulator/shared_links.h"
+#include "csrc/schedule/simulator/step_graph.h"
+
+namespace pccl::schedule {
+
+struct Times {
+    double begin = 0;
+    double start = 0;
+    double done = 0;
+    double arrival = 0;
+};
+
+/// Why a step began no earlier.
+struct Cause {
+    enum class Kind : std::uint8_t { kNothing, kStep, kMessage, kSlot };
+    Kind kind = Kind::kNothing;
+    StepId step = kNoStep;
+};
+
+/// What happens next, one after the other.
+class Clockwork {
+   public:
+    Clockwork(const StepGraph& graph, const Network& network, double chunk_bytes);
+
+    /// False where steps are left that wait for each other.
+    bool run();
+
+    [[nodiscard]] const std::vector<Times>& times() const { return times_; }
+    [[nodiscard]] const std::vector<Cause>& causes() const { return causes_; }
+    /// Messages on the longest chain that ends with a step, its own not counted.
+    [[nodiscard]] const std::vector<int>& depths() const { return depths_; }
+    /// By link; where one rank stands for all, by kind of link, and of one of that kind.
+    [[nodiscard]] const std::vector<double>& bytes_over() const { return bytes_over_; }
+
+   private:
+    enum class Event : std::uint8_t { kStarts, kFlows, kLeft, kArrives };
+    struct Entry {
+        double time = 0;
+        Event event{};
+        int id = 0;  // of the step; kLeft: of the flow
+        std::uint32_t version = 0;
+        bool operator>(const Entry& other) const { return time > other.time; }
+    };
+
+    void happen(const Entry& entry);
+    void begin(StepId id);
+    void start(StepId id);
+    void flow(StepId id);
+    void finish(StepId id);
+    void release(StepId waits, const Cause& cause);
+    [[nodiscard]] Route route_of(StepId id) const;
+    [[nodiscard]] std::vector<Crossing> way_along(Route route) const;
+    void later(double seconds, Event event, int id) { queue_.push({now_ + seconds, event, id, 0}); }
+
+    const StepGraph& graph_;
+    const Network& network_;
+    double chunk_bytes_;
+    double now_ = 0;
+    int finished_ = 0;
+    SharedLinks links_;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+    std::vector<int> needs_;
+    std::vector<Times> times_;
+    std::vector<Cause> causes_;
+    std::vector<int> depths_;
+    std::vector<double> bytes_over_;
+    std::vector<double> travel_;     // by step: seconds, while its message is on its way
+    std::vector<StepId> sender_of_;  // by flow
+};
+
+}  // namespace pccl::schedule

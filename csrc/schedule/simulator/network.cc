@@ -1,0 +1,86 @@
+#include "csrc/schedule/simulator/network.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "csrc/base/text.h"
+
+namespace pccl::schedule {
+namespace {
+
+std::vector<double> equal(int links, double bandwidth) {
+    return std::vector<double>(static_cast<std::size_t>(links), bandwidth);
+}
+
+/// Over `hops` circuits from `first` on, of those that begin at link `base`.
+Route along(int base, int first, int step, int hops, int ranks, const LinkSpeed& speed) {
+    Route route{speed.start_seconds, hops * speed.hop_seconds, {}};
+    route.way.reserve(static_cast<std::size_t>(hops));
+    for (int hop = 0; hop < hops; ++hop)
+        route.way.push_back({base + (first + step * hop + ranks * hops) % ranks});
+    return route;
+}
+
+}  // namespace
+
+Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed) {
+    return {.ranks = ranks,
+            .bandwidth = equal(ports * ranks, speed.bandwidth),
+            .route =
+                [=](Rank from, Rank to) {
+                    const int ahead = (to - from + ranks) % ranks;
+                    const int back = ranks - ahead;
+                    if (ports == 2 && back < ahead)
+                        return along(ranks, from, -1, back, ranks, speed);
+                    return along(0, from, 1, ahead, ranks, speed);
+                },
+            .name =
+                [=](int link) {
+                    const int from = link % ranks;
+                    const int to = (from + (link < ranks ? 1 : ranks - 1)) % ranks;
+                    return concat("circuit ", from, " -> ", to);
+                },
+            .turns = true};
+}
+
+Network one_switch(int ranks, const LinkSpeed& speed) {
+    return {
+        .ranks = ranks,
+        .bandwidth = equal(2 * ranks, speed.bandwidth),
+        .route =
+            [=](Rank from, Rank to) {
+                return Route{speed.start_seconds, speed.hop_seconds, {{from}, {ranks + to}}};
+            },
+        .name =
+            [=](int link) { return concat(link < ranks ? "from" : "to", " rank ", link % ranks); },
+        .turns = true};
+}
+
+Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
+                   const LinkSpeed& across) {
+    const int hosts = ranks / ranks_per_host;
+    std::vector<double> bandwidth = equal(2 * ranks, within.bandwidth);
+    bandwidth.insert(bandwidth.end(), static_cast<std::size_t>(2 * hosts), across.bandwidth);
+    return {
+        .ranks = ranks,
+        .bandwidth = std::move(bandwidth),
+        .route =
+            [=](Rank from, Rank to) {
+                const int out = from / ranks_per_host;
+                const int in = to / ranks_per_host;
+                if (out == in)
+                    return Route{within.start_seconds, within.hop_seconds, {{from}, {ranks + to}}};
+                return Route{across.start_seconds,
+                             across.hop_seconds,
+                             {{from}, {2 * ranks + out}, {2 * ranks + hosts + in}, {ranks + to}}};
+            },
+        .name =
+            [=](int link) {
+                if (link < 2 * ranks)
+                    return concat(link < ranks ? "from" : "to", " rank ", link % ranks);
+                const int uplink = link - 2 * ranks;
+                return concat(uplink < hosts ? "out of" : "into", " host ", uplink % hosts);
+            }};
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,58 @@
+// What messages cross between ranks, for the replay of schedules: links with a bandwidth each, and
+// the way from each rank to each other.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/export.h"
+#include "csrc/base/ids.h"
+
+namespace pccl::schedule {
+
+/// A message takes so many times its bytes of a link.
+struct Crossing {
+    int link = 0;
+    double times = 1;
+};
+
+/// A message occupies its sender for `start_seconds`, crosses all links at once, and arrives
+/// `travel_seconds` after its last byte has left.
+struct Route {
+    double start_seconds = 0;
+    double travel_seconds = 0;
+    std::vector<Crossing> way;
+};
+
+struct Network {
+    int ranks = 1;
+    std::vector<double> bandwidth;  // by link: bytes a second
+    std::function<Route(Rank from, Rank to)> route;
+    std::function<std::string(int link)> name;
+    double reduce_seconds_per_byte = 0;
+    /// Turning all ranks by one maps the network onto itself: link k * ranks + i becomes link
+    /// k * ranks + (i + 1) % ranks, which is as fast, and routes turn with the links.
+    bool turns = false;
+};
+
+/// alpha, delta and 1 / beta of the literature.
+struct LinkSpeed {
+    double start_seconds = 0;
+    double hop_seconds = 0;
+    double bandwidth = 0;  // of a port, bytes a second
+};
+
+/// Circuits from each rank to the next, and with two ports to the one before it, too: messages to
+/// others are forwarded, the shorter way round.
+[[nodiscard]] PCCL_API Network ring_of_circuits(int ranks, int ports, const LinkSpeed& speed);
+
+/// Every rank has one port out and one in, at a switch that never blocks: a hop from any to any.
+[[nodiscard]] PCCL_API Network one_switch(int ranks, const LinkSpeed& speed);
+
+/// Hosts with a switch for `ranks_per_host` ranks each, and one link out and in that all ranks of a
+/// host share. `ranks` is a multiple of `ranks_per_host`.
+[[nodiscard]] PCCL_API Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
+                                          const LinkSpeed& across);
+
+}  // namespace pccl::schedule

@@ -1,0 +1,186 @@
+#include "csrc/schedule/simulator/replay.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/schedule/simulator/clockwork.h"
+#include "csrc/schedule/simulator/live_chunks.h"
+
+namespace pccl::schedule {
+namespace {
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+/// The order of its members is that in which they are made.
+class Player {
+   public:
+    Player(const PlayedPrograms& played, const StepGraph& graph, const Network& network,
+           double block_bytes)
+        : played_(played),
+          graph_(graph),
+          network_(network),
+          chunk_bytes_(block_bytes / played.shape.chunks),
+          clockwork_(graph, network, chunk_bytes_) {}
+
+    Result<Replay> replay() {
+        PCCL_TRY(run());
+        Replay replay{.busiest = busiest(), .one_for_all = played_.one_for_all};
+        for (StepId id = 0; id < graph_.size(); ++id) {
+            replay.seconds = std::max(replay.seconds, end_of(id));
+            replay.rounds = std::max(replay.rounds, clockwork_.depths()[at(id)]);
+            replay.steps.push_back(time_of(id, graph_[id].rank));
+            if (!graph_[id].step->to.is_used()) continue;
+            replay.messages += copies();
+            replay.bytes_sent += bytes_of(id) * static_cast<double>(copies());
+        }
+        replay.peak_chunks = peak_chunks(graph_, clockwork_.times());
+        replay.critical_path = critical_path();
+        return replay;
+    }
+
+    Result<std::vector<Round>> rounds() {
+        PCCL_TRY(run());
+        std::vector<std::vector<StepId>> sends;
+        for (StepId id = 0; id < graph_.size(); ++id) {
+            if (!graph_[id].step->to.is_used()) continue;
+            const std::size_t round = at(clockwork_.depths()[at(id)]);
+            if (sends.size() <= round) sends.resize(round + 1);
+            sends[round].push_back(id);
+        }
+        std::vector<Round> rounds;
+        for (const std::vector<StepId>& each : sends) rounds.push_back(round_of(each));
+        return rounds;
+    }
+
+   private:
+    Status run() {
+        if (clockwork_.run()) return Status::ok();
+        return Status::invalid_argument("its steps wait for each other, for ever");
+    }
+
+    /// Ranks for which one stands.
+    [[nodiscard]] long long copies() const { return played_.one_for_all ? played_.shape.ranks : 1; }
+    [[nodiscard]] double bytes_of(StepId id) const {
+        return count_of(*graph_[id].step) * chunk_bytes_;
+    }
+    [[nodiscard]] double end_of(StepId id) const {
+        const Times& times = clockwork_.times()[at(id)];
+        return std::max(times.done, times.arrival);
+    }
+
+    [[nodiscard]] StepTime time_of(StepId id, Rank rank) const {
+        const auto& [step, own_rank, lane, index, needs, receiver, next, is_last] = graph_[id];
+        const Times& times = clockwork_.times()[at(id)];
+        const auto peer = [&](const Port& port) {
+            return port.is_used() ? graph_.peer_of(port, rank) : kNoRank;
+        };
+        return {.rank = rank,
+                .lane = lane,
+                .index = index,
+                .begin = times.begin,
+                .start = times.start,
+                .done = times.done,
+                .arrival = times.arrival,
+                .action = to_string(step->action),
+                .sender = peer(step->from),
+                .receiver = peer(step->to),
+                .bytes = bytes_of(id)};
+    }
+
+    [[nodiscard]] LinkUse busiest() const {
+        LinkUse most;
+        for (std::size_t i = 0; i < clockwork_.bytes_over().size(); ++i) {
+            const std::size_t link = played_.one_for_all ? i * at(network_.ranks) : i;
+            const double bytes = clockwork_.bytes_over()[i];
+            const double busy = bytes / network_.bandwidth[link];
+            if (busy > most.busy) most = {network_.name(static_cast<int>(link)), bytes, busy};
+        }
+        return most;
+    }
+
+    /// From its first step on.
+    [[nodiscard]] std::vector<StepTime> critical_path() const {
+        std::vector<StepTime> path;
+        StepId id = kNoStep;
+        for (StepId other = 0; other < graph_.size(); ++other)
+            if (id == kNoStep || end_of(other) > end_of(id)) id = other;
+        Rank rank = id == kNoStep ? 0 : graph_[id].rank;
+        while (id != kNoStep) {
+            path.push_back(time_of(id, rank));
+            const Cause& cause = clockwork_.causes()[at(id)];
+            if (cause.kind == Cause::Kind::kMessage)
+                rank = graph_.peer_of(graph_[id].step->from, rank);
+            if (cause.kind == Cause::Kind::kSlot) rank = graph_.peer_of(graph_[id].step->to, rank);
+            id = cause.step;
+        }
+        std::ranges::reverse(path);
+        return path;
+    }
+
+    [[nodiscard]] Round round_of(const std::vector<StepId>& sends) const {
+        Round round;
+        double longest_way = 0;
+        double busiest_seconds = 0;
+        std::vector<double> bytes_over(clockwork_.bytes_over().size());
+        for (const StepId id : sends) {
+            const Route route = network_.route(graph_[id].rank, graph_[id].step->to.peer);
+            longest_way = std::max(longest_way, route.start_seconds + route.travel_seconds);
+            round.bytes = std::max(round.bytes, bytes_of(id));
+            for (const auto& [link, times] : route.way) {
+                double& bytes = bytes_over[at(played_.one_for_all ? link / network_.ranks : link)];
+                bytes += bytes_of(id) * times;
+                busiest_seconds = std::max(busiest_seconds, bytes / network_.bandwidth[at(link)]);
+            }
+        }
+        round.seconds = longest_way + busiest_seconds;
+        round.receivers = receivers_of(sends);
+        return round;
+    }
+
+    [[nodiscard]] std::vector<Rank> receivers_of(const std::vector<StepId>& sends) const {
+        const int ranks = played_.shape.ranks;
+        std::vector<Rank> receivers(at(ranks), kNoRank);
+        for (const StepId id : sends)
+            for (Rank turn = 0; turn < copies(); ++turn) {
+                Rank& receiver = receivers[at((graph_[id].rank + turn) % ranks)];
+                if (receiver != kNoRank) return {};
+                receiver = graph_.peer_of(graph_[id].step->to, turn);
+            }
+        return receivers;
+    }
+
+    const PlayedPrograms& played_;
+    const StepGraph& graph_;
+    const Network& network_;
+    double chunk_bytes_;
+    Clockwork clockwork_;
+};
+
+template <typename Play>
+auto play(const Piece& piece, const Network& network,
+          Play what) -> decltype(what(std::declval<Player&>())) {
+    PCCL_TRY(check_shape(*piece.source, piece.shape));
+    if (network.ranks != piece.shape.ranks)
+        return Status::invalid_argument(concat("a network of ", network.ranks,
+                                               " ranks is not for a collective of ",
+                                               piece.shape.ranks));
+    PCCL_ASSIGN_OR_RETURN(const PlayedPrograms played,
+                          played_programs(*piece.source, piece.shape, piece.order, network.turns));
+    PCCL_ASSIGN_OR_RETURN(const StepGraph graph, StepGraph::build(played));
+    Player player(played, graph, network, piece.block_bytes);
+    return what(player);
+}
+
+}  // namespace
+
+Result<Replay> replay(const Piece& piece, const Network& network) {
+    return play(piece, network, [](Player& player) { return player.replay(); });
+}
+
+Result<std::vector<Round>> replay_in_rounds(const Piece& piece, const Network& network) {
+    return play(piece, network, [](Player& player) { return player.rounds(); });
+}
+
+}  // namespace pccl::schedule
