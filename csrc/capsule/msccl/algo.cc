@@ -2,43 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <string_view>
-#include <utility>
-
-#include "csrc/base/words.h"
-#include "csrc/capsule/limits.h"
 
 namespace pccl::capsule::msccl {
 namespace {
 
-using schedule::Action;
-using schedule::Buffer;
 using schedule::CollectiveKind;
-using sys::shown;
-using sys::XmlText;
-
-constexpr int kMostChunks = 1 << 25;
-constexpr int kMostSteps = 1 << 20;
-constexpr int kMostBlocks = 1024;
-// Of all steps, so that going through them takes no longer than a moment.
-constexpr long long kMostCounted = 1LL << 24U;
-
-struct Type {
-    std::string_view name;
-    Action action;
-    bool has_src;
-    bool has_dst;
-};
-constexpr std::array<Type, 9> kTypes{{{"s", Action::kSend, true, false},
-                                      {"r", Action::kRecv, false, true},
-                                      {"rcs", Action::kRecvCopySend, false, true},
-                                      {"rrs", Action::kRecvReduceSend, true, false},
-                                      {"rrc", Action::kRecvReduce, true, true},
-                                      {"rrcs", Action::kRecvReduceCopySend, true, true},
-                                      {"cpy", Action::kCopy, true, true},
-                                      {"re", Action::kReduce, true, true},
-                                      {"nop", Action::kNop, false, false}}};
 
 struct Collective {
     std::string_view name;
@@ -53,218 +21,17 @@ constexpr std::array<Collective, 8> kCollectives{{{"allreduce", CollectiveKind::
                                                   {"scatter", CollectiveKind::kScatter},
                                                   {"alltoall", CollectiveKind::kAllToAll}}};
 
-template <typename List>
-const auto* named(const List& list, std::string_view name) {
-    const auto found = std::ranges::find(list, name, [](const auto& each) { return each.name; });
-    return found == list.end() ? nullptr : &*found;
-}
-
-class Reader {
-   public:
-    explicit Reader(const XmlText& text) : text_(text) {}
-
-    Result<Algo> read(pugi::xml_node root) {
-        if (std::string_view(root.name()) != "algo")
-            return text_.refuse(root, "the root is <", shown(root.name()),
-                                ">; MSCCL's XML begins with <algo>");
-        Algo algo;
-        algo.name = root.attribute("name").value();
-        PCCL_TRY(read_protocol(root, algo));
-        PCCL_TRY(read_shape(root, algo));
-        PCCL_TRY(read_sizes(root, algo));
-        for (const pugi::xml_node node : root.children()) {
-            if (node.type() != pugi::node_element) continue;
-            PCCL_TRY(check_name(node, "gpu"));
-            PCCL_TRY(read_gpu(node, algo));
-        }
-        for (const Gpu& gpu : algo.gpus)
-            if (!gpu.node) return text_.refuse(root, "a <gpu> is missing of ", algo.gpus.size());
-        return algo;
-    }
-
-   private:
-    [[nodiscard]] Status check_name(pugi::xml_node node, std::string_view wanted) const {
-        if (node.name() == wanted) return Status::ok();
-        return text_.refuse(node, "<", shown(node.name()), "> in <", node.parent().name(),
-                            ">, where <", wanted, "> belongs");
-    }
-
-    /// An attribute that must be there unless there is a `fallback`.
-    [[nodiscard]] Status number(pugi::xml_node node, const char* name, std::int64_t low,
-                                std::int64_t high, std::int64_t& value,
-                                std::optional<std::int64_t> fallback = {}) const {
-        const pugi::xml_attribute attribute = node.attribute(name);
-        if (!attribute && fallback) {
-            value = *fallback;
-            return Status::ok();
-        }
-        const auto found = number_in<std::int64_t>(attribute.value(), low, high);
-        if (!found)
-            return text_.refuse(node, "<", node.name(), "> has ", name, "=\"",
-                                shown(attribute.value()), "\"; it must be ", low, " to ", high);
-        value = *found;
-        return Status::ok();
-    }
-    [[nodiscard]] Status number(pugi::xml_node node, const char* name, int low, int high,
-                                int& value, std::optional<int> fallback = {}) const {
-        std::int64_t wide = 0;
-        PCCL_TRY(number(node, name, std::int64_t{low}, std::int64_t{high}, wide,
-                        fallback ? std::optional<std::int64_t>(*fallback) : std::nullopt));
-        value = static_cast<int>(wide);
-        return Status::ok();
-    }
-
-    [[nodiscard]] Status read_protocol(pugi::xml_node root, Algo& algo) const {
-        algo.protocol = root.attribute("proto").as_string("Simple");
-        if (algo.protocol == "Simple" || algo.protocol == "LL" || algo.protocol == "LL128")
-            return Status::ok();
-        return text_.refuse(root, "<algo> has proto=\"", shown(algo.protocol),
-                            "\"; there are Simple, LL and LL128");
-    }
-
-    [[nodiscard]] Status read_shape(pugi::xml_node root, Algo& algo) const {
-        std::string name = root.attribute("coll").value();
-        std::erase(name, '_');
-        const Collective* const collective = named(kCollectives, name);
-        if (collective == nullptr)
-            return Status::unsupported(concat(text_.place(root), ": <algo> has coll=\"",
-                                              shown(root.attribute("coll").value()),
-                                              "\", which is none of PCCL's collectives"));
-        algo.kind = collective->kind;
-        int gpus = 0;
-        int chunks = 0;
-        int in_place = 0;
-        PCCL_TRY(number(root, "ngpus", 1, schedule::kMostRanks, gpus));
-        PCCL_TRY(number(root, "nchunksperloop", 1, kMostChunks, chunks));
-        PCCL_TRY(number(root, "inplace", 0, 1, in_place, 0));
-        PCCL_TRY(number(root, "root", 0, gpus - 1, algo.root, 0));
-        const int blocks = std::max(schedule::blocks(algo.kind, Buffer::kInput, gpus),
-                                    schedule::blocks(algo.kind, Buffer::kOutput, gpus));
-        if (chunks % blocks != 0)
-            return text_.refuse(root, "<algo> has nchunksperloop=\"", chunks,
-                                "\", which is no multiple of its ", blocks, " blocks");
-        if (static_cast<long long>(gpus) * chunks > kMostPlaces)
-            return text_.refuse(root, "<algo> has ", gpus, " gpus with ", chunks,
-                                " chunks, more than are verified");
-        algo.chunks = chunks / blocks;
-        algo.in_place = in_place == 1;
-        algo.gpus.resize(static_cast<std::size_t>(gpus));
-        return Status::ok();
-    }
-
-    /// Attributes that came later; files without them are for any size.
-    [[nodiscard]] Status read_sizes(pugi::xml_node root, Algo& algo) const {
-        constexpr std::int64_t kMost = 1LL << 50U;
-        std::int64_t least = 0;
-        std::int64_t most = 0;
-        PCCL_TRY(number(root, "minBytes", std::int64_t{0}, kMost, least, 0));
-        PCCL_TRY(number(root, "maxBytes", std::int64_t{0}, kMost, most, 0));
-        if (most != 0 && most < least)
-            return text_.refuse(root, "<algo> has maxBytes=\"", most, "\" below minBytes");
-        algo.sizes.least = static_cast<std::uint64_t>(least);
-        if (most != 0) algo.sizes.most = static_cast<std::uint64_t>(most);
-        return Status::ok();
-    }
-
-    [[nodiscard]] Status read_gpu(pugi::xml_node node, Algo& algo) {
-        int id = 0;
-        PCCL_TRY(number(node, "id", 0, static_cast<int>(algo.gpus.size()) - 1, id));
-        Gpu& gpu = algo.gpus[static_cast<std::size_t>(id)];
-        if (gpu.node) return text_.refuse(node, "<gpu> ", id, " is there a second time");
-        gpu.node = node;
-        PCCL_TRY(number(node, "s_chunks", 0, kMostChunks, gpu.scratch_chunks, 0));
-        scratch_ += gpu.scratch_chunks;
-        if (scratch_ > kMostPlaces)
-            return text_.refuse(node, "the <gpu>s have more than ", kMostPlaces,
-                                " chunks of scratch together");
-        for (const pugi::xml_node child : node.children()) {
-            if (child.type() != pugi::node_element) continue;
-            PCCL_TRY(check_name(child, "tb"));
-            PCCL_TRY(read_block(child, algo, gpu));
-        }
-        return Status::ok();
-    }
-
-    [[nodiscard]] Status read_block(pugi::xml_node node, const Algo& algo, Gpu& gpu) {
-        const int last = static_cast<int>(algo.gpus.size()) - 1;
-        if (std::cmp_greater_equal(gpu.blocks.size(), kMostBlocks))
-            return text_.refuse(node, "more than ", kMostBlocks, " <tb>s in a <gpu>");
-        ThreadBlock block;
-        PCCL_TRY(number(node, "id", 0, kMostSteps, block.id));
-        PCCL_TRY(number(node, "send", -1, last, block.send, -1));
-        PCCL_TRY(number(node, "recv", -1, last, block.recv, -1));
-        PCCL_TRY(number(node, "chan", -1, kMostChannels - 1, block.channel, 0));
-        block.channel = std::max(block.channel, 0);
-        for (const ThreadBlock& other : gpu.blocks)
-            if (other.id == block.id)
-                return text_.refuse(node, "<tb> ", block.id, " is there a second time");
-        for (const pugi::xml_node child : node.children()) {
-            if (child.type() != pugi::node_element) continue;
-            PCCL_TRY(check_name(child, "step"));
-            PCCL_ASSIGN_OR_RETURN(const Step step, read_step(child, block));
-            block.steps.push_back(step);
-        }
-        gpu.blocks.push_back(std::move(block));
-        return Status::ok();
-    }
-
-    [[nodiscard]] Result<Step> read_step(pugi::xml_node node, const ThreadBlock& block) {
-        const Type* const type = named(kTypes, node.attribute("type").value());
-        if (type == nullptr)
-            return Status::unsupported(concat(text_.place(node), ": <step> has type=\"",
-                                              shown(node.attribute("type").value()),
-                                              "\"; there are s, r, rcs, rrs, rrc, rrcs, cpy, re "
-                                              "and nop"));
-        Step step{.node = node, .action = type->action, .src = {}, .dst = {}};
-        int number_in_block = 0;
-        const int expected = static_cast<int>(block.steps.size());
-        PCCL_TRY(number(node, "s", 0, kMostSteps, number_in_block, expected));
-        if (number_in_block != expected)
-            return text_.refuse(node, "<step> has s=\"", number_in_block, "\" where ", expected,
-                                " follows");
-        PCCL_TRY(read_peers(node, block, *type));
-        if (type->has_src) PCCL_TRY(read_span(node, "srcbuf", "srcoff", step.src));
-        if (type->has_dst) PCCL_TRY(read_span(node, "dstbuf", "dstoff", step.dst));
-        if (type->has_src || type->has_dst)
-            PCCL_TRY(number(node, "cnt", 1, kMostChunks, step.count, 1));
-        counted_ += step.count;
-        if (counted_ > kMostCounted)
-            return text_.refuse(node, "the steps move more than ", kMostCounted, " chunks");
-        PCCL_TRY(number(node, "depid", -1, kMostSteps, step.after_block, -1));
-        PCCL_TRY(number(node, "deps", -1, kMostSteps, step.after_step, -1));
-        return step;
-    }
-
-    [[nodiscard]] Status read_peers(pugi::xml_node node, const ThreadBlock& block,
-                                    const Type& type) const {
-        const bool receives = type.name.front() == 'r' && type.action != Action::kReduce;
-        const bool sends = type.name.back() == 's';
-        if (receives && block.recv == kNoRank)
-            return text_.refuse(node, "a step of type ", type.name, " in a <tb> with recv=\"-1\"");
-        if (sends && block.send == kNoRank)
-            return text_.refuse(node, "a step of type ", type.name, " in a <tb> with send=\"-1\"");
-        return Status::ok();
-    }
-
-    [[nodiscard]] Status read_span(pugi::xml_node node, const char* buffer, const char* offset,
-                                   Span& span) const {
-        const std::string_view name = node.attribute(buffer).value();
-        constexpr std::string_view kBuffers = "ios";
-        const std::size_t which = name.size() == 1 ? kBuffers.find(name) : std::string_view::npos;
-        if (which == std::string_view::npos)
-            return text_.refuse(node, "<step> has ", buffer, "=\"", shown(name),
-                                "\"; it must be i, o or s");
-        span.buffer = static_cast<Buffer>(which);
-        return number(node, offset, 0, kMostChunks, span.offset);
-    }
-
-    const XmlText& text_;
-    long long counted_ = 0;
-    long long scratch_ = 0;
-};
-
 }  // namespace
 
-Result<Algo> read_algo(const XmlText& text, pugi::xml_node root) { return Reader(text).read(root); }
+std::optional<CollectiveKind> collective_called(std::string name) {
+    std::erase(name, '_');
+    const auto* const found = std::ranges::find(kCollectives, name, &Collective::name);
+    if (found == kCollectives.end()) return std::nullopt;
+    return found->kind;
+}
+
+std::string_view name_of(CollectiveKind kind) {
+    return std::ranges::find(kCollectives, kind, &Collective::kind)->name;
+}
 
 }  // namespace pccl::capsule::msccl

@@ -1,18 +1,24 @@
-// The XML of MSCCL (github.com/microsoft/msccl), as it is written: an <algo> of <gpu>s, of <tb>s
-// (thread blocks), of <step>s.
+// The programs of MSCCL (github.com/microsoft/msccl): an algorithm of GPUs, of thread blocks, of
+// steps. Its XML says them as they are (read_xml.h).
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
-#include <pugixml.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/schedule/schedule.h"
 #include "csrc/schedule/source.h"
-#include "csrc/sys/xml/xml_text.h"
 
 namespace pccl::capsule::msccl {
+
+/// "allreduce" or "all_reduce".
+[[nodiscard]] std::optional<schedule::CollectiveKind> collective_called(std::string name);
+/// "allreduce".
+[[nodiscard]] std::string_view name_of(schedule::CollectiveKind kind);
 
 /// Chunks of a buffer: "i", "o" or "s".
 struct Span {
@@ -20,43 +26,51 @@ struct Span {
     int offset = 0;
 };
 
+/// Where something is in the file.
+using Origin = std::ptrdiff_t;
+
 struct Step {
-    pugi::xml_node node;  // for messages
+    Origin origin = 0;
     schedule::Action action{};
-    Span src;
-    Span dst;
+    Span src{};
+    Span dst{};
     int count = 0;
-    int after_block = -1;  // its id; -1: waits for none
-    int after_step = -1;
+    schedule::Port from{};
+    schedule::Port to{};
+    std::optional<schedule::Dependency> after = {};  // of lanes, which are thread blocks here
 };
 
+[[nodiscard]] inline bool has_src(schedule::Action action) {
+    return action != schedule::Action::kNop && action != schedule::Action::kRecv &&
+           action != schedule::Action::kRecvCopySend;
+}
+[[nodiscard]] inline bool has_dst(schedule::Action action) {
+    return action != schedule::Action::kNop && action != schedule::Action::kSend &&
+           action != schedule::Action::kRecvReduceSend;
+}
+
 struct ThreadBlock {
-    int id = 0;
-    Rank send = kNoRank;
-    Rank recv = kNoRank;
-    ChannelId channel = 0;
     std::vector<Step> steps;
 };
 
 struct Gpu {
-    pugi::xml_node node;
+    Origin origin = 0;
     int scratch_chunks = 0;
-    std::vector<ThreadBlock> blocks;
+    std::vector<ThreadBlock> blocks{};
 };
 
 struct Algo {
-    std::string name;
-    std::string protocol;
+    std::string name{};
+    std::string protocol{};
     schedule::CollectiveKind kind{};
     Rank root = 0;
     int chunks = 1;  // of a block
     bool in_place = false;
     schedule::SizeRange sizes{};
-    std::vector<Gpu> gpus;  // by rank
+    std::vector<Gpu> gpus{};  // by rank
+    Origin origin = 0;
+    /// "file.xml:12", for messages.
+    std::function<std::string(Origin)> place{};
 };
-
-/// kInvalidArgument with file and line for what is no such XML, kUnsupported for what it says that
-/// capsules cannot.
-[[nodiscard]] Result<Algo> read_algo(const sys::XmlText& text, pugi::xml_node root);
 
 }  // namespace pccl::capsule::msccl

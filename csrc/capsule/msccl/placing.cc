@@ -15,24 +15,8 @@ using schedule::Buffer;
 using schedule::CollectiveKind;
 using schedule::Slice;
 using schedule::Slices;
-using sys::XmlText;
 
 constexpr int kUnknown = -1;
-
-bool receives(Action action) {
-    return action != Action::kNop && action != Action::kCopy && action != Action::kReduce &&
-           action != Action::kSend;
-}
-bool sends(Action action) {
-    return action == Action::kSend || action == Action::kRecvCopySend ||
-           action == Action::kRecvReduceSend || action == Action::kRecvReduceCopySend;
-}
-bool has_src(Action action) {
-    return action != Action::kNop && action != Action::kRecv && action != Action::kRecvCopySend;
-}
-bool has_dst(Action action) {
-    return action != Action::kNop && action != Action::kSend && action != Action::kRecvReduceSend;
-}
 
 bool writes_input(const Algo& algo) {
     for (const Gpu& gpu : algo.gpus)
@@ -56,7 +40,7 @@ class Ties {
     explicit Ties(const Algo& algo) {
         for (Rank rank = 0; rank < static_cast<Rank>(algo.gpus.size()); ++rank)
             for (const ThreadBlock& block : algo.gpus[static_cast<std::size_t>(rank)].blocks)
-                for (const Step& step : block.steps) add(rank, block, step);
+                for (const Step& step : block.steps) add(rank, step);
         for (const auto& [queue, sent] : sent_) {
             const auto& received = received_[queue];
             for (std::size_t i = 0; i < std::min(sent.size(), received.size()); ++i)
@@ -68,13 +52,14 @@ class Ties {
    private:
     using Queue = std::tuple<Rank, Rank, ChannelId>;
 
-    void add(Rank rank, const ThreadBlock& block, const Step& step) {
+    void add(Rank rank, const Step& step) {
         const Run src{rank, step.src, step.count, &step};
         const Run dst{rank, step.dst, step.count, &step};
         if (has_src(step.action) && has_dst(step.action)) pairs_.emplace_back(src, dst);
         const Run& moved = has_dst(step.action) ? dst : src;
-        if (sends(step.action)) sent_[{rank, block.send, block.channel}].push_back(moved);
-        if (receives(step.action)) received_[{block.recv, rank, block.channel}].push_back(moved);
+        if (step.to.is_used()) sent_[{rank, step.to.peer, step.to.channel}].push_back(moved);
+        if (step.from.is_used())
+            received_[{step.from.peer, rank, step.from.channel}].push_back(moved);
     }
 
     std::vector<std::pair<Run, Run>> pairs_;
@@ -126,9 +111,9 @@ class Indices {
     std::vector<int> index_;          // of the first of each set
 };
 
-Status unlike(const Run& run, int i, const XmlText& text) {
+Status unlike(const Run& run, int i, const Algo& algo) {
     return Status::unsupported(concat(
-        text.place(run.step->node), ": scratch chunk ", run.span.offset + i, " of gpu ", run.rank,
+        algo.place(run.step->origin), ": scratch chunk ", run.span.offset + i, " of gpu ", run.rank,
         " holds chunks of blocks with unlike indices; chunks of a block may differ "
         "in length, so that a place in scratch is for those of one index"));
 }
@@ -146,28 +131,29 @@ std::vector<Working> ways_of(const Algo& algo) {
     return ways;
 }
 
-Result<Placing> Placing::make(const Algo& algo, Working working, const XmlText& text) {
+Result<Placing> Placing::make(const Algo& algo, Working working) {
     Placing placing(algo, working);
     for (const Gpu& gpu : algo.gpus)
         placing.index_.emplace_back(static_cast<std::size_t>(gpu.scratch_chunks), kUnknown);
     for (Rank rank = 0; rank < placing.ranks(); ++rank)
         for (const ThreadBlock& block : algo.gpus[static_cast<std::size_t>(rank)].blocks)
             for (const Step& step : block.steps) {
-                if (has_src(step.action)) PCCL_TRY(placing.check(step, rank, step.src, text));
-                if (has_dst(step.action)) PCCL_TRY(placing.check(step, rank, step.dst, text));
+                if (has_src(step.action)) PCCL_TRY(placing.check(step, rank, step.src));
+                if (has_dst(step.action)) PCCL_TRY(placing.check(step, rank, step.dst));
             }
-    PCCL_TRY(placing.find_indices(text));
+    PCCL_TRY(placing.find_indices());
     placing.number_scratch();
     return placing;
 }
 
-Status Placing::check(const Step& step, Rank rank, const Span& span, const XmlText& text) const {
+Status Placing::check(const Step& step, Rank rank, const Span& span) const {
     const int chunks = span.buffer == Buffer::kScratch
                            ? algo_->gpus[static_cast<std::size_t>(rank)].scratch_chunks
                            : chunks_of(span.buffer);
     if (span.offset <= chunks && step.count <= chunks - span.offset) return Status::ok();
-    return text.refuse(step.node, "chunks ", span.offset, " to ", span.offset + step.count - 1,
-                       " are not in ", to_string(span.buffer), ", which has ", chunks);
+    return Status::invalid_argument(concat(algo_->place(step.origin), ": chunks ", span.offset,
+                                           " to ", span.offset + step.count - 1, " are not in ",
+                                           to_string(span.buffer), ", which has ", chunks));
 }
 
 int Placing::chunks_of(Buffer buffer) const {
@@ -191,7 +177,7 @@ Slice Placing::place(Rank rank, Buffer buffer, int chunk) const {
     return {buffer, chunk, 1};
 }
 
-Status Placing::find_indices(const XmlText& text) {
+Status Placing::find_indices() {
     Indices indices(*algo_);
     const Ties ties(*algo_);
     for (const auto& [a, b] : ties.pairs())
@@ -208,7 +194,7 @@ Status Placing::find_indices(const XmlText& text) {
                 agree = indices.settle(indices.of(a, i), index_of(b));
             else if (b_is_scratch)
                 agree = indices.settle(indices.of(b, i), index_of(a));
-            if (!agree) return unlike(a_is_scratch ? a : b, i, text);
+            if (!agree) return unlike(a_is_scratch ? a : b, i, *algo_);
         }
     for (Rank rank = 0; rank < ranks(); ++rank)
         for (std::size_t chunk = 0; chunk < index_[static_cast<std::size_t>(rank)].size(); ++chunk)

@@ -23,10 +23,9 @@ enum class Working : std::uint8_t { kDirectly, kInOutput, kInScratch };
 
 class Placing {
    public:
-    /// kUnsupported names the line of a chunk of scratch that holds parts of blocks with other
+    /// kUnsupported names the place of a chunk of scratch that holds parts of blocks with other
     /// indices; kInvalidArgument that of a chunk that there is not.
-    [[nodiscard]] static Result<Placing> make(const Algo& algo, Working working,
-                                              const sys::XmlText& text);
+    [[nodiscard]] static Result<Placing> make(const Algo& algo, Working working);
 
     [[nodiscard]] schedule::Slices slices(Rank rank, const Span& span, int count) const;
     [[nodiscard]] int scratch_chunks(Rank rank) const {
@@ -48,9 +47,8 @@ class Placing {
     [[nodiscard]] bool works_on_one_buffer() const;
     /// One chunk; of scratch, unless the program works there, with the number that MSCCL gives it.
     [[nodiscard]] schedule::Slice place(Rank rank, schedule::Buffer buffer, int chunk) const;
-    [[nodiscard]] Status check(const Step& step, Rank rank, const Span& span,
-                               const sys::XmlText& text) const;
-    [[nodiscard]] Status find_indices(const sys::XmlText& text);
+    [[nodiscard]] Status check(const Step& step, Rank rank, const Span& span) const;
+    [[nodiscard]] Status find_indices();
     void number_scratch();
 
     const Algo* algo_;

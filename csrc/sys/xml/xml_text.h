@@ -34,9 +34,10 @@ class XmlText {
     [[nodiscard]] std::string place(pugi::xml_node node) const {
         return place(node.offset_debug());
     }
+    /// Of a node's offset_debug().
+    [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
 
    private:
-    [[nodiscard]] std::string place(std::ptrdiff_t offset) const;
     [[nodiscard]] Status check_size() const;
 
     std::string_view text_;

@@ -1,0 +1,179 @@
+#include "csrc/capsule/msccl/convert.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/capsule/limits.h"
+#include "csrc/capsule/msccl/placing.h"
+
+namespace pccl::capsule::msccl {
+namespace {
+
+using schedule::Action;
+using schedule::Lane;
+using schedule::Program;
+using schedule::Schedule;
+
+// MSCCL states no depth of its queues, which is 8 in NCCL's Simple protocol.
+constexpr std::array<int, 2> kSlots{2, 8};
+
+std::string name_from(std::string_view text) {
+    std::string name;
+    for (const char c : text.substr(0, kLongestName)) {
+        const bool is_upper = c >= 'A' && c <= 'Z';
+        const bool is_kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        name += is_upper ? static_cast<char>(c - 'A' + 'a') : is_kept ? c : '_';
+    }
+    return name.empty() ? "imported" : name;
+}
+
+/// A number that follows `word` in `text` from `at` on, which moves behind it.
+std::optional<std::size_t> number_after(std::string_view text, std::string_view word,
+                                        std::size_t& at) {
+    if (text.substr(at, word.size()) != word) return std::nullopt;
+    std::size_t value = 0;
+    const char* const begin = text.data() + at + word.size();
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+    if (error != std::errc{}) return std::nullopt;
+    at = static_cast<std::size_t>(end - text.data());
+    return value;
+}
+
+/// Makes schedules of an algorithm, and remembers where their steps came from.
+class Importer {
+   public:
+    explicit Importer(const Algo& algo) : algo_(algo) {}
+
+    Result<Schedule> convert(Working working) {
+        PCCL_ASSIGN_OR_RETURN(const Placing placing, Placing::make(algo_, working));
+        Schedule schedule{.name = {},
+                          .shape = {.kind = algo_.kind,
+                                    .ranks = static_cast<int>(algo_.gpus.size()),
+                                    .root = algo_.root,
+                                    .chunks = algo_.chunks,
+                                    .slots = kSlots.front()},
+                          .programs = {}};
+        origins_.assign(algo_.gpus.size(), {});
+        for (Rank rank = 0; rank < schedule.shape.ranks; ++rank)
+            schedule.programs.push_back(program_of(rank, placing));
+        return schedule;
+    }
+
+    /// With the line of the first step that the verifier names.
+    [[nodiscard]] Status explained(const Status& fault) const {
+        const std::string& message = fault.message();
+        std::size_t at = message.find("rank ");
+        while (at != std::string::npos) {
+            std::size_t end = at;
+            const auto rank = number_after(message, "rank ", end);
+            const auto lane = rank ? number_after(message, " lane ", end) : std::nullopt;
+            const auto step = lane ? number_after(message, " step ", end) : std::nullopt;
+            if (step && *rank < origins_.size() && *lane < origins_[*rank].size() &&
+                *step < origins_[*rank][*lane].size())
+                return fault.with_context(algo_.place(origins_[*rank][*lane][*step]));
+            at = message.find("rank ", at + 1);
+        }
+        return fault.with_context(algo_.place(algo_.origin));
+    }
+
+   private:
+    Program program_of(Rank rank, const Placing& placing) {
+        const Gpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
+        Program program{.lanes = {}, .scratch_chunks = placing.scratch_chunks(rank)};
+        auto& origins = origins_[static_cast<std::size_t>(rank)];
+        for (const ThreadBlock& block : gpu.blocks) {
+            Lane lane;
+            origins.emplace_back();
+            for (const Step& step : block.steps) {
+                lane.push_back(converted(rank, step, placing));
+                origins.back().push_back(step.origin);
+            }
+            program.lanes.push_back(std::move(lane));
+        }
+        add_copies(program, rank, placing);
+        return program;
+    }
+
+    schedule::Step converted(Rank rank, const Step& step, const Placing& placing) const {
+        schedule::Step made{.action = step.action, .from = step.from, .to = step.to};
+        if (has_src(step.action)) made.src = placing.slices(rank, step.src, step.count);
+        if (has_dst(step.action)) made.dst = placing.slices(rank, step.dst, step.count);
+        // dst (+) incoming, where it is added to what it is written to.
+        if (made.from.is_used() && made.src == made.dst) made.src = {};
+        if (step.after) made.after.push_back(*step.after);
+        return made;
+    }
+
+    /// On a lane of their own: all others begin after the first, and end before the last.
+    void add_copies(Program& program, Rank rank, const Placing& placing) {
+        const auto in = placing.copy_in(rank);
+        const auto out = placing.copy_out(rank);
+        if (!in && !out) return;
+        const int own = static_cast<int>(program.lanes.size());
+        auto& origins = origins_[static_cast<std::size_t>(rank)];
+        Lane copies;
+        if (in) {
+            for (Lane& lane : program.lanes)
+                if (!lane.empty()) lane.front().after.push_back({own, 0});
+            copies.push_back({.action = Action::kCopy, .src = in->src, .dst = in->dst});
+        }
+        if (out) {
+            copies.push_back({.action = Action::kCopy, .src = out->src, .dst = out->dst});
+            for (int lane = 0; lane < own; ++lane)
+                if (const auto& steps = program.lanes[static_cast<std::size_t>(lane)];
+                    !steps.empty())
+                    copies.back().after.push_back({lane, static_cast<int>(steps.size()) - 1});
+        }
+        origins.emplace_back(copies.size(), algo_.gpus[static_cast<std::size_t>(rank)].origin);
+        program.lanes.push_back(std::move(copies));
+    }
+
+    const Algo& algo_;
+    std::vector<std::vector<std::vector<Origin>>> origins_;  // by rank, lane and step
+};
+
+Result<Capsule> proven(const Description& description, Schedule schedule) {
+    Status last;
+    for (const int slots : kSlots) {
+        schedule.shape.slots = slots;
+        auto capsule = Capsule::make(description, schedule);
+        if (capsule.is_ok()) return capsule;
+        last = capsule.status();
+        if (!last.message().starts_with("deadlock")) break;
+    }
+    return last;
+}
+
+Result<Capsule> attempt(Importer& importer, Working working, const Description& description) {
+    PCCL_ASSIGN_OR_RETURN(Schedule schedule, importer.convert(working));
+    auto capsule = proven(description, std::move(schedule));
+    if (capsule.is_ok()) return capsule;
+    return importer.explained(capsule.status());
+}
+
+}  // namespace
+
+Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::string& note) {
+    const Description description{.name = name.empty() ? name_from(algo.name) : std::string(name),
+                                  .note = note,
+                                  .sizes = algo.sizes};
+    PCCL_TRY(check(description));
+    Importer importer(algo);
+    std::optional<Status> first;
+    for (const Working working : ways_of(algo)) {
+        auto capsule = attempt(importer, working, description);
+        if (capsule.is_ok()) return capsule;
+        if (!first) first = capsule.status();
+    }
+    if (first) return *first;
+    return Status::unsupported(
+        concat(algo.place(algo.origin), ": an all_to_all that writes its input has no form here"));
+}
+
+}  // namespace pccl::capsule::msccl
