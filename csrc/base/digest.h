@@ -16,6 +16,10 @@ class Digest {
             state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
     }
     [[nodiscard]] std::uint64_t value() const { return state_; }
+    /// Both halves in one: the checksum of small blobs.
+    [[nodiscard]] std::uint32_t checksum() const {
+        return static_cast<std::uint32_t>(state_ ^ (state_ >> 32));
+    }
     /// 16 hexadecimal digits.
     [[nodiscard]] std::string text() const {
         std::array<char, 16> digits;

@@ -125,7 +125,7 @@ Status Status::with_message(std::string message) const {
 }
 
 Status Status::with_peer(Rank peer) const {
-    if (is_ok()) return *this;
+    if (is_ok() || peer == kNoRank) return *this;
     return {code(), concat("rank ", peer, ": ", message()), peer};
 }
 

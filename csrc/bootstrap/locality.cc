@@ -21,12 +21,6 @@
 namespace pccl::bootstrap {
 namespace {
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
-    return name.data();
-}
-
 /// Of "0000ffff,ffffffff": groups of 32 cores, the last ones first.
 sys::CoreSet cores_of_mask(std::string_view mask) {
     sys::CoreSet cores;
@@ -135,6 +129,12 @@ Result<topo::Topology> with_ranks(const topo::Topology& topology, const Roster& 
 }
 
 }  // namespace
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
+    return name.data();
+}
 
 Result<Locality> Locality::of_process() {
     const sys::Sysfs sysfs;

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "csrc/transport/control/control_plane.h"
 #include "csrc/transport/transport.h"
+#include "csrc/transport/transport_flags.h"
 
 namespace pccl::runtime {
+
+/// What is asked for.
+struct NetworkOptions {
+    transport::TransportFlags allowed = transport::TransportFlags::all();
+    /// Where to listen for other hosts, in the syntax of PCCL_SOCKET_IFNAME.
+    std::string interface{};
+};
 
 struct Network {
     std::unique_ptr<transport::ControlPlane> control;

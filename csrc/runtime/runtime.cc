@@ -9,6 +9,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/transport/region.h"
@@ -42,10 +43,14 @@ Result<transport::TransportFlags> configured_transports() {
 
 }  // namespace
 
-Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allowed) {
+Result<std::shared_ptr<Runtime>> Runtime::create(const NetworkOptions& options) {
     PCCL_ASSIGN_OR_RETURN(auto waiter, transport::Waiter::create());
-    PCCL_ASSIGN_OR_RETURN(auto network, make_network(allowed, *waiter));
+    PCCL_ASSIGN_OR_RETURN(auto network, make_network(options, *waiter));
     return with(std::move(waiter), std::move(network));
+}
+
+Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allowed) {
+    return create({.allowed = allowed, .interface = process_config().socket_ifname});
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::of_process() {
@@ -102,18 +107,25 @@ transport::Transport* Runtime::find(transport::TransportKind kind) const {
     return nullptr;
 }
 
-Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
+Result<Runtime::Way> Runtime::way_to(const transport::PeerAddress& peer,
                                      transport::TransportFlags allowed) const {
     std::string reasons;
     for (const auto& transport : transports()) {
         const auto kind = transport->kind();
-        if (!allowed.has(kind) || !peer.address.links.contains(kind)) continue;
-        const Status reach = transport->reaches(peer.address);
+        if (!allowed.has(kind) || !peer.links.contains(kind)) continue;
+        const Status reach = transport->reaches(peer);
         if (reach.is_ok()) return Way{transport.get(), std::move(reasons)};
         reasons += concat("; not over ", to_string(transport->kind()), ": ", reach.message());
     }
-    return Status(StatusCode::kUnavailable, concat("no transport to rank ", peer.rank, reasons),
-                  peer.rank);
+    return Status::unavailable(reasons);
+}
+
+Result<Runtime::Way> Runtime::way_to(const bootstrap::Endpoint& peer,
+                                     transport::TransportFlags allowed) const {
+    auto way = way_to(peer.address, allowed);
+    if (way.is_ok()) return way;
+    return Status(StatusCode::kUnavailable,
+                  concat("no transport to rank ", peer.rank, way.status().message()), peer.rank);
 }
 
 Status Runtime::probe(const bootstrap::Endpoint& peer) const {
@@ -237,7 +249,7 @@ void Runtime::noticed(const transport::LinkRequest& request, const Status& reaso
 
 std::optional<transport::Secret> Runtime::secret_of(const transport::GroupId& group) {
     const std::lock_guard lock(mutex_);
-    const auto found = members_.lower_bound({group, 0});
+    const auto found = members_.lower_bound({group, kNoRank});
     if (found != members_.end() && found->first.group == group) return found->second.secret;
     const auto word = std::ranges::find_if(
         last_words_, [&group](const LastWord& left) { return left.seat.group == group; });
@@ -266,7 +278,7 @@ void Runtime::arrived(transport::Arrival arrival) {
         return transport->accept(std::move(arrival), *this);
     refused("control",
             Status::invalid_argument(
-                concat("rank ", from.request.source, " asks for what there is not here: service ",
+                concat(peer_name(from.request.source), " asks for what there is not here: service ",
                        static_cast<int>(from.service), " of transport ", int{from.transport})));
 }
 

@@ -33,7 +33,9 @@ namespace pccl::runtime {
 
 class PCCL_API Runtime final : public transport::ControlHost, public transport::LinkSink {
    public:
-    /// The transports that this machine and `allowed` permit. kUnavailable when none is left.
+    /// The transports that this machine and the options permit. kUnavailable when none is left.
+    static Result<std::shared_ptr<Runtime>> create(const NetworkOptions& options);
+    /// At the interface of PCCL_SOCKET_IFNAME.
     static Result<std::shared_ptr<Runtime>> create(transport::TransportFlags allowed);
     /// The runtime that all groups of this process share while any of them lives. kUnavailable in a
     /// child of fork().
@@ -60,6 +62,9 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     };
     /// By the best transport of those allowed that reaches `peer`. kUnavailable, with the reasons,
     /// without one.
+    [[nodiscard]] Result<Way> way_to(const transport::PeerAddress& peer,
+                                     transport::TransportFlags allowed) const;
+    /// The same, which names the rank.
     [[nodiscard]] Result<Way> way_to(const bootstrap::Endpoint& peer,
                                      transport::TransportFlags allowed) const;
     /// Whether a process that has not joined yet is still there: kPeerLost that names it when not.

@@ -67,12 +67,11 @@ bool is_any_of(transport::TransportFlags allowed, Reach reach) {
     });
 }
 
-Result<std::unique_ptr<transport::SocketControlPlane>> make_control(
-    transport::TransportFlags allowed) {
+Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const NetworkOptions& options) {
     return transport::SocketControlPlane::create(
-        {.within_host = is_any_of(allowed, Reach::kHost),
-         .between_hosts = is_any_of(allowed, Reach::kNetwork),
-         .interface = process_config().socket_ifname,
+        {.within_host = is_any_of(options.allowed, Reach::kHost),
+         .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
+         .interface = options.interface,
          .stream = transport::tcp::TcpOptions().stream});
 }
 
@@ -87,12 +86,12 @@ Result<transport::TransportFlags> transports_named(std::string_view names) {
                                            all_kinds().to_string()));
 }
 
-Result<Network> make_network(transport::TransportFlags allowed, transport::Waiter& waiter) {
-    PCCL_ASSIGN_OR_RETURN(auto control, make_control(allowed));
+Result<Network> make_network(const NetworkOptions& options, transport::Waiter& waiter) {
+    PCCL_ASSIGN_OR_RETURN(auto control, make_control(options));
     Network network;
     std::string reasons;
     for (const TransportEntry& entry : kTransports) {
-        if (!allowed.has(entry.kind)) continue;
+        if (!options.allowed.has(entry.kind)) continue;
         auto made = entry.make({.waiter = waiter, .control = *control});
         const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
@@ -106,7 +105,7 @@ Result<Network> make_network(transport::TransportFlags allowed, transport::Waite
     network.control = std::move(control);
     if (!network.transports.empty()) return network;
     return Status::unavailable(
-        concat("no transport is left of \"", allowed.to_string(), "\"", reasons));
+        concat("no transport is left of \"", options.allowed.to_string(), "\"", reasons));
 }
 
 }  // namespace pccl::runtime

@@ -13,9 +13,9 @@ namespace pccl::runtime {
 /// and what there is.
 [[nodiscard]] PCCL_API Result<transport::TransportFlags> transports_named(std::string_view names);
 
-/// Control plane and transports, fastest first. kUnavailable when `allowed` leaves none that this
-/// machine has.
-[[nodiscard]] Result<Network> make_network(transport::TransportFlags allowed,
+/// Control plane and transports, fastest first. kUnavailable when `options.allowed` leaves none
+/// that this machine has.
+[[nodiscard]] Result<Network> make_network(const NetworkOptions& options,
                                            transport::Waiter& waiter);
 
 }  // namespace pccl::runtime

@@ -22,7 +22,7 @@ std::string_view keys_of(const abi::MemoryDescriptor& memory) {
 std::uint32_t checksum(std::string_view bytes) {
     Digest digest;
     digest.add(bytes);
-    return static_cast<std::uint32_t>(digest.value() ^ (digest.value() >> 32));
+    return digest.checksum();
 }
 
 Status other_version(std::uint16_t version) {

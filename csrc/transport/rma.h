@@ -150,6 +150,12 @@ class RmaTransport {
                                                       const MemoryIdentity& identity) = 0;
     /// With a fresh identity.
     Result<std::unique_ptr<Registration>> add(const Memory& memory);
+    /// Whether links of connect() reach such memory of the process that made the descriptor: what
+    /// two processes find out of each other before they choose a way; kUnsupported says why not.
+    /// Where owners help, always.
+    [[nodiscard]] virtual Status reaches(const abi::MemoryDescriptor& /*memory*/) const {
+        return Status::ok();
+    }
     /// One-sided access to the peer at the other end, which must do the same. Both streams go to
     /// it, and carry nothing else. kInvalidArgument for streams of a transport that this one cannot
     /// use. The link may outlive the transport, not the Waiter of its streams.

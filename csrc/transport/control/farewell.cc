@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
 
@@ -47,7 +48,7 @@ Status why_gone(const Farewell& farewell, const Departure& departure) {
 
 Status why_gone(const Status& reason, const Departure& departure) {
     const std::string message =
-        concat("rank ", departure.leaver, kHasLeft, told_first(reason.message()));
+        concat(peer_name(departure.leaver), kHasLeft, told_first(reason.message()));
     const Rank blamed = reason.peer();
     const bool blames_another = blamed >= 0 && blamed < departure.ranks && blamed != departure.self;
     const Rank peer = blames_another ? blamed : departure.leaver;
@@ -95,7 +96,7 @@ Status FarewellListener::listen(int socket) {
     const auto received = sys::receive_some(socket, rest);
     if (!received.is_ok()) {
         is_silent_ = received.status().code() == StatusCode::kTimeout;
-        gone_ = Status::peer_lost(departure_.leaver, concat("rank ", departure_.leaver, ": ",
+        gone_ = Status::peer_lost(departure_.leaver, concat(peer_name(departure_.leaver), ": ",
                                                             received.status().message()));
         return gone_;
     }

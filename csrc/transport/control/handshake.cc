@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/control/handshake_messages.h"
 #include "csrc/transport/control/unix_socket.h"
@@ -125,7 +126,7 @@ class ClientHandshake {
         return {args_.of_strangers, std::string(why)};
     }
     [[nodiscard]] std::string peer_name() const {
-        return concat("rank ", request_.destination, " at ", args_.address.to_string());
+        return concat(pccl::peer_name(request_.destination), " at ", args_.address.to_string());
     }
     /// A peer publishes its address once it listens there: nobody there means that it is gone.
     [[nodiscard]] Status blame(const Status& fault) const {

@@ -24,7 +24,7 @@ inline constexpr int kServices = 5;
 /// Who asks whom, and in which group.
 struct LinkRequest {
     GroupId group{};
-    Rank source = 0;        // connects and sends
+    Rank source = 0;        // connects and sends; kNoRank: a session of p2p, as its peer
     Rank destination = 0;   // accepts and receives
     ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
     int group_size = 1;     // scales the buffers

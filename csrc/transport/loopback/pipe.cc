@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport::loopback {
@@ -118,7 +119,7 @@ void Pipe::wake(End end) {
 }
 
 Status Pipe::lost(Rank peer) const {
-    return Status::peer_lost(peer, concat("rank ", peer, " closed its end of a loopback link"));
+    return Status::peer_lost(peer, concat(peer_name(peer), " closed its end of a loopback link"));
 }
 
 }  // namespace pccl::transport::loopback

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport::shm {
@@ -10,7 +11,8 @@ namespace pccl::transport::shm {
 namespace {
 
 Status nonsense(Rank peer) {
-    return Status::peer_lost(peer, concat("rank ", peer, " wrote impossible counters to its ring"));
+    return Status::peer_lost(peer,
+                             concat(peer_name(peer), " wrote impossible counters to its ring"));
 }
 
 }  // namespace

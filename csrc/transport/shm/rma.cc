@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/rma/copy_link.h"
 #include "csrc/transport/shm/link.h"
@@ -58,7 +59,7 @@ class ShmPeer final : public RmaPeer {
         if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
         // A process that ends gives its memory up before its descriptors.
         return Status::peer_lost(wire_.peer(),
-                                 concat("the process of rank ", wire_.peer(), " has ended"));
+                                 concat("the process of ", peer_name(wire_.peer()), " has ended"));
     }
 
     PeerWire& wire_;
@@ -95,6 +96,11 @@ Result<std::unique_ptr<Registration>> ShmRma::add(const Memory& memory,
     auto registration = std::make_unique<ShmRegistration>(memory, ledger_, line);
     PCCL_TRY(registration->describe(identity, key));
     return std::unique_ptr<Registration>(std::move(registration));
+}
+
+Status ShmRma::reaches(const abi::MemoryDescriptor& memory) const {
+    PCCL_ASSIGN_OR_RETURN(const MemoryKey key, key_on_this_host(memory));
+    return PeerMemory::open(memory, static_cast<pid_t>(key.ledger.pid)).status();
 }
 
 Result<std::unique_ptr<RmaLink>> ShmRma::connect(RmaStreams streams) {

@@ -22,6 +22,8 @@ class PCCL_API ShmRma final : public RmaTransport {
     using RmaTransport::add;
     Result<std::unique_ptr<Registration>> add(const Memory& memory,
                                               const MemoryIdentity& identity) override;
+    /// By the process number that its owner told, which is right in one pid namespace alone.
+    [[nodiscard]] Status reaches(const abi::MemoryDescriptor& memory) const override;
     /// Both streams are of shared memory. kUnsupported where the peer's process is not visible from
     /// here.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;

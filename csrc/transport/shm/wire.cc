@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/descriptors.h"
 
@@ -28,7 +29,7 @@ Status PeerWire::look() {
     if (is_quiet()) return Status::ok();
     PCCL_TRY(farewell_.listen(socket_.get()));
     if (!doorbell_->owner_has_exited()) return Status::ok();
-    return Status::peer_lost(peer(), concat("the process of rank ", peer(), " has ended"));
+    return Status::peer_lost(peer(), concat("the process of ", peer_name(peer()), " has ended"));
 }
 
 /// One system call where nothing has happened, as is the rule.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/transport/tcp/recv_link.h"
@@ -24,7 +25,7 @@ Result<sys::Address> address_of(const PeerAddress& peer) {
 
 std::string name_of(Rank rank, int socket) {
     const auto address = sys::peer_address(socket);
-    return concat("rank ", rank, " at ",
+    return concat(peer_name(rank), " at ",
                   address.is_ok() ? address->to_string() : "an address that is gone");
 }
 
@@ -131,7 +132,7 @@ Status TcpTransport::take_up(Arrival arrival, LinkSink& sink) {
     if (!same_link(assembly.request, request) || purpose.index >= assembly.sockets.size() ||
         assembly.sockets[purpose.index].is_open()) {
         return Status::invalid_argument(
-            concat("rank ", request.source, " sent a socket that does not belong to its link"));
+            concat(peer_name(request.source), " sent a socket that does not belong to its link"));
     }
     PCCL_TRY(sink.watch(arrival.socket.get()));
     assembly.sockets[purpose.index] = std::move(arrival.socket);
@@ -176,7 +177,7 @@ bool TcpTransport::Assembly::is_given_up() const {
 void TcpTransport::advance(LinkSink& sink) {
     std::erase_if(assemblies_, [&](const auto& entry) {
         const Assembly& assembly = entry.second;
-        const std::string source = concat("rank ", assembly.request.source);
+        const std::string source = peer_name(assembly.request.source);
         if (assembly.is_given_up())
             sink.refused(to_string(kind()),
                          Status::unavailable(concat(source, " gave up opening a link")));

@@ -1,0 +1,71 @@
+// A connection that is being made: two streams, and what is said first on them (greeting.h).
+//
+// Either side dials the stream that it sends on, the caller first. Nothing here blocks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "csrc/base/clock.h"
+#include "csrc/p2p/greeting.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+
+/// How bytes go to a peer, and why not faster.
+struct Path {
+    transport::TransportKind kind = transport::TransportKind::kShm;
+    /// Whether each side copies by itself; else the far one serves requests.
+    bool is_direct = false;
+    std::string reasons{};
+};
+
+/// What this process brings.
+struct OwnSide {
+    runtime::Runtime& runtime;
+    const ConnectionInfo& info;
+    transport::TransportFlags allowed;
+};
+
+class Approach {
+   public:
+    /// kUnavailable, with the reasons, where no transport leads to `peer`.
+    static Result<std::unique_ptr<Approach>> call(const OwnSide& own, const ConnectionInfo& peer);
+    /// `in` is the stream that the hello came on.
+    static Result<std::unique_ptr<Approach>> answer(const OwnSide& own, const Hello& hello,
+                                                    std::unique_ptr<transport::RecvLink> in);
+
+    /// Of a call: what the peer's welcome must name.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
+    /// True once both streams are there, and all is said.
+    Result<bool> advance();
+    /// kTimeout, and what the peer has not done.
+    [[nodiscard]] Status late() const;
+    /// Tells the peer.
+    void give_up(const Status& reason);
+
+    // Once it is whole:
+
+    [[nodiscard]] const Path& path() const { return path_; }
+    [[nodiscard]] transport::RmaStreams take_streams() { return std::move(streams_); }
+
+   private:
+    Approach(std::unique_ptr<transport::Dial> dial, std::uint64_t number, Path path)
+        : dial_(std::move(dial)), number_(number), path_(std::move(path)) {}
+    static Result<std::unique_ptr<Approach>> dial(const ConnectionInfo& peer,
+                                                  transport::Transport& transport,
+                                                  std::uint64_t number, Path path);
+    Result<bool> say_greeting();
+
+    std::unique_ptr<transport::Dial> dial_;  // until it has given the stream
+    transport::RmaStreams streams_;
+    const std::uint64_t number_;
+    Path path_;
+    std::string greeting_;  // to be said
+    std::size_t said_ = 0;  // bytes of it
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,233 @@
+#include "csrc/p2p/connection.h"
+
+#include <array>
+#include <utility>
+
+#include "csrc/base/text.h"
+
+namespace pccl::p2p {
+namespace {
+
+/// Posted at once.
+constexpr std::size_t kBatch = 128;
+/// What begin() moves by itself: some tens of microseconds' work.
+constexpr std::uint64_t kSmall = 256 * kKiB;
+
+}  // namespace
+
+Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
+                       std::unique_ptr<Approach> approach, Deadline deadline)
+    : parts_(std::move(parts)),
+      peer_(std::move(peer)),
+      deadline_(deadline),
+      approach_(std::move(approach)) {}
+
+Connection::~Connection() = default;
+
+bool Connection::awaits(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return approach_ != nullptr && approach_->number() == number;
+}
+
+void Connection::welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in) {
+    const std::lock_guard lock(mutex_);
+    if (approach_ != nullptr) approach_->welcomed(welcome, std::move(in));
+}
+
+Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(); }
+
+std::shared_ptr<Task> Connection::begin(Order order) {
+    auto task = std::make_shared<Task>(std::move(order), shared_from_this());
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) {
+        task->fail(why_lost_);
+        task->end_posting();
+        task->finish();
+        return task;
+    }
+    waiting_.push_back(task);
+    if (task->bytes() <= kSmall) carry_locked(task.get());
+    // Nobody may come to wait for it: the progress thread must know.
+    if (!task->is_complete()) waiter().wake();
+    return task;
+}
+
+Status Connection::notify(std::vector<std::byte> word) {
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) return why_lost_;
+    if (!words_.has_room())
+        return described(Status::resource_exhausted(
+            concat(Words::kMost, " notifications are waiting for it to take them")));
+    words_.add(std::move(word), nullptr);
+    carry_locked(nullptr);
+    if (!words_.is_empty()) waiter().wake();
+    return Status::ok();
+}
+
+bool Connection::carry(const Task* awaited) {
+    const std::lock_guard lock(mutex_);
+    return carry_locked(awaited);
+}
+
+bool Connection::try_carry() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock() && carry_locked(nullptr);
+}
+
+void Connection::look() {
+    const std::lock_guard lock(mutex_);
+    if (link_ == nullptr) return;
+    if (const Status gone = link_->look(); !gone.is_ok()) carry_locked(nullptr);
+}
+
+void Connection::close(const Status& reason) {
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) return;
+    if (approach_ != nullptr) approach_->give_up(reason);
+    if (link_ != nullptr) link_->abort(reason);
+    lose(reason);
+}
+
+bool Connection::carry_locked(const Task* awaited) {
+    if (is_lost()) return false;
+    awaited_ = awaited;
+    if (approach_ != nullptr) {
+        arrive();
+        if (!is_whole()) return false;
+    }
+    const bool posted = post_waiting();
+    Status status = words_.send(*link_, posts_);
+    if (status.is_ok()) status = hear_completions();
+    if (status.is_ok()) status = words_.send(*link_, posts_);
+    if (status.is_ok()) status = hear_words();
+    if (!status.is_ok()) {
+        lose(status);
+        return true;
+    }
+    return posted || link_->has_moved();
+}
+
+void Connection::arrive() {
+    auto whole = approach_->advance();
+    if (whole.is_ok() && !*whole) {
+        if (!deadline_.passed()) return;
+        whole = approach_->late();
+    }
+    if (!whole.is_ok()) {
+        approach_->give_up(whole.status());
+        return lose(whole.status());
+    }
+    path_ = approach_->path();
+    auto& way = path_.is_direct ? parts_.direct : parts_.by_messages;
+    auto link = way->connect(approach_->take_streams());
+    approach_.reset();
+    if (!link.is_ok()) return lose(link.status());
+    link_ = std::move(*link);
+    whole_.store(true, std::memory_order_release);
+    waiter().wake();
+}
+
+bool Connection::post_waiting() {
+    bool moved = false;
+    while (!waiting_.empty()) {
+        const std::shared_ptr<Task> task = waiting_.front();
+        if (task->is_given_up()) task->fail(Status::aborted("the transfer was given up"));
+        const auto posted = task->has_failed() ? Result<bool>(true) : post_some(task);
+        if (!posted.is_ok()) task->fail(posted.status());
+        if (posted.is_ok() && !*posted) break;
+        moved = true;
+        if (task->has_more() && !task->has_failed()) continue;
+        waiting_.pop_front();
+        task->end_posting();
+        if (!task->has_failed() && !task->order().notification.empty())
+            words_.add(task->order().notification, task);
+        if (task->is_over()) finish(*task);
+    }
+    return moved;
+}
+
+Result<bool> Connection::post_some(const std::shared_ptr<Task>& task) {
+    std::array<Plan::Step, kBatch> steps;
+    const std::size_t count = task->next(steps);
+    if (count == 0) {
+        task->posted_nothing();
+        return true;
+    }
+    std::array<transport::RmaPiece, kBatch> pieces;
+    for (std::size_t i = 0; i < count; ++i) pieces[i] = steps[i].piece;
+    PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
+                          link_->post(task->order().op, std::span(pieces).first(count), posts_));
+    if (taken == 0) return false;
+    task->posted(taken, steps[taken - 1].after);
+    flying_.emplace_hint(flying_.end(), posts_, task);
+    ++posts_;
+    return true;
+}
+
+Status Connection::hear_completions() {
+    std::array<transport::RmaCompletion, kBatch> completions;
+    PCCL_ASSIGN_OR_RETURN(const std::size_t told, link_->poll(completions));
+    for (std::size_t i = 0; i < told; ++i) land(completions[i]);
+    words_.over(flying_.empty() ? posts_ : flying_.begin()->first);
+    return Status::ok();
+}
+
+void Connection::land(const transport::RmaCompletion& completion) {
+    const auto found = flying_.find(completion.ticket);
+    PCCL_ASSERT(found != flying_.end());
+    const std::shared_ptr<Task> task = std::move(found->second);
+    flying_.erase(found);
+    task->landed(cause_of(completion.status));
+    if (!completion.status.is_ok()) words_.failed(completion.ticket);
+    if (task->is_over()) finish(*task);
+}
+
+/// A peer that goes ends its registrations: of the two, its going is the cause.
+Status Connection::cause_of(const Status& failure) {
+    if (failure.is_ok()) return failure;
+    const Status gone = link_->look();
+    return described(gone.is_ok() ? failure : gone);
+}
+
+Status Connection::hear_words() {
+    bool any = false;
+    while (parts_.inbox->has_room()) {
+        PCCL_ASSIGN_OR_RETURN(auto word, link_->next_notification());
+        if (!word) break;
+        parts_.inbox->put({peer_.id.name, std::move(*word)});
+        any = true;
+    }
+    if (any) waiter().wake();
+    return Status::ok();
+}
+
+void Connection::finish(Task& task) {
+    task.finish();
+    if (&task != awaited_) waiter().wake();
+}
+
+void Connection::lose(const Status& why) {
+    why_lost_ = described(why);
+    // What had landed before counts as it did.
+    for (const auto& [post, task] : flying_) {
+        task->landed(why_lost_);
+        if (task->is_over()) task->finish();
+    }
+    flying_.clear();
+    for (const auto& task : waiting_) {
+        task->fail(why_lost_);
+        task->end_posting();
+        task->finish();
+    }
+    waiting_.clear();
+    approach_.reset();
+    link_.reset();
+    lost_.store(true, std::memory_order_release);
+    waiter().wake();
+}
+
+Status Connection::described(const Status& why) const {
+    return why.with_context(peer_.to_string()).with_process(peer_.process);
+}
+
+}  // namespace pccl::p2p

@@ -1,0 +1,99 @@
+// One connection to another session: transfers that this one asks for, and what it hears.
+//
+// Who waits for a transfer carries the whole connection on, as the progress thread does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/p2p/approach.h"
+#include "csrc/p2p/notification.h"
+#include "csrc/p2p/task.h"
+#include "csrc/p2p/words.h"
+#include "csrc/transport/doorbell.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+
+/// What a connection needs of its session.
+struct ConnectionParts {
+    std::shared_ptr<transport::Waiter> waiter;
+    std::shared_ptr<Inbox> inbox;
+    std::shared_ptr<transport::RmaTransport> direct;  // null: there is none here
+    std::shared_ptr<transport::RmaTransport> by_messages;
+};
+
+/// Safe from every thread.
+class Connection : public std::enable_shared_from_this<Connection> {
+   public:
+    Connection(ConnectionParts parts, ConnectionInfo peer, std::unique_ptr<Approach> approach,
+               Deadline deadline);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
+    [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
+    /// Of a call, until it is answered.
+    [[nodiscard]] bool awaits(std::uint64_t number);
+    void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
+
+    [[nodiscard]] bool is_whole() const { return whole_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+    /// Why, of one that is lost; names the peer.
+    [[nodiscard]] Status why_lost() const;
+    /// Of one that is whole.
+    [[nodiscard]] const Path& path() const { return path_; }
+
+    /// Begins a transfer, which small ones end at once.
+    std::shared_ptr<Task> begin(Order order);
+    /// kResourceExhausted when too many are waiting to be sent.
+    Status notify(std::vector<std::byte> word);
+    /// Goes on; true when something moved. The end of `awaited` (or null) wakes nobody: it is what
+    /// this thread waits for.
+    bool carry(const Task* awaited = nullptr);
+    /// The same, unless another thread is at it.
+    bool try_carry();
+    /// Finds out whether the peer is gone; a system call.
+    void look();
+    /// Ends all that is under way with `reason`, and tells the peer.
+    void close(const Status& reason);
+
+   private:
+    bool carry_locked(const Task* awaited);
+    void arrive();
+    bool post_waiting();
+    /// False when the link has no room.
+    Result<bool> post_some(const std::shared_ptr<Task>& task);
+    Status hear_completions();
+    void land(const transport::RmaCompletion& completion);
+    [[nodiscard]] Status cause_of(const Status& failure);
+    Status hear_words();
+    void finish(Task& task);
+    void lose(const Status& why);
+    [[nodiscard]] Status described(const Status& why) const;
+
+    const ConnectionParts parts_;  // first: links need the waiter to their end
+    const ConnectionInfo peer_;
+    const Deadline deadline_;             // of the approach
+    std::mutex mutex_;                    // guards all below but for the atomics
+    std::unique_ptr<Approach> approach_;  // until it is whole
+    std::unique_ptr<transport::RmaLink> link_;
+    Path path_;                                              // before whole_
+    std::deque<std::shared_ptr<Task>> waiting_;              // not all posted
+    std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
+    std::uint64_t posts_ = 0;                                // so far
+    const Task* awaited_ = nullptr;                          // by the thread in here
+    Words words_;
+    Status why_lost_;  // before lost_
+    std::atomic<bool> whole_{false};
+    std::atomic<bool> lost_{false};
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,120 @@
+#include "csrc/p2p/greeting.h"
+
+#include <span>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x4832'5050;
+constexpr std::size_t kHead = sizeof(std::uint32_t);
+constexpr std::size_t kLongestFrame = ConnectionInfo::kLongest + 64;
+
+enum class Kind : std::uint8_t { kHello, kWelcome };
+
+Status read_flag(ByteReader& in, bool& flag) {
+    std::uint8_t value = 0;
+    PCCL_TRY(in.u8(value));
+    if (value > 1)
+        return Status::invalid_argument(
+            concat(int{value}, " is neither no nor yes at byte ", in.offset()));
+    flag = value == 1;
+    return Status::ok();
+}
+
+Result<Greeting> read_hello(ByteReader& in) {
+    Hello hello;
+    std::string from;
+    PCCL_TRY(in.u64(hello.number));
+    PCCL_TRY(read_flag(in, hello.reaches));
+    PCCL_TRY(in.text(from, ConnectionInfo::kLongest));
+    PCCL_TRY(in.finish());
+    PCCL_ASSIGN_OR_RETURN(hello.from, ConnectionInfo::deserialise(from));
+    return Greeting(std::move(hello));
+}
+
+Result<Greeting> read_welcome(ByteReader& in) {
+    Welcome welcome;
+    PCCL_TRY(in.u64(welcome.number));
+    PCCL_TRY(read_flag(in, welcome.reaches));
+    PCCL_TRY(in.finish());
+    return Greeting(welcome);
+}
+
+Result<Greeting> read_greeting(ByteReader& in) {
+    std::uint32_t magic = 0;
+    std::uint8_t kind = 0;
+    PCCL_TRY(in.u32(magic));
+    if (magic != kMagic) return Status::invalid_argument("it does not start like one");
+    PCCL_TRY(in.u8(kind));
+    switch (static_cast<Kind>(kind)) {
+        case Kind::kHello:
+            return read_hello(in);
+        case Kind::kWelcome:
+            return read_welcome(in);
+    }
+    return Status::invalid_argument(concat("unknown kind ", int{kind}));
+}
+
+void write(ByteWriter& out, const Hello& hello) {
+    out.u8(static_cast<std::uint8_t>(Kind::kHello));
+    out.u64(hello.number);
+    out.u8(hello.reaches ? 1 : 0);
+    out.text(hello.from.serialise());
+}
+
+void write(ByteWriter& out, const Welcome& welcome) {
+    out.u8(static_cast<std::uint8_t>(Kind::kWelcome));
+    out.u64(welcome.number);
+    out.u8(welcome.reaches ? 1 : 0);
+}
+
+}  // namespace
+
+std::string frame_of(const Greeting& greeting) {
+    ByteWriter out;
+    out.u32(kMagic);
+    std::visit([&out](const auto& kind) { write(out, kind); }, greeting);
+    const std::string bytes = out.take();
+    out.text(bytes);
+    return out.take();
+}
+
+Result<Greeting> parse_greeting(std::string_view bytes) {
+    ByteReader in(bytes);
+    auto greeting = read_greeting(in);
+    if (greeting.is_ok()) return greeting;
+    return greeting.status().with_context("a session's greeting is not readable");
+}
+
+Result<std::optional<Greeting>> GreetingReader::next(transport::RecvLink& stream) {
+    for (;;) {
+        PCCL_ASSIGN_OR_RETURN(const std::size_t wanted, missing());
+        if (wanted == 0) break;
+        const std::size_t before = frame_.size();
+        frame_.resize(before + wanted);
+        const auto received = stream.receive(
+            transport::kRmaChannel, std::as_writable_bytes(std::span(frame_).subspan(before)));
+        frame_.resize(before + (received.is_ok() ? *received : 0));
+        PCCL_TRY(received.status());
+        if (*received == 0) return std::optional<Greeting>();
+    }
+    PCCL_ASSIGN_OR_RETURN(auto greeting, parse_greeting(std::string_view(frame_).substr(kHead)));
+    return std::optional(std::move(greeting));
+}
+
+Result<std::size_t> GreetingReader::missing() const {
+    if (frame_.size() < kHead) return kHead - frame_.size();
+    ByteReader in(std::string_view(frame_).substr(0, kHead));
+    std::uint32_t length = 0;
+    PCCL_TRY(in.u32(length));
+    if (length > kLongestFrame)
+        return Status::peer_lost(
+            kNoRank, concat("it greets with ", length, " bytes, of at most ", kLongestFrame));
+    return kHead + length - frame_.size();
+}
+
+}  // namespace pccl::p2p

@@ -1,0 +1,50 @@
+// What two sessions say first on their two streams, before one-sided access takes these over.
+//
+//     caller                                             called
+//       | -- stream, hello: who I am, what I reach -------> |   the secret is proven by the stream
+//       | <- stream, welcome: whose hello, which way ------ |
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "csrc/base/status.h"
+#include "csrc/p2p/connection_info.h"
+#include "csrc/transport/link.h"
+
+namespace pccl::p2p {
+
+struct Hello {
+    std::uint64_t number = 0;  // random: names the connection that is being made
+    bool reaches = false;      // whether the caller reaches the called one's memory by itself
+    ConnectionInfo from;
+};
+
+struct Welcome {
+    std::uint64_t number = 0;  // of the hello
+    bool reaches = false;      // whether both do: then nobody serves requests
+};
+
+using Greeting = std::variant<Hello, Welcome>;
+
+/// A length of 4 bytes, then as many.
+[[nodiscard]] PCCL_API std::string frame_of(const Greeting& greeting);
+/// What a frame holds, from bytes of any origin: kInvalidArgument names what is wrong.
+[[nodiscard]] PCCL_API Result<Greeting> parse_greeting(std::string_view bytes);
+
+/// Takes one greeting off a stream, and not a byte more.
+class GreetingReader {
+   public:
+    /// Once it is whole; nullopt until then. kPeerLost for a length that cannot be.
+    Result<std::optional<Greeting>> next(transport::RecvLink& stream);
+
+   private:
+    [[nodiscard]] Result<std::size_t> missing() const;
+
+    std::string frame_;  // what has come
+};
+
+}  // namespace pccl::p2p

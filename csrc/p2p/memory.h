@@ -1,0 +1,67 @@
+// Memory of a session that peers may reach, and what it knows of theirs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/p2p/session_id.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+
+/// Registered until deregister(), or the end of the object.
+class PCCL_API LocalMemory final : public transport::Registration {
+   public:
+    /// `owner` keeps the memory. One registration for each way by which peers come; a descriptor
+    /// stands for all.
+    LocalMemory(const transport::Memory& memory, std::shared_ptr<const void> owner,
+                std::vector<std::unique_ptr<transport::Registration>> registrations);
+
+    [[nodiscard]] const transport::Memory& memory() const override { return memory_; }
+    [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
+    /// For peers' import_memory(): below 256 bytes, the same each time.
+    [[nodiscard]] std::string serialised_descriptor() const;
+    /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.
+    /// kUnavailable while operations of this session use it.
+    Status deregister();
+
+    // Of operations under way:
+
+    /// kInvalidArgument once it is deregistered.
+    Status begin_use();
+    void end_use() { uses_.fetch_sub(1); }
+
+   private:
+    const transport::Memory memory_;
+    const std::shared_ptr<const void> owner_;
+    std::vector<std::unique_ptr<transport::Registration>> registrations_;
+    abi::MemoryDescriptor descriptor_{};
+    /// Operations, or kEnded.
+    static constexpr std::int64_t kEnded = -1;
+    std::atomic<std::int64_t> uses_{0};
+};
+
+/// A plain value; says nothing of whether the registration is still there.
+struct RemoteMemory {
+    SessionId owner;
+    abi::MemoryDescriptor descriptor{};
+
+    /// Whether processes of the same host copy from and to it with no system call.
+    [[nodiscard]] bool is_mapped() const;
+};
+
+/// The upper half of the ids of registrations of a session: a descriptor tells whose it is.
+[[nodiscard]] constexpr std::uint64_t mark_of(std::uint64_t incarnation) {
+    return incarnation & 0xFFFF'FFFF'0000'0000ULL;
+}
+
+/// From bytes of any origin. kInvalidArgument when they are no descriptor (memory_descriptor.h);
+/// kUnavailable when it is not of this life of `owner`.
+[[nodiscard]] PCCL_API Result<RemoteMemory> import_descriptor(const SessionId& owner,
+                                                              std::string_view bytes);
+
+}  // namespace pccl::p2p

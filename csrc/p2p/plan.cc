@@ -1,0 +1,107 @@
+#include "csrc/p2p/plan.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+
+namespace pccl::p2p {
+namespace {
+
+bool is_within(const Block& block, std::uint64_t bytes) {
+    return block.offset <= bytes && block.bytes <= bytes - block.offset;
+}
+
+Status out_of_bounds(std::uint64_t index, const Block& block, std::uint64_t bytes) {
+    return Status::invalid_argument(concat("block ", index, " is ", block.bytes, " bytes at ",
+                                           block.offset, " of a memory of ", bytes));
+}
+
+/// The last one decides, if no offset wraps around.
+Status check_strided(const StridedBlocks& blocks, std::uint64_t bytes) {
+    if (blocks.count == 0) return Status::ok();
+    if (!is_within({blocks.base, blocks.bytes}, bytes))
+        return out_of_bounds(0, {blocks.base, blocks.bytes}, bytes);
+    const std::uint64_t room = bytes - blocks.base - blocks.bytes;
+    const std::uint64_t steps = blocks.count - 1;
+    if (blocks.stride == 0 || steps <= room / blocks.stride) return Status::ok();
+    const std::uint64_t first = room / blocks.stride + 1;
+    return Status::invalid_argument(concat(
+        "block ", first, " of ", blocks.count, " is not within a memory of ", bytes,
+        " bytes: base ", blocks.base, ", length ", blocks.bytes, ", stride ", blocks.stride));
+}
+
+/// Whether `next` continues `last` on both sides, and one piece may hold both.
+bool joins(const transport::RmaPiece& last, const transport::RmaPiece& next) {
+    return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
+           last.bytes + next.bytes <= Plan::kLongestPiece;
+}
+
+}  // namespace
+
+std::uint64_t Blocks::size() const {
+    if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_)) return strided->count;
+    return std::get<std::vector<Block>>(blocks_).size();
+}
+
+Status Blocks::check_within(std::uint64_t bytes) const {
+    if (size() > kMost)
+        return Status::invalid_argument(
+            concat("a plan has at most ", kMost, " blocks, not ", size()));
+    if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_))
+        return check_strided(*strided, bytes);
+    const auto& list = std::get<std::vector<Block>>(blocks_);
+    const auto bad =
+        std::ranges::find_if(list, [&](const Block& block) { return !is_within(block, bytes); });
+    if (bad == list.end()) return Status::ok();
+    return out_of_bounds(static_cast<std::uint64_t>(bad - list.begin()), *bad, bytes);
+}
+
+Plan::Plan(Local local, Remote remote) : local_(std::move(local)), remote_(std::move(remote)) {
+    for (std::uint64_t i = 0; i < size(); ++i) bytes_ += bytes_of(i);
+}
+
+Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote) {
+    if (local.blocks.size() != remote.blocks.size())
+        return Status::invalid_argument(concat("a plan pairs blocks: ", local.blocks.size(),
+                                               " local ones do not go with ", remote.blocks.size(),
+                                               " remote ones"));
+    PCCL_TRY(local.blocks.check_within(local.memory->memory().bytes).with_context("local"));
+    PCCL_TRY(remote.blocks.check_within(remote.memory.descriptor.bytes).with_context("remote"));
+    for (std::uint64_t i = 0; i < local.blocks.size(); ++i)
+        if (local.blocks[i].bytes != remote.blocks[i].bytes)
+            return Status::invalid_argument(concat("block ", i, " has ", local.blocks[i].bytes,
+                                                   " bytes here and ", remote.blocks[i].bytes,
+                                                   " there"));
+    return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote)));
+}
+
+std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices,
+                             std::span<Step> steps) const {
+    const std::uint64_t end = indices.empty() ? size() : indices.size();
+    std::size_t filled = 0;
+    while (from.block < end) {
+        const std::uint64_t index = indices.empty() ? from.block : indices[from.block];
+        const Block here = local_.blocks[index];
+        const std::uint64_t there = remote_.blocks[index].offset;
+        const std::uint64_t bytes = std::min(here.bytes - from.bytes, kLongestPiece);
+        const Cursor after = from.bytes + bytes == here.bytes
+                                 ? Cursor{from.block + 1, 0}
+                                 : Cursor{from.block, from.bytes + bytes};
+        const transport::RmaPiece piece{.local = local_.memory.get(),
+                                        .at = here.offset + from.bytes,
+                                        .remote = &remote_.memory.descriptor,
+                                        .there = there + from.bytes,
+                                        .bytes = bytes};
+        if (filled > 0 && joins(steps[filled - 1].piece, piece)) {
+            steps[filled - 1].piece.bytes += bytes;
+            steps[filled - 1].after = after;
+        } else if (bytes > 0) {
+            if (filled == steps.size()) break;
+            steps[filled++] = {piece, after};
+        }
+        from = after;
+    }
+    return filled;
+}
+
+}  // namespace pccl::p2p

@@ -1,0 +1,105 @@
+// Which bytes go where: pairs of blocks of a local and a remote memory.
+//
+// Blocks that touch on both sides go as one piece, and a long one in several.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/p2p/memory.h"
+
+namespace pccl::p2p {
+
+/// Bytes of a memory.
+struct Block {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// `count` blocks of the same length, whose offsets lie `stride` apart.
+struct StridedBlocks {
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t stride = 0;
+    std::uint64_t count = 0;
+};
+
+/// Some blocks of one memory, in an order.
+class PCCL_API Blocks {
+   public:
+    static constexpr std::uint64_t kMost = 1U << 30;
+
+    Blocks(StridedBlocks blocks) : blocks_(blocks) {}                  // NOLINT: implicit by design
+    Blocks(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}  // NOLINT: as above
+    Blocks(const Block& block)                                         // NOLINT: as above
+        : Blocks(StridedBlocks{block.offset, block.bytes, 0, 1}) {}
+
+    [[nodiscard]] std::uint64_t size() const;
+    [[nodiscard]] Block operator[](std::uint64_t index) const {
+        if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_))
+            return {strided->base + index * strided->stride, strided->bytes};
+        return std::get<std::vector<Block>>(blocks_)[index];
+    }
+    /// kInvalidArgument names the first block that is not within a memory of so many bytes, or says
+    /// that there are more than kMost.
+    [[nodiscard]] Status check_within(std::uint64_t bytes) const;
+
+   private:
+    std::variant<StridedBlocks, std::vector<Block>> blocks_;
+};
+
+/// Prepared once, posted as often as one likes.
+class PCCL_API Plan {
+   public:
+    /// Bytes of one piece: what can be given up no more once it is posted.
+    static constexpr std::uint64_t kLongestPiece = 4 * kMiB;
+
+    /// One side of a plan.
+    struct Local {
+        std::shared_ptr<LocalMemory> memory;
+        Blocks blocks;
+    };
+    struct Remote {
+        RemoteMemory memory;
+        Blocks blocks;
+    };
+    /// kInvalidArgument names the first block that is out of bounds or unlike its counterpart.
+    static Result<std::shared_ptr<const Plan>> make(Local local, Remote remote);
+
+    [[nodiscard]] std::uint64_t size() const { return local_.blocks.size(); }
+    [[nodiscard]] LocalMemory& local() const { return *local_.memory; }
+    [[nodiscard]] const RemoteMemory& remote() const { return remote_.memory; }
+    /// Of all blocks.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t bytes_of(std::uint64_t index) const {
+        return local_.blocks[index].bytes;
+    }
+
+    /// A place in a plan, or in a selection of its blocks.
+    struct Cursor {
+        std::uint64_t block = 0;
+        std::uint64_t bytes = 0;  // of it that are done
+    };
+    struct Step {
+        transport::RmaPiece piece;
+        Cursor after;
+    };
+    /// The next pieces of `indices`, or of all blocks where there are none, from `from` on: fills
+    /// `steps` and returns how many. 0 at the end.
+    std::size_t steps_from(Cursor from, std::span<const std::uint32_t> indices,
+                           std::span<Step> steps) const;
+
+   private:
+    Plan(Local local, Remote remote);
+
+    const Local local_;
+    const Remote remote_;
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,189 @@
+#include "csrc/p2p/session.h"
+
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/text.h"
+#include "csrc/p2p/session_core.h"
+#include "csrc/runtime/transports.h"
+#include "csrc/sys/socket/interfaces.h"
+#include "csrc/transport/mapping.h"
+#include "csrc/transport/rma/words.h"
+
+namespace pccl::p2p {
+namespace {
+
+/// As PCCL_SOCKET_IFNAME has it, of which an address is none.
+std::string interface_of(const std::string& listen) {
+    if (listen.empty()) return process_config().socket_ifname;
+    if (listen.find('/') != std::string::npos) return listen;
+    if (listen.find(':') != std::string::npos) return concat(listen, "/128");
+    const bool is_ipv4 = listen.find_first_not_of("0123456789.") == std::string::npos;
+    return is_ipv4 ? concat(listen, "/32") : listen;
+}
+
+Status check_interface(const std::string& interface) {
+    PCCL_ASSIGN_OR_RETURN(const auto all, sys::list_interfaces());
+    return sys::choose_interface(all, interface).status().with_context("listen");
+}
+
+/// That of the process, unless the session is to be reached in another way than it is.
+Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& options) {
+    if (options.listen.empty() && options.transports.empty()) return runtime::Runtime::of_process();
+    const std::string& names =
+        options.transports.empty() ? process_config().transports : options.transports;
+    PCCL_ASSIGN_OR_RETURN(const auto allowed, runtime::transports_named(names));
+    const std::string interface = interface_of(options.listen);
+    // A network without it would do for this host alone, which is not what was asked for.
+    if (!options.listen.empty()) PCCL_TRY(check_interface(interface));
+    return runtime::Runtime::create({.allowed = allowed, .interface = interface});
+}
+
+Status check_notification(std::span<const std::byte> word) {
+    return word.empty() ? Status::ok() : transport::check_word(word);
+}
+
+Status check_indices(std::span<const std::uint32_t> indices, std::uint64_t blocks) {
+    for (const std::uint32_t index : indices)
+        if (index >= blocks)
+            return Status::invalid_argument(
+                concat("block ", index, " of a plan that has ", blocks));
+    return Status::ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(const SessionOptions& options) {
+    PCCL_TRY(check_name(options.name));
+    PCCL_ASSIGN_OR_RETURN(auto runtime, runtime_for(options));
+    PCCL_ASSIGN_OR_RETURN(auto core, SessionCore::create(options, runtime));
+    return std::unique_ptr<Session>(new Session(std::move(runtime), std::move(core)));
+}
+
+Session::Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core)
+    : runtime_(std::move(runtime)), core_(std::move(core)) {}
+
+Session::~Session() { close(); }
+
+void Session::close() {
+    if (!made_in_.is_child()) core_->close();
+}
+
+Status Session::check_usable() const {
+    if (!made_in_.is_child()) return Status::ok();
+    return Status::unavailable("this session is of the process that this one was forked from");
+}
+
+const SessionId& Session::id() const { return core_->info().id; }
+
+std::string Session::connection_info() const { return core_->info().serialise(); }
+
+Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
+    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(const auto peer, ConnectionInfo::deserialise(info));
+    PCCL_TRY(core_->load(peer));
+    return peer.id;
+}
+
+Status Session::connect(const std::string& peer, Deadline deadline) {
+    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
+    transport::Backoff backoff(*core_->waiter());
+    while (!connection->is_whole() && !connection->is_lost()) {
+        if (core_->carry_all()) {
+            backoff.reset();
+            continue;
+        }
+        if (deadline.passed())
+            return Status::timeout(
+                       concat(connection->peer().to_string(), " is not connected in time"))
+                .with_process(connection->peer().process);
+        backoff.pause();
+    }
+    return connection->why_lost();
+}
+
+Status Session::disconnect(const std::string& peer) {
+    PCCL_TRY(check_usable());
+    core_->disconnect(peer,
+                      Status::aborted(concat("session \"", id().name, "\" has disconnected")));
+    return Status::ok();
+}
+
+std::vector<SessionId> Session::peers() const { return core_->peers(); }
+
+Result<std::shared_ptr<LocalMemory>> Session::register_memory(std::span<std::byte> memory,
+                                                              std::shared_ptr<const void> owner) {
+    PCCL_TRY(check_usable());
+    return core_->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner));
+}
+
+Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
+    PCCL_TRY(check_usable());
+    PCCL_ASSIGN_OR_RETURN(auto mapping, transport::Mapping::shareable("p2p", bytes));
+    auto owner = std::make_shared<transport::Mapping>(std::move(mapping));
+    const auto memory = owner->memory();
+    const int file = owner->file();
+    return core_->add({.data = memory.data(), .bytes = bytes, .file = file}, std::move(owner));
+}
+
+Result<RemoteMemory> Session::import_memory(const std::string& peer,
+                                            std::string_view descriptor) const {
+    PCCL_ASSIGN_OR_RETURN(const SessionId owner, core_->known(peer));
+    return import_descriptor(owner, descriptor);
+}
+
+Result<Work> Session::read(const LocalBlock& into, const RemoteBlock& from,
+                           std::span<const std::byte> notification) {
+    return transfer(transport::RmaOp::kRead, into, from, notification);
+}
+
+Result<Work> Session::write(const LocalBlock& from, const RemoteBlock& to,
+                            std::span<const std::byte> notification) {
+    return transfer(transport::RmaOp::kWrite, from, to, notification);
+}
+
+Result<Work> Session::transfer(transport::RmaOp op, const LocalBlock& here,
+                               const RemoteBlock& there, std::span<const std::byte> notification) {
+    PCCL_ASSIGN_OR_RETURN(auto plan,
+                          Plan::make({here.memory, here.block}, {there.memory, there.block}));
+    return post(op, std::move(plan), {}, notification);
+}
+
+Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
+                           std::span<const std::uint32_t> indices,
+                           std::span<const std::byte> notification) {
+    PCCL_TRY(check_usable());
+    PCCL_TRY(check_notification(notification));
+    PCCL_TRY(check_indices(indices, plan->size()));
+    const SessionId& owner = plan->remote().owner;
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(owner.name, &owner));
+    PCCL_TRY(plan->local().begin_use());
+    return Work(connection->begin({.op = op,
+                                   .plan = std::move(plan),
+                                   .indices = {indices.begin(), indices.end()},
+                                   .notification = {notification.begin(), notification.end()}}));
+}
+
+Status Session::notify(const std::string& peer, std::span<const std::byte> word) {
+    PCCL_TRY(check_usable());
+    PCCL_TRY(transport::check_word(word));
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
+    return connection->notify({word.begin(), word.end()});
+}
+
+std::vector<Notification> Session::notifications() {
+    core_->carry_all();
+    return core_->inbox().take_all();
+}
+
+std::vector<Notification> Session::await_notifications(Deadline deadline) {
+    transport::Backoff backoff(*core_->waiter());
+    for (;;) {
+        auto notifications = this->notifications();
+        if (!notifications.empty() || deadline.passed()) return notifications;
+        backoff.pause();
+    }
+}
+
+}  // namespace pccl::p2p

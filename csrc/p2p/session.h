@@ -1,0 +1,126 @@
+// Moving bytes between processes that are not ranks of one collective: they come and go, and reach
+// each other's registered memory with no call of the far side.
+//
+//     auto a = Session::create({.name = "prefill-0"});        // listens from here on
+//     auto memory = a->register_memory({data, bytes});
+//     hand_over(a->connection_info(), memory->serialised_descriptor());
+//
+//     auto b = Session::create({.name = "decode-3"});         // in another process
+//     b->load_remote_conn_info(info);
+//     auto theirs = b->import_memory("prefill-0", descriptor);
+//     auto work = b->read({mine, {0, n}}, {theirs, {0, n}});  // connects at its first use
+//     work->wait(Deadline::after(2s));
+//
+// Nobody has a role, and no call waits for the far side's user: the progress threads of both
+// processes do what is to do. Everything here is safe from every thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/status.h"
+#include "csrc/p2p/memory.h"
+#include "csrc/p2p/notification.h"
+#include "csrc/p2p/plan.h"
+#include "csrc/p2p/session_options.h"
+#include "csrc/p2p/work.h"
+
+namespace pccl::runtime {
+class Runtime;
+}
+
+namespace pccl::p2p {
+
+/// Of a transfer, here and there.
+struct LocalBlock {
+    std::shared_ptr<LocalMemory> memory;
+    Block block;
+};
+struct RemoteBlock {
+    RemoteMemory memory;
+    Block block;
+};
+
+class SessionCore;
+
+class PCCL_API Session {
+   public:
+    /// kUnavailable in a child of fork(), and where no transport is left of those asked for.
+    static Result<std::unique_ptr<Session>> create(const SessionOptions& options);
+    /// As close().
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    [[nodiscard]] const SessionId& id() const;
+
+    // Peers:
+
+    /// For peers, in any way that keeps it from strangers: who has it can connect.
+    [[nodiscard]] std::string connection_info() const;
+    /// Whom the info is of. What was known of an earlier life of that session is forgotten, and a
+    /// connection to it is closed. kInvalidArgument where it cannot be read.
+    Result<SessionId> load_remote_conn_info(std::string_view info);
+    /// Waits until there is a connection; transfers make it by themselves. kInvalidArgument for a
+    /// name that was not loaded and has not called here, kPeerLost where nobody is there any more,
+    /// kTimeout.
+    Status connect(const std::string& peer, Deadline deadline);
+    /// Ends what is under way with this peer, and tells it who has gone. It may connect again.
+    Status disconnect(const std::string& peer);
+    /// Those that there is a connection to.
+    [[nodiscard]] std::vector<SessionId> peers() const;
+
+    // Memory:
+
+    /// Lets peers reach it. `owner` keeps it, for as long as any operation may use it.
+    Result<std::shared_ptr<LocalMemory>> register_memory(std::span<std::byte> memory,
+                                                         std::shared_ptr<const void> owner = {});
+    /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
+    Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
+    /// `descriptor` is what LocalMemory::serialised_descriptor() gave at `peer`, which was loaded.
+    [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
+                                                     std::string_view descriptor) const;
+
+    // Transfers. `notification` (at most RmaLink::kMostNotification bytes; none: empty) reaches the
+    // peer once all data is there. kInvalidArgument for blocks that are out of bounds.
+
+    Result<Work> read(const LocalBlock& into, const RemoteBlock& from,
+                      std::span<const std::byte> notification = {});
+    Result<Work> write(const LocalBlock& from, const RemoteBlock& to,
+                       std::span<const std::byte> notification = {});
+    /// The blocks of a plan that `indices` name, or all if there are none.
+    Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
+                      std::span<const std::uint32_t> indices = {},
+                      std::span<const std::byte> notification = {});
+
+    // Notifications:
+
+    /// Behind nothing; connects if need be.
+    Status notify(const std::string& peer, std::span<const std::byte> word);
+    /// Those that have come since the last call.
+    [[nodiscard]] std::vector<Notification> notifications();
+    /// The same, and waits for one at least; none when the deadline has passed.
+    [[nodiscard]] std::vector<Notification> await_notifications(Deadline deadline);
+
+    /// Ends everything, and tells the peers. Again: nothing.
+    void close();
+
+   private:
+    Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
+    Status check_usable() const;
+    Result<Work> transfer(transport::RmaOp op, const LocalBlock& here, const RemoteBlock& there,
+                          std::span<const std::byte> notification);
+
+    const ForkMark made_in_;
+    std::shared_ptr<runtime::Runtime> runtime_;  // outlives what the core has of it
+    std::shared_ptr<SessionCore> core_;
+};
+
+}  // namespace pccl::p2p

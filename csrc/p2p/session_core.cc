@@ -1,0 +1,330 @@
+#include "csrc/p2p/session_core.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/bootstrap/locality.h"
+#include "csrc/sys/crypto/hmac.h"
+
+namespace pccl::p2p {
+namespace {
+
+constexpr std::size_t kMostCallers = 1024;
+
+Status closed() { return Status::aborted("this session is closed"); }
+
+Status came_back(const SessionId& peer) {
+    return Status::peer_lost(
+        kNoRank, concat("it has come back in another life: session \"", peer.name, "\""));
+}
+
+}  // namespace
+
+SessionCore::SessionCore(const SessionOptions& options, std::shared_ptr<runtime::Runtime> runtime)
+    : runtime_(runtime.get()),
+      waiter_(runtime->waiter()),
+      connect_timeout_(options.connect_timeout) {
+    info_.id.name = options.name;
+}
+
+Result<std::shared_ptr<SessionCore>> SessionCore::create(
+    const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime) {
+    std::shared_ptr<SessionCore> core(new SessionCore(options, runtime), LeaveToParent());
+    PCCL_TRY(core->start(options));
+    runtime->enroll({core->info_.group, kNoRank}, core->info_.secret, core);
+    return core;
+}
+
+Status SessionCore::start(const SessionOptions& options) {
+    PCCL_TRY(sys::fill_random(info_.group));
+    PCCL_TRY(sys::fill_random(info_.secret));
+    std::memcpy(&info_.id.incarnation, info_.group.data(), sizeof info_.id.incarnation);
+    info_.process = {.host = bootstrap::host_name(), .pid = ::getpid()};
+    info_.address.control = runtime_->control().address();
+    if (!options.transports.empty()) {
+        PCCL_ASSIGN_OR_RETURN(allowed_, transport::TransportFlags::parse(options.transports));
+    }
+    for (const auto& transport : runtime_->transports()) {
+        if (!allowed_.has(transport->kind())) continue;
+        info_.address.links[transport->kind()] = transport->addresses();
+        if (transport->kind() != transport::TransportKind::kShm) continue;
+        PCCL_ASSIGN_OR_RETURN(direct_, transport->one_sided());
+    }
+    PCCL_ASSIGN_OR_RETURN(
+        probe_, add({.data = reinterpret_cast<std::byte*>(&probed_), .bytes = sizeof probed_}, {}));
+    info_.probe = probe_->descriptor();
+    return Status::ok();
+}
+
+OwnSide SessionCore::own_side() const { return {*runtime_, info_, allowed_}; }
+
+ConnectionParts SessionCore::parts() const { return {waiter_, inbox_, direct_, by_messages_}; }
+
+Result<transport::MemoryIdentity> SessionCore::identity_for_memory() {
+    PCCL_ASSIGN_OR_RETURN(auto identity, transport::fresh_identity());
+    identity.id = mark_of(info_.id.incarnation) | registrations_.fetch_add(1);
+    return identity;
+}
+
+Result<std::shared_ptr<LocalMemory>> SessionCore::add(const transport::Memory& memory,
+                                                      std::shared_ptr<const void> owner) {
+    PCCL_ASSIGN_OR_RETURN(const auto identity, identity_for_memory());
+    std::vector<std::unique_ptr<transport::Registration>> registrations;
+    for (transport::RmaTransport* const way :
+         {static_cast<transport::RmaTransport*>(by_messages_.get()), direct_.get()}) {
+        if (way == nullptr) continue;
+        PCCL_ASSIGN_OR_RETURN(auto registration, way->add(memory, identity));
+        registrations.push_back(std::move(registration));
+    }
+    auto added = std::make_shared<LocalMemory>(memory, std::move(owner), std::move(registrations));
+    PCCL_TRY(remember(added));
+    return added;
+}
+
+Status SessionCore::remember(const std::shared_ptr<LocalMemory>& memory) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return closed();
+    if (memories_.size() == memories_.capacity())
+        std::erase_if(memories_, [](const auto& each) { return each.expired(); });
+    memories_.push_back(memory);
+    return Status::ok();
+}
+
+Status SessionCore::load(const ConnectionInfo& peer) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_) return closed();
+        known_[peer.id.name] = peer;
+    }
+    for (const auto& old : take_older(peer.id)) old->close(came_back(peer.id));
+    return Status::ok();
+}
+
+Result<SessionId> SessionCore::known(const std::string& peer) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(peer);
+    if (found != known_.end()) return found->second.id;
+    return Status::invalid_argument(concat("no session \"", peer.substr(0, SessionId::kLongestName),
+                                           "\" is known here: load its connection info first"));
+}
+
+Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string& peer,
+                                                               const SessionId* life) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return closed();
+    auto connection = find(peer);
+    const auto known = known_.find(peer);
+    if (connection == nullptr && known == known_.end())
+        return Status::invalid_argument(concat("no session \"",
+                                               peer.substr(0, SessionId::kLongestName),
+                                               "\" is known here: load its connection info first"));
+    const SessionId& found = connection ? connection->peer().id : known->second.id;
+    if (life != nullptr && found != *life)
+        return Status::unavailable(concat("session \"", peer,
+                                          "\" has come back in another life since its memory was ",
+                                          "imported: import what it has now"));
+    if (connection != nullptr) return connection;
+    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), known->second));
+    connection =
+        std::make_shared<Connection>(parts(), known->second, std::move(approach), patience());
+    add_locked(connection);
+    return connection;
+}
+
+std::shared_ptr<Connection> SessionCore::find(const std::string& peer) const {
+    const auto [first, last] = connections_.equal_range(peer);
+    const auto alive =
+        std::find_if(first, last, [](const auto& each) { return !each.second->is_lost(); });
+    return alive == last ? nullptr : alive->second;
+}
+
+void SessionCore::add_locked(const std::shared_ptr<Connection>& connection) {
+    connections_.emplace(connection->peer().id.name, connection);
+    is_busy_.store(true);
+    runtime_->notify();
+    waiter_->wake();
+}
+
+SessionCore::Connections SessionCore::take_older(const SessionId& life) {
+    Connections older;
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = connections_.equal_range(life.name);
+    for (auto each = first; each != last;) {
+        if (each->second->peer().id == life) {
+            ++each;
+            continue;
+        }
+        older.push_back(each->second);
+        each = connections_.erase(each);
+    }
+    return older;
+}
+
+SessionCore::Connections SessionCore::all_connections() const {
+    Connections all;
+    const std::lock_guard lock(mutex_);
+    all.reserve(connections_.size());
+    for (const auto& [name, connection] : connections_) all.push_back(connection);
+    return all;
+}
+
+void SessionCore::disconnect(const std::string& peer, const Status& reason) {
+    Connections gone;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto [first, last] = connections_.equal_range(peer);
+        for (auto each = first; each != last; ++each) gone.push_back(each->second);
+        connections_.erase(first, last);
+    }
+    for (const auto& connection : gone) connection->close(reason);
+}
+
+std::vector<SessionId> SessionCore::peers() const {
+    std::vector<SessionId> peers;
+    for (const auto& connection : all_connections()) {
+        const SessionId& id = connection->peer().id;
+        const bool is_there = connection->is_whole() && !connection->is_lost();
+        if (is_there && std::ranges::find(peers, id) == peers.end()) peers.push_back(id);
+    }
+    return peers;
+}
+
+bool SessionCore::carry_all() {
+    bool moved = hear_callers();
+    for (const auto& connection : all_connections()) moved |= connection->try_carry();
+    return moved;
+}
+
+bool SessionCore::advance() {
+    const bool moved = carry_all();
+    drop_lost();
+    return moved;
+}
+
+void SessionCore::drop_lost() {
+    Connections lost;  // their end is not under the lock
+    const std::lock_guard lock(mutex_);
+    for (auto each = connections_.begin(); each != connections_.end();) {
+        if (!each->second->is_lost()) {
+            ++each;
+            continue;
+        }
+        log(LogLevel::kInfo, "session \"", info_.id.name,
+            "\": ", each->second->why_lost().message());
+        lost.push_back(each->second);
+        each = connections_.erase(each);
+    }
+}
+
+void SessionCore::look_around(Duration) { look_at_all(); }
+
+void SessionCore::look_at_all() {
+    for (const auto& connection : all_connections()) connection->look();
+}
+
+void SessionCore::accept_link(const transport::LinkRequest&,
+                              std::unique_ptr<transport::RecvLink> link) {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || callers_.size() >= kMostCallers) {
+        link->abort(closed_ ? closed() : Status::resource_exhausted("too many sessions call"));
+        return;
+    }
+    callers_.push_back({std::move(link), {}, patience()});
+    is_busy_.store(true);
+    runtime_->notify();
+    waiter_->wake();
+}
+
+void SessionCore::accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) {
+    refuse(Status::unsupported("sessions share no regions"));
+}
+
+bool SessionCore::hear_callers() {
+    const std::unique_lock hearing(hearing_, std::try_to_lock);
+    if (!hearing.owns_lock()) return false;
+    {
+        const std::lock_guard lock(mutex_);
+        heard_.splice(heard_.end(), callers_);
+    }
+    const std::size_t before = heard_.size();
+    heard_.remove_if([this](Caller& caller) { return !hear(caller); });
+    return heard_.size() != before;
+}
+
+bool SessionCore::hear(Caller& caller) {
+    auto greeting = caller.reader.next(*caller.link);
+    if (greeting.is_ok() && !*greeting) {
+        if (!caller.deadline.passed()) return true;
+        greeting = Status::timeout("a session connects, and does not greet in time");
+    }
+    Status status = greeting.status();
+    if (status.is_ok())
+        status = take(std::move(**greeting), std::move(caller.link));
+    else
+        caller.link->abort(status);
+    if (!status.is_ok()) refuse(status);
+    return false;
+}
+
+Status SessionCore::take(Greeting greeting, std::unique_ptr<transport::RecvLink> link) {
+    if (const auto* const hello = std::get_if<Hello>(&greeting))
+        return take_hello(*hello, std::move(link));
+    return take_welcome(std::get<Welcome>(greeting), std::move(link));
+}
+
+Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link) {
+    for (const auto& old : take_older(hello.from.id)) old->close(came_back(hello.from.id));
+    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::answer(own_side(), hello, std::move(link)));
+    const auto connection =
+        std::make_shared<Connection>(parts(), hello.from, std::move(approach), patience());
+    const std::lock_guard lock(mutex_);
+    if (closed_) return closed();
+    known_[hello.from.id.name] = hello.from;
+    add_locked(connection);
+    return Status::ok();
+}
+
+Status SessionCore::take_welcome(const Welcome& welcome,
+                                 std::unique_ptr<transport::RecvLink> link) {
+    for (const auto& connection : all_connections()) {
+        if (!connection->awaits(welcome.number)) continue;
+        connection->welcomed(welcome, std::move(link));
+        return Status::ok();
+    }
+    return Status::unavailable("a session answers a call that was given up, or never made");
+}
+
+void SessionCore::refuse(const Status& why) {
+    refusals_.line(LogLevel::kWarning, info_.id.name, "session \"", info_.id.name,
+                   "\" refused a connection: ", why.message());
+}
+
+void SessionCore::close() {
+    std::list<Caller> callers;
+    std::vector<std::weak_ptr<LocalMemory>> memories;
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(closed_, true)) return;
+        callers.splice(callers.end(), callers_);
+        memories.swap(memories_);
+    }
+    runtime_->dismiss({info_.group, kNoRank});
+    is_busy_.store(false);
+    const Status reason =
+        Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
+    const std::lock_guard hearing(hearing_);
+    callers.splice(callers.end(), heard_);
+    for (const Caller& caller : callers) caller.link->abort(reason);
+    for (const auto& connection : all_connections()) connection->close(reason);
+    // Nothing uses them any more; peers have heard why.
+    for (const auto& each : memories)
+        if (const auto memory = each.lock()) static_cast<void>(memory->deregister());
+    const std::lock_guard lock(mutex_);
+    connections_.clear();
+}
+
+}  // namespace pccl::p2p

@@ -1,0 +1,114 @@
+// What a session is made of: its peers, its connections, and what comes in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/limited_log.h"
+#include "csrc/p2p/connection.h"
+#include "csrc/p2p/session_options.h"
+#include "csrc/runtime/participant.h"
+#include "csrc/runtime/runtime.h"
+#include "csrc/transport/rma/over_links.h"
+
+namespace pccl::p2p {
+
+class SessionCore final : public runtime::Participant {
+   public:
+    /// `runtime` outlives close().
+    static Result<std::shared_ptr<SessionCore>> create(
+        const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
+
+    [[nodiscard]] const ConnectionInfo& info() const { return info_; }
+    [[nodiscard]] Inbox& inbox() const { return *inbox_; }
+    [[nodiscard]] const std::shared_ptr<transport::Waiter>& waiter() const { return waiter_; }
+
+    Status load(const ConnectionInfo& peer);
+    [[nodiscard]] Result<SessionId> known(const std::string& peer) const;
+    /// A connection to that life of the peer, which may still have to be made; null where the life
+    /// does not matter.
+    Result<std::shared_ptr<Connection>> connection_to(const std::string& peer,
+                                                      const SessionId* life = nullptr);
+    void disconnect(const std::string& peer, const Status& reason);
+    [[nodiscard]] std::vector<SessionId> peers() const;
+    Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
+                                             std::shared_ptr<const void> owner);
+    /// Carries all connections on, for a caller that waits.
+    bool carry_all();
+    void look_at_all();
+    void close();
+
+    // As Participant has them:
+
+    void accept_link(const transport::LinkRequest& request,
+                     std::unique_ptr<transport::RecvLink> link) override;
+    void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override;
+    [[nodiscard]] bool is_busy() const override { return is_busy_.load(); }
+    bool advance() override;
+    void look_around(Duration idle) override;
+
+   private:
+    /// A stream that has come, on which the greeting has not.
+    struct Caller {
+        std::unique_ptr<transport::RecvLink> link;
+        GreetingReader reader;
+        Deadline deadline;
+    };
+    using Connections = std::vector<std::shared_ptr<Connection>>;
+
+    SessionCore(const SessionOptions& options, std::shared_ptr<runtime::Runtime> runtime);
+    Status start(const SessionOptions& options);
+    Result<transport::MemoryIdentity> identity_for_memory();
+    Status remember(const std::shared_ptr<LocalMemory>& memory);
+    [[nodiscard]] OwnSide own_side() const;
+    [[nodiscard]] ConnectionParts parts() const;
+    [[nodiscard]] Deadline patience() const { return Deadline::after(connect_timeout_); }
+
+    bool hear_callers();
+    /// False when it is over, one way or the other.
+    bool hear(Caller& caller);
+    Status take(Greeting greeting, std::unique_ptr<transport::RecvLink> link);
+    Status take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link);
+    Status take_welcome(const Welcome& welcome, std::unique_ptr<transport::RecvLink> link);
+    void refuse(const Status& why);
+
+    [[nodiscard]] Connections all_connections() const;
+    void drop_lost();
+    /// Under mutex_: the first that is not lost.
+    [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer) const;
+    void add_locked(const std::shared_ptr<Connection>& connection);
+    /// Takes out all to other lives of the session than `life`.
+    [[nodiscard]] Connections take_older(const SessionId& life);
+
+    runtime::Runtime* const runtime_;
+    const std::shared_ptr<transport::Waiter> waiter_;
+    const Duration connect_timeout_;
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+    std::shared_ptr<transport::RmaTransport> direct_;  // null: nobody's memory is reached so
+    const std::shared_ptr<transport::RmaOverLinks> by_messages_ =
+        std::make_shared<transport::RmaOverLinks>();
+    transport::TransportFlags allowed_ = transport::TransportFlags::all();
+    ConnectionInfo info_;
+    std::atomic<std::uint32_t> registrations_{0};  // so far
+    alignas(8) std::uint64_t probed_ = 0;          // the word that peers try to read
+    std::shared_ptr<LocalMemory> probe_;
+    LimitedLog refusals_{"sessions refused"};
+
+    std::atomic<bool> is_busy_{false};
+    mutable std::mutex mutex_;  // guards what follows
+    bool closed_ = false;
+    std::map<std::string, ConnectionInfo> known_;
+    std::vector<std::weak_ptr<LocalMemory>> memories_;  // that there were when it last grew
+    std::multimap<std::string, std::shared_ptr<Connection>> connections_;
+    std::list<Caller> callers_;  // of the acceptor, for the next advance()
+    std::mutex hearing_;         // held by who hears callers; before mutex_
+    std::list<Caller> heard_;    // guarded by hearing_
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,19 @@
+#include "csrc/p2p/session_id.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+
+namespace pccl::p2p {
+
+Status check_name(std::string_view name) {
+    const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+    if (!name.empty() && name.size() <= SessionId::kLongestName &&
+        std::ranges::all_of(name, is_plain))
+        return Status::ok();
+    return Status::invalid_argument(concat("a session's name has 1 to ", SessionId::kLongestName,
+                                           " printable characters without blanks, not ",
+                                           name.size(), " of any kind"));
+}
+
+}  // namespace pccl::p2p

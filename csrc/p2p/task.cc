@@ -1,0 +1,47 @@
+#include "csrc/p2p/task.h"
+
+#include <utility>
+
+namespace pccl::p2p {
+namespace {
+
+std::uint64_t bytes_of(const Order& order) {
+    if (order.indices.empty()) return order.plan->bytes();
+    std::uint64_t bytes = 0;
+    for (const std::uint32_t index : order.indices) bytes += order.plan->bytes_of(index);
+    return bytes;
+}
+
+}  // namespace
+
+Task::Task(Order order, std::shared_ptr<Connection> connection)
+    : order_(std::move(order)),
+      connection_(std::move(connection)),
+      bytes_(bytes_of(order_)),
+      begun_(system_clock().now()) {}
+
+std::uint64_t Task::blocks() const {
+    return order_.indices.empty() ? order_.plan->size() : order_.indices.size();
+}
+
+Duration Task::taken() const { return (is_complete() ? ended_ : system_clock().now()) - begun_; }
+
+void Task::posted(std::size_t pieces, const Plan::Cursor& after) {
+    cursor_ = after;
+    ++flying_;
+    pieces_.fetch_add(pieces, std::memory_order_relaxed);
+}
+
+void Task::landed(const Status& status) {
+    --flying_;
+    if (!status.is_ok()) fail(status);
+}
+
+void Task::finish() {
+    order_.plan->local().end_use();
+    status_ = failure_;
+    ended_ = system_clock().now();
+    done_.store(true, std::memory_order_release);
+}
+
+}  // namespace pccl::p2p

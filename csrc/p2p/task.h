@@ -1,0 +1,85 @@
+// What a connection keeps of a transfer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/p2p/plan.h"
+
+namespace pccl::p2p {
+
+class Connection;
+
+/// What is asked for. `indices` are blocks of the plan, none of them: all.
+struct Order {
+    transport::RmaOp op = transport::RmaOp::kRead;
+    std::shared_ptr<const Plan> plan;
+    std::vector<std::uint32_t> indices{};
+    std::vector<std::byte> notification{};  // empty: none
+};
+
+class Task {
+   public:
+    /// `order` is checked, and its memory in use (LocalMemory::begin_use()).
+    Task(Order order, std::shared_ptr<Connection> connection);
+
+    // From every thread:
+
+    [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
+    /// Of one that is complete.
+    [[nodiscard]] const Status& status() const { return status_; }
+    void give_up() { given_up_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
+    [[nodiscard]] const std::shared_ptr<Connection>& connection() const { return connection_; }
+    [[nodiscard]] const Order& order() const { return order_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t blocks() const;
+    [[nodiscard]] std::uint64_t pieces() const { return pieces_.load(std::memory_order_relaxed); }
+    [[nodiscard]] Duration taken() const;
+
+    // Under the connection's lock:
+
+    [[nodiscard]] bool has_more() const { return cursor_.block < blocks(); }
+    /// The next pieces to be posted; none when only blocks without bytes are left.
+    std::size_t next(std::span<Plan::Step> steps) const {
+        return order_.plan->steps_from(cursor_, order_.indices, steps);
+    }
+    /// One post has taken `pieces`, the last of which ends at `after`.
+    void posted(std::size_t pieces, const Plan::Cursor& after);
+    void posted_nothing() { cursor_ = {blocks(), 0}; }
+    /// One post is over.
+    void landed(const Status& status);
+    /// Nothing more will be posted.
+    void end_posting() {
+        cursor_ = {blocks(), 0};
+        all_posted_ = true;
+    }
+    void fail(const Status& status) {
+        if (failure_.is_ok()) failure_ = status;
+    }
+    [[nodiscard]] bool has_failed() const { return !failure_.is_ok(); }
+    [[nodiscard]] bool is_over() const { return all_posted_ && flying_ == 0; }
+    /// Once it is over. Its memory is not used any more.
+    void finish();
+
+   private:
+    const Order order_;
+    const std::shared_ptr<Connection> connection_;
+    const std::uint64_t bytes_;
+    const TimePoint begun_;
+    Plan::Cursor cursor_{};
+    std::uint64_t flying_ = 0;  // posts
+    bool all_posted_ = false;
+    Status failure_;
+    std::atomic<std::uint64_t> pieces_{0};
+    std::atomic<bool> given_up_{false};
+    Status status_;      // once done_
+    TimePoint ended_{};  // once done_
+    std::atomic<bool> done_{false};
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,47 @@
+// The words that a connection is to send.
+//
+// A link drops a word if anything failed that was posted before it and had not been told (rma.h):
+// it cannot know that the failure was another transfer's. So a word that was sent is kept until all
+// that was posted before it is over, and sent again if one of these failed, unless that is the
+// transfer which it speaks of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "csrc/p2p/task.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+
+class Words {
+   public:
+    static constexpr std::size_t kMost = 8192;
+
+    [[nodiscard]] bool has_room() const { return waiting_.size() < kMost; }
+    [[nodiscard]] bool is_empty() const { return waiting_.empty() && sent_.empty(); }
+    /// `about` may be null. To be sent at once, or as soon as there is room.
+    void add(std::vector<std::byte> bytes, std::shared_ptr<Task> about) {
+        waiting_.push_back({std::move(bytes), std::move(about), 0});
+    }
+    /// Sends what `link` takes, behind as many posts as there were so far.
+    Status send(transport::RmaLink& link, std::uint64_t posts);
+    /// Post number `post` has failed, which the link has told.
+    void failed(std::uint64_t post);
+    /// All posts below `post` are over.
+    void over(std::uint64_t post);
+
+   private:
+    struct Word {
+        std::vector<std::byte> bytes;
+        std::shared_ptr<Task> about;
+        std::uint64_t posts;  // before it
+    };
+    std::deque<Word> waiting_;
+    std::deque<Word> sent_;  // in the order of `posts`
+};
+
+}  // namespace pccl::p2p

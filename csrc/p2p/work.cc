@@ -1,0 +1,69 @@
+#include "csrc/p2p/work.h"
+
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/p2p/connection.h"
+#include "csrc/p2p/task.h"
+
+namespace pccl::p2p {
+namespace {
+
+Status late(const Task& task) {
+    const ConnectionInfo& peer = task.connection()->peer();
+    const char* const verb = task.order().op == transport::RmaOp::kRead ? "a read" : "a write";
+    return Status::timeout(concat(peer.to_string(), ": ", verb, " of ", task.bytes(),
+                                  " bytes has not ended in time"))
+        .with_process(peer.process);
+}
+
+std::string path_text(const Path& path, const RemoteMemory& memory) {
+    const std::string_view how = !path.is_direct      ? "by messages"
+                                 : memory.is_mapped() ? "mapped"
+                                                      : "by the kernel";
+    return concat(to_string(path.kind), ", ", how);
+}
+
+}  // namespace
+
+Work::Work(std::shared_ptr<Task> task) : task_(std::move(task)) {}
+
+bool Work::is_complete() const { return task_->is_complete(); }
+
+Status Work::status() const { return task_->status(); }
+
+Status Work::wait(Deadline deadline) const {
+    if (task_->is_complete()) return task_->status();
+    Connection& connection = *task_->connection();
+    transport::Backoff backoff(connection.waiter());
+    while (!task_->is_complete()) {
+        if (connection.carry(task_.get())) {
+            backoff.reset();
+            continue;
+        }
+        if (task_->is_complete()) break;
+        if (deadline.passed()) return late(*task_);
+        backoff.pause();
+        if (backoff.slept()) connection.look();
+    }
+    return task_->status();
+}
+
+void Work::release() const {
+    task_->give_up();
+    task_->connection()->waiter().wake();
+}
+
+WorkStats Work::stats() const {
+    WorkStats stats{.bytes = task_->bytes(),
+                    .blocks = task_->blocks(),
+                    .pieces = task_->pieces(),
+                    .taken = task_->taken()};
+    const Connection& connection = *task_->connection();
+    if (!connection.is_whole()) return stats;
+    stats.path = path_text(connection.path(), task_->order().plan->remote());
+    stats.reasons = connection.path().reasons;
+    return stats;
+}
+
+}  // namespace pccl::p2p

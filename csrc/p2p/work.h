@@ -1,0 +1,46 @@
+// A one-sided transfer that is under way.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+
+namespace pccl::p2p {
+
+class Task;
+
+struct WorkStats {
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+    std::uint64_t pieces = 0;  // that the blocks went as
+    Duration taken{};          // so far, or from begin to end
+    std::string path{};        // "shm, mapped", "shm, by the kernel", "tcp, by messages"
+    std::string reasons{};     // why not by a faster one; empty: there is none
+};
+
+/// A handle, cheap to copy, safe from every thread. The transfer goes on when all are dropped.
+class PCCL_API Work {
+   public:
+    explicit Work(std::shared_ptr<Task> task);
+
+    /// Whether it has ended, well or not. One load.
+    [[nodiscard]] bool is_complete() const;
+    /// How it ended, of one that is complete: kAborted for one that was given up; the errors of
+    /// transport/rma.h.
+    [[nodiscard]] Status status() const;
+    /// Carries it on until it has ended, and says how. kTimeout names the peer, and leaves it
+    /// going.
+    [[nodiscard]] Status wait(Deadline deadline) const;
+    /// Gives up what is not on its way yet, and returns at once: it ends soon, and only then is its
+    /// memory free. No notification comes of it. Nothing where it is complete.
+    void release() const;
+    [[nodiscard]] WorkStats stats() const;
+
+   private:
+    std::shared_ptr<Task> task_;
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,71 @@
+#include "csrc/p2p/connection_info.h"
+
+#include <gtest/gtest.h>
+
+#include "csrc/p2p/greeting.h"
+#include "tests/cpp/p2p/pair.h"
+
+namespace pccl::p2p {
+namespace {
+
+class ConnectionInfoTest : public testing::Test {
+   protected:
+    const std::unique_ptr<Session> session_ = session("prefill-0", "shm,tcp");
+    const std::string bytes_ = session_->connection_info();
+};
+
+TEST_F(ConnectionInfoTest, IsTheSameEachTimeAndComesBackWhole) {
+    EXPECT_EQ(session_->connection_info(), bytes_);
+    const auto info = ConnectionInfo::deserialise(bytes_);
+    ASSERT_TRUE(info.is_ok()) << info.status().to_string();
+    EXPECT_EQ(info->id, session_->id());
+    EXPECT_EQ(info->serialise(), bytes_);
+    EXPECT_LE(bytes_.size(), ConnectionInfo::kLongest);
+}
+
+TEST_F(ConnectionInfoTest, NoPartAndNoDamagedCopyOfItIsTaken) {
+    for (std::size_t length = 0; length < bytes_.size(); ++length)
+        EXPECT_FALSE(ConnectionInfo::deserialise(bytes_.substr(0, length)).is_ok()) << length;
+    for (std::size_t at = 0; at < bytes_.size(); ++at) {
+        std::string damaged = bytes_;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+        EXPECT_FALSE(ConnectionInfo::deserialise(damaged).is_ok()) << at;
+    }
+    EXPECT_FALSE(ConnectionInfo::deserialise(bytes_ + "x").is_ok());
+    EXPECT_FALSE(ConnectionInfo::deserialise(std::string(1 << 20, 'x')).is_ok());
+}
+
+TEST_F(ConnectionInfoTest, AnotherVersionSaysSo) {
+    std::string later = bytes_;
+    later[2] = 9;
+    EXPECT_EQ(ConnectionInfo::deserialise(later).status().code(), StatusCode::kUnsupported);
+}
+
+TEST_F(ConnectionInfoTest, GreetingsComeBackWhole) {
+    const auto from = ConnectionInfo::deserialise(bytes_).value();
+    const std::string hello = frame_of(Hello{.number = 7, .reaches = true, .from = from});
+    const auto heard = parse_greeting(std::string_view(hello).substr(4));
+    ASSERT_TRUE(heard.is_ok()) << heard.status().to_string();
+    const auto& back = std::get<Hello>(*heard);
+    EXPECT_EQ(back.number, 7U);
+    EXPECT_TRUE(back.reaches);
+    EXPECT_EQ(back.from.serialise(), bytes_);
+    for (std::size_t length = 0; length < hello.size() - 4; ++length)
+        EXPECT_FALSE(parse_greeting(hello.substr(4, length)).is_ok()) << length;
+}
+
+TEST(DescriptorTest, IsShortAndCanonical) {
+    const auto owner = session("a", "shm");
+    const Stamped memory(*owner, 1000, 1);
+    const std::string bytes = memory.local->serialised_descriptor();
+    EXPECT_LT(bytes.size(), 256U);
+    EXPECT_EQ(memory.local->serialised_descriptor(), bytes);
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        std::string damaged = bytes;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        EXPECT_FALSE(import_descriptor(owner->id(), damaged).is_ok()) << at;
+    }
+}
+
+}  // namespace
+}  // namespace pccl::p2p

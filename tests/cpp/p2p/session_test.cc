@@ -1,0 +1,320 @@
+// What a session promises, over every transport.
+#include "csrc/p2p/session.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <thread>
+
+#include "csrc/p2p/connection_info.h"
+#include "tests/cpp/p2p/pair.h"
+
+namespace pccl::p2p {
+namespace {
+
+using testing::HasSubstr;
+
+using SessionTest = Pair;
+
+TEST_P(SessionTest, ReadsWhatThePeerHasWithoutACallOfIt) {
+    const Work work = client_->read(mine_.all(), all_of(remote_)).value();
+    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+    EXPECT_EQ(work.stats().bytes, kBytes);
+    EXPECT_THAT(work.stats().path, HasSubstr(GetParam()));
+}
+
+TEST_P(SessionTest, WritesABlockAndNothingElse) {
+    auto expected = theirs_.bytes();
+    std::copy_n(mine_.bytes().begin() + 5, 1000, expected.begin() + 77);
+    ASSERT_EQ(ended(client_->write({mine_.local, {5, 1000}}, {remote_, {77, 1000}})).to_string(),
+              "ok");
+    EXPECT_EQ(theirs_.bytes(), expected);
+}
+
+TEST_P(SessionTest, ANotificationComesOnceAllDataIsThere) {
+    const Work work = client_->write(mine_.all(), all_of(remote_), bytes_of("block 7")).value();
+    const auto heard = server_->await_notifications(patience());
+    EXPECT_EQ(theirs_.bytes(), mine_.bytes());
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard.front().from, "client");
+    EXPECT_EQ(text_of(heard.front()), "block 7");
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+}
+
+TEST_P(SessionTest, NotificationsGoBothWaysOnOneConnection) {
+    ASSERT_EQ(client_->notify("server", bytes_of("ping")).to_string(), "ok");
+    ASSERT_EQ(server_->await_notifications(patience()).size(), 1U);
+    ASSERT_EQ(server_->notify("client", bytes_of("pong")).to_string(), "ok")
+        << "who has called is known";
+    const auto heard = client_->await_notifications(patience());
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(text_of(heard.front()), "pong");
+    EXPECT_EQ(client_->peers().size(), 1U);
+}
+
+TEST_P(SessionTest, WhatIsOutOfBoundsIsRefusedBeforeAnythingMoves) {
+    const auto before = mine_.bytes();
+    for (const Block there : {Block{kBytes, 1}, Block{kBytes - 1, 2}, Block{~0ULL, 2},
+                              Block{~0ULL - 7, 8}, Block{0, kBytes + 1}}) {
+        const Status status =
+            client_->read({mine_.local, {0, there.bytes}}, {remote_, there}).status();
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+    }
+    EXPECT_EQ(mine_.bytes(), before);
+}
+
+TEST_P(SessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    ASSERT_EQ(theirs_.local->deregister().to_string(), "ok");
+    const auto before = theirs_.bytes();
+    std::ranges::fill(mine_.bytes(), std::byte{0xEE});
+    for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
+        auto plan = Plan::make({mine_.local, Block{0, kBytes}}, {remote_, Block{0, kBytes}});
+        const Status status = ended(client_->post(op, plan.value()));
+        EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+        EXPECT_THAT(status.message(), HasSubstr("session \"server\""));
+    }
+    EXPECT_EQ(theirs_.bytes(), before);
+    EXPECT_EQ(theirs_.local->deregister().to_string(), "ok") << "again: nothing";
+}
+
+TEST_P(SessionTest, WhatIsRegisteredAnewNeedsItsNewDescriptor) {
+    const auto again = server_->register_memory(theirs_.bytes()).value();
+    EXPECT_NE(again->serialised_descriptor(), theirs_.local->serialised_descriptor());
+    ASSERT_EQ(theirs_.local->deregister().to_string(), "ok");
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).code(), StatusCode::kUnavailable);
+    const RemoteMemory anew = seen_by(*client_, *server_, *again);
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(anew))).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+}
+
+TEST_P(SessionTest, ADescriptorOfAnotherSessionIsNotImported) {
+    const auto other = session("other", GetParam());
+    Stamped its(*other, 100, 3);
+    const std::string descriptor = its.local->serialised_descriptor();
+    const Status status = client_->import_memory("server", descriptor).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+    EXPECT_EQ(client_->import_memory("nobody", descriptor).status().code(),
+              StatusCode::kInvalidArgument);
+}
+
+TEST_P(SessionTest, AWrongNonceOpensNothing) {
+    remote_.descriptor.nonce ^= 2;
+    const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+}
+
+TEST_P(SessionTest, OperationsHoldTheirMemory) {
+    Stamped large(*client_, 64 * kMiB, 4);
+    Stamped source(*server_, 64 * kMiB, 5);
+    const RemoteMemory from = seen_by(*client_, *server_, *source.local);
+    const Work work = client_->read(large.all(), all_of(from)).value();
+    const Status early = large.local->deregister();
+    if (!work.is_complete()) {
+        EXPECT_EQ(early.code(), StatusCode::kUnavailable) << early.to_string();
+    }
+    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(large.local->deregister().to_string(), "ok");
+    EXPECT_EQ(client_->read(large.all(), all_of(from)).status().code(),
+              StatusCode::kInvalidArgument);
+}
+
+TEST_P(SessionTest, WhatIsGivenUpEndsSoonAndIsNotDone) {
+    Stamped large(*client_, 256 * kMiB, 4);
+    Stamped source(*server_, 256 * kMiB, 5);
+    const RemoteMemory from = seen_by(*client_, *server_, *source.local);
+    const Work work = client_->read(large.all(), all_of(from), bytes_of("never")).value();
+    work.release();
+    EXPECT_EQ(work.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(large.local->deregister().to_string(), "ok");
+    ASSERT_EQ(client_->notify("server", bytes_of("next")).to_string(), "ok");
+    const auto heard = server_->await_notifications(patience());
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(text_of(heard.front()), "next");
+}
+
+TEST_P(SessionTest, AWaitHasADeadlineThatNamesThePeer) {
+    Stamped large(*client_, 256 * kMiB, 4);
+    Stamped source(*server_, 256 * kMiB, 5);
+    const RemoteMemory from = seen_by(*client_, *server_, *source.local);
+    const Work work = client_->read(large.all(), all_of(from)).value();
+    const Status late = work.wait(Deadline::after(Duration::zero()));
+    EXPECT_EQ(late.code(), StatusCode::kTimeout);
+    EXPECT_THAT(late.message(), HasSubstr("session \"server\""));
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok") << "it goes on";
+}
+
+TEST_P(SessionTest, AFailureOfOneTransferSilencesNoOther) {
+    Stamped freed(*server_, 100, 3);
+    const RemoteMemory gone = seen_by(*client_, *server_, *freed.local);
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(freed.local->deregister().to_string(), "ok");
+    std::vector<Work> works;
+    constexpr int kRounds = 50;
+    for (int i = 0; i < kRounds; ++i) {
+        works.push_back(
+            client_->write({mine_.local, {0, 100}}, {gone, {0, 100}}, bytes_of("of what failed"))
+                .value());
+        works.push_back(
+            client_
+                ->write({mine_.local, {0, 100}}, {remote_, {0, 100}}, bytes_of("of what is there"))
+                .value());
+    }
+    int heard = 0;
+    while (heard < kRounds) {
+        const auto some = server_->await_notifications(patience());
+        ASSERT_FALSE(some.empty()) << heard << " of " << kRounds;
+        for (const auto& each : some) EXPECT_EQ(text_of(each), "of what is there");
+        heard += static_cast<int>(some.size());
+    }
+    for (int i = 0; i < kRounds; ++i) {
+        EXPECT_EQ(works[2 * i].wait(patience()).code(), StatusCode::kUnavailable);
+        EXPECT_EQ(works[2 * i + 1].wait(patience()).to_string(), "ok");
+    }
+    EXPECT_TRUE(server_->notifications().empty());
+}
+
+TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    ASSERT_EQ(client_->disconnect("server").to_string(), "ok");
+    EXPECT_TRUE(client_->peers().empty());
+    std::ranges::fill(mine_.bytes(), std::byte{0});
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+}
+
+TEST_P(SessionTest, APeerThatClosesIsLostAndTheOthersAreNot) {
+    auto other = session("other", GetParam());
+    Stamped its(*other, kBytes, 3);
+    const RemoteMemory of_other = seen_by(*client_, *other, *its.local);
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    ASSERT_EQ(client_->connect("other", patience()).to_string(), "ok");
+    other->close();
+    const Status lost = ended(client_->read(mine_.all(), all_of(of_other)));
+    EXPECT_EQ(lost.code(), StatusCode::kPeerLost) << lost.to_string();
+    EXPECT_THAT(lost.message(), HasSubstr("session \"other\""));
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+}
+
+TEST_P(SessionTest, APeerThatComesBackIsAnotherLife) {
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    auto again = session("server", GetParam());
+    Stamped its(*again, kBytes, 6);
+    server_->close();
+    const RemoteMemory anew = seen_by(*client_, *again, *its.local);
+    const Status stale = ended(client_->read(mine_.all(), all_of(remote_)));
+    EXPECT_EQ(stale.code(), StatusCode::kUnavailable) << stale.to_string();
+    EXPECT_EQ(
+        client_->import_memory("server", theirs_.local->serialised_descriptor()).status().code(),
+        StatusCode::kUnavailable);
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(anew))).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), its.bytes());
+}
+
+TEST_P(SessionTest, BothMayCallAtTheSameTime) {
+    ASSERT_EQ(server_->load_remote_conn_info(client_->connection_info()).status().to_string(),
+              "ok");
+    Status theirs;
+    std::thread other([&] { theirs = server_->connect("client", patience()); });
+    const Status mine = client_->connect("server", patience());
+    other.join();
+    EXPECT_EQ(mine.to_string(), "ok");
+    EXPECT_EQ(theirs.to_string(), "ok");
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_EQ(server_->peers().size(), 1U);
+}
+
+TEST_P(SessionTest, ReachesItself) {
+    Stamped to(*server_, kBytes, 7);
+    const RemoteMemory own = seen_by(*server_, *server_, *theirs_.local);
+    ASSERT_EQ(ended(server_->read(to.all(), all_of(own), bytes_of("self"))).to_string(), "ok");
+    EXPECT_EQ(to.bytes(), theirs_.bytes());
+    EXPECT_EQ(server_->await_notifications(patience()).size(), 1U);
+}
+
+TEST_P(SessionTest, NobodyConnectsWithoutTheSecret) {
+    auto forged = ConnectionInfo::deserialise(server_->connection_info()).value();
+    forged.secret[0] ^= 1;
+    ASSERT_TRUE(client_->load_remote_conn_info(forged.serialise()).is_ok());
+    const Status refused = client_->connect("server", patience());
+    EXPECT_EQ(refused.code(), StatusCode::kPeerLost) << refused.to_string();
+    EXPECT_TRUE(server_->peers().empty());
+}
+
+TEST_P(SessionTest, ConnectingToOneThatHasClosedSaysThatItIsGone) {
+    server_->close();
+    const Status gone = client_->connect("server", patience());
+    EXPECT_EQ(gone.code(), StatusCode::kPeerLost) << gone.to_string();
+    EXPECT_THAT(gone.message(), HasSubstr("session \"server\""));
+}
+
+TEST_P(SessionTest, ManyThreadsShareASession) {
+    constexpr int kThreads = 4;
+    constexpr std::size_t kPart = 10'000;
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (std::size_t i = 0; i < kThreads; ++i)
+        threads.emplace_back([&, i] {
+            for (int round = 0; round < 50; ++round)
+                if (!ended(client_->read({mine_.local, {i * kPart, kPart}},
+                                         {remote_, {i * kPart, kPart}}))
+                         .is_ok())
+                    ++wrong;
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong.load(), 0);
+    EXPECT_TRUE(std::equal(mine_.bytes().begin(), mine_.bytes().begin() + kThreads * kPart,
+                           theirs_.bytes().begin()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, SessionTest, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
+class ServedTest : public Pair {};
+
+TEST_P(ServedTest, ADescriptorOfMoreBytesThanThereAreIsNotBelieved) {
+    remote_.descriptor.bytes += kMiB;
+    const Status status = ended(client_->read({mine_.local, {0, 100}}, {remote_, {kBytes, 100}}));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+}
+
+TEST_P(ServedTest, NoSessionServesWhatAnotherHasRegistered) {
+    const auto other = session("other", GetParam());
+    const Stamped its(*other, kBytes, 3);
+    remote_.descriptor = its.local->descriptor();
+    const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
+}
+
+// Within a host it is the reader's own kernel that decides, which knows users alone.
+INSTANTIATE_TEST_SUITE_P(Transports, ServedTest, testing::Values("tcp"),
+                         [](const auto& test) { return test.param; });
+
+TEST(SessionMemoryTest, AllocatedMemoryIsMappedByPeersOfTheHost) {
+    const auto server = session("server", "shm");
+    const auto client = session("client", "shm");
+    const auto theirs = server->allocate(kMiB).value();
+    const auto mine = client->allocate(kMiB).value();
+    std::memset(theirs->memory().data, 0x5A, kMiB);
+    const RemoteMemory remote = seen_by(*client, *server, *theirs);
+    const Work work = client->read({mine, {0, kMiB}}, all_of(remote)).value();
+    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(std::memcmp(mine->memory().data, theirs->memory().data, kMiB), 0);
+    EXPECT_EQ(work.stats().path, "shm, mapped");
+}
+
+TEST(SessionNameTest, NamesAreShortAndPlain) {
+    for (const std::string& name : {std::string(), std::string("a b"), std::string("\n"),
+                                    std::string(65, 'x'), std::string("\xC3\xA4")})
+        EXPECT_EQ(Session::create({.name = name}).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(Session::create({.name = "x", .transports = "pigeon"}).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(Session::create({.name = "x", .listen = "203.0.113.7"}).status().code(),
+              StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace pccl::p2p
