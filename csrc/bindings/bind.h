@@ -16,5 +16,6 @@ void bind_topology(extension::Module& module);
 void bind_cluster(extension::Module& module);
 void bind_job(extension::Module& module);  // after bind_topology
 void bind_capsule(extension::Module& module);
+void bind_p2p(extension::Module& module);
 
 }  // namespace pccl::bindings

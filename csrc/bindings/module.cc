@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_job(module);
     pccl::bindings::bind_cluster(module);
     pccl::bindings::bind_capsule(module);
+    pccl::bindings::bind_p2p(module);
 }

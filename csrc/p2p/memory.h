@@ -13,7 +13,7 @@
 
 namespace pccl::p2p {
 
-/// Registered until deregister(), or the end of the object.
+/// One of a session, which ends it (Session::deregister_memory()).
 class PCCL_API LocalMemory final : public transport::Registration {
    public:
     /// `owner` keeps the memory. One registration for each way by which peers come; a descriptor
@@ -25,11 +25,11 @@ class PCCL_API LocalMemory final : public transport::Registration {
     [[nodiscard]] const abi::MemoryDescriptor& descriptor() const override { return descriptor_; }
     /// For peers' import_memory(): below 256 bytes, the same each time.
     [[nodiscard]] std::string serialised_descriptor() const;
-    /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.
-    /// kUnavailable while operations of this session use it.
-    Status deregister();
 
-    // Of operations under way:
+    // Of its session:
+
+    /// As Session::deregister_memory().
+    Status deregister();
 
     /// kInvalidArgument once it is deregistered.
     Status begin_use();

@@ -127,6 +127,11 @@ Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
     return core_->add({.data = memory.data(), .bytes = bytes, .file = file}, std::move(owner));
 }
 
+Status Session::deregister_memory(const std::shared_ptr<LocalMemory>& memory) {
+    PCCL_TRY(check_usable());
+    return core_->end(memory);
+}
+
 Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
     PCCL_ASSIGN_OR_RETURN(const SessionId owner, core_->known(peer));

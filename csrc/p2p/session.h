@@ -79,11 +79,15 @@ class PCCL_API Session {
 
     // Memory:
 
-    /// Lets peers reach it. `owner` keeps it, for as long as any operation may use it.
+    /// Lets peers reach it until deregister_memory(), or close(). `owner` keeps it, for as long as
+    /// any operation may use it.
     Result<std::shared_ptr<LocalMemory>> register_memory(std::span<std::byte> memory,
                                                          std::shared_ptr<const void> owner = {});
     /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
+    /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.
+    /// kUnavailable while operations of this session use it.
+    Status deregister_memory(const std::shared_ptr<LocalMemory>& memory);
     /// `descriptor` is what LocalMemory::serialised_descriptor() gave at `peer`, which was loaded.
     [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
                                                      std::string_view descriptor) const;

@@ -88,9 +88,14 @@ Result<std::shared_ptr<LocalMemory>> SessionCore::add(const transport::Memory& m
 Status SessionCore::remember(const std::shared_ptr<LocalMemory>& memory) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
-    if (memories_.size() == memories_.capacity())
-        std::erase_if(memories_, [](const auto& each) { return each.expired(); });
-    memories_.push_back(memory);
+    memories_.insert(memory);
+    return Status::ok();
+}
+
+Status SessionCore::end(const std::shared_ptr<LocalMemory>& memory) {
+    PCCL_TRY(memory->deregister());
+    const std::lock_guard lock(mutex_);
+    memories_.erase(memory);
     return Status::ok();
 }
 
@@ -305,7 +310,7 @@ void SessionCore::refuse(const Status& why) {
 
 void SessionCore::close() {
     std::list<Caller> callers;
-    std::vector<std::weak_ptr<LocalMemory>> memories;
+    std::set<std::shared_ptr<LocalMemory>> memories;
     {
         const std::lock_guard lock(mutex_);
         if (std::exchange(closed_, true)) return;
@@ -321,8 +326,7 @@ void SessionCore::close() {
     for (const Caller& caller : callers) caller.link->abort(reason);
     for (const auto& connection : all_connections()) connection->close(reason);
     // Nothing uses them any more; peers have heard why.
-    for (const auto& each : memories)
-        if (const auto memory = each.lock()) static_cast<void>(memory->deregister());
+    for (const auto& memory : memories) static_cast<void>(memory->deregister());
     const std::lock_guard lock(mutex_);
     connections_.clear();
 }

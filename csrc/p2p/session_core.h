@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class SessionCore final : public runtime::Participant {
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
                                              std::shared_ptr<const void> owner);
+    Status end(const std::shared_ptr<LocalMemory>& memory);
     /// Carries all connections on, for a caller that waits.
     bool carry_all();
     void look_at_all();
@@ -104,7 +106,7 @@ class SessionCore final : public runtime::Participant {
     mutable std::mutex mutex_;  // guards what follows
     bool closed_ = false;
     std::map<std::string, ConnectionInfo> known_;
-    std::vector<std::weak_ptr<LocalMemory>> memories_;  // that there were when it last grew
+    std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
     std::list<Caller> callers_;  // of the acceptor, for the next advance()
     std::mutex hearing_;         // held by who hears callers; before mutex_

@@ -26,7 +26,7 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import lang, phase_costs, schedule, topology
+    from pccl import lang, p2p, phase_costs, schedule, topology
     from pccl._core import (
         Communicator,
         DeviceGroup,
@@ -88,6 +88,7 @@ __all__ = [
     "lang",
     "load_capsule",
     "monitored_barrier",
+    "p2p",
     "phase_costs",
     "register",
     "run",
@@ -132,7 +133,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name in {"lang", "phase_costs", "schedule", "topology"}:
+    if name in {"lang", "p2p", "phase_costs", "schedule", "topology"}:
         return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

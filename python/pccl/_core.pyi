@@ -2355,3 +2355,79 @@ class Controller:
         """
     def audit(self) -> list[str]:
         """Return what was done, a JSON object in each line."""
+
+class P2pSession:
+    """What ``pccl.p2p.Session`` is made of."""
+
+    def __init__(
+        self, name: str, listen: str = "", transports: str = "", connect_timeout: float = 10.0
+    ) -> None: ...
+    @property
+    def id(self) -> tuple[str, int]:
+        """Name and incarnation."""
+    def connection_info(self) -> bytes: ...
+    def load(self, info: bytes) -> tuple[str, int]: ...
+    def connect(self, peer: str, timeout: float | None) -> None: ...
+    def disconnect(self, peer: str) -> None: ...
+    def peers(self) -> list[tuple[str, int]]: ...
+    def register(self, buffer: object) -> P2pMemory: ...
+    def register_address(self, address: int, nbytes: int) -> P2pMemory: ...
+    def allocate(self, nbytes: int) -> P2pMemory: ...
+    def deregister(self, memory: P2pMemory) -> None: ...
+    def import_memory(self, peer: str, descriptor: bytes) -> P2pRemoteMemory: ...
+    def transfer(
+        self,
+        writes: bool,
+        local: tuple[P2pMemory, int],
+        remote: tuple[P2pRemoteMemory, int],
+        nbytes: int,
+        notify: bytes,
+    ) -> P2pWork: ...
+    def post(
+        self, writes: bool, plan: P2pPlan, indices: NDArray[Any] | None, notify: bytes
+    ) -> P2pWork: ...
+    def notify(self, peer: str, word: bytes) -> None: ...
+    def notifications(self, timeout: float | None) -> list[tuple[str, bytes]]: ...
+    def close(self) -> None: ...
+
+class P2pMemory:
+    """Registered with a session, which keeps it."""
+
+    @property
+    def nbytes(self) -> int:
+        """Of the memory."""
+    def descriptor(self) -> bytes: ...
+    def array(self) -> NDArray[Any]: ...
+
+class P2pRemoteMemory:
+    """What a session knows of a peer's memory."""
+
+    @property
+    def nbytes(self) -> int:
+        """Of the memory."""
+    @property
+    def owner(self) -> tuple[str, int]:
+        """Name and incarnation."""
+
+class P2pPlan:
+    """Pairs of blocks."""
+
+    def __init__(
+        self,
+        local: P2pMemory,
+        local_blocks: tuple[int, int, int, int] | NDArray[Any],
+        remote: P2pRemoteMemory,
+        remote_blocks: tuple[int, int, int, int] | NDArray[Any],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int:
+        """Of all blocks."""
+
+class P2pWork:
+    """A transfer."""
+
+    def done(self) -> bool: ...
+    def wait(self, timeout: float | None) -> None: ...
+    def release(self) -> None: ...
+    def stats(self) -> dict[str, Any]: ...

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
-PUBLIC_MODULES = ["pccl", "pccl.lang", "pccl.schedule", "pccl.topology"]
+PUBLIC_MODULES = ["pccl", "pccl.lang", "pccl.p2p", "pccl.schedule", "pccl.topology"]
 # Those, with what users call below them.
 PYTHON_MODULES = [*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"]
 

@@ -66,7 +66,7 @@ TEST_P(SessionTest, WhatIsOutOfBoundsIsRefusedBeforeAnythingMoves) {
 
 TEST_P(SessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
-    ASSERT_EQ(theirs_.local->deregister().to_string(), "ok");
+    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
     const auto before = theirs_.bytes();
     std::ranges::fill(mine_.bytes(), std::byte{0xEE});
     for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
@@ -76,13 +76,13 @@ TEST_P(SessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
         EXPECT_THAT(status.message(), HasSubstr("session \"server\""));
     }
     EXPECT_EQ(theirs_.bytes(), before);
-    EXPECT_EQ(theirs_.local->deregister().to_string(), "ok") << "again: nothing";
+    EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok") << "again: nothing";
 }
 
 TEST_P(SessionTest, WhatIsRegisteredAnewNeedsItsNewDescriptor) {
     const auto again = server_->register_memory(theirs_.bytes()).value();
     EXPECT_NE(again->serialised_descriptor(), theirs_.local->serialised_descriptor());
-    ASSERT_EQ(theirs_.local->deregister().to_string(), "ok");
+    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
     EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).code(), StatusCode::kUnavailable);
     const RemoteMemory anew = seen_by(*client_, *server_, *again);
     EXPECT_EQ(ended(client_->read(mine_.all(), all_of(anew))).to_string(), "ok");
@@ -110,12 +110,12 @@ TEST_P(SessionTest, OperationsHoldTheirMemory) {
     Stamped source(*server_, 64 * kMiB, 5);
     const RemoteMemory from = seen_by(*client_, *server_, *source.local);
     const Work work = client_->read(large.all(), all_of(from)).value();
-    const Status early = large.local->deregister();
+    const Status early = client_->deregister_memory(large.local);
     if (!work.is_complete()) {
         EXPECT_EQ(early.code(), StatusCode::kUnavailable) << early.to_string();
     }
     ASSERT_EQ(work.wait(patience()).to_string(), "ok");
-    EXPECT_EQ(large.local->deregister().to_string(), "ok");
+    EXPECT_EQ(client_->deregister_memory(large.local).to_string(), "ok");
     EXPECT_EQ(client_->read(large.all(), all_of(from)).status().code(),
               StatusCode::kInvalidArgument);
 }
@@ -127,7 +127,7 @@ TEST_P(SessionTest, WhatIsGivenUpEndsSoonAndIsNotDone) {
     const Work work = client_->read(large.all(), all_of(from), bytes_of("never")).value();
     work.release();
     EXPECT_EQ(work.wait(patience()).code(), StatusCode::kAborted);
-    EXPECT_EQ(large.local->deregister().to_string(), "ok");
+    EXPECT_EQ(client_->deregister_memory(large.local).to_string(), "ok");
     ASSERT_EQ(client_->notify("server", bytes_of("next")).to_string(), "ok");
     const auto heard = server_->await_notifications(patience());
     ASSERT_EQ(heard.size(), 1U);
@@ -149,7 +149,7 @@ TEST_P(SessionTest, AFailureOfOneTransferSilencesNoOther) {
     Stamped freed(*server_, 100, 3);
     const RemoteMemory gone = seen_by(*client_, *server_, *freed.local);
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    ASSERT_EQ(freed.local->deregister().to_string(), "ok");
+    ASSERT_EQ(server_->deregister_memory(freed.local).to_string(), "ok");
     std::vector<Work> works;
     constexpr int kRounds = 50;
     for (int i = 0; i < kRounds; ++i) {

@@ -1,0 +1,307 @@
+// What pccl.p2p is made of: sessions, memory, plans and transfers as C++ has them.
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/buffer.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/extension/signals.h"
+#include "csrc/p2p/session.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using p2p::LocalMemory;
+using p2p::Plan;
+using p2p::RemoteMemory;
+using p2p::Session;
+using p2p::Work;
+using py::arg;
+using transport::RmaOp;
+
+namespace {
+
+/// How often a wait looks for signals.
+constexpr Duration kSlice = std::chrono::milliseconds(50);
+
+using MemoryPtr = std::shared_ptr<LocalMemory>;
+using PlanPtr = std::shared_ptr<const Plan>;
+using Words = std::vector<std::pair<std::string, py::bytes>>;
+
+Duration duration_of(double seconds) {
+    constexpr double kMost = 1e9;  // beyond that: never
+    if (!(seconds >= 0)) throw_status(Status::invalid_argument("a timeout is at least 0 s"));
+    if (seconds > kMost) return Duration(-1);
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+Deadline deadline_after(std::optional<double> seconds) {
+    return seconds ? Deadline::after(duration_of(*seconds)) : Deadline::never();
+}
+
+std::span<const std::byte> span_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+py::bytes bytes_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::unique_ptr<Session> open(const std::string& name, const std::string& listen,
+                              const std::string& transports, double connect_timeout) {
+    const p2p::SessionOptions options{.name = name,
+                                      .listen = listen,
+                                      .transports = transports,
+                                      .connect_timeout = duration_of(connect_timeout)};
+    return released([&] { return Session::create(options); });
+}
+
+void close(Session& session) {
+    const py::gil_scoped_release released;
+    session.close();
+}
+
+std::pair<std::string, std::uint64_t> named(const p2p::SessionId& id) {
+    return {id.name, id.incarnation};
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> peers_of(const Session& session) {
+    std::vector<std::pair<std::string, std::uint64_t>> peers;
+    for (const auto& id : session.peers()) peers.push_back(named(id));
+    return peers;
+}
+
+/// Carries the wait on in slices, so that Ctrl-C ends it.
+Status connect(Session& session, const std::string& peer, Deadline deadline) {
+    for (;;) {
+        const Status status = session.connect(peer, deadline.within(kSlice));
+        if (status.code() != StatusCode::kTimeout || deadline.passed()) return status;
+        PCCL_TRY(extension::check_signals());
+    }
+}
+
+MemoryPtr register_buffer(Session& session, const py::object& object) {
+    auto buffers = std::make_shared<Buffers>();
+    const Block block = buffers->add(object.ptr(), Access::kWrite);
+    const std::span memory(block.data, block.count * size_of(buffers->type()));
+    return released([&] { return session.register_memory(memory, std::move(buffers)); });
+}
+
+MemoryPtr register_address(Session& session, std::uint64_t address, std::size_t nbytes) {
+    return released(
+        [&] { return session.register_memory({reinterpret_cast<std::byte*>(address), nbytes}); });
+}
+
+/// Bytes that keep their registration.
+py::array array_of(const MemoryPtr& memory) {
+    const transport::Memory& bytes = memory->memory();
+    return py::array_t<std::uint8_t>(
+        {bytes.bytes}, {1}, reinterpret_cast<const std::uint8_t*>(bytes.data), py::cast(memory));
+}
+
+/// (base, length, stride, count), or rows of offset and length.
+p2p::Blocks blocks_of(const py::object& blocks) {
+    if (py::isinstance<py::tuple>(blocks)) {
+        const auto [base, length, stride, count] =
+            blocks.cast<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>>();
+        return p2p::StridedBlocks{base, length, stride, count};
+    }
+    const auto rows = blocks.cast<py::array_t<std::uint64_t, py::array::c_style>>();
+    const auto at = rows.unchecked<2>();
+    std::vector<p2p::Block> list(static_cast<std::size_t>(at.shape(0)));
+    for (py::ssize_t i = 0; i < at.shape(0); ++i)
+        list[static_cast<std::size_t>(i)] = {at(i, 0), at(i, 1)};
+    return list;
+}
+
+PlanPtr prepare(const MemoryPtr& local, const py::object& local_blocks, const RemoteMemory& remote,
+                const py::object& remote_blocks) {
+    Plan::Local here{local, blocks_of(local_blocks)};
+    Plan::Remote there{remote, blocks_of(remote_blocks)};
+    return released([&] { return Plan::make(std::move(here), std::move(there)); });
+}
+
+Work post(Session& session, bool writes, const PlanPtr& plan,
+          const std::optional<py::array_t<std::uint32_t, py::array::c_style>>& indices,
+          std::string_view notify) {
+    std::span<const std::uint32_t> chosen;
+    if (indices) chosen = {indices->data(), static_cast<std::size_t>(indices->size())};
+    const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
+    return released([&] { return session.post(op, plan, chosen, span_of(notify)); });
+}
+
+Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
+              const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
+              std::string_view notify) {
+    const p2p::LocalBlock here{local.first, {local.second, nbytes}};
+    const p2p::RemoteBlock there{remote.first, {remote.second, nbytes}};
+    return released([&] {
+        return writes ? session.write(here, there, span_of(notify))
+                      : session.read(here, there, span_of(notify));
+    });
+}
+
+Words notifications(Session& session, std::optional<double> timeout) {
+    const Deadline deadline = deadline_after(timeout);
+    const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
+        for (;;) {
+            auto some = session.await_notifications(deadline.within(kSlice));
+            if (!some.empty() || deadline.passed()) return some;
+            PCCL_TRY(extension::check_signals());
+        }
+    });
+    Words words;
+    for (const auto& each : heard) words.emplace_back(each.from, bytes_of(each.bytes));
+    return words;
+}
+
+void wait(const Work& work, std::optional<double> timeout) {
+    if (work.is_complete()) return throw_unless_ok(work.status());
+    const Deadline deadline = deadline_after(timeout);
+    const auto wait_in_slices = [&] {
+        for (;;) {
+            const Status status = work.wait(deadline.within(kSlice));
+            if (work.is_complete() || deadline.passed()) return status;
+            PCCL_TRY(extension::check_signals());
+        }
+    };
+    throw_unless_ok([&] {
+        const py::gil_scoped_release released;
+        return wait_in_slices();
+    }());
+}
+
+bool is_done(const Work& work) {
+    if (!work.is_complete()) return false;
+    throw_unless_ok(work.status());
+    return true;
+}
+
+py::dict stats_of(const Work& work) {
+    const p2p::WorkStats stats = work.stats();
+    py::dict values;
+    values["nbytes"] = stats.bytes;
+    values["blocks"] = stats.blocks;
+    values["pieces"] = stats.pieces;
+    values["seconds"] = std::chrono::duration<double>(stats.taken).count();
+    values["path"] = stats.path;
+    values["reasons"] = stats.reasons;
+    return values;
+}
+
+void bind_session(extension::Module& module) {
+    extension::Class<Session>(module, "P2pSession")
+        .def_init(&open, arg("name"), arg("listen") = "", arg("transports") = "",
+                  arg("connect_timeout") = 10.0)
+        .def_property_readonly("id", [](const Session& self) { return named(self.id()); })
+        .def("connection_info",
+             [](const Session& self) { return py::bytes(self.connection_info()); })
+        .def(
+            "load",
+            [](Session& self, std::string_view info) {
+                return named(released([&] { return self.load_remote_conn_info(info); }));
+            },
+            arg("info"))
+        .def(
+            "connect",
+            [](Session& self, const std::string& peer, std::optional<double> timeout) {
+                const Deadline deadline = deadline_after(timeout);
+                throw_unless_ok([&] {
+                    const py::gil_scoped_release released;
+                    return connect(self, peer, deadline);
+                }());
+            },
+            arg("peer"), arg("timeout"))
+        .def(
+            "disconnect",
+            [](Session& self, const std::string& peer) {
+                const py::gil_scoped_release released;
+                static_cast<void>(self.disconnect(peer));
+            },
+            arg("peer"))
+        .def("peers", &peers_of)
+        .def("register", &register_buffer, arg("buffer"))
+        .def("register_address", &register_address, arg("address"), arg("nbytes"))
+        .def(
+            "allocate",
+            [](Session& self, std::size_t nbytes) {
+                return released([&] { return self.allocate(nbytes); });
+            },
+            arg("nbytes"))
+        .def(
+            "deregister",
+            [](Session& self, const MemoryPtr& memory) {
+                throw_unless_ok([&] {
+                    const py::gil_scoped_release released;
+                    return self.deregister_memory(memory);
+                }());
+            },
+            arg("memory"))
+        .def(
+            "import_memory",
+            [](const Session& self, const std::string& peer, std::string_view descriptor) {
+                return value_or_throw(self.import_memory(peer, descriptor));
+            },
+            arg("peer"), arg("descriptor"))
+        .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
+             arg("notify"))
+        .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"))
+        .def(
+            "notify",
+            [](Session& self, const std::string& peer, std::string_view word) {
+                throw_unless_ok([&] {
+                    const py::gil_scoped_release released;
+                    return self.notify(peer, span_of(word));
+                }());
+            },
+            arg("peer"), arg("word"))
+        .def("notifications", &notifications, arg("timeout"))
+        .def("close", &close);
+}
+
+void bind_memory(extension::Module& module) {
+    extension::Class<LocalMemory, MemoryPtr>(module, "P2pMemory")
+        .def_property_readonly("nbytes",
+                               [](const LocalMemory& self) { return self.memory().bytes; })
+        .def("descriptor",
+             [](const LocalMemory& self) { return py::bytes(self.serialised_descriptor()); })
+        .def("array", &array_of);
+    extension::Class<RemoteMemory>(module, "P2pRemoteMemory")
+        .def_property_readonly("nbytes",
+                               [](const RemoteMemory& self) { return self.descriptor.bytes; })
+        .def_property_readonly("owner", [](const RemoteMemory& self) { return named(self.owner); });
+}
+
+void bind_work(extension::Module& module) {
+    extension::Class<Plan, std::shared_ptr<Plan>>(module, "P2pPlan")
+        .def_init(
+            [](const MemoryPtr& local, const py::object& local_blocks, const RemoteMemory& remote,
+               const py::object& remote_blocks) {
+                return std::const_pointer_cast<Plan>(
+                    prepare(local, local_blocks, remote, remote_blocks));
+            },
+            arg("local"), arg("local_blocks"), arg("remote"), arg("remote_blocks"))
+        .def("__len__", &Plan::size)
+        .def_property_readonly("nbytes", &Plan::bytes);
+    extension::Class<Work>(module, "P2pWork")
+        .def("done", &is_done)
+        .def("wait", &wait, arg("timeout"))
+        .def("release", &Work::release)
+        .def("stats", &stats_of);
+}
+
+}  // namespace
+
+void bind_p2p(extension::Module& module) {
+    bind_memory(module);
+    bind_work(module);
+    bind_session(module);
+}
+
+}  // namespace pccl::bindings

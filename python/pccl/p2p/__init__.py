@@ -1,0 +1,20 @@
+"""Moving bytes between processes that are not ranks of one collective.
+
+A session listens, and reaches the registered memory of others by one-sided reads and writes: the
+far side makes no call. Peers have names, come and go. See ``docs/p2p.md``.
+"""
+
+from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.session import Session
+from pccl.p2p.work import Plan, Work, WorkStats
+
+__all__ = [
+    "LocalSlice",
+    "Memory",
+    "Plan",
+    "RemoteMemory",
+    "RemoteSlice",
+    "Session",
+    "Work",
+    "WorkStats",
+]

@@ -1,0 +1,298 @@
+"""The session."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+from pccl import _core
+from pccl.errors import InvalidArgumentError
+from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.work import Blocks, Plan, Work, indices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Listens from its making on; reaches the memory of peers, and lets them reach its own.
+
+    All methods may be called from every thread. It closes at the end of a ``with`` block, with
+    :meth:`close`, or at the end of the process.
+
+    Parameters
+    ----------
+    name
+        What peers call it: 1 to 64 printable characters without blanks.
+    listen
+        Address of this host at which peers of other hosts come (``"10.0.0.4"``), or what
+        ``PCCL_SOCKET_IFNAME`` takes, which is the default.
+    transports
+        ``"shm"``, ``"tcp"`` or ``"shm,tcp"``; the default is ``PCCL_TRANSPORTS``.
+    connect_timeout
+        Seconds in which a connection must be made.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The name, the address or a transport cannot be read.
+    UnavailableError
+        No transport is left, nothing listens at that address here, or this is a child of a process
+        that uses PCCL.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        listen: str = "",
+        transports: str = "",
+        connect_timeout: float = 10.0,
+    ) -> None:
+        self._core = _core.P2pSession(name, listen, transports, connect_timeout)
+        # At the end of the process, too: no thread may carry on what the interpreter has freed.
+        self._closing = weakref.finalize(self, self._core.close)
+
+    @property
+    def name(self) -> str:
+        """What peers call it."""
+        return self._core.id[0]
+
+    @property
+    def incarnation(self) -> int:
+        """Random number that tells this session from others of its name."""
+        return self._core.id[1]
+
+    def connection_info(self) -> bytes:
+        """Return what peers need to connect, the same each time.
+
+        It holds the session's secret: whoever has it can connect, and reach what is registered.
+        """
+        return self._core.connection_info()
+
+    def load(self, info: bytes) -> str:
+        """Learn how to reach a peer, from its ``connection_info()``; return the peer's name.
+
+        A connection to an earlier session of that name is closed.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``info`` is none, or was damaged.
+        UnsupportedError
+            It is of another version.
+        """
+        return self._core.load(info)[0]
+
+    def connect(self, peer: str, timeout: float | None = 10.0) -> None:
+        """Wait until there is a connection to ``peer``; transfers make it by themselves.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The peer is not known: it was not loaded, and has not called here.
+        PeerLostError
+            Nobody is there any more.
+        CollectiveTimeoutError
+            ``timeout`` seconds, or those of ``connect_timeout``, passed.
+        """
+        self._core.connect(peer, timeout)
+
+    def disconnect(self, peer: str) -> None:
+        """End what is under way with ``peer``, which hears who has gone. It may connect again."""
+        self._core.disconnect(peer)
+
+    def peers(self) -> list[str]:
+        """Return the names of those that there is a connection to."""
+        return [name for name, _ in self._core.peers()]
+
+    def register(self, buffer: object, nbytes: int | None = None) -> Memory:
+        """Let peers read and write a memory.
+
+        Parameters
+        ----------
+        buffer
+            A writable C-contiguous object (numpy array, CPU tensor of torch, ``bytearray``), which
+            is kept as long as the registration; or the address of ``nbytes`` bytes, which the
+            caller keeps.
+        nbytes
+            Of an address alone.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The memory is strided, read-only, on a device, or has no bytes.
+        """
+        if isinstance(buffer, int):
+            if nbytes is None or nbytes <= 0 or buffer <= 0:
+                raise InvalidArgumentError("an address comes with nbytes, both more than 0")
+            return Memory(self._core.register_address(buffer, nbytes), self._core)
+        if nbytes is not None:
+            raise InvalidArgumentError("nbytes goes with an address alone")
+        return Memory(self._core.register(buffer), self._core)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Return zeroed memory, registered, that peers of this host map.
+
+        They copy from and to it with no system call, which no other memory allows.
+        ``memory.array()`` shows it.
+        """
+        if nbytes <= 0:
+            raise InvalidArgumentError(f"there is no memory of {nbytes} bytes")
+        return Memory(self._core.allocate(nbytes), self._core)
+
+    def import_memory(self, peer: str, descriptor: bytes) -> RemoteMemory:
+        """Return memory that ``peer`` has registered, from its descriptor's ``serialize()``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The peer is not known, or the bytes are no descriptor.
+        UnavailableError
+            The descriptor is of another session, or of an earlier one of that name.
+        """
+        return RemoteMemory(self._core.import_memory(peer, descriptor))
+
+    def read(
+        self,
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        *,
+        notify: bytes = b"",
+    ) -> Work:
+        """Begin to copy ``remote`` to ``local``, of as many bytes.
+
+        Parameters
+        ----------
+        local, remote
+            Slices, or whole memories.
+        notify
+            At most 16 KiB, which the peer gets once all bytes have been read.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The sides differ in length, or the local memory is not registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
+        return self._transfer(False, local, remote, notify)
+
+    def write(
+        self,
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        *,
+        notify: bytes = b"",
+    ) -> Work:
+        """Begin to copy ``local`` to ``remote``; parameters and errors are those of ``read()``."""
+        return self._transfer(True, local, remote, notify)
+
+    def _transfer(
+        self,
+        writes: bool,
+        local: LocalSlice | Memory,
+        remote: RemoteSlice | RemoteMemory,
+        notify: bytes,
+    ) -> Work:
+        here = local[:] if isinstance(local, Memory) else local
+        there = remote[:] if isinstance(remote, RemoteMemory) else remote
+        if here.nbytes != there.nbytes:
+            raise InvalidArgumentError(
+                f"a transfer has as many bytes here as there, not {here.nbytes} and {there.nbytes}"
+            )
+        return Work(
+            self._core.transfer(
+                writes,
+                (here.memory._core, here.offset),
+                (there.memory._core, there.offset),
+                here.nbytes,
+                notify,
+            )
+        )
+
+    def prepare(
+        self,
+        local: Memory,
+        local_blocks: Blocks,
+        remote: RemoteMemory,
+        remote_blocks: Blocks,
+    ) -> Plan:
+        """Check many pairs of blocks once, to be posted as often as one likes.
+
+        Blocks of a side are an integer array of shape (n, 2), offset and length in bytes; or
+        ``(base, length, stride, count)``, which takes the same space for any count. Blocks that
+        touch on both sides go as one piece.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Names the first block that is out of bounds, or of another length on the other side.
+        """
+        return Plan(local, local_blocks, remote, remote_blocks)
+
+    def post_read(
+        self,
+        plan: Plan,
+        indices: Sequence[int] | NDArray[Any] | None = None,
+        *,
+        notify: bytes = b"",
+    ) -> Work:
+        """Begin to read the blocks of ``plan`` that ``indices`` name, or all of them."""
+        return Work(self._core.post(False, plan._core, indices_of(indices, plan), notify))
+
+    def post_write(
+        self,
+        plan: Plan,
+        indices: Sequence[int] | NDArray[Any] | None = None,
+        *,
+        notify: bytes = b"",
+    ) -> Work:
+        """Begin to write the blocks of ``plan`` that ``indices`` name, or all of them."""
+        return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify))
+
+    def notify(self, peer: str, word: bytes) -> None:
+        """Send 1 byte to 16 KiB to ``peer``, which gets them from ``notifications()``.
+
+        Raises
+        ------
+        ResourceExhaustedError
+            8192 of them are waiting for the peer to take them.
+        """
+        self._core.notify(peer, word)
+
+    def notifications(self, timeout: float | None = 0.0) -> list[tuple[str, bytes]]:
+        """Return who has sent what since the last call.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait for the first one; None: for as long as it takes.
+        """
+        return self._core.notifications(timeout)
+
+    def close(self) -> None:
+        """End everything, and tell the peers. Again: nothing."""
+        self._closing()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<pccl.p2p.Session {self.name}>"

@@ -1,0 +1,235 @@
+"""pccl.p2p: sessions of one process and of several, against what numpy copies."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import pccl
+from pccl import p2p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.connection import Connection
+
+NBYTES = 1 << 20
+
+
+@pytest.fixture(params=["shm", "tcp"])
+def transports(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def pair(transports: str) -> Iterator[tuple[p2p.Session, p2p.Session]]:
+    with (
+        p2p.Session("prefill-0", transports=transports) as a,
+        p2p.Session("decode-3", transports=transports) as b,
+    ):
+        b.load(a.connection_info())
+        yield a, b
+
+
+def random_bytes(seed: int, nbytes: int = NBYTES) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, nbytes, dtype=np.uint8)
+
+
+def imported(owner: p2p.Session, reader: p2p.Session, memory: p2p.Memory) -> p2p.RemoteMemory:
+    return reader.import_memory(owner.name, memory.descriptor().serialize())
+
+
+def test_a_slice_is_read_and_the_notification_follows(pair, transports):
+    a, b = pair
+    cache, mine = random_bytes(1), random_bytes(2)
+    expected = mine.copy()
+    expected[100:1100] = cache[5:1005]
+    remote = imported(a, b, a.register(cache))
+    local = b.register(mine)
+    work = b.read(local[100:1100], remote[5:1005], notify=b"block 7")
+    work.wait(timeout=20)
+    assert work.done()
+    np.testing.assert_array_equal(mine, expected)
+    assert a.notifications(timeout=20) == [("decode-3", b"block 7")]
+    stats = work.stats()
+    assert stats.nbytes == 1000
+    assert stats.seconds > 0
+    assert stats.path.startswith(transports)
+    assert a.peers() == ["decode-3"]
+
+
+def test_torch_tensors_bytearrays_and_addresses_are_memory(pair):
+    torch = pytest.importorskip("torch")
+    a, b = pair
+    there = torch.arange(1000, dtype=torch.bfloat16)
+    remote = imported(a, b, a.register(there))
+    assert remote.nbytes == 2000
+    here = bytearray(2000)
+    b.read(b.register(here), remote).wait(20)
+    assert bytes(here) == there.view(torch.uint8).numpy().tobytes()
+    array = np.zeros(2000, np.uint8)
+    b.read(b.register(array.ctypes.data, array.nbytes), remote).wait(20)
+    assert array.tobytes() == bytes(here)
+
+
+def test_allocated_memory_is_mapped_by_peers_of_the_host(pair, transports):
+    a, b = pair
+    theirs, mine = a.allocate(NBYTES), b.allocate(NBYTES)
+    theirs.array()[:] = random_bytes(3)
+    work = b.read(mine, imported(a, b, theirs))
+    work.wait(20)
+    np.testing.assert_array_equal(mine.array(), random_bytes(3))
+    assert work.stats().path == {"shm": "shm, mapped", "tcp": "tcp, by messages"}[transports]
+
+
+def test_plans_move_what_fancy_indexing_moves(pair):
+    a, b = pair
+    generator = np.random.default_rng(5)
+    block, count = 64, NBYTES // 64
+    cache, mine = random_bytes(6), np.zeros(NBYTES, np.uint8)
+    there, here = generator.permutation(count), generator.permutation(count)
+    remote, local = imported(a, b, a.register(cache)), b.register(mine)
+
+    def rows(blocks: np.ndarray) -> np.ndarray:
+        return np.stack([blocks * block, np.full(count, block)], axis=1)
+
+    plan = b.prepare(local, rows(here), remote, rows(there))
+    assert len(plan) == count
+    assert plan.nbytes == NBYTES
+    chosen = generator.choice(count, 1000, replace=False)
+    b.post_read(plan, chosen).wait(20)
+    expected = np.zeros((count, block), np.uint8)
+    expected[here[chosen]] = cache.reshape(count, block)[there[chosen]]
+    np.testing.assert_array_equal(mine.reshape(count, block), expected)
+    b.post_read(plan).wait(20)
+    expected[here] = cache.reshape(count, block)[there]
+    np.testing.assert_array_equal(mine.reshape(count, block), expected)
+
+
+def test_strided_blocks_are_columns(pair):
+    a, b = pair
+    theirs = random_bytes(7, 10_000).reshape(100, 100)
+    mine = random_bytes(8, 10_000).reshape(100, 100)
+    remote, local = imported(a, b, a.register(theirs)), b.register(mine)
+    expected = theirs.copy()
+    expected[:, 10:15] = mine[:, 70:75]
+    plan = b.prepare(local, (70, 5, 100, 100), remote, (10, 5, 100, 100))
+    b.post_write(plan).wait(20)
+    np.testing.assert_array_equal(theirs, expected)
+
+
+def test_what_is_wrong_is_said_before_anything_moves(pair):
+    a, b = pair
+    remote, local = imported(a, b, a.register(random_bytes(1))), b.register(random_bytes(2))
+    for wrong in [slice(0, NBYTES + 1), slice(-1, None), slice(5, 4), slice(0, 10, 2)]:
+        with pytest.raises(pccl.InvalidArgumentError):
+            remote[wrong]
+    with pytest.raises(pccl.InvalidArgumentError, match="10 and 11"):
+        b.read(local[:10], remote[:11])
+    with pytest.raises(pccl.InvalidArgumentError, match="block 1"):
+        b.prepare(local, np.array([[0, 8], [NBYTES, 8]]), remote, (0, 8, 8, 2))
+    with pytest.raises(pccl.InvalidArgumentError, match="at least 0"):
+        b.prepare(local, np.array([[-8, 8]]), remote, (0, 8, 8, 1))
+    plan = b.prepare(local, (0, 8, 8, 2), remote, (0, 8, 8, 2))
+    for indices in [[2], [-1], [], [0.5]]:
+        with pytest.raises(pccl.InvalidArgumentError):
+            b.post_read(plan, indices)
+    with pytest.raises(pccl.InvalidArgumentError, match="no session"):
+        b.connect("nobody")
+    with pytest.raises(pccl.InvalidArgumentError):
+        b.load(b"no info")
+    with pytest.raises(pccl.InvalidArgumentError):
+        b.register(np.zeros((4, 4))[:, 1])
+    with pytest.raises(pccl.InvalidArgumentError):
+        b.register(4096)
+
+
+def test_deregistered_memory_is_not_touched(pair):
+    a, b = pair
+    cache = random_bytes(1)
+    memory = a.register(cache)
+    remote, local = imported(a, b, memory), b.register(random_bytes(2))
+    b.read(local, remote).wait(20)
+    memory.deregister()
+    with pytest.raises(pccl.UnavailableError, match='session "prefill-0"'):
+        b.write(local, remote).wait(20)
+    np.testing.assert_array_equal(cache, random_bytes(1))
+
+
+def test_memory_stays_registered_without_a_reference(pair):
+    a, b = pair
+    remote = imported(a, b, a.register(np.full(NBYTES, 3, np.uint8)))
+    gc.collect()
+    local = b.allocate(NBYTES)
+    b.read(local, remote).wait(20)
+    assert int(local.array().sum()) == 3 * NBYTES
+
+
+def test_an_array_of_allocated_memory_outlives_its_registration(pair):
+    a, _ = pair
+    memory = a.allocate(NBYTES)
+    array = memory.array()
+    memory.deregister()
+    del memory
+    a.close()
+    gc.collect()
+    array[:] = 7
+    assert int(array.sum()) == 7 * NBYTES
+
+
+def serve(pipe: Connection, transports: str, fill: int) -> None:
+    session = p2p.Session("prefill-0", transports=transports)
+    memory = session.register(np.full(NBYTES, fill, np.uint8))
+    pipe.send((session.connection_info(), memory.descriptor().serialize()))
+    pipe.recv()
+
+
+def start(transports: str, fill: int) -> tuple[multiprocessing.Process, bytes, bytes]:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=serve, args=(there, transports, fill), daemon=True)
+    process.start()
+    assert here.poll(60)
+    info, descriptor = here.recv()
+    process.pipe = here  # its end is the end of the child
+    return process, info, descriptor
+
+
+def test_a_killed_peer_is_lost_and_its_successor_reached(transports):
+    with p2p.Session("decode-3", transports=transports) as b:
+        local = b.allocate(NBYTES)
+        process, info, descriptor = start(transports, 1)
+        b.load(info)
+        remote = b.import_memory("prefill-0", descriptor)
+        b.read(local, remote).wait(20)
+        assert (local.array() == 1).all()
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with pytest.raises(pccl.PeerLostError, match=rf"process {process.pid} ") as lost:
+            b.read(local, remote).wait(20)
+        assert lost.value.rank is None
+        successor, info, descriptor = start(transports, 2)
+        b.load(info)
+        with pytest.raises(pccl.UnavailableError, match="another life"):
+            b.read(local, remote)
+        b.read(local, b.import_memory("prefill-0", descriptor)).wait(20)
+        assert (local.array() == 2).all()
+        successor.kill()
+        successor.join()
+
+
+def test_a_wait_ends_with_its_deadline_and_with_ctrl_c(transports):
+    with p2p.Session("alone", transports=transports) as session:
+        assert session.notifications(timeout=0.1) == []
+        old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                session.notifications(timeout=None)
+        finally:
+            signal.signal(signal.SIGALRM, old)
