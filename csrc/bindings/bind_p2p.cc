@@ -147,6 +147,22 @@ Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uin
     });
 }
 
+/// Seconds of each of so many posts of all blocks, one after the other. An interpreter's own time
+/// would hide that of small ones.
+std::vector<double> time_posts(Session& session, bool writes, const PlanPtr& plan, int rounds) {
+    const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
+    return released([&]() -> Result<std::vector<double>> {
+        std::vector<double> seconds;
+        for (int round = 0; round < rounds; ++round) {
+            const TimePoint begin = system_clock().now();
+            PCCL_ASSIGN_OR_RETURN(const Work work, session.post(op, plan));
+            PCCL_TRY(work.wait(Deadline::after(std::chrono::minutes(1))));
+            seconds.push_back(std::chrono::duration<double>(system_clock().now() - begin).count());
+        }
+        return seconds;
+    });
+}
+
 Words notifications(Session& session, std::optional<double> timeout) {
     const Deadline deadline = deadline_after(timeout);
     const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
@@ -252,6 +268,7 @@ void bind_session(extension::Module& module) {
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
              arg("notify"))
         .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"))
+        .def("time_posts", &time_posts, arg("writes"), arg("plan"), arg("rounds"))
         .def(
             "notify",
             [](Session& self, const std::string& peer, std::string_view word) {

@@ -1,6 +1,5 @@
 #include "csrc/p2p/connection.h"
 
-#include <array>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -8,8 +7,6 @@
 namespace pccl::p2p {
 namespace {
 
-/// Posted at once.
-constexpr std::size_t kBatch = 128;
 /// What begin() moves by itself: some tens of microseconds' work.
 constexpr std::uint64_t kSmall = 256 * kKiB;
 
@@ -147,27 +144,24 @@ bool Connection::post_waiting() {
 }
 
 Result<bool> Connection::post_some(const std::shared_ptr<Task>& task) {
-    std::array<Plan::Step, kBatch> steps;
-    const std::size_t count = task->next(steps);
+    const std::size_t count = task->next(steps_);
     if (count == 0) {
         task->posted_nothing();
         return true;
     }
-    std::array<transport::RmaPiece, kBatch> pieces;
-    for (std::size_t i = 0; i < count; ++i) pieces[i] = steps[i].piece;
+    for (std::size_t i = 0; i < count; ++i) pieces_[i] = steps_[i].piece;
     PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
-                          link_->post(task->order().op, std::span(pieces).first(count), posts_));
+                          link_->post(task->order().op, std::span(pieces_).first(count), posts_));
     if (taken == 0) return false;
-    task->posted(taken, steps[taken - 1].after);
+    task->posted(taken, steps_[taken - 1].after);
     flying_.emplace_hint(flying_.end(), posts_, task);
     ++posts_;
     return true;
 }
 
 Status Connection::hear_completions() {
-    std::array<transport::RmaCompletion, kBatch> completions;
-    PCCL_ASSIGN_OR_RETURN(const std::size_t told, link_->poll(completions));
-    for (std::size_t i = 0; i < told; ++i) land(completions[i]);
+    PCCL_ASSIGN_OR_RETURN(const std::size_t told, link_->poll(completions_));
+    for (std::size_t i = 0; i < told; ++i) land(completions_[i]);
     words_.over(flying_.empty() ? posts_ : flying_.begin()->first);
     return Status::ok();
 }

@@ -3,6 +3,7 @@
 // Who waits for a transfer carries the whole connection on, as the progress thread does.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -66,6 +67,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void close(const Status& reason);
 
    private:
+    /// Posted at once, or heard of.
+    static constexpr std::size_t kBatch = 128;
+
     bool carry_locked(const Task* awaited);
     void arrive();
     bool post_waiting();
@@ -90,6 +94,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
     std::uint64_t posts_ = 0;                                // so far
     const Task* awaited_ = nullptr;                          // by the thread in here
+    // Of one step; kept, for to clear them takes longer than a small transfer.
+    std::array<Plan::Step, kBatch> steps_;
+    std::array<transport::RmaPiece, kBatch> pieces_;
+    std::array<transport::RmaCompletion, kBatch> completions_;
     Words words_;
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 
 import pccl
 from pccl import p2p
+from pccl.cli import p2p as p2p_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,3 +235,23 @@ def test_a_wait_ends_with_its_deadline_and_with_ctrl_c(transports):
                 session.notifications(timeout=None)
         finally:
             signal.signal(signal.SIGALRM, old)
+
+
+def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
+    output = tmp_path / "rows.json"
+    p2p_command.bench(
+        transports="shm",
+        smallest="64K",
+        largest="64K",
+        blocks=10,
+        block="4K",
+        seconds=0.01,
+        output=output,
+    )
+    rows = json.loads(output.read_text())["rows"]
+    cases = [(row["path"], row["case"]) for row in rows]
+    for path in ["shm, mapped", "shm, by the kernel"]:
+        for case in ["latency", "bandwidth", "10 blocks"]:
+            assert (path, case) in cases
+    assert all(row["seconds"] > 0 and row["peer_seconds"] > 0 for row in rows)
+    assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.cli import bench, capsule, debug, info, phase, run, terminal, topo, tune
+from pccl.cli import bench, capsule, debug, info, p2p, phase, run, terminal, topo, tune
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -65,6 +65,7 @@ app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
 app.add_typer(capsule.app, name="capsule", epilog=capsule.EXAMPLES)
 app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
 app.add_typer(phase.app, name="phase")
+app.add_typer(p2p.app, name="p2p")
 
 
 def _reason(error: Exception) -> str:

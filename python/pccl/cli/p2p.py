@@ -1,0 +1,73 @@
+"""``pccl p2p``."""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pccl._version import __version__
+from pccl.bench import collectives
+from pccl.bench import p2p as benchmark
+from pccl.cli import terminal
+
+EXAMPLES = terminal.examples(
+    "pccl p2p bench",
+    "pccl p2p bench --transports tcp --max 16M --output rows.json",
+)
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Sessions: transfers between processes without ranks.",
+)
+
+
+@app.callback()
+def _p2p() -> None:
+    """Hold the commands below ``p2p``; with one alone, typer would leave its name out."""
+
+
+@app.command("bench", epilog=EXAMPLES)
+def bench(
+    transports: Annotated[str, typer.Option(help="Among shm and tcp.")] = "shm,tcp",
+    smallest: Annotated[str, typer.Option("--min", help="Smallest transfer, bytes.")] = "64K",
+    largest: Annotated[str, typer.Option("--max", help="Largest transfer, bytes.")] = "64M",
+    blocks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")] = 20000,
+    block: Annotated[str, typer.Option(help="Bytes of each of these.")] = "4K",
+    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="Of each case.")] = 0.5,
+    output: Annotated[Path | None, typer.Option(help="File for one JSON object.")] = None,
+) -> None:
+    """Time one-sided reads of another process's memory, which makes no call.
+
+    Times are medians; the ratio is time over that of a peer in the same run: for latencies the
+    round trip of a bare TCP socket (Python's), for sizes a memcpy of one thread, and for many
+    blocks numpy.take, which copies block by block.
+    """
+    if output and not output.parent.is_dir():
+        raise ValueError(f"no folder for the rows: {output.parent}")
+    rows = benchmark.measure(
+        benchmark.Bench(
+            transports=tuple(transports.split(",")),
+            sizes=tuple(
+                collectives.sizes_between(
+                    collectives.parse_size(smallest), collectives.parse_size(largest), 4
+                )
+            ),
+            blocks=blocks,
+            block_bytes=collectives.parse_size(block),
+            seconds=seconds,
+        )
+    )
+    typer.echo(f"{'path':<18} {'case':<14} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
+    for row in rows:
+        typer.echo(
+            f"{row.path:<18} {row.case:<14} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
+            f" {row.gigabytes:>7.2f}   {row.ratio:.2f} {row.peer}"
+        )
+    if output:
+        where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
+        values = where | {"rows": [row.values() for row in rows]}
+        output.write_text(json.dumps(values, indent=1) + "\n")
