@@ -25,7 +25,7 @@ function(pccl_test)
   )
   target_compile_definitions(${target} PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${TEST_NAME} COMMAND ${target})
-  set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 600 LABELS cpu)
+  set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 600 LABELS cpu ENVIRONMENT PCCL_COSTS_FILE=off)
 endfunction()
 
 # Stands in for NVIDIA's library: opened by name, as that is.
@@ -33,7 +33,7 @@ add_library(fake_nvml MODULE ${PROJECT_SOURCE_DIR}/tests/fakes/nvml/fake_nvml.cc
 
 foreach(
   room
-  base abi sys topo kernels schedule transport collective bootstrap runtime netconf capsule cluster
+  base abi sys topo kernels schedule transport collective costs bootstrap runtime netconf capsule cluster
   device comm p2p
 )
   pccl_test(
@@ -84,7 +84,7 @@ function(pccl_test_algorithm name)
   list(JOIN ARGN "," algorithms)
   add_test(NAME comm_${name} COMMAND pccl_comm_test --gtest_filter=Shm/CollectiveTest*:UnevenCollectivesTest*)
   set_tests_properties(
-    comm_${name} PROPERTIES TIMEOUT 600 LABELS cpu ENVIRONMENT "PCCL_ALGORITHM=${algorithms}"
+    comm_${name} PROPERTIES TIMEOUT 600 LABELS cpu ENVIRONMENT "PCCL_ALGORITHM=${algorithms};PCCL_COSTS_FILE=off"
   )
 endfunction()
 set(links_per_pair gather=one_shot scatter=one_shot all_to_all=one_shot)

@@ -16,6 +16,9 @@ if str(TESTS) not in sys.path:
 # Ranks outnumber cores: more threads per rank only take time from each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Choices must not depend on the machine, nor tests write to the user's cache.
+os.environ.setdefault("PCCL_COSTS_FILE", "off")
+
 # Tests that share what takes long to make. (Marks of xdist_group do nothing under pytest 9.2.)
 TOGETHER = {
     "tests/newcomer/": "wheel",

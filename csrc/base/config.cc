@@ -169,6 +169,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
                 config.socket_ifname);
     parser.path("PCCL_SECRET_FILE", config.secret_file);
     parser.path("PCCL_TUNING_FILE", config.tuning_file);
+    parser.path("PCCL_COSTS_FILE", config.costs_file);
     parser.path("HOME", config.cache_folder);
     if (!config.cache_folder.empty()) config.cache_folder += "/.cache";
     parser.path("XDG_CACHE_HOME", config.cache_folder);

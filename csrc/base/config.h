@@ -29,6 +29,8 @@ struct Config {
     std::chrono::milliseconds peer_timeout{10'000};  // PCCL_PEER_TIMEOUT_MS: a host that is silent
     std::string flight_dir;    // PCCL_FLIGHT_DIR: where flight records go; empty = nowhere
     std::string tuning_file;   // PCCL_TUNING_FILE: what pccl tune found; empty = in cache_folder
+    std::string costs_file;    // PCCL_COSTS_FILE: what this machine's steps cost; "off" = measure
+                               // and read nothing; empty = in cache_folder
     std::string cache_folder;  // XDG_CACHE_HOME, or HOME's .cache; empty without both
     std::string algorithm;     // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
                                // selector's choice

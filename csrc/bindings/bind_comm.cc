@@ -16,6 +16,7 @@
 #include "csrc/bindings/py_operator.h"
 #include "csrc/bindings/quick_call.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/costs/kept_costs.h"
 
 namespace pccl::bindings {
 
@@ -61,6 +62,13 @@ void bind_predictions(extension::Module& module) {
         .def_readonly("busiest", &Prediction::busiest)
         .def_readonly("is_chosen", &Prediction::is_chosen)
         .def("__repr__", &printed);
+}
+
+/// Where they come from, and a line for each.
+std::pair<std::string, std::vector<std::string>> machine_costs() {
+    const py::gil_scoped_release released;
+    const costs::MachineCosts& costs = costs::process_costs();
+    return {costs::source_of(costs), costs::lines_of(costs)};
 }
 
 std::vector<Prediction> explain(PyCommunicator& self, const std::string& collective,
@@ -241,6 +249,8 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);
     module.def("tuning_path", &comm::tuning_path);
+    module.def("costs_path", [] { return costs::costs_path(); });
+    module.def("machine_costs", &machine_costs);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));
     cls.def("links_counted_on",
             [](PyCommunicator& self) { return to_python((*self).links_counted_on()); });

@@ -12,6 +12,8 @@ struct LinksCountedOn {
     std::vector<std::string> links;  // "eth0 of node7: 1.25 GB/s, measured"
     std::vector<Rank> order;         // of rings and trees
     int lanes = 1;                   // rings side by side
+    std::string costs_from{};  // "measured 2026-11-25T21:40:03Z, load 0.1", or "defaults, ..."
+    std::vector<std::string> costs{};  // "beat (...): 0.21 us, measured"
 };
 
 }  // namespace pccl::bootstrap

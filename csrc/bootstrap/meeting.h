@@ -23,8 +23,10 @@ struct Meeting {
     std::function<Status(std::span<const Endpoint>, Rank)> lost{};
     /// Whether a rank that has announced itself is still there: kPeerLost when not.
     std::function<Status(const Endpoint&)> probe{};
-    // Rank 0's, for all: Roster::tuning, and Roster::job where that needs no other rank's word.
+    // Rank 0's, for all: Roster::tuning and costs, and Roster::job where that needs no other rank's
+    // word.
     std::string tuning{};
+    std::string costs{};
     std::function<Result<std::string>(const Roster&)> describe{};
 };
 

@@ -54,7 +54,7 @@ Result<std::string> fetch(Store& store, const Meeting& meeting) {
         if (auto endpoint = Endpoint::deserialise(*blob); endpoint.is_ok())
             root.push_back(std::move(*endpoint));
     const std::size_t most = static_cast<std::size_t>(meeting.size) * (kMaxEndpoint + 4) +
-                             kMostTuningBytes + kMostJobBytes + 12;
+                             kMostTuningBytes + kMostCostsBytes + kMostJobBytes + 16;
     return await_text(store, {kRosterKey, 0, root}, most, meeting);
 }
 
@@ -63,6 +63,7 @@ std::string serialise(const Roster& roster) {
     out.u32(static_cast<std::uint32_t>(roster.endpoints.size()));
     for (const Endpoint& endpoint : roster.endpoints) out.text(endpoint.serialise());
     out.text(roster.tuning);
+    out.text(roster.costs);
     out.text(roster.job);
     return out.take();
 }
@@ -81,6 +82,7 @@ Result<Roster> parse(const std::string& text, int size) {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(), Endpoint::deserialise(blob));
     }
     PCCL_TRY(in.text(roster.tuning, kMostTuningBytes));
+    PCCL_TRY(in.text(roster.costs, kMostCostsBytes));
     PCCL_TRY(in.text(roster.job, kMostJobBytes));
     PCCL_TRY(in.finish());
     return roster;
@@ -109,6 +111,7 @@ Result<Endpoint> endpoint_of(Store& store, Rank rank, const Meeting& meeting,
 Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meeting) {
     Roster roster;
     roster.tuning = meeting.tuning;
+    roster.costs = meeting.costs;
     roster.endpoints.push_back(mine);
     for (Rank rank = 1; rank < meeting.size; ++rank) {
         PCCL_ASSIGN_OR_RETURN(roster.endpoints.emplace_back(),

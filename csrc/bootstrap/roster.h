@@ -21,12 +21,14 @@ struct GroupIdentity {
 struct Roster {
     std::vector<Endpoint> endpoints;  // by rank
     std::string tuning;  // rank 0's, so that all choose alike: what Tuning::parse() takes
+    std::string costs;   // rank 0's, likewise: what costs::MachineCosts::parse() takes
     std::string job;     // what topo::decode_job() takes; empty on one host, unless it has parts
 };
 
 /// Bytes of Roster::job.
 inline constexpr std::size_t kMostJobBytes = 64 * kMiB;
 inline constexpr std::size_t kMostTuningBytes = 24 * kKiB;
+inline constexpr std::size_t kMostCostsBytes = 4 * kKiB;
 
 /// `store` for what ranks say before they know the group: as it is, or sealed under
 /// PCCL_SECRET_FILE, where that is set. kInvalidArgument as secret_from_file() has it.

@@ -2,16 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/private_file.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::bootstrap {
 namespace {
@@ -19,18 +19,6 @@ namespace {
 constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 4 * kKiB;
 constexpr sys::Forbidden kForbidden{.of_own = S_IRWXG | S_IRWXO, .of_root = S_IWGRP | S_IRWXO};
-
-Result<std::vector<std::uint8_t>> read_up_to(std::size_t most, int fd) {
-    std::vector<std::uint8_t> bytes(most);
-    std::size_t got = 0;
-    for (ssize_t more = 1; more != 0 && got < most; got += static_cast<std::size_t>(more)) {
-        do more = ::read(fd, bytes.data() + got, most - got);
-        while (more < 0 && errno == EINTR);
-        if (more < 0) return Status::from_errno(errno, "cannot be read");
-    }
-    bytes.resize(got);
-    return bytes;
-}
 
 }  // namespace
 
@@ -44,11 +32,12 @@ Result<transport::Secret> secret_from_file(const std::string& path,
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file.is_open()) return refuse(Status::from_errno(errno, "").message());
     PCCL_TRY(sys::check_private(file.get(), what, kForbidden));
-    const auto key = read_up_to(kLongest + 1, file.get());
+    const auto key = sys::read_open(file.get(), kLongest + 1);
     if (!key.is_ok()) return refuse(" ", key.status().message());
     if (key->size() < kShortest || key->size() > kLongest)
         return refuse(" needs ", kShortest, " to ", kLongest, " bytes");
-    return sys::hmac_sha256(*key, group);
+    return sys::hmac_sha256({reinterpret_cast<const std::uint8_t*>(key->data()), key->size()},
+                            group);
 }
 
 }  // namespace pccl::bootstrap

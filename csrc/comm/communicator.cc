@@ -18,6 +18,7 @@
 #include "csrc/comm/given_capsules.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
@@ -156,6 +157,8 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         return meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
     };
     if (const Status own = use_this_process(options); !own.is_ok()) return agreed(own);
+    // Where they are measured, now: before the other ranks have anything to do.
+    if (options.rank == 0 && options.size > 1) static_cast<void>(costs::process_costs());
     std::vector<capsule::Capsule> given;
     if (options.size > 1) given = given_capsules(process_config().capsules, options.size);
     JoinNotice notice(options);
@@ -190,10 +193,11 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     options.runtime->enroll({identity.group, options.rank}, identity.secret, group);
     // From here on the destructor dismisses the group again.
     std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    bootstrap::Roster roster{.endpoints = {own}, .tuning = {}, .job = {}};
+    bootstrap::Roster roster{.endpoints = {own}, .tuning = {}, .costs = {}, .job = {}};
     if (options.size > 1) {
         if (options.rank == 0) {
             meeting.tuning = load_tuning();
+            meeting.costs = costs::process_costs().text();
             meeting.describe = [&](const bootstrap::Roster& met) {
                 return job_on_one_host(*options.locality, met);
             };
@@ -298,7 +302,7 @@ Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
 }
 
 bootstrap::LinksCountedOn Communicator::links_counted_on() const {
-    return bootstrap::links_counted_on(group_->layout());
+    return counted_on(group_->layout(), group_->costs());
 }
 
 Result<std::string> Communicator::describe_job() const {

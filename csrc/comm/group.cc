@@ -27,7 +27,8 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
               .global_ranks = options.global_ranks}),
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
-      preferences_{.catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}},
+      preferences_{
+          .catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}, .costs = {}},
       mailbox_(options.rank, options.size),
       collectives_({.self = options.rank, .ranks = options.size}) {}
 
@@ -37,6 +38,7 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     const std::lock_guard lock(mutex_);
     PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
     PCCL_ASSIGN_OR_RETURN(preferences_.tuning, Tuning::parse(roster.tuning));
+    PCCL_ASSIGN_OR_RETURN(preferences_.costs, costs::MachineCosts::parse(roster.costs));
     selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},
                       preferences_);
     return Status::ok();

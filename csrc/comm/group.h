@@ -67,6 +67,8 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
     /// Needs register_remote_infos().
     [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
+    /// What its predictions count on, alike on all ranks.
+    [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
     void abort(const Status& reason);
     /// Ends the group as its user wants it, and waits for callbacks that other threads run:
@@ -148,7 +150,7 @@ class Group final : public WitnessingParticipant,
     mutable std::mutex mutex_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
-    Preferences preferences_;           // with a tuning from register_remote_infos() on
+    Preferences preferences_;           // with tuning and costs from register_remote_infos() on
     std::optional<Selector> selector_;  // from then on
     GroupEnd end_;
     Mailbox mailbox_;

@@ -41,6 +41,7 @@ Result<bootstrap::Roster> roster_of(const Group& group, const std::vector<Rank>&
         roster.endpoints.push_back(std::move(endpoint));
     }
     PCCL_ASSIGN_OR_RETURN(roster.job, bootstrap::job_of_survivors(group.layout().job(), survivors));
+    roster.costs = group.costs().text();
     return roster;
 }
 

@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 
+#include "csrc/base/ids.h"
 #include "csrc/base/text.h"
+#include "csrc/base/words.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::sys {
@@ -57,6 +60,41 @@ std::string machine_name() {
     return as_file_name(concat(processor_model(), " ", ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
+namespace {
+
+/// The first word of an entry about a cache of the first core; empty where there is none.
+std::string cache_entry(int index, std::string_view name) {
+    const auto text =
+        read_start(concat("/sys/devices/system/cpu/cpu0/cache/index", index, "/", name), 32);
+    if (!text.is_ok()) return {};
+    std::string_view line = *text;
+    line = next_line(line);
+    return std::string(next_word(line));
+}
+
+/// "32768K"
+std::size_t bytes_in(std::string_view text) {
+    if (!text.ends_with('K')) return 0;
+    text.remove_suffix(1);
+    constexpr std::size_t kMostKilobytes = std::size_t{1} << 30;
+    return number_in<std::size_t>(text, 1, kMostKilobytes).value_or(0) * kKiB;
+}
+
+}  // namespace
+
+CacheBytes cache_bytes() {
+    CacheBytes found{};
+    constexpr int kMostCaches = 8;
+    for (int index = 0; index < kMostCaches; ++index) {
+        if (cache_entry(index, "type") == "Instruction") continue;
+        const auto level = number_in<std::size_t>(cache_entry(index, "level"), 1, 4);
+        if (!level) continue;
+        std::size_t& bytes = found[std::min<std::size_t>(*level, found.size()) - 1];
+        bytes = std::max(bytes, bytes_in(cache_entry(index, "size")));
+    }
+    return found;
+}
+
 std::size_t most_descriptors() {
     constexpr std::size_t kUsual = 1024;
     rlimit files{};
@@ -72,5 +110,25 @@ CoreSet usable_cores() {
         cores[core] = CPU_ISSET(core, &set);
     return cores;
 }
+
+CoreSet allowed_cores() {
+    const CoreSet bound = usable_cores();
+    // The kernel takes away what the cpuset forbids.
+    if (!run_on(CoreSet().set()).is_ok()) return bound;
+    const CoreSet allowed = usable_cores();
+    static_cast<void>(run_on(bound));
+    return allowed;
+}
+
+Status run_on(const CoreSet& cores) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (std::size_t core = 0; core < std::min<std::size_t>(cores.size(), CPU_SETSIZE); ++core)
+        if (cores[core]) CPU_SET(core, &set);
+    if (::sched_setaffinity(0, sizeof set, &set) == 0) return Status::ok();
+    return Status::from_errno(errno, "cannot bind a thread to cores");
+}
+
+std::size_t current_core() { return static_cast<std::size_t>(std::max(::sched_getcpu(), 0)); }
 
 }  // namespace pccl::sys

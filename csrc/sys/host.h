@@ -1,6 +1,7 @@
 // Which host this is, as far as sockets and memory are concerned.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <string>
@@ -16,6 +17,11 @@ namespace pccl::sys {
 /// The model of its processors and their number, "amd-epyc-9v74-2": alike on machines that are.
 [[nodiscard]] PCCL_API std::string machine_name();
 
+/// Bytes of the data caches that a core uses: first level, second, and the last one, which cores
+/// share. 0 where the kernel does not say.
+using CacheBytes = std::array<std::size_t, 3>;
+[[nodiscard]] PCCL_API CacheBytes cache_bytes();
+
 /// Descriptors that it may have open at a time (ulimit -n).
 [[nodiscard]] PCCL_API std::size_t most_descriptors();
 
@@ -24,5 +30,11 @@ using CoreSet = std::bitset<1024>;
 
 /// Those that this thread may run on.
 [[nodiscard]] PCCL_API CoreSet usable_cores();
+/// Those that this thread's container and cpuset leave to it, though it is bound to fewer now.
+[[nodiscard]] PCCL_API CoreSet allowed_cores();
+/// Binds this thread; kUnavailable where it may run on none of them.
+[[nodiscard]] PCCL_API Status run_on(const CoreSet& cores);
+/// Where this thread runs now.
+[[nodiscard]] PCCL_API std::size_t current_core();
 
 }  // namespace pccl::sys

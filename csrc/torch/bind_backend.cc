@@ -60,11 +60,13 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     return ways;
 }
 
-/// Links, order of ranks, rings side by side.
-std::tuple<std::vector<std::string>, std::vector<Rank>, int> links_counted_on(
-    const PcclBackend& self) {
+using CountedOn = std::tuple<std::vector<std::string>, std::vector<Rank>, int, std::string,
+                             std::vector<std::string>>;
+
+/// Links, order of ranks, rings side by side, where costs come from, costs.
+CountedOn links_counted_on(const PcclBackend& self) {
     const bootstrap::LinksCountedOn found = self.communicator().links_counted_on();
-    return {found.links, found.order, found.lanes};
+    return {found.links, found.order, found.lanes, found.costs_from, found.costs};
 }
 
 /// `content` is a capsule's bytes, or, where `is_path`, the path of its file.

@@ -88,6 +88,15 @@ def set_log_level(
 def tuning_path() -> str:
     """Return the file that rank 0 of a group reads the measured choices from; empty without one."""
 
+def costs_path() -> str:
+    """Return the file that keeps what this machine's steps cost; empty without one."""
+
+def machine_costs() -> tuple[str, list[str]]:
+    """Return where this process has the costs of single steps from, and a line for each.
+
+    Where no file has them, they are measured, in some 30 ms, unless ``PCCL_COSTS_FILE=off``.
+    """
+
 class Event:
     """An asynchronous operation. Its buffers must not be touched until it is done."""
 
@@ -393,7 +402,7 @@ class Communicator:
             The group has ended before.
         """
     def links_counted_on(self) -> LinksCountedOn:
-        """Return what predictions rest on: links, order of ranks, and rings side by side."""
+        """Return what predictions rest on: links, order of ranks, rings side by side, and costs."""
     def describe_job(self) -> bytes:
         """Return what ``pccl.topology.job`` shows.
 

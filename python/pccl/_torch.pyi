@@ -85,7 +85,7 @@ class ProcessGroupPCCL(Backend):
         ValueError
             There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
-    def links_counted_on(self) -> tuple[list[str], list[int], int]:
+    def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str]]:
         """Return the fields of ``pccl.named.LinksCountedOn``, for ``pccl.explain``."""
     def describe_job(self) -> bytes:
         """Return what ``pccl.topology.job`` shows.

@@ -61,6 +61,11 @@ class Explanation:
         Ranks by position on rings and trees.
     lanes
         Rings that run side by side.
+    costs_from
+        Where the costs of single steps come from: ``"measured 2026-11-25T21:40:03Z, load 0.1"``, or
+        ``"defaults, nothing was measured"``.
+    costs
+        These costs, each with its own source.
     """
 
     collective: str
@@ -70,6 +75,8 @@ class Explanation:
     links: tuple[str, ...]
     order: tuple[int, ...]
     lanes: int
+    costs_from: str
+    costs: tuple[str, ...]
 
     @property
     def chosen(self) -> Way:
@@ -101,6 +108,7 @@ class Explanation:
         lines += [f"  counting on {link}" for link in self.links[:MOST_LINKS_SHOWN]]
         if len(self.links) > MOST_LINKS_SHOWN:
             lines.append(f"  and {len(self.links) - MOST_LINKS_SHOWN} more")
+        lines.append(f"  costs: {self.costs_from}")
         if self.order != tuple(range(self.ranks)):
             lines.append(f"  in the order {' '.join(map(str, self.order))}")
         return lines
@@ -136,7 +144,7 @@ def explain(
         A communicator, or a process group of torch with the backend "pccl", of whose CPU tensors it
         speaks; None for torch's default group. Or a ``pccl.topology.Job``, which need not exist
         (``Job.of``): what its ranks would choose if each had a core to itself, and nothing had been
-        measured by ``pccl tune``. Or a ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not
+        measured. Or a ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not
         exist: which kernel, by which protocol, on how many blocks.
 
     Returns
@@ -194,4 +202,6 @@ def _explanation(
         links=tuple(counted_on.links),
         order=tuple(counted_on.order),
         lanes=counted_on.lanes,
+        costs_from=counted_on.costs_from,
+        costs=tuple(counted_on.costs),
     )

@@ -13,18 +13,20 @@ from pccl.explanation import Explanation, Way
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "topology" / "nccl"
 
+COSTS = "measured 2026-11-25T21:40:03Z, load 0.1"
 BOARD = Way("shm_two_shot", "board", 20e-6, "", is_chosen=True)
 
 
 def lines_of(*ways: Way) -> list[str]:
     links = ("memory of one host: 10 GB/s, assumed",)
-    return str(Explanation("all_reduce", 4096, 2, ways, links, (0, 1), 1)).splitlines()
+    return str(Explanation("all_reduce", 4096, 2, ways, links, (0, 1), 1, COSTS, ())).splitlines()
 
 
 def test_the_choice_has_a_star_and_each_way_a_line() -> None:
-    heading, link, *ways = lines_of(BOARD, Way("ring", "links", 30e-6, "", is_chosen=False))
+    heading, link, costs, *ways = lines_of(BOARD, Way("ring", "links", 30e-6, "", is_chosen=False))
     assert heading == "all_reduce of 4096 bytes, 2 ranks"
     assert link.endswith("assumed")
+    assert costs == f"  costs: {COSTS}"
     assert [way.split()[:3] for way in ways] == [
         ["*", "shm_two_shot", "board"],
         ["ring", "links", "30.0"],

@@ -46,7 +46,7 @@ def test_a_transport_that_is_not_there_says_why() -> None:
 
 def test_settings_are_named() -> None:
     found = info(PCCL_TCP_SOCKETS="3", PCCL_LOG_LEVEL="error")
-    assert found["environment"] == "PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3"
+    assert found["environment"] == ("PCCL_COSTS_FILE=off PCCL_LOG_LEVEL=error PCCL_TCP_SOCKETS=3")
 
 
 def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
@@ -54,3 +54,14 @@ def test_it_tells_whether_the_machine_is_tuned(tmp_path: Path) -> None:
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, not made yet: pccl tune"
     path.write_text("")
     assert info(PCCL_TUNING_FILE=str(path))["tuning"] == f"{path}, there"
+
+
+def test_it_shows_what_steps_cost_and_since_when(tmp_path: Path) -> None:
+    path = tmp_path / "costs.txt"
+    path.write_text("date 2026-11-25T21:40:03Z\nload 0.5\nquiet 1\nbeat 0.25\n")
+    found = info(PCCL_COSTS_FILE=str(path))
+    assert found["costs"] == f"measured 2026-11-25T21:40:03Z, load 0.5; {path}"
+    (beat,) = (text for name, text in found.items() if name.startswith("cost of beat"))
+    assert beat == "0.25 us, measured"
+    assert found["cost of wake (a wake-up on another core)"].endswith("us, default")
+    assert info()["costs"] == "defaults, nothing was measured; not kept"

@@ -53,7 +53,7 @@ class Cells(HTMLParser):
 
 
 ROW = bench.Row("all_reduce", 1024, 256, "float32", "sum", -1, 12.5, 0.08, 0.08, 0)
-CELL = tune.Cell("broadcast", 2, 1024, 512, "b", {"a": 1.0, "b": 3.0})
+CELL = tune.Cell("broadcast", 2, 1024, 512, "b", {"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 1.0})
 DGX1V = topology.example("dgx1v")
 
 

@@ -23,7 +23,7 @@ KIB = 1024
 
 
 def cell(block: int, **us: float) -> tune.Cell:
-    return tune.Cell("all_reduce", 2, block, block, "a", us)
+    return tune.Cell("all_reduce", 2, block, block, "a", us, us)
 
 
 def lines_of(table: str) -> list[str]:
@@ -42,7 +42,7 @@ def test_noise_is_no_reason_to_change() -> None:
 
 def test_all_to_all_gets_one_algorithm_for_all_sizes() -> None:
     cells = [
-        tune.Cell("all_to_all", 2, size, size, "a", us)
+        tune.Cell("all_to_all", 2, size, size, "a", us, us)
         for size, us in [(KIB, {"a": 1.0, "b": 1.1}), (64 * KIB, {"a": 30.0, "b": 20.0})]
     ]
     assert lines_of(tune.table_of(cells)) == ["all_to_all 2 0 b"]

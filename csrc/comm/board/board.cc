@@ -76,7 +76,8 @@ Result<bool> Board::open() {
     }
     PCCL_ASSIGN_OR_RETURN(const bool all, all_have_reached(State::kProbed));
     if (!all) return false;
-    spins_ = outnumbers_cores() ? 0 : kSpins;
+    ranks_on_core_ = count_ranks_on_core();
+    spins_ = is_crowded() ? 0 : kSpins;
     // Where ranks take turns on a core, they sleep all the time.
     posts_with_barrier_ = is_crowded() || !all_join_barriers();
     reads_directly_ = all_read_all();
@@ -124,10 +125,11 @@ bool Board::all_read_all() const {
     return all;
 }
 
-bool Board::outnumbers_cores() const {
+int Board::count_ranks_on_core() const {
     sys::CoreSet cores;
     for (Rank rank = 0; rank < ranks_; ++rank) cores |= segment(rank).progress.cores;
-    return static_cast<std::size_t>(ranks_) > cores.count();
+    const int count = std::max(static_cast<int>(cores.count()), 1);
+    return (ranks_ + count - 1) / count;
 }
 
 void Board::leave(const Status& reason) {

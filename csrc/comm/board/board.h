@@ -66,7 +66,9 @@ class Board {
     /// sys::process_barrier() before they sleep. Known once open.
     [[nodiscard]] bool leaves_barriers_to_sleepers() const { return !posts_with_barrier_; }
     /// Whether the ranks outnumber the cores that they may run on. Known once open.
-    [[nodiscard]] bool is_crowded() const { return spins_ == 0; }
+    [[nodiscard]] bool is_crowded() const { return ranks_on_core_ > 1; }
+    /// The most that share one. Known once open.
+    [[nodiscard]] int ranks_on_core() const { return ranks_on_core_; }
 
     /// Of the next collective on this board.
     [[nodiscard]] std::uint64_t next_sequence() { return ++sequence_; }
@@ -191,7 +193,7 @@ class Board {
     Result<bool> all_have_reached(State state);
     [[nodiscard]] bool has_left(Rank rank) const { return segment(rank).progress.has_left.load(); }
     [[nodiscard]] bool can_read_all() const;
-    [[nodiscard]] bool outnumbers_cores() const;
+    [[nodiscard]] int count_ranks_on_core() const;
     [[nodiscard]] bool all_join_barriers() const;
     [[nodiscard]] bool all_read_all() const;
     /// Publishes a counter of this rank, and wakes those who sleep waiting for it.
@@ -209,6 +211,7 @@ class Board {
     const std::unique_ptr<transport::Region> region_;
     const Rank self_;
     const int ranks_;
+    int ranks_on_core_ = 1;
     int spins_ = 0;
     std::size_t segment_bytes_;
     std::size_t half_offset_;  // of the first half in a segment

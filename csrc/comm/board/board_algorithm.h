@@ -17,6 +17,7 @@ struct BoardPlan {
     // With kDirect, where only two ranks know the length of what they exchange: no more goes over
     // the board all the same.
     std::size_t inline_bytes = 0;
+    bool streams = true;  // halves are written past the caches
 };
 
 /// What this rank does in one beat.

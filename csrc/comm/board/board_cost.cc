@@ -1,6 +1,7 @@
 #include "csrc/comm/board/board_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "csrc/base/ids.h"
 #include "csrc/collective/fingerprint.h"
@@ -8,67 +9,173 @@
 namespace pccl::comm {
 namespace {
 
+using costs::at;
+using costs::Level;
+using costs::MachineCosts;
 using schedule::CollectiveKind;
 
-// Measured between processes of one host of 2 cores (pccl tune), blocks of 64 KiB to 4 MiB.
-constexpr double kBeat = 0.4e-6;          // from a post to what the others post next
-constexpr double kCrowdedBeat = 5e-6;     // the same where they take turns on a core
-constexpr double kCopyByte = 0.045e-9;    // into a half, or out of another's
-constexpr double kReduceByte = 0.027e-9;  // of one contribution
-constexpr double kDirectRead = 1.5e-6;    // a call of the kernel
-constexpr double kDirectByte = 0.12e-9;   // read from another process
-constexpr double kPairByte = 0.08e-9;     // the same of what one process alone reads
-constexpr std::size_t kInlineBytes = 128 * kKiB;
-// Long windows keep the readers waiting for the first and the writers for the last.
-constexpr std::size_t kLongestWindow = 512 * kKiB;
+// Cache lines that a beat hands over, there and back: the one that says what is posted, the first
+// of the data, and the one that says that it was read.
+constexpr double kLinesInBeat = 3;
+// Of others' memory, read at a time before it is added up: BoardExecution's own limit.
+constexpr std::size_t kReducedAtOnce = 256 * kKiB;
 
-double blocks_of(CollectiveKind kind, int ranks) {
-    const bool many = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
-                      kind == CollectiveKind::kScatter || kind == CollectiveKind::kAllToAll ||
-                      kind == CollectiveKind::kReduceScatter;
-    return many ? ranks - 1 : 1;
+bool moves_blocks(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter || kind == CollectiveKind::kAllToAll ||
+           kind == CollectiveKind::kReduceScatter;
 }
 
-std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
-    return std::min(divides_halves(kind, algorithm) ? board.part_bytes : board.half_bytes,
-                    kLongestWindow);
+bool has_root(CollectiveKind kind) {
+    return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter ||
+           kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather;
 }
 
-/// Where two ranks alone know a length, so much goes over the board with kDirect, too.
-std::size_t inline_bytes(const BoardShape& board) {
-    return std::min(kInlineBytes, board.part_bytes);
+std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_bytes; }
+
+/// Where the buffers of a call lie that is made again and again.
+Level level_of(const BoardShape& board, const BoardCall& call, const MachineCosts& costs) {
+    using schedule::Buffer;
+    const int blocks = schedule::blocks(call.kind, Buffer::kInput, board.ranks) +
+                       schedule::blocks(call.kind, Buffer::kOutput, board.ranks);
+    const std::size_t touched = bytes_of(call) * static_cast<std::size_t>(blocks);
+    const Level own = costs.level_of(touched);
+    if (own != Level::kLast) return own;
+    return costs.level_of(touched * static_cast<std::size_t>(board.ranks));
+}
+
+/// Seconds a byte.
+struct Handing {
+    double give = 0;
+    double take = 0;
+    bool streams = false;
+
+    [[nodiscard]] double both() const { return give + take; }
+};
+
+/// Plainly or past the caches, as takes less.
+Handing handing_at(Level level, const MachineCosts& costs) {
+    const Handing plain{at(costs.write, level), at(costs.take, level), false};
+    const Handing streamed{at(costs.stream, level), at(costs.take_streamed, level), true};
+    return streamed.both() < plain.both() ? streamed : plain;
+}
+
+/// Long windows keep the readers waiting for the first and the writers for the last; and what lies
+/// in one should stay in the second-level cache, with where it comes from and goes to.
+std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm,
+                         const MachineCosts& costs) {
+    constexpr std::size_t kShortest = 64 * kKiB;
+    const std::size_t room = divides_halves(kind, algorithm) ? board.part_bytes : board.half_bytes;
+    return std::min(room, std::max(costs.cache_bytes[1] / 2, kShortest));
+}
+
+/// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
+/// call of the kernel is worth it.
+std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
+    const double spared =
+        handing_at(Level::kSecond, costs).both() - at(costs.direct, Level::kSecond);
+    const double most = static_cast<double>(board.part_bytes);
+    if (spared * most <= costs.direct_start.seconds) return board.part_bytes;
+    return static_cast<std::size_t>(costs.direct_start.seconds / spared) / kCacheLine * kCacheLine;
 }
 
 /// Whether readers take the bytes from where they lie.
-bool passes_board_by(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
+bool passes_board_by(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
+                     const MachineCosts& costs) {
     if (algorithm != BoardAlgorithm::kDirect) return false;
-    return !is_per_pair(call.kind) || call.count * call.element_bytes > inline_bytes(board);
+    return !is_per_pair(call.kind) || bytes_of(call) > inline_bytes(board, costs);
 }
 
-double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
-    const double ranks = board.ranks;
-    const double beat = board.crowded ? kCrowdedBeat : kBeat;
-    const double bytes = static_cast<double>(call.count * call.element_bytes);
-    const bool direct = passes_board_by(board, call, algorithm);
-    const double direct_byte = is_per_pair(call.kind) ? kPairByte : kDirectByte;
-    const double windows =
-        std::max(1.0, bytes / static_cast<double>(window_bytes(board, call.kind, algorithm)));
-    if (scatters_first(call.kind, algorithm)) {
-        const double others = bytes * (ranks - 1) / ranks;
-        if (direct)
-            return 2 * beat + 2 * (ranks - 1) * kDirectRead + others * 2 * direct_byte +
-                   bytes * kReduceByte;
-        return (windows / ranks + 1) * beat + (2 * others + bytes / ranks) * kCopyByte +
-               bytes * kReduceByte;
+/// What one call costs a rank, but for waiting.
+class CallCost {
+   public:
+    CallCost(const BoardShape& board, const BoardCall& call, const MachineCosts& costs)
+        : costs_(costs),
+          kind_(call.kind),
+          ranks_(board.ranks),
+          bytes_(static_cast<double>(bytes_of(call))),
+          level_(level_of(board, call, costs)),
+          handing_(handing_at(level_, costs)) {}
+
+    /// All windows but the first go while the others are read, where one rank writes for all.
+    [[nodiscard]] double over_board(double window) const {
+        if (kind_ == CollectiveKind::kBroadcast)
+            return bytes_ * std::max(handing_.give, handing_.take) +
+                   std::min(bytes_, window) * std::min(handing_.give, handing_.take);
+        const double others = ranks_ - 1;
+        const double given =
+            moves_blocks(kind_) && kind_ != CollectiveKind::kAllGather ? others : 1;
+        const double taken = kind_ == CollectiveKind::kBroadcast ? 1 : others;
+        return bytes_ * (given * handing_.give +
+                         taken * (reduces(kind_) ? taken_and_added() : handing_.take)) +
+               keeping();
     }
-    const double blocks = blocks_of(call.kind, board.ranks);
-    const bool parts = divides_halves(call.kind, algorithm);
-    const double written = direct ? 0 : bytes * (parts ? blocks : 1);
-    const double read = bytes * (reduces(call.kind) && !parts ? ranks - 1 : blocks);
-    const double per_byte = direct ? direct_byte : reduces(call.kind) ? 0 : kCopyByte;
-    return (direct ? 2 : windows) * beat + (direct ? (ranks - 1) * kDirectRead : 0) +
-           written * kCopyByte + read * per_byte +
-           (reduces(call.kind) ? (read + bytes) * kReduceByte : 0);
+
+    /// reduce_scatter, then all_gather of what came out.
+    [[nodiscard]] double over_board_in_parts() const {
+        const double others = (ranks_ - 1) / ranks_;
+        return bytes_ * (others * (handing_.give + taken_and_added() + handing_.take) +
+                         handing_.give / ranks_);
+    }
+
+    [[nodiscard]] double directly() const {
+        const double pieces = kind_ == CollectiveKind::kBroadcast ? 1 : ranks_ - 1;
+        return pieces * read(bytes_) + keeping();
+    }
+
+    [[nodiscard]] double directly_in_parts() const {
+        const double part = bytes_ / ranks_;
+        return (ranks_ - 1) * (read(part) + copied_directly(part));
+    }
+
+   private:
+    [[nodiscard]] double copied_directly(double bytes) const {
+        return costs_.direct_start.seconds + bytes * at(costs_.direct, level_);
+    }
+    /// What is to be added up is read piece by piece into the cache.
+    [[nodiscard]] double read(double bytes) const {
+        if (!reduces(kind_)) return copied_directly(bytes);
+        const double calls = std::max(std::ceil(bytes / static_cast<double>(kReducedAtOnce)), 1.0);
+        return calls * costs_.direct_start.seconds +
+               bytes * (at(costs_.direct, level_) + at(costs_.sum, level_));
+    }
+    [[nodiscard]] double taken_and_added() const {
+        const double farther = std::max(handing_.take - at(costs_.copy, level_), 0.0);
+        return at(costs_.sum, level_) + farther;
+    }
+    /// A rank's own block, from its input to its output.
+    [[nodiscard]] double keeping() const {
+        const bool keeps = !reduces(kind_) && !has_root(kind_);
+        return keeps ? bytes_ * at(costs_.copy, level_) : 0;
+    }
+
+    const MachineCosts& costs_;
+    const CollectiveKind kind_;
+    const double ranks_;
+    const double bytes_;
+    const Level level_;
+    const Handing handing_;
+};
+
+double beat_seconds(const BoardShape& board, const MachineCosts& costs) {
+    if (board.ranks_on_core == 1) return kLinesInBeat * costs.beat.seconds;
+    return costs.shared_core_beat.seconds * board.ranks_on_core / 2;
+}
+
+double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
+               const MachineCosts& costs) {
+    const CallCost own(board, call, costs);
+    const double beat = beat_seconds(board, costs);
+    const double in_turns = board.ranks_on_core;
+    const bool in_parts = scatters_first(call.kind, algorithm);
+    if (passes_board_by(board, call, algorithm, costs))
+        return 2 * beat + in_turns * (in_parts ? own.directly_in_parts() : own.directly());
+    const auto window = static_cast<double>(window_bytes(board, call.kind, algorithm, costs));
+    const double in_window = in_parts ? window * board.ranks : window;
+    const double windows =
+        std::max(std::ceil(static_cast<double>(bytes_of(call)) / in_window), 1.0);
+    return (in_parts ? 2 : 1) * windows * beat +
+           in_turns * (in_parts ? own.over_board_in_parts() : own.over_board(window));
 }
 
 bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
@@ -79,11 +186,12 @@ bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algor
 
 }  // namespace
 
-std::vector<BoardCandidate> board_candidates(const BoardShape& board, const BoardCall& call) {
+std::vector<BoardCandidate> board_candidates(const BoardShape& board, const BoardCall& call,
+                                             const MachineCosts& costs) {
     std::vector<BoardCandidate> found;
     for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
         if (!can_make(board, call.kind, algorithm)) continue;
-        found.push_back({algorithm, predict(board, call, algorithm)});
+        found.push_back({algorithm, predict(board, call, algorithm, costs)});
     }
     // What costs the same goes by the algorithm that can do more.
     std::sort(found.begin(), found.end(), [](const BoardCandidate& a, const BoardCandidate& b) {
@@ -92,7 +200,9 @@ std::vector<BoardCandidate> board_candidates(const BoardShape& board, const Boar
     return found;
 }
 
-BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm) {
+BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
+                        const MachineCosts& costs) {
+    const bool streams = handing_at(level_of(board, call, costs), costs).streams;
     const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
     if (algorithm == BoardAlgorithm::kDirect) {
         const auto parts =
@@ -101,10 +211,13 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.algorithm = algorithm,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
-                .inline_bytes = inline_bytes(board)};
+                .inline_bytes = inline_bytes(board, costs),
+                .streams = streams};
     }
-    const std::size_t bytes = window_bytes(board, call.kind, algorithm);
-    return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
+    const std::size_t bytes = window_bytes(board, call.kind, algorithm, costs);
+    return {.algorithm = algorithm,
+            .window = bytes / call.element_bytes / grain * grain,
+            .streams = streams};
 }
 
 }  // namespace pccl::comm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "csrc/comm/board/board_algorithm.h"
+#include "csrc/costs/machine_costs.h"
 
 namespace pccl::comm {
 
@@ -14,7 +15,7 @@ struct BoardShape {
     std::size_t half_bytes = 0;
     std::size_t part_bytes = 0;
     bool reads_directly = false;
-    bool crowded = false;
+    int ranks_on_core = 1;  // the most that share one
 };
 
 struct BoardCall {
@@ -30,10 +31,11 @@ struct BoardCandidate {
 
 /// Every algorithm that can make the call, best first.
 [[nodiscard]] std::vector<BoardCandidate> board_candidates(const BoardShape& board,
-                                                           const BoardCall& call);
+                                                           const BoardCall& call,
+                                                           const costs::MachineCosts& costs);
 
 /// The cut of an algorithm.
 [[nodiscard]] BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call,
-                                      BoardAlgorithm algorithm);
+                                      BoardAlgorithm algorithm, const costs::MachineCosts& costs);
 
 }  // namespace pccl::comm

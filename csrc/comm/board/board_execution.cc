@@ -16,17 +16,14 @@ using Take = Beat::Take;
 // What one read of others' memory brings at a time stays in the second-level cache.
 constexpr std::size_t kDirectBytes = 256 * kKiB;
 
-// From so much on, a half is written past the caches.
-constexpr std::size_t kStreamedBytes = 4 * kKiB;
-
 /// The peers have read what lies in `room`. Taking those lines from their caches takes as long as
-/// the machine makes it: between virtual cores, 27 ns a line was seen. Writing them to memory takes
-/// a fifth of that, and reading them from there no longer than from another core.
-void put(std::byte* room, const std::byte* data, std::size_t bytes) {
-    if (bytes < kStreamedBytes)
-        arithmetic::copy_bytes(room, data, bytes);
-    else
+/// the machine makes it; where writing them to memory, and reading them from there, takes less,
+/// they are streamed.
+void put(std::byte* room, const std::byte* data, std::size_t bytes, bool streams) {
+    if (streams)
         arithmetic::stream_bytes(room, data, bytes);
+    else
+        arithmetic::copy_bytes(room, data, bytes);
 }
 
 // Results of so many bytes leave the cache before anybody reads them.
@@ -114,7 +111,7 @@ void BoardExecution::give_whole() {
         lends_memory_ = true;
         return;
     }
-    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes);
+    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, task_.plan.streams);
 }
 
 void BoardExecution::give_parts() {
@@ -134,7 +131,7 @@ void BoardExecution::give_parts() {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
             put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
-                span.bytes);
+                span.bytes, task_.plan.streams);
     }
 }
 

@@ -48,9 +48,9 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
          .reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
          .board = board_of(job),
          .layout = layout},
-        {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}});
+        {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
-    return ImaginedChoice{std::move(ways), bootstrap::links_counted_on(*layout)};
+    return ImaginedChoice{std::move(ways), counted_on(*layout, {})};
 }
 
 }  // namespace pccl::comm

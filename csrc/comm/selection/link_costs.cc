@@ -14,12 +14,27 @@ using schedule::LinkCost;
 using schedule::LinkModel;
 using transport::TransportKind;
 
-// Measured between processes of one 2-core host, and over veth between two network namespaces.
-constexpr LinkCost kShmCost{
-    .round_seconds = 0.5e-6, .message_seconds = 0.1e-6, .seconds_per_byte = 0.08e-9};
-constexpr LinkCost kTcpCost{
-    .round_seconds = 25e-6, .message_seconds = 4e-6, .seconds_per_byte = 0.5e-9};
-constexpr double kReduceSecondsPerByte = 0.08e-9;
+using costs::at;
+using costs::Level;
+using costs::MachineCosts;
+
+// Cache lines that go from core to core, there and back: of a message its header, its first bytes
+// and the counters of its ring; of a rank's own work for one, the counters again.
+constexpr double kBeatsInRound = 4;
+constexpr double kBeatsInMessage = 1.5;
+
+/// Rings of shared memory, which stay in the caches: what one writes, the other takes.
+LinkCost ring_cost(const MachineCosts& costs) {
+    return {.round_seconds = kBeatsInRound * costs.beat.seconds,
+            .message_seconds = kBeatsInMessage * costs.beat.seconds,
+            .seconds_per_byte = at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)};
+}
+
+LinkCost tcp_cost(const MachineCosts& costs) {
+    return {.round_seconds = costs.tcp_round.seconds,
+            .message_seconds = costs.tcp_message.seconds,
+            .seconds_per_byte = costs.tcp_byte.seconds};
+}
 
 /// A measured message of no length is a round and a message.
 LinkCost scaled(const LinkCost& usual, const topo::LinkTimes& measured) {
@@ -58,8 +73,8 @@ LinkCost measured_cost(const bootstrap::Layout& layout, const LinkCost& usual,
 }
 
 /// Between hosts, a message takes as long as one of those between the two that are farthest apart.
-LinkCost far_cost(const bootstrap::Layout& layout) {
-    LinkCost cost = measured_cost(layout, kTcpCost, topo::MeasuredLink::kSockets);
+LinkCost far_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    LinkCost cost = measured_cost(layout, tcp_cost(costs), topo::MeasuredLink::kSockets);
     if (layout.is_on_one_host()) return cost;
     const topo::JobTopology& job = layout.links()->job();
     double latency = 0;
@@ -69,12 +84,13 @@ LinkCost far_cost(const bootstrap::Layout& layout) {
     return latency > 0 ? scaled(cost, {latency, 1e-9 / cost.seconds_per_byte}) : cost;
 }
 
-double reduce_cost(const bootstrap::Layout& layout) {
-    if (layout.links() == nullptr) return kReduceSecondsPerByte;
+double reduce_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    const double usual = at(costs.sum, Level::kSecond);
+    if (layout.links() == nullptr) return usual;
     double cost = 0;
     for (const topo::HostTopology& host : layout.links()->job().hosts()) {
         const auto rate = host.calibration.reduce();
-        cost = std::max(cost, rate ? 1e-9 / *rate : kReduceSecondsPerByte);
+        cost = std::max(cost, rate ? 1e-9 / *rate : usual);
     }
     return cost;
 }
@@ -94,18 +110,27 @@ Reach reach_of(const bootstrap::Roster& roster) {
             .shares_memory = share_memory(roster)};
 }
 
-schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout) {
+schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
+                               const MachineCosts& costs) {
     LinkModel model;
-    model.far = far_cost(layout);
-    model.near = reach.shares_memory ? measured_cost(layout, kShmCost, topo::MeasuredLink::kMemory)
-                                     : model.far;
-    model.reduce_seconds_per_byte = reduce_cost(layout);
+    model.far = far_cost(layout, costs);
+    model.near = reach.shares_memory
+                     ? measured_cost(layout, ring_cost(costs), topo::MeasuredLink::kMemory)
+                     : model.far;
+    model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     model.capacity = kTcpCapacity;
     if (reach.shares_memory) {
         const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
         model.capacity = reach.is_on_one_host ? ring : std::min(ring, kTcpCapacity);
     }
     return model;
+}
+
+bootstrap::LinksCountedOn counted_on(const bootstrap::Layout& layout, const MachineCosts& costs) {
+    bootstrap::LinksCountedOn found = bootstrap::links_counted_on(layout);
+    found.costs_from = costs::source_of(costs);
+    found.costs = costs::lines_of(costs);
+    return found;
 }
 
 }  // namespace pccl::comm

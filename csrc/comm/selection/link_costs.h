@@ -1,5 +1,5 @@
-// What the links of a group cost: constants, or what was measured on its hosts, within a host and
-// between hosts.
+// What the links of a group cost, within a host and between hosts: as `pccl topo --measure` found
+// them on its hosts, else as the steps of rank 0's machine make likely.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include "csrc/base/ids.h"
 #include "csrc/bootstrap/layout.h"
 #include "csrc/bootstrap/roster.h"
+#include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/simulator/link_model.h"
 
 namespace pccl::comm {
@@ -24,6 +25,11 @@ struct Reach {
 [[nodiscard]] Reach reach_of(const bootstrap::Roster& roster);
 
 /// The same on every rank of a group.
-[[nodiscard]] schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout);
+[[nodiscard]] schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
+                                             const costs::MachineCosts& costs);
+
+/// What predictions rest on.
+[[nodiscard]] bootstrap::LinksCountedOn counted_on(const bootstrap::Layout& layout,
+                                                   const costs::MachineCosts& costs);
 
 }  // namespace pccl::comm

@@ -25,7 +25,7 @@ std::optional<BoardShape> shape_of(const Board* board) {
                       .half_bytes = board->half_bytes(),
                       .part_bytes = board->part_bytes(),
                       .reads_directly = board->reads_directly(),
-                      .crowded = board->is_crowded()};
+                      .ranks_on_core = board->ranks_on_core()};
 }
 
 /// Of all blocks that this rank has, for a schedule that passes them through other ranks.
@@ -67,7 +67,7 @@ Selector::Selector(Setting setting, Preferences preferences)
       preferences_(std::move(preferences)),
       layout_(std::move(setting.layout)),
       catalogue_(catalogue_for(preferences_.catalogue, *layout_)),
-      links_(link_model(setting.reach, *layout_)),
+      links_(link_model(setting.reach, *layout_, preferences_.costs)),
       board_(setting.board) {}
 
 schedule::Shape Selector::shape_for(const ScheduleSource& source, Rank root,
@@ -219,7 +219,7 @@ Result<std::vector<Prediction>> Selector::explain(CollectiveKind kind, std::size
     std::vector<Prediction> found;
     if (board_) {
         const BoardCall call{.kind = kind, .element_bytes = 1, .count = block_bytes};
-        for (const BoardCandidate& candidate : board_candidates(*board_, call))
+        for (const BoardCandidate& candidate : board_candidates(*board_, call, preferences_.costs))
             found.push_back({.algorithm = std::string(to_string(candidate.algorithm)),
                              .over = "board",
                              .seconds = candidate.seconds});
@@ -277,7 +277,7 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature,
     if (!board_) return std::nullopt;
     const BoardCall call{
         .kind = signature.kind, .element_bytes = size_of(signature.type), .count = signature.count};
-    const std::vector<BoardCandidate> usable = board_candidates(*board_, call);
+    const std::vector<BoardCandidate> usable = board_candidates(*board_, call, preferences_.costs);
     const auto named = [&](std::string_view name) {
         return std::find_if(usable.begin(), usable.end(), [name](const auto& candidate) {
             return to_string(candidate.algorithm) == name;
@@ -291,7 +291,7 @@ std::optional<Choice> Selector::decide_on_board(const Signature& signature,
     if (chosen == usable.end()) chosen = usable.begin();
     Choice choice;
     choice.name = to_string(chosen->algorithm);
-    choice.on_board = plan_on_board(*board_, call, chosen->algorithm);
+    choice.on_board = plan_on_board(*board_, call, chosen->algorithm, preferences_.costs);
     choice.header = header_of(signature);
     choice.header.over = abi::Over::kBoard;
     choice.header.schedule = static_cast<std::uint32_t>(chosen->algorithm);

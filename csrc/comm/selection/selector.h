@@ -26,6 +26,7 @@
 #include "csrc/comm/links/plan.h"
 #include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/tuning.h"
+#include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/simulator/link_model.h"
 
@@ -45,6 +46,7 @@ struct Preferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
     Tuning tuning;       // of boards
+    costs::MachineCosts costs;
 };
 
 /// Of each block of a collective whose largest buffer has `bytes`.

@@ -60,6 +60,18 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
     return text;
 }
 
+Result<std::string> read_open(int fd, std::size_t limit) {
+    std::string bytes(limit, '\0');
+    std::size_t got = 0;
+    for (ssize_t more = 1; more != 0 && got < limit; got += static_cast<std::size_t>(more)) {
+        do more = ::read(fd, bytes.data() + got, limit - got);
+        while (more < 0 && errno == EINTR);
+        if (more < 0) return Status::from_errno(errno, "cannot be read");
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
 Status write_file(const std::string& path, const std::string& text) {
     // Several processes may write one file at a time, and several threads.
     static std::atomic<int> drafts{0};

@@ -13,6 +13,8 @@ namespace pccl::sys {
 [[nodiscard]] PCCL_API Result<std::string> read_file(const std::string& path, std::size_t limit);
 /// The first `limit` bytes of it; errors else as above.
 [[nodiscard]] PCCL_API Result<std::string> read_start(const std::string& path, std::size_t limit);
+/// The first `limit` bytes of an open file, or pipe.
+[[nodiscard]] PCCL_API Result<std::string> read_open(int fd, std::size_t limit);
 /// Replaces the file as a whole (a link at `path`, too), or leaves it as it was and says why.
 [[nodiscard]] PCCL_API Status write_file(const std::string& path, const std::string& text);
 

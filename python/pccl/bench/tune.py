@@ -1,8 +1,9 @@
 """Measures which algorithm is fastest on this machine, as ``pccl tune`` does; torch is not needed.
 
 For each collective and size every algorithm gets its turns, in the same processes; the figure is
-the median over calls of the slowest rank's time. What was found is kept in a file of the user's
-cache. Rank 0 of a group reads it and tells the others, so that all ranks choose alike.
+the median over calls of the slowest rank's time, beside what the cost model predicts. What was
+found is kept in a file of the user's cache. Rank 0 of a group reads it and tells the others, so
+that all ranks choose alike.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import math
 import os
 import statistics
+import time
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -34,7 +36,19 @@ from pccl.whole_file import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Cell", "Job", "measured", "path", "ranks_to_measure", "run", "save", "table_of"]
+    from pccl._core import Prediction
+
+__all__ = [
+    "Cell",
+    "Job",
+    "busy_share",
+    "measured",
+    "path",
+    "ranks_to_measure",
+    "run",
+    "save",
+    "table_of",
+]
 
 HEADING = (
     "# The fastest algorithm: collective, ranks of one host, bytes of a block from which on.\n"
@@ -43,7 +57,9 @@ HEADING = (
 MARGIN = 0.03
 # The lengths of its blocks may be known to two ranks alone, so all sizes go the same way.
 ONE_CHOICE = ("all_to_all",)
-USUAL_WAYS = 3
+USUAL_WAYS = {False: 3, True: 9}  # without and with those over links
+# What a quiet machine's own services take of its cores stays below.
+QUIET_SHARE = 0.1
 WARM_UP_CALLS = 2
 LEAST_CALLS = 3
 MOST_CALLS = 200
@@ -63,6 +79,8 @@ class Job:
         Length of a turn.
     timeout
         Seconds that one call, or the start of all ranks, may take.
+    links
+        Whether algorithms over links are measured, too.
     """
 
     ranks: int
@@ -71,6 +89,7 @@ class Job:
     rounds: int = 3
     seconds: float = 0.02
     timeout: float = 60.0
+    links: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot be measured."""
@@ -91,7 +110,7 @@ class Job:
 
     def expected_seconds(self) -> float:
         """Return about how long `run` takes on a quiet machine."""
-        turns = USUAL_WAYS * self.rounds
+        turns = USUAL_WAYS[self.links] * self.rounds
         return SECONDS_PER_START * self.ranks + sum(
             turns * max(self.seconds, (WARM_UP_CALLS + LEAST_CALLS) * expected_call_seconds(case))
             for case in self.cases()
@@ -110,6 +129,8 @@ class Cell:
         The algorithm that a group chooses now.
     us
         Microseconds by algorithm.
+    predicted_us
+        The same as the cost model has it.
     """
 
     collective: str
@@ -118,6 +139,7 @@ class Cell:
     block: int
     chosen: str
     us: dict[str, float]
+    predicted_us: dict[str, float]
 
     @property
     def best(self) -> str:
@@ -132,9 +154,27 @@ class Cell:
     def row(self) -> table.Fields:
         """Return its fields, the best and its loss, with a column of microseconds by algorithm."""
         fields = table.fields_of(self)
-        del fields["us"]
-        times = {f"{algorithm}_us": us for algorithm, us in sorted(self.us.items())}
-        return fields | {"best": self.best, "loss": self.loss} | times
+        del fields["us"], fields["predicted_us"]
+        fields |= {"best": self.best, "loss": self.loss}
+        for algorithm, us in sorted(self.us.items()):
+            fields[f"{algorithm}_us"] = us
+            fields[f"{algorithm}_predicted_us"] = self.predicted_us[algorithm]
+        return fields
+
+
+def busy_share(seconds: float = 0.25) -> float:
+    """Return the part of all cores' time, 0 to 1, that others take while this process sleeps."""
+    idle, total = _core_times()
+    time.sleep(seconds)
+    idle_then, total_then = _core_times()
+    return 1 - (idle_then - idle) / max(total_then - total, 1)
+
+
+def _core_times() -> tuple[int, int]:
+    """Return the ticks that all cores were idle, or waited for a disk, and all ticks: proc(5)."""
+    cores = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+    ticks = [int(word) for word in cores.split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
 
 
 def ranks_to_measure() -> tuple[int, ...]:
@@ -177,13 +217,12 @@ def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]
         )
 
     chooser = join("tune")
-    on_boards = {
+    names = {
         way.algorithm
         for collective in job.collectives
-        for way in chooser.explain(collective, 1)
-        if way.over == "board"
+        for way in _ways(job, chooser, collective, 1)
     }
-    comms = {algorithm: join(algorithm, algorithm) for algorithm in sorted(on_boards)}
+    comms = {algorithm: join(algorithm, algorithm) for algorithm in sorted(names)}
     for case in job.cases():
         cell = _measure(job, chooser, comms, case)
         if rank == 0:
@@ -191,8 +230,13 @@ def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]
     chooser.barrier()
 
 
+def _ways(job: Job, chooser: Communicator, collective: str, size: int) -> list[Prediction]:
+    ways = chooser.explain(collective, size)
+    return [way for way in ways if way.over == "board" or job.links]
+
+
 def _measure(job: Job, chooser: Communicator, comms: dict[str, Communicator], case: Case) -> Cell:
-    ways = [way for way in chooser.explain(case.collective, case.size) if way.over == "board"]
+    ways = _ways(job, chooser, case.collective, case.size)
     x, out = case.buffers()
     calls = {way.algorithm: make_call(comms[way.algorithm], case, x, out) for way in ways}
     found: dict[str, list[float]] = {algorithm: [] for algorithm in calls}
@@ -206,7 +250,8 @@ def _measure(job: Job, chooser: Communicator, comms: dict[str, Communicator], ca
     chosen = next((way.algorithm for way in ways if way.is_chosen), ways[0].algorithm)
     block = case.count * np.dtype(case.dtype).itemsize
     us = {algorithm: statistics.median(times) * 1e6 for algorithm, times in found.items()}
-    return Cell(case.collective, case.ranks, case.size, block, chosen, us)
+    predicted = {way.algorithm: way.seconds * 1e6 for way in ways}
+    return Cell(case.collective, case.ranks, case.size, block, chosen, us, predicted)
 
 
 def table_of(cells: Iterable[Cell]) -> str:

@@ -27,7 +27,7 @@ def info(
     """Print what a report of a fault needs.
 
     Versions, what this build holds, which transports and GPUs there are and why others
-    are not, whether the machine is tuned, and the settings in the environment.
+    are not, whether the machine is tuned, what its steps cost, and the settings in the environment.
     """
     found = facts()
     if as_json:
@@ -53,6 +53,7 @@ def facts() -> dict[str, str]:
         **{f"transport {name}": _transport(name) for name in TRANSPORTS},
         "GPUs": _gpus(),
         "tuning": _tuning(),
+        **_costs(),
         "environment": _environment(),
     }
 
@@ -90,6 +91,18 @@ def _tuning() -> str:
 
     path = Path(_core.tuning_path())
     return f"{path}, {'there' if path.exists() else 'not made yet: pccl tune'}"
+
+
+def _costs() -> dict[str, str]:
+    """Tell what predictions count on, and where from."""
+    from pccl import _core
+
+    source, lines = _core.machine_costs()
+    path = _core.costs_path()
+    figures = dict(line.split(": ", 1) for line in lines)
+    return {"costs": f"{source}; {path or 'not kept'}"} | {
+        f"cost of {name}": figure for name, figure in figures.items()
+    }
 
 
 def _environment() -> str:

@@ -29,7 +29,10 @@ def tune(
     ] = None,
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
     rounds: Annotated[int, typer.Option(help="Turns of each algorithm at a size.")] = 3,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Keep nothing; measure algorithms over links, too."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
@@ -37,30 +40,44 @@ def tune(
     """Measure which algorithm is fastest on this machine.
 
     It measures those that ranks of one host use for CPU tensors and arrays: over shared memory
-    (shm_one_shot, shm_two_shot, shm_direct), not over links. All later groups choose by what was
-    found. The table shows the time of each, a star at the one that groups choose now, and how much
-    longer that takes than the fastest.
+    (shm_one_shot, shm_two_shot, shm_direct), and with --dry-run over links. All later groups choose
+    by what was found. The table shows the time of each, a stroke, and what the cost model predicts;
+    a star at the one that groups choose now; and how much longer that takes than the fastest. It
+    warns where others use the cores meanwhile: then the figures say little.
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
     file = tuning.path()
     sizes = sizes_between(1 << 10, parse_size(largest), 4)
     jobs = [
-        tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
+        tuning.Job(ranks=count, sizes=sizes, rounds=rounds, links=dry_run)
         for count in _numbers(ranks or []) or tuning.ranks_to_measure()
     ]
+    _warn_if_busy()
     steps = sum(len(list(job.cases())) for job in jobs)
     seconds = sum(job.expected_seconds() for job in jobs)
     with terminal.progress("pccl tune", steps, seconds) as step:
         cells = [cell for job in jobs for cell in _measure(job, step, is_shown=not as_json)]
+    table = tuning.table_of(cells)
     if not dry_run:
-        tuning.save(tuning.table_of(cells), file)
+        tuning.save(table, file)
     kept_in = None if dry_run else str(file)
     if as_json:
         rows = [*map(dataclasses.asdict, cells)]
         terminal.print_json({"pccl": __version__, "kept_in": kept_in, "cells": rows})
     elif kept_in:
+        print(table, end="")
         print(f"kept in {kept_in}")
+
+
+def _warn_if_busy() -> None:
+    from pccl.bench import tune as tuning
+
+    share = tuning.busy_share()
+    if share > tuning.QUIET_SHARE:
+        terminal.complain(
+            f"this machine is busy: others use {share:.0%} of its cores, so the figures say little"
+        )
 
 
 def _numbers(lists: list[str]) -> list[int]:
@@ -78,7 +95,7 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
     cells: list[tuning.Cell] = []
     for cell in tuning.measured(job):
         if is_shown and (not cells or cells[-1].collective != cell.collective):
-            names = "".join(f" {name:>15}" for name in sorted(cell.us))
+            names = "".join(f" {name:>20}" for name in sorted(cell.us))
             print(f"# {cell.collective}, ranks: {job.ranks}, us\n#{'size':>11}{names} {'loss':>6}")
         if is_shown:
             print(_line(cell), flush=True)
@@ -89,6 +106,7 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
 
 def _line(cell: "tuning.Cell") -> str:
     times = "".join(
-        f" {us:>14.1f}{'*' if name == cell.chosen else ' '}" for name, us in sorted(cell.us.items())
+        f" {us:>9.1f} /{cell.predicted_us[name]:>8.1f}{'*' if name == cell.chosen else ' '}"
+        for name, us in sorted(cell.us.items())
     )
     return f"{cell.size:>12}{times} {cell.loss - 1:>6.0%}"

@@ -46,6 +46,35 @@ TEST_F(ExchangeRosterTest, AllHaveWhatEachHasPublished) {
     EXPECT_EQ(met->endpoints[1].host, "node8");
 }
 
+TEST_F(ExchangeRosterTest, AllHaveTheTextsOfRankZero) {
+    const auto with = [this](Rank rank, const std::string& costs) {
+        return exchange_roster(store_, endpoint(rank),
+                               {.size = 2,
+                                .deadline = Deadline::after(std::chrono::seconds(20)),
+                                .tuning = "tuning of " + costs,
+                                .costs = costs});
+    };
+    std::thread rank_0([&] { EXPECT_EQ(with(0, "beat 1\n")->costs, "beat 1\n"); });
+    const auto met = with(1, "beat 2\n");
+    rank_0.join();
+    ASSERT_TRUE(met.is_ok()) << met.status().to_string();
+    EXPECT_EQ(met->costs, "beat 1\n");
+    EXPECT_EQ(met->tuning, "tuning of beat 1\n");
+}
+
+TEST_F(ExchangeRosterTest, MoreThanARosterHoldsIsRefused) {
+    std::thread rank_0([this] {
+        static_cast<void>(exchange_roster(store_, endpoint(0),
+                                          {.size = 2,
+                                           .deadline = Deadline::after(std::chrono::seconds(20)),
+                                           .costs = std::string(kMostCostsBytes + 1, 'x')}));
+    });
+    const auto met = exchange(endpoint(1));
+    rank_0.join();
+    EXPECT_EQ(met.status().code(), StatusCode::kPeerLost);
+    EXPECT_EQ(met.status().peer(), 0);
+}
+
 TEST_F(ExchangeRosterTest, TheRosterOfAnEarlierMeetingIsNone) {
     std::thread rank_0([this] { be_rank_0(); });
     ASSERT_TRUE(exchange(endpoint(1)).is_ok());

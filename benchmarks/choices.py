@@ -1,0 +1,292 @@
+"""What groups choose by themselves, against the best algorithm that they could be told to use.
+
+    python benchmarks/choices.py --ranks 2 4 --json choices.json
+
+Every algorithm makes all collectives at all sizes in processes of its own, back to back on random
+data. Then the fastest of each cell and the default run once more, in new processes, so that luck
+does not count. A cell is good where the default takes at most 15 % or 0.5 us more than that
+second time of the winner. Needs numpy and pccl alone. Exits with status 1 where fewer than 95 % of
+the cells are good, or one loses more than 40 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import functools
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pccl.bench import parse_size, sizes_between
+from pccl.bench.cases import COLLECTIVES, Case, make_call
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DEFAULT = "default"
+TRANSPORTS = {"shm": "", "tcp": "tcp"}
+GOOD_RATIO = 1.15
+GOOD_US = 0.5
+GOOD_SHARE = 0.95
+WORST_RATIO = 1.4
+WARM_UP_CALLS = 3
+LEAST_BATCHES = 5
+BATCH_SECONDS = 5e-4  # so long that looking at the clock takes nothing of it
+TIMEOUT_S = 60.0
+# Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
+RANDOM_NUMBERS = 65521
+
+Key = tuple[str, int]  # collective, bytes
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cells are measured."""
+
+    ranks: int
+    transport: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a set of processes does: cells by one algorithm, or by whatever groups choose."""
+
+    place: Place
+    algorithm: str
+    cells: tuple[Key, ...]
+    seconds: float
+    pin: bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What was found; ``us`` has the first times, ``best_us`` the winner's second one."""
+
+    ranks: int
+    transport: str
+    collective: str
+    bytes: int
+    chosen: str
+    default_us: float
+    best: str
+    best_us: float
+    us: dict[str, float]
+
+    @property
+    def loss(self) -> float:
+        """The default's time over the winner's."""
+        return self.default_us / self.best_us
+
+    @property
+    def is_good(self) -> bool:
+        return self.loss <= GOOD_RATIO or self.default_us - self.best_us <= GOOD_US
+
+
+def main() -> int:
+    options = parse_options()
+    start = time.monotonic()
+    cells: list[Cell] = []
+    for ranks in options.ranks:
+        for transport in options.transports:
+            begun = time.monotonic()
+            found = compare(Place(ranks, transport), options)
+            cells += found
+            spent = time.monotonic() - begun
+            print(f"\n{ranks} ranks over {transport}, us ({spent:.0f} s)")
+            show(found)
+    summary = summarise(cells) | {"seconds": round(time.monotonic() - start)}
+    print("\n" + "\n".join(f"{name}: {value}" for name, value in summary.items()))
+    if options.json:
+        content = {"benchmark": "choices", "machine": machine(), "summary": summary}
+        rows = [asdict(cell) | {"loss": cell.loss, "is_good": cell.is_good} for cell in cells]
+        options.json.write_text(json.dumps(content | {"cells": rows}, indent=1) + "\n")
+    return 0 if summary["good"] >= GOOD_SHARE and summary["worst"] <= WORST_RATIO else 1
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("--ranks", type=int, nargs="+", default=[2, 4])
+    add("--transports", nargs="+", choices=TRANSPORTS, default=list(TRANSPORTS))
+    add("--collectives", nargs="+", choices=COLLECTIVES, default=list(COLLECTIVES))
+    sizes = list(sizes_between(1 << 10, 64 << 20, 4))
+    add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
+    add("--seconds", type=float, default=0.02, help="of a cell in one turn")
+    add("--no-pin", dest="pin", action="store_false", help="do not bind rank i to core i mod cores")
+    add("--json", type=Path)
+    return parser.parse_args()
+
+
+def compare(place: Place, options: argparse.Namespace) -> list[Cell]:
+    """Measure all algorithms, then the winners and the default once more."""
+    keys = tuple((name, size) for name in options.collectives for size in options.sizes)
+    ways = algorithms_of(place, keys)
+    turn = functools.partial(Turn, place, seconds=options.seconds, pin=options.pin)
+    us: dict[Key, dict[str, float]] = {key: {} for key in keys}
+    for algorithm in sorted({name for names, _ in ways.values() for name in names}):
+        able = tuple(key for key in keys if algorithm in ways[key][0])
+        for key, found in measure(turn(algorithm, able)).items():
+            us[key][algorithm] = found
+    winners = {key: min(us[key], key=us[key].__getitem__) for key in keys}
+    default = measure(turn(DEFAULT, keys))
+    again: dict[Key, float] = {}
+    for winner in sorted(set(winners.values())):
+        again |= measure(turn(winner, tuple(key for key in keys if winners[key] == winner)))
+    return [
+        Cell(
+            ranks=place.ranks,
+            transport=place.transport,
+            collective=key[0],
+            bytes=key[1],
+            chosen=ways[key][1],
+            default_us=default[key],
+            best=winners[key],
+            best_us=again[key],
+            us=us[key],
+        )
+        for key in keys
+    ]
+
+
+def algorithms_of(place: Place, keys: tuple[Key, ...]) -> dict[Key, tuple[list[str], str]]:
+    """Return, for each cell, the algorithms that can make it, and the one that groups choose."""
+    found = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
+    return {key: found[key] for key in keys}
+
+
+def measure(turn: Turn) -> dict[Key, float]:
+    """Return microseconds for each cell that the ranks could make."""
+    return dict(run_ranks(functools.partial(_work, turn), turn.place.ranks))
+
+
+def _join(place: Place, rank: int, rendezvous: str, algorithm: str = "") -> Any:
+    os.environ["PCCL_TUNING_FILE"] = os.devnull  # what this machine was tuned to does not count
+    import pccl  # not above: it reads the environment
+
+    return pccl.Communicator(
+        rank=rank,
+        world_size=place.ranks,
+        rendezvous=rendezvous,
+        timeout=TIMEOUT_S,
+        transports=TRANSPORTS[place.transport],
+        algorithm=algorithm,
+    )
+
+
+def _explain(
+    place: Place, keys: tuple[Key, ...], rank: int, rendezvous: str, send: Callable[[object], None]
+) -> None:
+    comm = _join(place, rank, rendezvous)
+    for collective, size in keys if rank == 0 else ():
+        ways = comm.explain(collective, size)
+        chosen = next((way.algorithm for way in ways if way.is_chosen), "")
+        send(((collective, size), ([way.algorithm for way in ways], chosen)))
+    comm.barrier()
+
+
+def _work(turn: Turn, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
+    if turn.pin:
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    names = {collective for collective, _ in turn.cells}
+    wanted = ",".join(f"{name}={turn.algorithm}" for name in sorted(names))
+    comm = _join(turn.place, rank, rendezvous, "" if turn.algorithm == DEFAULT else wanted)
+    for key in turn.cells:
+        seconds = _time_cell(comm, Case.of_bytes(key[0], turn.place.ranks, key[1]), turn.seconds)
+        if rank == 0:
+            send((key, seconds * 1e6))
+    comm.barrier()
+
+
+def _time_cell(comm: Any, case: Case, seconds: float) -> float:
+    """Return the median over batches of the slowest rank's seconds for a call."""
+    x, out = case.buffers()
+    random = np.random.default_rng(comm.rank).random(RANDOM_NUMBERS, dtype=np.float32)
+    x[:] = np.resize(random, x.size)
+    # In place, sums would grow call by call until they are infinite.
+    case = Case(case.collective, case.ranks, case.count, op="max" if case.is_in_place else "sum")
+    call = make_call(comm, case, x, out)
+    for _ in range(WARM_UP_CALLS):
+        once = _slowest(comm, _seconds_of(call, 1))
+    calls = max(1, int(BATCH_SECONDS / once))
+    once = _slowest(comm, _seconds_of(call, calls)) / calls
+    batches = max(LEAST_BATCHES, int(seconds / (once * calls)))
+    comm.barrier()
+    times = np.array([_seconds_of(call, calls) for _ in range(batches)])
+    comm.all_reduce(times, "max")
+    return statistics.median(times.tolist()) / calls
+
+
+def _seconds_of(call: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return time.perf_counter() - start
+
+
+def _slowest(comm: Any, seconds: float) -> float:
+    time_of_all = np.array([seconds])
+    comm.all_reduce(time_of_all, "max")
+    return float(time_of_all[0])
+
+
+def show(cells: list[Cell]) -> None:
+    print(
+        f"{'collective':<15}{'bytes':>10} {'default':>12} {'':<20}{'best':>12} {'':<20}{'loss':>7}"
+    )
+    for cell in cells:
+        print(
+            f"{cell.collective:<15}{cell.bytes:>10} {cell.default_us:>12.1f} {cell.chosen:<20}"
+            f"{cell.best_us:>12.1f} {cell.best:<20}{cell.loss - 1:>7.0%}"
+            f"{'' if cell.is_good else ' !'}"
+        )
+
+
+def summarise(cells: list[Cell]) -> dict[str, Any]:
+    worst = max(cells, key=lambda cell: 1 if cell.is_good else cell.loss)
+    shares: dict[str, list[bool]] = collections.defaultdict(list)
+    for cell in cells:
+        shares[f"good, {cell.ranks} ranks over {cell.transport}"].append(cell.is_good)
+    return {
+        "good": round(sum(cell.is_good for cell in cells) / len(cells), 3),
+        **{name: f"{sum(good)} of {len(good)}" for name, good in shares.items()},
+        "worst": round(1 if worst.is_good else worst.loss, 3),
+        "worst cell": f"{worst.collective} of {worst.bytes} bytes, {worst.ranks} ranks over "
+        f"{worst.transport}: {worst.chosen} {worst.default_us:.1f} us, "
+        f"{worst.best} {worst.best_us:.1f} us",
+        "load": os.getloadavg()[0],
+    }
+
+
+def machine() -> dict[str, Any]:
+    from pccl import _core
+
+    models = _lines_of("/proc/cpuinfo", "model name")
+    source, costs = _core.machine_costs()
+    return {
+        "cpu": next(models, platform.machine()),
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "costs": source,
+        "figures": costs,
+    }
+
+
+def _lines_of(path: str, name: str) -> Iterator[str]:
+    for line in Path(path).read_text().splitlines():
+        if line.startswith(name):
+            yield line.partition(":")[2].strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

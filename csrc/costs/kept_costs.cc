@@ -1,0 +1,128 @@
+#include "csrc/costs/kept_costs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/base/unique_fd.h"
+#include "csrc/costs/measure.h"
+#include "csrc/sys/host.h"
+#include "csrc/sys/private_file.h"
+#include "csrc/sys/sysfs/file.h"
+
+namespace pccl::costs {
+namespace {
+
+constexpr std::string_view kOff = "off";
+// What others may write is their word, not a measurement.
+constexpr sys::Forbidden kForbidden{.of_own = S_IWGRP | S_IWOTH, .of_root = S_IWGRP | S_IWOTH};
+
+std::string host_name() {
+    utsname system{};
+    return ::uname(&system) == 0 ? system.nodename : "unknown";
+}
+
+std::string boot_id() {
+    constexpr std::size_t kUuid = 36;
+    const auto id = sys::read_start("/proc/sys/kernel/random/boot_id", kUuid);
+    return id.is_ok() ? *id : std::string();
+}
+
+std::string now_in_utc() {
+    const std::time_t now = wall_clock_ms() / 1000;
+    std::tm utc{};
+    std::array<char, 32> text{};
+    if (::gmtime_r(&now, &utc) == nullptr) return {};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+/// kUnavailable where there is no file.
+Result<MachineCosts> read_costs(const std::string& path) {
+    if (path.empty()) return Status::unavailable("no place for one");
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file.is_open()) {
+        if (errno == ENOENT || errno == ENOTDIR) return Status::unavailable("there is none");
+        if (errno == ELOOP) return Status::invalid_argument("it is a link; name a file");
+        return Status::invalid_argument(Status::from_errno(errno, "cannot be opened").message());
+    }
+    PCCL_TRY(sys::check_private(file.get(), "it", kForbidden));
+    PCCL_ASSIGN_OR_RETURN(const std::string text,
+                          sys::read_open(file.get(), MachineCosts::kMostBytes + 1));
+    return MachineCosts::parse(text);
+}
+
+/// Whether what is there may give way to what is measured now. Says in a warning what is wrong.
+bool may_replace(const Keeping& keeping, const Status& found) {
+    if (found.is_ok() || found.code() == StatusCode::kUnavailable) return true;
+    log(LogLevel::kWarning, keeping.path, " is ignored: ", found.message(),
+        keeping.may_be_replaced ? "; this machine's costs are measured anew"
+                                : "; delete it, or name another file as PCCL_COSTS_FILE");
+    return keeping.may_be_replaced;
+}
+
+bool is_of(const Origin& origin, const Origin& here) {
+    return (origin.machine.empty() || origin.machine == here.machine) &&
+           (origin.boot.empty() || origin.boot == here.boot);
+}
+
+/// Files that somebody wrote, for any boot, stay as they are.
+bool is_good(const Origin& origin) {
+    return origin.boot.empty() || origin.is_quiet || origin.tries >= kMostTries;
+}
+
+void keep(const std::string& path, const MachineCosts& costs) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    const Status kept = sys::write_file(path, costs.text());
+    if (!kept.is_ok()) log(LogLevel::kInfo, "this machine's costs are not kept: ", kept.message());
+}
+
+}  // namespace
+
+std::string costs_path(const Config& config) {
+    if (config.costs_file == kOff) return {};
+    if (!config.costs_file.empty() || config.cache_folder.empty()) return config.costs_file;
+    return concat(config.cache_folder, "/pccl/costs-", sys::machine_name(), "-", host_name(),
+                  ".txt");
+}
+
+Keeping keeping_of(const Config& config) {
+    return {.path = costs_path(config),
+            .may_be_replaced = config.costs_file.empty(),
+            .here = {.machine = concat(sys::machine_name(), "/", sys::allowed_cores().count()),
+                     .boot = boot_id()},
+            .measure = [] { return measure(); }};
+}
+
+MachineCosts costs_from(const Keeping& keeping) {
+    const Result<MachineCosts> kept = read_costs(keeping.path);
+    const bool is_of_here = kept.is_ok() && is_of(kept->origin, keeping.here);
+    if (is_of_here && is_good(kept->origin)) return *kept;
+    MachineCosts costs = keeping.measure();
+    costs.origin.machine = keeping.here.machine;
+    costs.origin.boot = keeping.here.boot;
+    costs.origin.date = now_in_utc();
+    if (is_of_here) {
+        costs.origin.tries += kept->origin.tries;
+        costs.keep_best(*kept);
+    }
+    if (may_replace(keeping, kept.status()) && !keeping.path.empty()) keep(keeping.path, costs);
+    return costs;
+}
+
+const MachineCosts& process_costs() {
+    static const MachineCosts costs =
+        process_config().costs_file == kOff ? MachineCosts() : costs_from(keeping_of());
+    return costs;
+}
+
+}  // namespace pccl::costs

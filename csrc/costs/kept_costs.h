@@ -1,0 +1,38 @@
+// The costs of this machine, measured once a boot and kept in a file.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "csrc/base/config.h"
+#include "csrc/costs/machine_costs.h"
+
+namespace pccl::costs {
+
+/// Measurements that others disturbed are repeated, when the next process asks, up to so many
+/// times.
+inline constexpr int kMostTries = 3;
+
+/// Where costs are kept, and for whom.
+struct Keeping {
+    std::string path{};           // empty: nowhere
+    bool may_be_replaced = true;  // though it holds something else
+    Origin here{};                // the machine and boot that figures must be of
+    std::function<MachineCosts()> measure{};
+};
+[[nodiscard]] PCCL_API Keeping keeping_of(const Config& config = process_config());
+
+/// What is kept there; where it is of another boot or machine, or was disturbed, what is measured
+/// now, which is then kept. A file that cannot be used (one that is a link, somebody else's, too
+/// long, or no costs) is named in a warning.
+[[nodiscard]] PCCL_API MachineCosts costs_from(const Keeping& keeping);
+
+/// Where those of this machine are kept: PCCL_COSTS_FILE, or else a file in the user's cache that
+/// is named after the machine. Empty with PCCL_COSTS_FILE=off, or where the environment names no
+/// place.
+[[nodiscard]] PCCL_API std::string costs_path(const Config& config = process_config());
+
+/// Of this process, at its first use; with PCCL_COSTS_FILE=off the defaults.
+[[nodiscard]] PCCL_API const MachineCosts& process_costs();
+
+}  // namespace pccl::costs

@@ -1,0 +1,257 @@
+#include "csrc/costs/machine_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+
+namespace pccl::costs {
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr double kNano = 1e-9;
+constexpr double kLeastFigure = 1e-6;
+constexpr double kMostFigure = 1e6;
+constexpr std::size_t kLongestWord = 128;
+constexpr int kMostTries = 1000;
+
+constexpr std::array kFigures = {
+    NamedFigure{"beat", "a cache line handed to another core and back", kMicro,
+                &MachineCosts::beat},
+    NamedFigure{"shared_core_beat", "a wake-up and back on one core", kMicro,
+                &MachineCosts::shared_core_beat},
+    NamedFigure{"wake", "a wake-up on another core", kMicro, &MachineCosts::wake},
+    NamedFigure{"direct_start", "a read of another process's memory, before its bytes", kMicro,
+                &MachineCosts::direct_start},
+    NamedFigure{"tcp_round", "TCP on loopback, from a send until it is read", kMicro,
+                &MachineCosts::tcp_round},
+    NamedFigure{"tcp_message", "TCP on loopback, a send or a receive", kMicro,
+                &MachineCosts::tcp_message},
+    NamedFigure{"tcp_byte", "TCP on loopback, a byte", kNano, &MachineCosts::tcp_byte},
+};
+constexpr std::array kByteFigures = {
+    NamedByteFigures{"copy", "copied", &MachineCosts::copy},
+    NamedByteFigures{"sum", "added up", &MachineCosts::sum},
+    NamedByteFigures{"write", "written where another core has read", &MachineCosts::write},
+    NamedByteFigures{"take", "copied from where another core has written", &MachineCosts::take},
+    NamedByteFigures{"stream", "written past the caches", &MachineCosts::stream},
+    NamedByteFigures{"take_streamed", "copied once another core has written past the caches",
+                     &MachineCosts::take_streamed},
+    NamedByteFigures{"direct", "read from another process's memory", &MachineCosts::direct},
+};
+
+constexpr Figure assumed(double seconds) { return {.seconds = seconds}; }
+
+constexpr ByteFigures assumed_nanoseconds(double first, double second, double last, double memory) {
+    return {assumed(first * kNano), assumed(second * kNano), assumed(last * kNano),
+            assumed(memory * kNano)};
+}
+
+std::optional<double> figure_in(std::string_view word) {
+    return number_in(word, kLeastFigure, kMostFigure);
+}
+
+Status wrong(std::string_view name, std::string_view right) {
+    return Status::invalid_argument(concat("after ", name, " must come ", right));
+}
+
+Status parse_bytes(std::string_view name, std::string_view words, ByteFigures& into) {
+    for (Figure& figure : into) {
+        const std::string_view word = next_word(words);
+        if (word == "-") continue;
+        const auto nanoseconds = figure_in(word);
+        if (!nanoseconds) return wrong(name, "nanoseconds, or -, for each of four levels");
+        figure = {*nanoseconds * kNano, true};
+    }
+    return next_word(words).empty() ? Status::ok() : wrong(name, "four figures");
+}
+
+Status parse_caches(std::string_view words, std::array<std::size_t, kLevels - 1>& into) {
+    constexpr std::size_t kMostBytes = std::size_t{1} << 40;
+    for (std::size_t& bytes : into) {
+        const auto found = number_in<std::size_t>(next_word(words), 1, kMostBytes);
+        if (!found) return wrong("caches", "the bytes of three levels");
+        bytes = *found;
+    }
+    const bool grows = std::ranges::is_sorted(into) && next_word(words).empty();
+    return grows ? Status::ok() : wrong("caches", "the bytes of three levels, growing");
+}
+
+/// How the figures came about; false for other lines.
+Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& into) {
+    const auto text = [&](std::string& field) -> Result<bool> {
+        if (word.empty() || word.size() > kLongestWord) return wrong(name, "a word");
+        field = word;
+        return true;
+    };
+    if (name == "machine") return text(into.machine);
+    if (name == "boot") return text(into.boot);
+    if (name == "date") return text(into.date);
+    if (name == "load") {
+        const auto load = number_in(word, 0.0, kMostFigure);
+        if (!load) return wrong(name, "the load average");
+        into.load = *load;
+        return true;
+    }
+    if (name != "tries" && name != "quiet") return false;
+    const auto number = number_in(word, 0, kMostTries);
+    if (!number) return wrong(name, "a number");
+    if (name == "tries") into.tries = *number;
+    if (name == "quiet") into.is_quiet = *number != 0;
+    return true;
+}
+
+Status parse_line(std::string_view line, MachineCosts& into) {
+    const std::string_view name = next_word(line);
+    if (name == "caches") return parse_caches(line, into.cache_bytes);
+    for (const NamedByteFigures& named : kByteFigures)
+        if (named.name == name) return parse_bytes(name, line, into.*named.figures);
+    const std::string_view word = next_word(line);
+    if (!next_word(line).empty()) return wrong(name.substr(0, kLongestWord), "one word");
+    for (const NamedFigure& named : kFigures) {
+        if (named.name != name) continue;
+        const auto number = figure_in(word);
+        if (!number) return wrong(name, "microseconds (of tcp_byte: nanoseconds)");
+        into.*named.figure = {*number * named.unit, true};
+        return Status::ok();
+    }
+    PCCL_ASSIGN_OR_RETURN(const bool is_known, parse_origin(name, word, into.origin));
+    if (is_known) return Status::ok();
+    return Status::invalid_argument(concat("no figure: ", name.substr(0, kLongestWord)));
+}
+
+/// Few enough digits to be read, enough to mean something.
+double rounded(double value) {
+    if (value <= 0) return 0;
+    const double unit = std::pow(10, std::floor(std::log10(value)) - 3);
+    return std::round(value / unit) * unit;
+}
+
+/// As parse() takes it, and in as few digits.
+std::string written(const Figure& figure, double unit) {
+    return figure.is_measured ? concat(static_cast<float>(rounded(figure.seconds / unit))) : "-";
+}
+
+void keep_lesser(Figure& figure, const Figure& other) {
+    if (other.is_measured && (!figure.is_measured || other.seconds < figure.seconds))
+        figure = other;
+}
+
+std::string_view source_of(const Figure& figure) {
+    return figure.is_measured ? "measured" : "default";
+}
+
+}  // namespace
+
+MachineCosts::MachineCosts()
+    : beat(assumed(0.2 * kMicro)),
+      shared_core_beat(assumed(5 * kMicro)),
+      wake(assumed(5 * kMicro)),
+      direct_start(assumed(0.7 * kMicro)),
+      tcp_round(assumed(12 * kMicro)),
+      tcp_message(assumed(3 * kMicro)),
+      tcp_byte(assumed(0.25 * kNano)),
+      copy(assumed_nanoseconds(0.02, 0.04, 0.06, 0.1)),
+      sum(assumed_nanoseconds(0.03, 0.05, 0.07, 0.12)),
+      write(assumed_nanoseconds(0.08, 0.08, 0.08, 0.12)),
+      take(assumed_nanoseconds(0.08, 0.08, 0.08, 0.12)),
+      stream(assumed_nanoseconds(0.05, 0.05, 0.06, 0.08)),
+      take_streamed(assumed_nanoseconds(0.1, 0.1, 0.1, 0.12)),
+      direct(assumed_nanoseconds(0.08, 0.08, 0.08, 0.12)),
+      cache_bytes{32 * kKiB, 1 * kMiB, 32 * kMiB} {}
+
+Result<MachineCosts> MachineCosts::parse(std::string_view text) {
+    if (text.size() > kMostBytes)
+        return Status::invalid_argument(
+            concat("costs of ", text.size(), " bytes; at most ", kMostBytes));
+    MachineCosts costs;
+    for (int number = 1; !text.empty(); ++number) {
+        const std::string_view line = next_line(text);
+        if (is_comment(line)) continue;
+        const Status parsed = parse_line(line, costs);
+        if (!parsed.is_ok()) return parsed.with_context(concat("line ", number));
+    }
+    return costs;
+}
+
+std::string MachineCosts::text() const {
+    if (!is_measured()) return {};
+    std::string text = "# What steps cost on this machine: us, and ns a byte by cache level.\n";
+    const auto add = [&text](const auto&... parts) { text += concat(parts..., "\n"); };
+    if (!origin.machine.empty()) add("machine ", origin.machine);
+    if (!origin.boot.empty()) add("boot ", origin.boot);
+    if (!origin.date.empty()) add("date ", origin.date);
+    add("load ", static_cast<float>(origin.load));
+    add("tries ", origin.tries);
+    add("quiet ", origin.is_quiet ? 1 : 0);
+    add("caches ", cache_bytes[0], " ", cache_bytes[1], " ", cache_bytes[2]);
+    for (const NamedFigure& named : kFigures)
+        if (const Figure& figure = this->*named.figure; figure.is_measured)
+            add(named.name, " ", written(figure, named.unit));
+    for (const NamedByteFigures& named : kByteFigures) {
+        text += named.name;
+        for (const Figure& figure : this->*named.figures) text += " " + written(figure, kNano);
+        text += "\n";
+    }
+    return text;
+}
+
+bool MachineCosts::is_measured() const {
+    const auto measured = [](const Figure& figure) { return figure.is_measured; };
+    return std::ranges::any_of(
+               kFigures, [&](const NamedFigure& named) { return measured(this->*named.figure); }) ||
+           std::ranges::any_of(kByteFigures, [&](const NamedByteFigures& named) {
+               return std::ranges::any_of(this->*named.figures, measured);
+           });
+}
+
+Level MachineCosts::level_of(std::size_t bytes) const {
+    const auto* const holds = std::ranges::lower_bound(cache_bytes, bytes);
+    return static_cast<Level>(holds - cache_bytes.begin());
+}
+
+void MachineCosts::keep_best(const MachineCosts& other) {
+    for (const NamedFigure& named : kFigures) keep_lesser(this->*named.figure, other.*named.figure);
+    for (const NamedByteFigures& named : kByteFigures)
+        for (std::size_t level = 0; level < kLevels; ++level)
+            keep_lesser((this->*named.figures)[level], (other.*named.figures)[level]);
+}
+
+std::span<const NamedFigure> named_figures() { return kFigures; }
+std::span<const NamedByteFigures> named_byte_figures() { return kByteFigures; }
+
+std::string source_of(const MachineCosts& costs) {
+    const Origin& origin = costs.origin;
+    if (!costs.is_measured()) return "defaults, nothing was measured";
+    if (origin.date.empty()) return "given, without a date";
+    return concat("measured ", origin.date, ", load ", static_cast<float>(origin.load),
+                  origin.is_quiet ? "" : ", on a busy machine");
+}
+
+std::vector<std::string> lines_of(const MachineCosts& costs) {
+    std::vector<std::string> lines;
+    for (const NamedFigure& named : kFigures) {
+        const Figure& figure = costs.*named.figure;
+        lines.push_back(concat(named.name, " (", named.what,
+                               "): ", static_cast<float>(rounded(figure.seconds / named.unit)),
+                               named.unit == kMicro ? " us, " : " ns, ", source_of(figure)));
+    }
+    for (const NamedByteFigures& named : kByteFigures) {
+        std::string line = concat(named.name, " (bytes ", named.what, "):");
+        constexpr std::array<std::string_view, kLevels> kNames = {"first", "second", "last level",
+                                                                  "memory"};
+        for (std::size_t level = 0; level < kLevels; ++level) {
+            const Figure& figure = (costs.*named.figures)[level];
+            line += concat(level == 0 ? " " : "; ", kNames[level], " ",
+                           static_cast<float>(rounded(figure.seconds / kNano)), " ns, ",
+                           source_of(figure));
+        }
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+}  // namespace pccl::costs

@@ -1,0 +1,114 @@
+// What the steps of a collective cost on a machine: times that predictions are made of.
+//
+// Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte": nanoseconds); or
+// "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds what is touched,
+// the last one for memory; "-" where a level was not measured. "caches 32768 1048576 33554432" says
+// how large the levels are, and "machine", "boot", "date", "load", "tries" and "quiet" how the
+// figures came about. Figures that no line gives keep their defaults. Lines that start with # say
+// nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/ids.h"
+#include "csrc/base/status.h"
+
+namespace pccl::costs {
+
+struct Figure {
+    double seconds = 0;
+    bool is_measured = false;
+
+    friend bool operator==(const Figure&, const Figure&) = default;
+};
+
+/// Where the bytes lie that a step touches: in a core's own caches, in the cache that cores share,
+/// or in memory.
+enum class Level { kFirst, kSecond, kLast, kMemory };
+inline constexpr std::size_t kLevels = 4;
+
+/// Seconds a byte, by Level.
+using ByteFigures = std::array<Figure, kLevels>;
+
+/// How measured figures came about.
+struct Origin {
+    std::string machine{};  // its processors, and how many cores may be used; empty: any
+    std::string boot{};     // empty: any
+    std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: unknown
+    double load = 0;        // mean number of runnable threads in the minute before
+    int tries = 0;          // the figures are the best of so many measurements
+    bool is_quiet = false;  // nobody else took the cores meanwhile
+
+    friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+/// A value. The default one holds figures that are typical of servers.
+struct MachineCosts {
+    MachineCosts();
+
+    Figure beat;              // a cache line handed to another core and back
+    Figure shared_core_beat;  // a wake-up and back, between threads that share a core
+    Figure wake;              // from the call that wakes a sleeper on another core until it runs
+    Figure direct_start;      // of process_vm_readv(2)
+    Figure tcp_round;         // over loopback: from a send until the receiver has read it
+    Figure tcp_message;       // of a sender's or a receiver's time for each message
+    Figure tcp_byte;          // of its time, while the other end keeps up
+    ByteFigures copy;         // within one core's reach
+    ByteFigures sum;          // float32, onto others
+    ByteFigures write;        // what another core has read, plainly
+    ByteFigures take;         // copied, when another core has written it so
+    ByteFigures stream;       // what another core has read, past the caches
+    ByteFigures take_streamed;
+    ByteFigures direct;  // process_vm_readv(2) of what another core has written
+    std::array<std::size_t, kLevels - 1> cache_bytes;  // of Levels but memory
+    Origin origin;
+
+    static constexpr std::size_t kMostBytes = 4 * kKiB;
+
+    /// kInvalidArgument names the line and what is wrong with it.
+    [[nodiscard]] PCCL_API static Result<MachineCosts> parse(std::string_view text);
+    /// What parse() takes; empty where nothing was measured.
+    [[nodiscard]] PCCL_API std::string text() const;
+
+    /// Whether any figure was.
+    [[nodiscard]] PCCL_API bool is_measured() const;
+    /// The level that holds `bytes`.
+    [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
+    /// Takes the lesser of each figure: what others disturb takes longer, never shorter.
+    PCCL_API void keep_best(const MachineCosts& other);
+
+    friend bool operator==(const MachineCosts&, const MachineCosts&) = default;
+};
+
+/// Seconds a byte.
+[[nodiscard]] inline double at(const ByteFigures& figures, Level level) {
+    return figures[static_cast<std::size_t>(level)].seconds;
+}
+
+struct NamedFigure {
+    std::string_view name;
+    std::string_view what;
+    double unit;  // seconds
+    Figure MachineCosts::*figure;
+};
+struct NamedByteFigures {
+    std::string_view name;
+    std::string_view what;
+    ByteFigures MachineCosts::*figures;
+};
+[[nodiscard]] PCCL_API std::span<const NamedFigure> named_figures();
+[[nodiscard]] PCCL_API std::span<const NamedByteFigures> named_byte_figures();
+
+/// "measured 2026-11-25T21:40:03Z, load 0.1", "... on a busy machine", or "defaults, nothing was
+/// measured".
+[[nodiscard]] PCCL_API std::string source_of(const MachineCosts& costs);
+/// A line for each figure, with its source: "beat, a cache line handed over and back: 0.21 us,
+/// measured".
+[[nodiscard]] PCCL_API std::vector<std::string> lines_of(const MachineCosts& costs);
+
+}  // namespace pccl::costs

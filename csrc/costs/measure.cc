@@ -1,0 +1,76 @@
+#include "csrc/costs/measure.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/log.h"
+#include "csrc/base/words.h"
+#include "csrc/costs/measure_bytes.h"
+#include "csrc/costs/measure_handing.h"
+#include "csrc/costs/measure_tcp.h"
+#include "csrc/costs/partner.h"
+#include "csrc/sys/host.h"
+#include "csrc/sys/sysfs/file.h"
+
+namespace pccl::costs {
+namespace {
+
+// With nobody else there, repeated measurements differ by some percent, and the kernel takes a core
+// away for its own threads alone.
+constexpr double kQuietSpread = 1.25;
+constexpr long kQuietInterruptions = 4;
+
+/// Of the last minute.
+double load_average() {
+    const auto text = sys::read_start("/proc/loadavg", 16);
+    if (!text.is_ok()) return 0;
+    std::string_view words = *text;
+    return number_in(next_word(words), 0.0, 1e6).value_or(0);
+}
+
+/// Those that the kernel names, the others by default; each level holds the one below it.
+void take_cache_sizes(MachineCosts& into) {
+    const sys::CacheBytes found = sys::cache_bytes();
+    for (std::size_t level = 0; level < found.size(); ++level) {
+        std::size_t& bytes = into.cache_bytes[level];
+        if (found[level] > 0) bytes = found[level];
+        if (level > 0) bytes = std::max(bytes, into.cache_bytes[level - 1]);
+    }
+}
+
+MachineCosts measure_here(Duration budget) {
+    const Deadline deadline = Deadline::after(budget);
+    MachineCosts costs;
+    costs.origin.load = load_average();
+    take_cache_sizes(costs);
+    static_cast<void>(sys::run_on(sys::CoreSet().set(sys::current_core())));
+    Partner partner;
+    double spread = 1;
+    const bool has_partner = meet_on_another_core(partner, costs, deadline.within(budget / 4));
+    measure_bytes(has_partner ? &partner : nullptr, costs, deadline.within(budget * 6 / 10),
+                  spread);
+    if (has_partner) {
+        measure_wake(partner, costs, deadline.within(budget / 10));
+        const Status tcp = measure_tcp(partner, costs, deadline.within(budget / 10));
+        if (!tcp.is_ok()) log(LogLevel::kInfo, "what TCP costs is not measured: ", tcp.message());
+    }
+    measure_shared_core(partner, costs, deadline.within(budget / 10));
+    const long interruptions = interruptions_of_this_thread() + partner.interruptions();
+    costs.origin.is_quiet = spread <= kQuietSpread && interruptions <= kQuietInterruptions;
+    costs.origin.tries = 1;
+    return costs;
+}
+
+}  // namespace
+
+MachineCosts measure(Duration budget) {
+    MachineCosts costs;
+    {
+        // On a thread of its own, which is bound to a core.
+        const BackgroundThread measuring("pccl-measure", [&] { costs = measure_here(budget); });
+    }
+    return costs;
+}
+
+}  // namespace pccl::costs

@@ -1,0 +1,14 @@
+// Measures what the steps of a collective cost on this machine.
+#pragma once
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/costs/machine_costs.h"
+
+namespace pccl::costs {
+
+/// In about `budget`, on two cores that this process may use; on one where it may use no other.
+/// What could not be measured keeps its default. Leaves machine, boot and date to others.
+[[nodiscard]] PCCL_API MachineCosts measure(Duration budget = std::chrono::milliseconds(30));
+
+}  // namespace pccl::costs

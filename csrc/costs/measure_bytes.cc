@@ -1,0 +1,224 @@
+#include "csrc/costs/measure_bytes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/collective/arithmetic/arithmetic.h"
+#include "csrc/collective/arithmetic/streaming.h"
+#include "csrc/costs/samples.h"
+#include "csrc/sys/process_memory.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace pccl::costs {
+namespace {
+
+// Pieces so large make a call of the kernel, and a look at the clock, small beside them.
+constexpr std::size_t kLeastPiece = 8 * kKiB;
+constexpr std::size_t kMostPiece = 2 * kMiB;
+constexpr std::size_t kMemoryPiece = 512 * kKiB;
+constexpr int kTurns = 7;
+
+struct alignas(kCacheLine) CacheLine {
+    std::array<std::byte, kCacheLine> bytes;
+};
+
+/// Out of all caches; false where no instruction does that.
+bool flush([[maybe_unused]] std::span<std::byte> bytes) {
+#if defined(__SSE2__)
+    for (std::size_t at = 0; at < bytes.size(); at += kCacheLine) _mm_clflush(bytes.data() + at);
+    _mm_mfence();
+    return true;
+#elif defined(__aarch64__)
+    for (std::size_t at = 0; at < bytes.size(); at += kCacheLine)
+        asm volatile("dc civac, %0" : : "r"(bytes.data() + at) : "memory");
+    asm volatile("dsb ish" : : : "memory");
+    return true;
+#else
+    return false;
+#endif
+}
+
+/// A piece that, with another of its size, a level holds and the one before it does not.
+std::size_t piece_bytes(Level level, const MachineCosts& costs) {
+    switch (level) {
+        case Level::kFirst:
+            return std::max(costs.cache_bytes[0] / 4, kLeastPiece);
+        case Level::kSecond:
+            return std::clamp(costs.cache_bytes[1] / 4, kLeastPiece, kMostPiece);
+        case Level::kLast:
+            return std::clamp(costs.cache_bytes[1] * 2, kLeastPiece, kMostPiece);
+        case Level::kMemory:
+            break;
+    }
+    return kMemoryPiece;
+}
+
+/// Memory for the two, reused for all levels.
+class Pieces {
+   public:
+    explicit Pieces(std::size_t most) : lines_(kParts * most / kCacheLine), most_(most) {}
+    void resize(std::size_t bytes) { bytes_ = bytes; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    [[nodiscard]] std::span<std::byte> source() { return part(0); }
+    [[nodiscard]] std::span<std::byte> room() { return part(1); }      // between the two
+    [[nodiscard]] std::span<std::byte> result() { return part(2); }    // this thread's
+    [[nodiscard]] std::span<std::byte> received() { return part(3); }  // the partner's
+
+   private:
+    static constexpr std::size_t kParts = 4;
+    [[nodiscard]] std::span<std::byte> part(std::size_t index) {
+        return {reinterpret_cast<std::byte*>(lines_.data()) + index * most_, bytes_};
+    }
+
+    std::vector<CacheLine> lines_;
+    std::size_t most_;
+    std::size_t bytes_ = 0;
+};
+
+void copy(std::span<std::byte> into, std::span<const std::byte> from) {
+    arithmetic::copy_bytes(into.data(), from.data(), into.size());
+}
+
+/// The figures of one level.
+class LevelMeasurement {
+   public:
+    LevelMeasurement(Level level, Pieces& pieces, Partner* partner)
+        : pieces_(pieces), partner_(partner), is_memory_(level == Level::kMemory) {}
+
+    void turn() {
+        work_alone();
+        if (partner_ == nullptr) return;
+        hand_over();
+        lend();
+    }
+
+    void give(MachineCosts& into, std::size_t level) const {
+        const auto bytes = static_cast<double>(pieces_.bytes());
+        const auto keep = [level](ByteFigures& figures, const Figure& found) {
+            if (found.is_measured) figures[level] = found;
+        };
+        keep(into.copy, copied_.figure(bytes));
+        keep(into.sum, added_.figure(bytes));
+        keep(into.write, written_.figure(bytes));
+        keep(into.take, taken_.figure(bytes));
+        keep(into.stream, streamed_.figure(bytes));
+        keep(into.take_streamed, taken_streamed_.figure(bytes));
+        keep(into.direct, read_.figure(bytes, into.direct_start.seconds));
+    }
+
+    [[nodiscard]] double spread() const { return copied_.is_empty() ? 1 : copied_.spread(); }
+
+   private:
+    void forget(std::span<std::byte> bytes) const {
+        if (is_memory_) flush(bytes);
+    }
+
+    void work_alone() {
+        forget(pieces_.source());
+        forget(pieces_.result());
+        copied_.add(seconds_of([&] { copy(pieces_.result(), pieces_.source()); }));
+        forget(pieces_.source());
+        forget(pieces_.result());
+        const auto sum = arithmetic::combine_for(DataType::kFloat32, ReduceOp::kSum);
+        std::byte* const result = pieces_.result().data();
+        const std::size_t count = pieces_.bytes() / sizeof(float);
+        added_.add(seconds_of([&] { (*sum)(result, result, pieces_.source().data(), count); }));
+    }
+
+    void take(Samples& into) {
+        forget(pieces_.room());
+        forget(pieces_.received());
+        const auto timed = [&] { into.add(seconds_of([&] { copy_room(); })); };
+        partner_->run(timed);
+    }
+    void copy_room() { copy(pieces_.received(), pieces_.room()); }
+
+    /// The partner has read the room before, as those have who read the halves of a board.
+    void hand_over() {
+        partner_->run([this] { copy_room(); });
+        forget(pieces_.source());
+        forget(pieces_.room());
+        written_.add(seconds_of([&] { copy(pieces_.room(), pieces_.source()); }));
+        take(taken_);
+        forget(pieces_.source());
+        streamed_.add(seconds_of([&] {
+            arithmetic::stream_bytes(pieces_.room().data(), pieces_.source().data(),
+                                     pieces_.bytes());
+        }));
+        take(taken_streamed_);
+    }
+
+    /// The partner reads what this thread has just written, through the kernel.
+    void lend() {
+        static const std::uint64_t value = 0;
+        const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
+        const auto source = pieces_.source();
+        std::ranges::fill(source, std::byte{});
+        forget(source);
+        forget(pieces_.received());
+        partner_->run([&] {
+            Status read;
+            const double seconds = seconds_of([&] {
+                read = sys::read_process_memory(::getpid(), mark,
+                                                reinterpret_cast<std::uint64_t>(source.data()),
+                                                pieces_.received());
+            });
+            if (read.is_ok()) read_.add(seconds);
+        });
+    }
+
+    Pieces& pieces_;
+    Partner* const partner_;
+    const bool is_memory_;
+    Samples copied_, added_, written_, taken_, streamed_, taken_streamed_, read_;
+};
+
+/// Of a line: what a call costs beside its bytes.
+void measure_direct_start(MachineCosts& into) {
+    constexpr int kReads = 20;
+    static const std::uint64_t value = 0;
+    const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
+    CacheLine line{};
+    CacheLine copied{};
+    Samples samples;
+    for (int i = 0; i < kReads; ++i) {
+        Status read;
+        const double seconds = seconds_of([&] {
+            read = sys::read_process_memory(::getpid(), mark,
+                                            reinterpret_cast<std::uint64_t>(&line), copied.bytes);
+        });
+        if (read.is_ok()) samples.add(seconds);
+    }
+    if (const Figure start = samples.figure(); start.is_measured) into.direct_start = start;
+}
+
+}  // namespace
+
+void measure_bytes(Partner* partner, MachineCosts& into, Deadline deadline, double& spread) {
+    measure_direct_start(into);
+    Pieces pieces(std::max(kMostPiece, into.cache_bytes[0] / 4));
+    constexpr std::array kMostUseful = {Level::kSecond, Level::kFirst, Level::kMemory,
+                                        Level::kLast};
+    for (std::size_t done = 0; done < kLevels; ++done) {
+        const Level level = kMostUseful[done];
+        if (level == Level::kMemory && !flush({})) continue;
+        pieces.resize(piece_bytes(level, into));
+        LevelMeasurement measurement(level, pieces, partner);
+        // The levels to come need their time, too.
+        const Deadline own =
+            deadline.within(deadline.remaining() / static_cast<int>(kLevels - done));
+        for (int turn = 0; turn < kTurns && !own.passed(); ++turn) measurement.turn();
+        measurement.give(into, static_cast<std::size_t>(level));
+        spread = std::max(spread, measurement.spread());
+    }
+}
+
+}  // namespace pccl::costs

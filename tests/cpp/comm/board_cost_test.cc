@@ -1,0 +1,113 @@
+// Predictions for boards: what they must fulfil whatever a machine's steps cost.
+#include "csrc/comm/board/board_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+using costs::MachineCosts;
+using schedule::CollectiveKind;
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
+                                     CollectiveKind::kReduceScatter, CollectiveKind::kBroadcast,
+                                     CollectiveKind::kReduce,        CollectiveKind::kGather,
+                                     CollectiveKind::kScatter,       CollectiveKind::kAllToAll};
+
+BoardShape shape_of(int ranks, int ranks_on_core = 1) {
+    const auto parts = static_cast<std::size_t>(ranks);
+    return {.ranks = ranks,
+            .half_bytes = 1 * kMiB,
+            .part_bytes = 1 * kMiB / parts / kCacheLine * kCacheLine,
+            .reads_directly = true,
+            .ranks_on_core = ranks_on_core};
+}
+
+double seconds_of(const std::vector<BoardCandidate>& candidates, BoardAlgorithm algorithm) {
+    const auto found = std::ranges::find(candidates, algorithm, &BoardCandidate::algorithm);
+    return found == candidates.end() ? 0 : found->seconds;
+}
+
+/// Whatever it is, in nanoseconds a byte, at every level.
+MachineCosts with_bytes(const std::string& name, double nanoseconds) {
+    const std::string figure = concat(" ", nanoseconds);
+    return MachineCosts::parse(concat(name, figure, figure, figure, figure, "\n")).value();
+}
+
+TEST(BoardCost, MoreBytesNeverTakeLess) {
+    for (const CollectiveKind kind : kKinds)
+        for (const int ranks : {2, 4, 16})
+            for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
+                double before = 0;
+                // Within one level of the caches: others have figures of their own.
+                for (std::size_t bytes = 64 * kKiB; bytes * 32 <= 1 * kMiB; bytes *= 2) {
+                    const BoardCall call{.kind = kind, .count = bytes};
+                    const double seconds = seconds_of(
+                        board_candidates(shape_of(ranks), call, MachineCosts()), algorithm);
+                    EXPECT_GE(seconds, before);
+                    before = seconds;
+                }
+            }
+}
+
+TEST(BoardCost, WhoTakesTurnsOnACoreTakesLonger) {
+    for (const CollectiveKind kind : kKinds) {
+        const BoardCall call{.kind = kind, .count = 4 * kKiB};
+        const auto alone = board_candidates(shape_of(4), call, MachineCosts());
+        const auto crowded = board_candidates(shape_of(4, 2), call, MachineCosts());
+        for (const BoardCandidate& candidate : alone)
+            EXPECT_GT(seconds_of(crowded, candidate.algorithm), candidate.seconds);
+    }
+}
+
+TEST(BoardCost, WhereReadingDirectlyIsDearNobodyDoes) {
+    const BoardCall call{.kind = CollectiveKind::kAllGather, .count = 256 * kKiB};
+    const auto best = [&](const MachineCosts& costs) {
+        return board_candidates(shape_of(2), call, costs).front().algorithm;
+    };
+    EXPECT_EQ(best(with_bytes("direct", 5)), BoardAlgorithm::kOneShot);
+    EXPECT_EQ(best(with_bytes("direct", 0.001)), BoardAlgorithm::kDirect);
+}
+
+TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
+    const BoardCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
+    const auto inline_bytes = [&](const MachineCosts& costs) {
+        return plan_on_board(shape_of(2), call, BoardAlgorithm::kDirect, costs).inline_bytes;
+    };
+    EXPECT_EQ(inline_bytes(with_bytes("direct", 5)), shape_of(2).part_bytes);
+    const std::size_t cheap =
+        inline_bytes(MachineCosts::parse("direct_start 0.5\ndirect 0.01 0.01 0.01 0.01\n").value());
+    const std::size_t dear_start =
+        inline_bytes(MachineCosts::parse("direct_start 2\ndirect 0.01 0.01 0.01 0.01\n").value());
+    EXPECT_LT(cheap, dear_start);
+    EXPECT_LT(dear_start, shape_of(2).part_bytes);
+    EXPECT_GT(cheap, 0U);
+}
+
+TEST(BoardCost, HalvesAreStreamedWhereThatIsFaster) {
+    const BoardCall call{.kind = CollectiveKind::kAllGather, .count = 64 * kKiB};
+    const auto streams = [&](const MachineCosts& costs) {
+        return plan_on_board(shape_of(2), call, BoardAlgorithm::kOneShot, costs).streams;
+    };
+    EXPECT_FALSE(streams(with_bytes("stream", 5)));
+    EXPECT_TRUE(streams(with_bytes("write", 5)));
+}
+
+TEST(BoardCost, EveryPlanMovesSomething) {
+    for (const CollectiveKind kind : kKinds)
+        for (const int ranks : {2, 256})
+            for (const BoardAlgorithm algorithm : kBoardAlgorithms)
+                for (const std::size_t element : {1, 2, 4, 8, 16}) {
+                    const BoardCall call{.kind = kind, .element_bytes = element, .count = 1000};
+                    EXPECT_GT(
+                        plan_on_board(shape_of(ranks), call, algorithm, MachineCosts()).window, 0U);
+                }
+}
+
+}  // namespace
+}  // namespace pccl::comm

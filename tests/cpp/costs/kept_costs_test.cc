@@ -1,0 +1,172 @@
+// A cache file is the word of this user about this boot of this machine, or it is none.
+#include "csrc/costs/kept_costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace pccl::costs {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::HasSubstr;
+
+class KeptCosts : public testing::Test {
+   protected:
+    void SetUp() override {
+        std::string name = testing::TempDir() + "pccl-costs-XXXXXX";
+        ASSERT_NE(::mkdtemp(name.data()), nullptr);
+        folder_ = name;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    [[nodiscard]] std::string path() const { return folder_ + "/pccl/costs.txt"; }
+    void write(const std::string& text) const {
+        fs::create_directories(folder_ + "/pccl");
+        std::ofstream(path()) << text;
+    }
+    [[nodiscard]] std::string read() const {
+        std::ifstream file(path());
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    Keeping keeping() {
+        return {.path = path(),
+                .may_be_replaced = true,
+                .here = {.machine = "m/2", .boot = "b"},
+                .measure = [this] {
+                    ++measured_;
+                    MachineCosts costs = MachineCosts::parse("beat 1\n").value();
+                    costs.origin.tries = 1;
+                    costs.origin.is_quiet = is_quiet_;
+                    return costs;
+                }};
+    }
+    /// What a process takes that starts now, in microseconds.
+    double beat() { return costs_from(keeping()).beat.seconds * 1e6; }
+    /// Whether the file was of no use, and another one has taken its place.
+    void expect_measured_anew() {
+        EXPECT_DOUBLE_EQ(beat(), 1);
+        EXPECT_EQ(measured_, 1);
+        EXPECT_THAT(read(), HasSubstr("beat 1\n"));
+        EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path())));
+    }
+
+    std::string folder_;
+    int measured_ = 0;
+    bool is_quiet_ = true;
+};
+
+const std::string kHere = "machine m/2\nboot b\nquiet 1\n";
+
+TEST_F(KeptCosts, AreMeasuredOnceABoot) {
+    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_EQ(measured_, 1);
+    EXPECT_THAT(read(), HasSubstr("boot b\n"));
+    EXPECT_THAT(read(), HasSubstr("date 2"));
+}
+
+TEST_F(KeptCosts, OfThisBootAreTaken) {
+    write(kHere + "beat 7\n");
+    EXPECT_DOUBLE_EQ(beat(), 7);
+    EXPECT_EQ(measured_, 0);
+}
+
+TEST_F(KeptCosts, ThatSomebodyWroteForAnyBootAreTakenAndStay) {
+    write("beat 7\n");
+    EXPECT_DOUBLE_EQ(beat(), 7);
+    EXPECT_EQ(measured_, 0);
+    EXPECT_EQ(read(), "beat 7\n");
+}
+
+TEST_F(KeptCosts, OfAnotherBootAreMeasuredAnew) {
+    write("machine m/2\nboot a\nquiet 1\nbeat 7\n");
+    expect_measured_anew();
+}
+
+TEST_F(KeptCosts, OfAnotherMachineAreMeasuredAnew) {
+    write("machine m/4\nboot b\nquiet 1\nbeat 7\n");
+    expect_measured_anew();
+}
+
+TEST_F(KeptCosts, ThatAreNoneAreMeasuredAnew) {
+    write("#!/bin/sh\nexit 1\n");
+    testing::internal::CaptureStderr();
+    expect_measured_anew();
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is ignored: line 2"));
+}
+
+TEST_F(KeptCosts, ThatAreTooLongAreMeasuredAnew) {
+    write(kHere + "beat 7\n#" + std::string(MachineCosts::kMostBytes, 'x') + "\n");
+    expect_measured_anew();
+}
+
+TEST_F(KeptCosts, BehindALinkAreMeasuredAnewAndTheLinkIsReplaced) {
+    write(kHere + "beat 7\n");
+    const std::string elsewhere = folder_ + "/elsewhere.txt";
+    fs::rename(path(), elsewhere);
+    fs::create_symlink(elsewhere, path());
+    expect_measured_anew();
+    EXPECT_TRUE(fs::exists(elsewhere));
+}
+
+TEST_F(KeptCosts, ThatOthersMayWriteAreMeasuredAnew) {
+    write(kHere + "beat 7\n");
+    ::chmod(path().c_str(), 0666);
+    expect_measured_anew();
+}
+
+TEST_F(KeptCosts, OfAnotherUserAreMeasuredAnew) {
+    write(kHere + "beat 7\n");
+    constexpr uid_t kOther = 12345;
+    if (::chown(path().c_str(), kOther, static_cast<gid_t>(-1)) != 0)
+        GTEST_SKIP() << "only root can give files to others";
+    expect_measured_anew();
+}
+
+TEST_F(KeptCosts, InAFileThatTheUserNamedAreNeverReplacedByOthers) {
+    write("my notes\n");
+    Keeping own = keeping();
+    own.may_be_replaced = false;
+    EXPECT_DOUBLE_EQ(costs_from(own).beat.seconds, 1e-6);
+    EXPECT_EQ(read(), "my notes\n");
+}
+
+TEST_F(KeptCosts, OfABusyMachineAreMeasuredAFewTimesAndTheBestIsKept) {
+    write("machine m/2\nboot b\nquiet 0\ntries 1\nbeat 0.5\nwake 9\n");
+    is_quiet_ = false;
+    for (int start = 0; start < 5; ++start) EXPECT_DOUBLE_EQ(beat(), 0.5);
+    EXPECT_EQ(measured_, kMostTries - 1);
+    EXPECT_THAT(read(), HasSubstr("wake 9"));
+}
+
+TEST_F(KeptCosts, WithoutAPlaceAreMeasuredByEachProcess) {
+    Keeping nowhere = keeping();
+    nowhere.path.clear();
+    EXPECT_DOUBLE_EQ(costs_from(nowhere).beat.seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(costs_from(nowhere).beat.seconds, 1e-6);
+    EXPECT_EQ(measured_, 2);
+}
+
+TEST(CostsPath, FollowsTheSettings) {
+    Config config;
+    EXPECT_EQ(costs_path(config), "");
+    config.cache_folder = "/home/me/.cache";
+    EXPECT_THAT(costs_path(config), testing::StartsWith("/home/me/.cache/pccl/costs-"));
+    config.costs_file = "/etc/costs";
+    EXPECT_EQ(costs_path(config), "/etc/costs");
+    EXPECT_FALSE(keeping_of(config).may_be_replaced);
+    config.costs_file = "off";
+    EXPECT_EQ(costs_path(config), "");
+}
+
+}  // namespace
+}  // namespace pccl::costs
