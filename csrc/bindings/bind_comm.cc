@@ -49,15 +49,15 @@ void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks
 }
 
 std::string printed(const Prediction& prediction) {
-    return concat(prediction.algorithm, " over ", prediction.over, ": ",
+    return concat(prediction.algorithm(), " over ", prediction.over(), ": ",
                   std::round(prediction.seconds * 1e7) / 10, " us",
                   prediction.is_chosen ? ", chosen" : "");
 }
 
 void bind_predictions(extension::Module& module) {
     extension::Class<Prediction>(module, "Prediction")
-        .def_readonly("algorithm", &Prediction::algorithm)
-        .def_readonly("over", &Prediction::over)
+        .def_property_readonly("algorithm", &Prediction::algorithm)
+        .def_property_readonly("over", &Prediction::over)
         .def_readonly("seconds", &Prediction::seconds)
         .def_readonly("busiest", &Prediction::busiest)
         .def_readonly("is_chosen", &Prediction::is_chosen)

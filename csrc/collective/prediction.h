@@ -1,17 +1,28 @@
-// What the cost model says of one way to make a collective.
+// One way to make a collective, and what the cost model says of it.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "csrc/collective/board_algorithm.h"
+#include "csrc/schedule/source.h"
+
 namespace pccl {
 
 struct Prediction {
-    std::string algorithm;  // as PCCL_ALGORITHM has it
-    std::string_view over;  // "board" or "links"
+    schedule::SourcePtr source{};  // of a schedule over links; null: over the board
+    int aggregation = 0;           // of its shape, where it has a choice
+    BoardAlgorithm on_board = BoardAlgorithm::kOneShot;
     double seconds = 0;
     std::string busiest{};  // the link that ranks share most: "eth0 of node7, 1.25 GB/s"; or empty
     bool is_chosen = false;
+
+    /// As PCCL_ALGORITHM has it.
+    [[nodiscard]] std::string_view algorithm() const {
+        return source == nullptr ? to_string(on_board) : source->name;
+    }
+    /// "board" or "links".
+    [[nodiscard]] std::string_view over() const { return source == nullptr ? "board" : "links"; }
 };
 
 }  // namespace pccl

@@ -68,29 +68,27 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 }  // namespace
 
-void CollectiveOperation::prepare(const Collective& collective, Decision decision,
-                                  abi::CollectiveHeader header, Membership membership) {
+void CollectiveOperation::prepare(const Collective& collective, Decision decision, Board* board) {
     type_ = collective.type;
     op_ = collective.op;
-    self_ = membership.self;
-    ranks_ = membership.ranks;
-    reduces_ = reduces(collective.kind);
     decision_ = std::move(decision);
-    widened_ = !is_on_board() && runs_widened(collective.kind, type_, op_, ranks_);
-    header_ = header;
+    board_ = board;
+    widened_ = !decision_.is_on_board() &&
+               runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
     inputs_.assign(collective.inputs.begin(), collective.inputs.end());
     outputs_.assign(collective.outputs.begin(), collective.outputs.end());
 }
 
-std::string CollectiveOperation::describe() const { return pccl::describe(header_); }
+std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
 
 bool CollectiveOperation::is_flushed() const {
-    return started_ && (is_on_board() ? board_execution_.is_flushed() : execution_.is_flushed());
+    return started_ &&
+           (decision_.is_on_board() ? over_board_.is_flushed() : over_links_.is_flushed());
 }
 
 AwaitedRanks CollectiveOperation::awaited() const {
     if (!started_) return {};
-    return is_on_board() ? board_execution_.awaited() : execution_.awaited();
+    return decision_.is_on_board() ? over_board_.awaited() : over_links_.awaited();
 }
 
 void CollectiveOperation::start() {
@@ -98,7 +96,7 @@ void CollectiveOperation::start() {
     mark_started();
     operands_.inputs = inputs_;
     operands_.outputs = outputs_;
-    if (is_on_board())
+    if (decision_.is_on_board())
         start_on_board();
     else
         start_on_links();
@@ -106,20 +104,14 @@ void CollectiveOperation::start() {
 
 void CollectiveOperation::start_on_board() {
     operands_.element_bytes = size_of(type_);
-    if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_))
-        copy_inputs_aside();
-    board_execution_.start(*decision_.board,
-                           {.plan = decision_.on_board,
-                            .operands = &operands_,
-                            .header = header_,
-                            .reduction = reduces_ ? arithmetic::Reduction(type_, op_, ranks_)
-                                                  : arithmetic::Reduction()});
+    if (overlaps_badly(kind(), operands_)) copy_inputs_aside();
+    over_board_.start(*board_, decision_.on_board, header(), operands_);
 }
 
 void CollectiveOperation::start_on_links() {
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
     operands_.element_bytes = size_of(executed);
-    operands_.combine = reduces_ ? arithmetic::combine_for(executed, op_).value() : nullptr;
+    operands_.combine = reduces(kind()) ? arithmetic::combine_for(executed, op_).value() : nullptr;
     if (widened_) {
         const std::size_t element = operands_.element_bytes;
         aside_.resize(total(inputs_, element) + total(outputs_, element));
@@ -128,10 +120,10 @@ void CollectiveOperation::start_on_links() {
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             arithmetic::widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data),
                               inputs_[i].data, inputs_[i].count);
-    } else if (overlaps_badly(static_cast<schedule::CollectiveKind>(header_.kind), operands_)) {
+    } else if (overlaps_badly(kind(), operands_)) {
         copy_inputs_aside();
     }
-    execution_.start(decision_.plan, decision_.cut, operands_, header_, self_);
+    over_links_.start(decision_.program, decision_.cut, header(), operands_);
 }
 
 void CollectiveOperation::copy_inputs_aside() {
@@ -145,22 +137,24 @@ void CollectiveOperation::copy_inputs_aside() {
 
 Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
     if (!started_) start();
-    if (is_on_board()) return board_execution_.advance(moved);
-    PCCL_ASSIGN_OR_RETURN(const bool done, execution_.advance(links, moved));
+    if (decision_.is_on_board()) return over_board_.advance(moved);
+    PCCL_ASSIGN_OR_RETURN(const bool done, over_links_.advance(links, moved));
     if (done) finish_results();
     return done;
 }
 
 void CollectiveOperation::finish_results() {
-    if (!reduces_) return;
+    if (!reduces(kind())) return;
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
     // Min and Max give one NaN whatever their operands' are.
     const bool is_extreme = op_ == ReduceOp::kMin || op_ == ReduceOp::kMax;
-    const bool unifies = decision_.plan->swaps_operands && !is_extreme;
+    const LinkProgram& program = *decision_.program;
+    const bool unifies = program.swaps_operands && !is_extreme;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Block& result = operands_.outputs[i];
         if (unifies) arithmetic::unify_nans(executed, result.data, result.count);
-        if (op_ == ReduceOp::kAvg) arithmetic::divide(executed, result.data, result.count, ranks_);
+        if (op_ == ReduceOp::kAvg)
+            arithmetic::divide(executed, result.data, result.count, program.shape.ranks);
         if (widened_)
             arithmetic::narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),
                                result.count);

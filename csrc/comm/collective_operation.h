@@ -1,4 +1,4 @@
-// A collective in flight: an execution, with what comes before and after it.
+// A collective in flight: an executor at work, with what comes before and after it.
 //
 // Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input
 // that overlaps the output in a way no schedule expects is copied aside. After: results are
@@ -6,34 +6,21 @@
 // nothing.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "csrc/comm/board/board_execution.h"
-#include "csrc/comm/links/execution.h"
+#include "csrc/comm/board/board_executor.h"
+#include "csrc/comm/links/link_executor.h"
+#include "csrc/comm/selection/decision.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
 
-/// What a group decided about a collective.
-struct Decision {
-    std::shared_ptr<const Plan> plan;  // null: over the board
-    Cut cut;
-    BoardPlan on_board;
-    Board* board = nullptr;
-};
-
-struct Membership {
-    Rank self = 0;
-    int ranks = 1;
-};
-
 class CollectiveOperation final : public runtime::Operation {
    public:
-    /// `collective` is copied; its blocks must stay valid until done.
-    void prepare(const Collective& collective, Decision decision, abi::CollectiveHeader header,
-                 Membership membership);
+    /// `collective` is copied; its blocks must stay valid until done. The header of `decision` has
+    /// its number; `board` is the group's, or null.
+    void prepare(const Collective& collective, Decision decision, Board* board);
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
         runtime::Operation::begin(std::move(engine), issue);
         started_ = false;
@@ -45,11 +32,11 @@ class CollectiveOperation final : public runtime::Operation {
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
     /// Of the collectives of its group.
-    [[nodiscard]] std::uint64_t sequence() const { return header_.sequence; }
-    [[nodiscard]] const abi::CollectiveHeader& header() const { return header_; }
+    [[nodiscard]] std::uint64_t sequence() const { return decision_.header.sequence; }
+    [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }
 
    private:
-    [[nodiscard]] bool is_on_board() const { return decision_.plan == nullptr; }
+    [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(header().kind); }
     void start();
     void start_on_links();
     void start_on_board();
@@ -58,19 +45,16 @@ class CollectiveOperation final : public runtime::Operation {
 
     DataType type_ = DataType::kFloat32;
     ReduceOp op_ = ReduceOp::kSum;
-    Rank self_ = 0;
-    int ranks_ = 1;
-    bool reduces_ = false;
-    bool widened_ = false;
+    bool widened_ = false;  // over links
     bool started_ = false;
     Decision decision_;
-    abi::CollectiveHeader header_{};
+    Board* board_ = nullptr;
     Operands operands_;          // as executed
     std::vector<Block> inputs_;  // the caller's
     std::vector<Block> outputs_;
     std::vector<std::byte> aside_;  // widened or copied blocks
-    Execution execution_;
-    BoardExecution board_execution_;
+    LinkExecutor over_links_;
+    BoardExecutor over_board_;
 };
 
 }  // namespace pccl::comm

@@ -13,14 +13,13 @@ CollectiveQueue::CollectivePtr CollectiveQueue::take_spare() {
 }
 
 CollectiveQueue::CollectivePtr CollectiveQueue::prepare(const Collective& collective,
-                                                        const Choice& choice, Board* board) {
-    abi::CollectiveHeader header = choice.header;
-    header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
-    header.history = history_after(latest_);
-    latest_ = header;
+                                                        const Decision& decision, Board* board) {
+    Decision numbered = decision;
+    numbered.header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
+    numbered.header.history = history_after(latest_);
+    latest_ = numbered.header;
     auto operation = take_spare();
-    operation->prepare(collective, {choice.plan, choice.cut, choice.on_board, board}, header,
-                       membership_);
+    operation->prepare(collective, std::move(numbered), board);
     return operation;
 }
 

@@ -14,7 +14,7 @@
 #include "csrc/collective/collective.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/link_table.h"
-#include "csrc/comm/selection/selector.h"
+#include "csrc/comm/selection/decision.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
@@ -23,10 +23,8 @@ class CollectiveQueue {
    public:
     using CollectivePtr = std::shared_ptr<CollectiveOperation>;
 
-    explicit CollectiveQueue(Membership membership) : membership_(membership) {}
-
-    /// The next collective of the group, over `board` where `choice` says so; not in the queue yet.
-    [[nodiscard]] CollectivePtr prepare(const Collective& collective, const Choice& choice,
+    /// The next collective of the group, over `board` where that was decided; not in the queue yet.
+    [[nodiscard]] CollectivePtr prepare(const Collective& collective, const Decision& decision,
                                         Board* board);
     void push(CollectivePtr operation) { collectives_.push_back(std::move(operation)); }
     /// What a synchronous call is done with: the next one takes its memory over.
@@ -58,7 +56,6 @@ class CollectiveQueue {
     CollectivePtr take_spare();
     void end_front(const Status& status, Ended& ended);
 
-    const Membership membership_;
     std::atomic<std::uint64_t> sequence_{0};
     abi::CollectiveHeader latest_{};
     std::deque<CollectivePtr> collectives_;

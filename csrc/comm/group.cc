@@ -29,8 +29,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
       preferences_{
           .catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}, .costs = {}},
-      mailbox_(options.rank, options.size),
-      collectives_({.self = options.rank, .ranks = options.size}) {}
+      mailbox_(options.rank, options.size) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
@@ -166,8 +165,8 @@ Status Group::check_process() const {
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
-    PCCL_ASSIGN_OR_RETURN(const Choice* choice, selector_->choose(collective));
-    return collectives_.prepare(collective, *choice, peers_.board());
+    PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
+    return collectives_.prepare(collective, *decision, peers_.board());
 }
 
 Status Group::help(runtime::Operation& operation, Until until, Deadline deadline) {

@@ -56,7 +56,7 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     std::vector<Way> ways;
     ways.reserve(predictions.size());
     for (const Prediction& way : predictions)
-        ways.emplace_back(way.algorithm, way.over, way.seconds, way.busiest, way.is_chosen);
+        ways.emplace_back(way.algorithm(), way.over(), way.seconds, way.busiest, way.is_chosen);
     return ways;
 }
 

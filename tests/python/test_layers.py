@@ -19,7 +19,7 @@ BAD_FILES = [
     ("csrc/base/status.cc", '\n#include "csrc/abi/wire.h"\n', "layer", 2),
     ("csrc/torch/work.cc", '#include "csrc/bindings/bind_comm.h"\n', "layer", 1),
     ("csrc/p2p/session.cc", '#include "csrc/comm/communicator.h"\n', "layer", 1),
-    ("csrc/comm/links/plan.cc", '#include "csrc/comm/board/board.h"\n', "layer", 1),
+    ("csrc/comm/links/link_program.cc", '#include "csrc/comm/board/board.h"\n', "layer", 1),
     ("csrc/device/puller.cc", '#include "csrc/transport/link.h"\n', "layer", 1),
     ("csrc/kernels/device/copy.cuh", '#include "csrc/base/status.h"\n', "layer", 2),
     ("csrc/transport/tcp/link.cc", '#include "csrc/transport/shm/ring.h"\n', "sibling", 1),

@@ -186,16 +186,16 @@ bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algor
 
 }  // namespace
 
-std::vector<BoardCandidate> board_candidates(const BoardShape& board, const BoardCall& call,
-                                             const MachineCosts& costs) {
-    std::vector<BoardCandidate> found;
+std::vector<Prediction> board_predictions(const BoardShape& board, const BoardCall& call,
+                                          const MachineCosts& costs) {
+    std::vector<Prediction> found;
     for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
         if (!can_make(board, call.kind, algorithm)) continue;
-        found.push_back({algorithm, predict(board, call, algorithm, costs)});
+        found.push_back({.on_board = algorithm, .seconds = predict(board, call, algorithm, costs)});
     }
     // What costs the same goes by the algorithm that can do more.
-    std::sort(found.begin(), found.end(), [](const BoardCandidate& a, const BoardCandidate& b) {
-        return a.seconds != b.seconds ? a.seconds < b.seconds : a.algorithm > b.algorithm;
+    std::sort(found.begin(), found.end(), [](const Prediction& a, const Prediction& b) {
+        return a.seconds != b.seconds ? a.seconds < b.seconds : a.on_board > b.on_board;
     });
     return found;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "csrc/collective/prediction.h"
 #include "csrc/comm/board/board_algorithm.h"
 #include "csrc/costs/machine_costs.h"
 
@@ -24,15 +25,10 @@ struct BoardCall {
     std::size_t count = 0;  // of the longest block, as far as all ranks know it
 };
 
-struct BoardCandidate {
-    BoardAlgorithm algorithm = BoardAlgorithm::kOneShot;
-    double seconds = 0;
-};
-
 /// Every algorithm that can make the call, best first.
-[[nodiscard]] std::vector<BoardCandidate> board_candidates(const BoardShape& board,
-                                                           const BoardCall& call,
-                                                           const costs::MachineCosts& costs);
+[[nodiscard]] std::vector<Prediction> board_predictions(const BoardShape& board,
+                                                         const BoardCall& call,
+                                                         const costs::MachineCosts& costs);
 
 /// The cut of an algorithm.
 [[nodiscard]] BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call,

@@ -44,8 +44,8 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(job.ranks(), encode(job)));
     const bool is_on_one_host = job.hosts().size() == 1;
     Selector selector(
-        {.rank = 0,
-         .reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
+        Rank{0},
+        {.reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
          .board = board_of(job),
          .layout = layout},
         {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});

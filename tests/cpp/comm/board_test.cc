@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/comm/board/board_execution.h"
+#include "csrc/comm/board/board_executor.h"
 
 namespace pccl::comm {
 namespace {
@@ -144,16 +144,13 @@ class Broadcast {
         operands_.element_bytes = 1;
         abi::CollectiveHeader header{};
         header.kind = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
-        execution_.start(board, {.plan = {.window = kWindow},
-                                 .operands = &operands_,
-                                 .header = header,
-                                 .reduction = {}});
+        executor_.start(board, {.window = kWindow}, header, operands_);
     }
 
     /// Whether it has moved.
     bool advance() {
         bool moved = false;
-        EXPECT_TRUE(execution_.advance(moved).is_ok());
+        EXPECT_TRUE(executor_.advance(moved).is_ok());
         return moved;
     }
 
@@ -161,7 +158,7 @@ class Broadcast {
     static constexpr std::size_t kWindow = 64;
     std::vector<std::byte> data_;
     Operands operands_;
-    BoardExecution execution_;
+    BoardExecutor executor_;
 };
 
 TEST_F(BoardOfThreeTest, WhoWaitsForAnotherThanBeforeLooksOnceMoreBeforeItSleeps) {

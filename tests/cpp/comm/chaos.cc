@@ -8,7 +8,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/comm/links/execution.h"
+#include "csrc/comm/links/link_executor.h"
 #include "csrc/transport/loopback/loopback_fabric.h"
 #include "csrc/transport/loopback/manual_clock.h"
 #include "tests/cpp/comm/direct_results.h"
@@ -87,7 +87,7 @@ Scenario scenario_of(std::uint64_t seed, Draw& draw, const Clock& clock) {
 
 class World;
 
-/// One rank: its links, its data, its execution.
+/// One rank: its links, its data, its executor.
 class Host final : public fakes::Host, public LinkTable {
    public:
     Host(World& world, LoopbackFabric& fabric, Rank rank)
@@ -114,7 +114,7 @@ class Host final : public fakes::Host, public LinkTable {
     void fail(const Status& why);
     [[nodiscard]] bool is_over() const { return done_ || !status_.is_ok(); }
     [[nodiscard]] const Status& status() const { return status_; }
-    [[nodiscard]] AwaitedRanks awaited() const { return execution_.awaited(); }
+    [[nodiscard]] AwaitedRanks awaited() const { return executor_.awaited(); }
     /// As a group does that has waited for long: asks those it waits for whether they are there.
     void look_around();
     /// Empty when the outputs are what they should be.
@@ -128,7 +128,7 @@ class Host final : public fakes::Host, public LinkTable {
     Values input_;
     Values output_;
     Operands operands_;
-    Execution execution_;
+    LinkExecutor executor_;
     Status status_;
     bool done_ = false;
 };
@@ -183,14 +183,14 @@ void Host::start(const Scenario& scenario) {
     header.kind = static_cast<std::uint8_t>(shape.kind);
     header.sequence = 1;
     header.count = scenario.count;
-    auto plan = make_plan(*scenario.source, shape, rank_);
-    if (!plan.is_ok()) return fail(plan.status());
-    execution_.start(std::move(*plan), scenario.cut, operands_, header, rank_);
+    auto program = make_link_program(*scenario.source, shape, rank_);
+    if (!program.is_ok()) return fail(program.status());
+    executor_.start(std::move(*program), scenario.cut, header, operands_);
 }
 
 bool Host::step() {
     bool moved = false;
-    const auto done = execution_.advance(*this, moved);
+    const auto done = executor_.advance(*this, moved);
     if (!done.is_ok()) {
         fail(done.status());
         return true;
@@ -207,7 +207,7 @@ void Host::fail(const Status& why) {
 }
 
 void Host::look_around() {
-    for (const Awaited& awaited : execution_.awaited()) {
+    for (const Awaited& awaited : executor_.awaited()) {
         const Status& theirs = world_.host(awaited.rank).status();
         if (!theirs.is_ok()) return fail(theirs);
     }

@@ -13,7 +13,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/comm/collective_operation.h"
-#include "csrc/comm/links/execution.h"
+#include "csrc/comm/links/link_executor.h"
 #include "csrc/comm/selection/link_costs.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/transport/loopback/links.h"
@@ -57,9 +57,9 @@ std::vector<Block> blocks_of(CollectiveKind kind, Buffer side, int ranks, std::s
     return std::vector<Block>(number, Block{nullptr, count});
 }
 
-/// A rank's choice where the user wants `algorithm`.
-Result<Choice> choice_of(const bootstrap::Roster& roster, Rank rank, const SourcePtr& source,
-                         DataType type, std::size_t count) {
+/// A rank's decision where the user wants `source`.
+Result<Decision> decision_of(const bootstrap::Roster& roster, Rank rank, const SourcePtr& source,
+                             DataType type, std::size_t count) {
     const int ranks = static_cast<int>(roster.endpoints.size());
     const std::string wanted = concat(schedule::to_string(source->kind), "=", source->name);
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
@@ -68,10 +68,10 @@ Result<Choice> choice_of(const bootstrap::Roster& roster, Rank rank, const Sourc
     const auto inputs = blocks_of(source->kind, Buffer::kInput, ranks, count);
     const auto outputs = blocks_of(source->kind, Buffer::kOutput, ranks, count);
     PCCL_ASSIGN_OR_RETURN(
-        const Choice* choice,
+        const Decision* decision,
         selector.choose(
             {.kind = source->kind, .type = type, .inputs = inputs, .outputs = outputs}));
-    return *choice;
+    return *decision;
 }
 
 /// All that do not send each block on its own.
@@ -84,11 +84,11 @@ std::vector<SourcePtr> sources() {
 }
 
 /// Of a FIFO of the schedule, full of the longest messages of this rank.
-std::size_t most_bytes(const Choice& choice, std::size_t element) {
-    const auto longest = static_cast<std::size_t>(choice.plan->longest_message);
-    const auto slots = static_cast<std::size_t>(choice.plan->shape.slots);
-    return slots * longest * choice.cut.chunk_length(choice.cut.window) * element +
-           sizeof choice.header;
+std::size_t most_bytes(const Decision& decision, std::size_t element) {
+    const auto longest = static_cast<std::size_t>(decision.program->longest_message);
+    const auto slots = static_cast<std::size_t>(decision.program->shape.slots);
+    return slots * longest * decision.cut.chunk_length(decision.cut.window) * element +
+           sizeof decision.header;
 }
 
 bool gathers_chunks(const SourcePtr& source) {
@@ -112,14 +112,14 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
         const std::size_t element = size_of(widens ? DataType::kFloat32 : type);
         int refusals = 0;
         for (const Rank rank : {0, 1, ranks() / 2, ranks() - 1}) {
-            const auto choice = choice_of(roster, rank, source, type, 1 << 20);
-            if (choice.is_ok()) {
-                EXPECT_LE(most_bytes(*choice, element), capacity) << "rank " << rank;
-                EXPECT_GE(choice->cut.chunk_length(choice->cut.window), 1U) << "rank " << rank;
+            const auto decision = decision_of(roster, rank, source, type, 1 << 20);
+            if (decision.is_ok()) {
+                EXPECT_LE(most_bytes(*decision, element), capacity) << "rank " << rank;
+                EXPECT_GE(decision->cut.chunk_length(decision->cut.window), 1U) << "rank " << rank;
                 continue;
             }
             ++refusals;
-            EXPECT_THAT(choice.status().message(),
+            EXPECT_THAT(decision.status().message(),
                         AllOf(HasSubstr("its longest message is more than the"),
                               HasSubstr("; these can: "), Not(HasSubstr("\n"))));
         }
@@ -195,27 +195,27 @@ class World::Host final : public LinkTable {
         return link.get();
     }
 
-    void start(const Choice& choice) {
-        plan_ = choice.plan;
-        const schedule::Shape& shape = plan_->shape;
+    void start(const Decision& decision) {
+        program_ = decision.program;
+        const schedule::Shape& shape = program_->shape;
         operands_ = {
             .inputs = testing::blocks_over(input_, shape, Buffer::kInput, world_.count_),
             .outputs = testing::blocks_over(output_, shape, Buffer::kOutput, world_.count_),
             .element_bytes = sizeof(std::int64_t),
             .combine = arithmetic::combine_for(DataType::kInt64, ReduceOp::kSum).value()};
         testing::fill(input_, rank_, world_.count_);
-        execution_.start(plan_, choice.cut, operands_, choice.header, rank_);
+        executor_.start(program_, decision.cut, decision.header, operands_);
     }
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
-        PCCL_ASSIGN_OR_RETURN(done_, execution_.advance(*this, moved));
+        PCCL_ASSIGN_OR_RETURN(done_, executor_.advance(*this, moved));
         return moved || done_;
     }
     [[nodiscard]] bool is_done() const { return done_; }
-    [[nodiscard]] AwaitedRanks awaited() const { return execution_.awaited(); }
+    [[nodiscard]] AwaitedRanks awaited() const { return executor_.awaited(); }
     [[nodiscard]] std::string wrong_output() const {
-        return testing::wrong_value(output_, plan_->shape, rank_, world_.count_);
+        return testing::wrong_value(output_, program_->shape, rank_, world_.count_);
     }
 
    private:
@@ -225,21 +225,21 @@ class World::Host final : public LinkTable {
     const Rank rank_;
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
-    std::shared_ptr<const Plan> plan_;
+    std::shared_ptr<const LinkProgram> program_;
     Values input_;
     Values output_;
     Operands operands_;
-    Execution execution_;
+    LinkExecutor executor_;
     bool done_ = false;
 };
 
 World::World(int ranks, const SourcePtr& source, std::size_t count) : count_(count) {
     const bootstrap::Roster roster = roster_of(ranks, Reach::kSharedMemory);
     for (Rank rank = 0; rank < ranks; ++rank) {
-        const auto choice = choice_of(roster, rank, source, DataType::kInt64, count);
-        EXPECT_TRUE(choice.is_ok()) << choice.status().to_string();
+        const auto decision = decision_of(roster, rank, source, DataType::kInt64, count);
+        EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
         hosts_.push_back(std::make_unique<Host>(*this, rank));
-        hosts_.back()->start(*choice);
+        hosts_.back()->start(*decision);
     }
 }
 

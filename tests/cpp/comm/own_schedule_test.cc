@@ -63,7 +63,7 @@ TEST(OwnSchedulesTest, AreExplainedBesideTheOthers) {
         const auto ways = comm.explain(CollectiveKind::kAllReduce, 1024).value();
         const auto chosen = std::ranges::find_if(ways, &Prediction::is_chosen);
         ASSERT_NE(chosen, ways.end());
-        EXPECT_EQ(chosen->algorithm, "star");
+        EXPECT_EQ(chosen->algorithm(), "star");
         EXPECT_GT(chosen->seconds, 0);
     });
 }

@@ -1,8 +1,8 @@
-// The bytes of Execution: where a step's memory lies, and how it meets the links.
+// The bytes of LinkExecutor: where a step's memory lies, and how it meets the links.
 #include <algorithm>
 
 #include "csrc/collective/fingerprint.h"
-#include "csrc/comm/links/execution.h"
+#include "csrc/comm/links/link_executor.h"
 
 namespace pccl::comm {
 
@@ -12,7 +12,7 @@ using schedule::Slice;
 using schedule::Slices;
 using transport::kCollectiveChannel;
 
-std::size_t Execution::length(const Slices& slices, std::size_t round) const {
+std::size_t LinkExecutor::length(const Slices& slices, std::size_t round) const {
     std::size_t bytes = 0;
     for (const Slice& slice : slices)
         for (int chunk = 0; chunk < slice.count;) {
@@ -23,7 +23,8 @@ std::size_t Execution::length(const Slices& slices, std::size_t round) const {
     return bytes;
 }
 
-Execution::Chunks Execution::chunks_at(const Slice& slice, int chunk, std::size_t round) const {
+LinkExecutor::Chunks LinkExecutor::chunks_at(const Slice& slice, int chunk,
+                                             std::size_t round) const {
     const int first = slice.offset + chunk;
     const int block = first / cut_.chunks;
     if (slice.buffer == Buffer::kScratch) {  // its chunks stand at fixed strides
@@ -43,8 +44,8 @@ Execution::Chunks Execution::chunks_at(const Slice& slice, int chunk, std::size_
             number};
 }
 
-Execution::Span Execution::piece(const Slices& slices, std::size_t round, std::size_t offset,
-                                 Cursor& cursor) const {
+LinkExecutor::Span LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,
+                                       Cursor& cursor) const {
     while (cursor.slice < slices.size()) {
         const Slice& slice = slices[cursor.slice];
         const auto [span, number] = chunks_at(slice, cursor.chunk, round);
@@ -61,7 +62,7 @@ Execution::Span Execution::piece(const Slices& slices, std::size_t round, std::s
 
 /// Calls move(to, from, bytes) for each run that adjoins both in src and in dst.
 template <typename Move>
-void Execution::for_each_run(const PlanStep& step, std::size_t round, Move move) {
+void LinkExecutor::for_each_run(const LinkStep& step, std::size_t round, Move move) {
     Cursor read;
     Cursor written;
     for (std::size_t done = 0;;) {
@@ -74,30 +75,31 @@ void Execution::for_each_run(const PlanStep& step, std::size_t round, Move move)
     }
 }
 
-void Execution::copy(const PlanStep& step, std::size_t round) {
+void LinkExecutor::copy(const LinkStep& step, std::size_t round) {
     for_each_run(step, round, [](std::byte* to, const std::byte* from, std::size_t bytes) {
         if (from != to) arithmetic::copy_bytes(to, from, bytes);
     });
 }
 
-void Execution::reduce(const PlanStep& step, std::size_t round) {
+void LinkExecutor::reduce(const LinkStep& step, std::size_t round) {
     for_each_run(step, round, [this](std::byte* to, const std::byte* from, std::size_t bytes) {
         operands_->combine(to, to, from, bytes / operands_->element_bytes);
     });
 }
 
-Status Execution::receive(Lane& lane, const PlanStep& step, bool& moved) {
+Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.from);
     ReceivePort& port = receive_ports_[index];
-    PCCL_ASSIGN_OR_RETURN(const bool open, open_receive(port, plan_->receive_ports[index], moved));
+    PCCL_ASSIGN_OR_RETURN(const bool open,
+                          open_receive(port, program_->receive_ports[index], moved));
     if (!open) return Status::ok();
     const bool copies = step.action == Action::kRecv || step.action == Action::kRecvCopySend;
     return copies ? receive_copying(lane, step, *port.link, moved)
                   : receive_reducing(lane, step, *port.link, moved);
 }
 
-Status Execution::receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link,
-                                  bool& moved) {
+Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
+                                     bool& moved) {
     while (lane.received < lane.total) {
         const Span to = piece(step.dst, lane.round, lane.received, lane.written);
         PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
@@ -109,8 +111,8 @@ Status Execution::receive_copying(Lane& lane, const PlanStep& step, transport::R
     return Status::ok();
 }
 
-Status Execution::receive_reducing(Lane& lane, const PlanStep& step, transport::RecvLink& link,
-                                   bool& moved) {
+Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transport::RecvLink& link,
+                                      bool& moved) {
     const std::size_t element = operands_->element_bytes;
     while (lane.received < lane.total) {
         PCCL_ASSIGN_OR_RETURN(const transport::Bytes here, link.peek(kCollectiveChannel));
@@ -131,7 +133,7 @@ Status Execution::receive_reducing(Lane& lane, const PlanStep& step, transport::
     return Status::ok();
 }
 
-Result<std::size_t> Execution::fill_carry(Lane& lane, transport::RecvLink& link) {
+Result<std::size_t> LinkExecutor::fill_carry(Lane& lane, transport::RecvLink& link) {
     const std::size_t missing = operands_->element_bytes - lane.carried;
     PCCL_ASSIGN_OR_RETURN(
         const std::size_t bytes,
@@ -140,8 +142,8 @@ Result<std::size_t> Execution::fill_carry(Lane& lane, transport::RecvLink& link)
     return lane.carried;
 }
 
-void Execution::combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming,
-                              std::size_t bytes) {
+void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::byte* incoming,
+                                 std::size_t bytes) {
     const Span to = target(lane, step);
     const Span with =
         step.src.is_empty() ? to : piece(step.src, lane.round, lane.received, lane.read);
@@ -149,7 +151,7 @@ void Execution::combine_piece(Lane& lane, const PlanStep& step, const std::byte*
     lane.received += bytes;
 }
 
-Execution::Span Execution::target(Lane& lane, const PlanStep& step) {
+LinkExecutor::Span LinkExecutor::target(Lane& lane, const LinkStep& step) {
     Span to = step.dst.is_empty()
                   ? Span{lane.unstored.data() + lane.received, lane.total - lane.received}
                   : piece(step.dst, lane.round, lane.received, lane.written);
@@ -158,7 +160,7 @@ Execution::Span Execution::target(Lane& lane, const PlanStep& step) {
     return to;
 }
 
-std::span<const transport::Bytes> Execution::outgoing(Lane& lane, const PlanStep& step) {
+std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkStep& step) {
     const std::size_t end = step.from == kNoPort ? lane.total : lane.received;
     const auto bytes_at = [&](std::size_t at, Cursor& cursor) -> transport::Bytes {
         const Span span =
@@ -178,13 +180,13 @@ std::span<const transport::Bytes> Execution::outgoing(Lane& lane, const PlanStep
     return std::span(pieces_).first(number);
 }
 
-Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
+Status LinkExecutor::send(Lane& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.to);
     SendPort& port = send_ports_[index];
     while (lane.sent < lane.total) {
         const std::span<const transport::Bytes> pieces = outgoing(lane, step);
         if (pieces.empty()) break;
-        PCCL_ASSIGN_OR_RETURN(const bool open, open_send(port, plan_->send_ports[index]));
+        PCCL_ASSIGN_OR_RETURN(const bool open, open_send(port, program_->send_ports[index]));
         if (!open) break;
         PCCL_ASSIGN_OR_RETURN(
             const std::size_t bytes,
@@ -196,14 +198,14 @@ Status Execution::send(Lane& lane, const PlanStep& step, bool& moved) {
     return Status::ok();
 }
 
-abi::CollectiveHeader Execution::header_for(const std::vector<Block>& blocks, Rank peer) const {
+abi::CollectiveHeader LinkExecutor::header_for(const std::vector<Block>& blocks, Rank peer) const {
     abi::CollectiveHeader header = header_;
-    if (is_per_pair(plan_->shape.kind) && !blocks.empty())
+    if (is_per_pair(program_->shape.kind) && !blocks.empty())
         header.count = blocks[blocks.size() == 1 ? 0 : static_cast<std::size_t>(peer)].count;
     return header;
 }
 
-Result<bool> Execution::open_send(SendPort& port, const schedule::Port& where) {
+Result<bool> LinkExecutor::open_send(SendPort& port, const schedule::Port& where) {
     if (port.header_sent == sizeof header_) return true;
     if (port.link == nullptr) {
         PCCL_ASSIGN_OR_RETURN(port.link, links_->send_link(where.peer, where.channel));
@@ -218,7 +220,8 @@ Result<bool> Execution::open_send(SendPort& port, const schedule::Port& where) {
     return port.header_sent == sizeof header_;
 }
 
-Result<bool> Execution::open_receive(ReceivePort& port, const schedule::Port& where, bool& moved) {
+Result<bool> LinkExecutor::open_receive(ReceivePort& port, const schedule::Port& where,
+                                        bool& moved) {
     if (port.header_received == sizeof port.header) return true;
     if (port.link == nullptr) port.link = links_->receive_link(where.peer, where.channel);
     if (port.link == nullptr) return false;
@@ -230,7 +233,7 @@ Result<bool> Execution::open_receive(ReceivePort& port, const schedule::Port& wh
     moved |= bytes > 0;
     if (port.header_received < sizeof port.header) return false;
     PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header,
-                     {.self = self_, .peer = where.peer}));
+                     {.self = program_->rank, .peer = where.peer}));
     return true;
 }
 

@@ -1,4 +1,4 @@
-#include "csrc/comm/links/execution.h"
+#include "csrc/comm/links/link_executor.h"
 
 #include <algorithm>
 
@@ -6,13 +6,12 @@ namespace pccl::comm {
 
 using schedule::Action;
 
-void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
-                      const abi::CollectiveHeader& header, Rank self) {
-    plan_ = std::move(plan);
-    self_ = self;
-    operands_ = &operands;
+void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
+                         const abi::CollectiveHeader& header, const Operands& operands) {
+    program_ = std::move(program);
     cut_ = cut;
     header_ = header;
+    operands_ = &operands;
     const std::size_t count = longest(operands);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
@@ -20,24 +19,24 @@ void Execution::start(std::shared_ptr<const Plan> plan, const Cut& cut, const Op
     scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
     scratch_stride_ =
         cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
-    scratch_bytes_ = static_cast<std::size_t>(plan_->scratch_chunks) * scratch_stride_;
+    scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
     if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);
-    lanes_.resize(plan_->lanes.size());
-    send_ports_.assign(plan_->send_ports.size(), {});
-    receive_ports_.assign(plan_->receive_ports.size(), {});
+    lanes_.resize(program_->lanes.size());
+    send_ports_.assign(program_->send_ports.size(), {});
+    receive_ports_.assign(program_->receive_ports.size(), {});
     window_round_ = lanes_through_ = lanes_done_ = 0;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         Lane& lane = lanes_[i];
         lane.round = lane.step = 0;
         lane.entered = false;
-        lane.done = rounds_ == 0 || plan_->lanes[i].empty();
+        lane.done = rounds_ == 0 || program_->lanes[i].empty();
         lanes_done_ += lane.done ? 1 : 0;
     }
     lanes_through_ = lanes_done_;
 }
 
-Result<bool> Execution::advance(LinkTable& links, bool& moved) {
+Result<bool> LinkExecutor::advance(LinkTable& links, bool& moved) {
     links_ = &links;
     for (std::size_t i = 0; i < lanes_.size(); ++i)
         if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
@@ -45,7 +44,7 @@ Result<bool> Execution::advance(LinkTable& links, bool& moved) {
     return flush_links();
 }
 
-Result<bool> Execution::flush_links() {
+Result<bool> LinkExecutor::flush_links() {
     bool all = true;
     for (std::size_t i = 0; i < send_ports_.size(); ++i) {
         if (send_ports_[i].link == nullptr) continue;
@@ -56,11 +55,11 @@ Result<bool> Execution::flush_links() {
     return all;
 }
 
-Status Execution::advance_lane(Lane& lane, std::size_t index, bool& moved) {
+Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
     while (!lane.done) {
-        if (plan_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
+        if (program_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
             return Status::ok();
-        const PlanStep& step = plan_->lanes[index][lane.step];
+        const LinkStep& step = program_->lanes[index][lane.step];
         if (!lane.entered) {
             if (!may_run(lane, step)) return Status::ok();
             enter(lane, step);
@@ -73,7 +72,7 @@ Status Execution::advance_lane(Lane& lane, std::size_t index, bool& moved) {
     return Status::ok();
 }
 
-void Execution::enter(Lane& lane, const PlanStep& step) {
+void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
     lane.entered = true;
     lane.received = lane.sent = lane.carried = 0;
     lane.read = lane.written = lane.outgoing = {};
@@ -82,9 +81,9 @@ void Execution::enter(Lane& lane, const PlanStep& step) {
         lane.unstored.resize(lane.total);
 }
 
-void Execution::next_step(Lane& lane, std::size_t index) {
+void LinkExecutor::next_step(Lane& lane, std::size_t index) {
     lane.entered = false;
-    if (++lane.step < plan_->lanes[index].size()) return;
+    if (++lane.step < program_->lanes[index].size()) return;
     lane.step = 0;
     lane.done = ++lane.round == rounds_;
     lanes_done_ += lane.done ? 1 : 0;
@@ -93,21 +92,21 @@ void Execution::next_step(Lane& lane, std::size_t index) {
     ++window_round_;
     lanes_through_ = 0;
     for (std::size_t i = 0; i < lanes_.size(); ++i)
-        lanes_through_ += plan_->lanes[i].empty() || lanes_[i].round > window_round_ ? 1 : 0;
+        lanes_through_ += program_->lanes[i].empty() || lanes_[i].round > window_round_ ? 1 : 0;
 }
 
-bool Execution::may_run(const Lane& lane, const PlanStep& step) const {
+bool LinkExecutor::may_run(const Lane& lane, const LinkStep& step) const {
     return std::all_of(step.after.begin(), step.after.end(),
                        [&](const auto& dependency) { return is_past(dependency, lane.round); });
 }
 
-bool Execution::is_past(const schedule::Dependency& dependency, std::size_t round) const {
+bool LinkExecutor::is_past(const schedule::Dependency& dependency, std::size_t round) const {
     const Lane& other = lanes_[static_cast<std::size_t>(dependency.lane)];
     if (other.done || other.round > round) return true;
     return other.round == round && other.step > static_cast<std::size_t>(dependency.step);
 }
 
-Result<bool> Execution::advance_step(Lane& lane, const PlanStep& step, bool& moved) {
+Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& moved) {
     switch (step.action) {
         case Action::kNop:
             return true;
@@ -129,30 +128,30 @@ Result<bool> Execution::advance_step(Lane& lane, const PlanStep& step, bool& mov
     return all_in && all_out;
 }
 
-bool Execution::is_flushed() const {
+bool LinkExecutor::is_flushed() const {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const Lane& lane = lanes_[i];
         if (lane.done) continue;
-        const auto& steps = plan_->lanes[i];
+        const auto& steps = program_->lanes[i];
         const std::size_t from = lane.round + 1 < rounds_ ? 0 : lane.step;
         const bool sends =
             std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(from), steps.end(),
-                        [](const PlanStep& step) { return step.to != kNoPort; });
+                        [](const LinkStep& step) { return step.to != kNoPort; });
         if (sends) return false;
     }
     return true;
 }
 
-AwaitedRanks Execution::awaited() const {
+AwaitedRanks LinkExecutor::awaited() const {
     AwaitedRanks ranks;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const Lane& lane = lanes_[i];
         if (lane.done || !lane.entered) continue;
-        const PlanStep& step = plan_->lanes[i][lane.step];
+        const LinkStep& step = program_->lanes[i][lane.step];
         if (step.from != kNoPort && lane.received < lane.total)
-            ranks.push_back({plan_->receive_ports[static_cast<std::size_t>(step.from)].peer});
+            ranks.push_back({program_->receive_ports[static_cast<std::size_t>(step.from)].peer});
         else if (step.to != kNoPort && lane.sent < lane.total)
-            ranks.push_back({plan_->send_ports[static_cast<std::size_t>(step.to)].peer,
+            ranks.push_back({program_->send_ports[static_cast<std::size_t>(step.to)].peer,
                              Awaited::Act::kReceive});
     }
     return ranks;

@@ -1,4 +1,4 @@
-#include "csrc/comm/board/board_execution.h"
+#include "csrc/comm/board/board_executor.h"
 
 #include <algorithm>
 
@@ -33,37 +33,43 @@ std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + u
 
 }  // namespace
 
-void BoardExecution::start(Board& board, const Task& task) {
+void BoardExecutor::start(Board& board, const BoardPlan& plan, const abi::CollectiveHeader& header,
+                          const Operands& operands) {
     board_ = &board;
-    task_ = task;
+    plan_ = plan;
+    header_ = header;
+    operands_ = &operands;
+    if (reduces(kind()))
+        reduction_ = {static_cast<DataType>(header.data_type),
+                      static_cast<ReduceOp>(header.reduce_op), board.ranks()};
     sequence_ = board.next_sequence();
-    scatters_first_ = scatters_first(kind(), task.plan.algorithm);
+    scatters_first_ = scatters_first(kind(), plan.algorithm);
     beats_ = count_beats();
     beat_ = 0;
     taken_ = 0;
     lends_memory_ = false;
     streams_results_ = streams_results();
-    now_does_ = beat_of(kind(), scatters_first_, task.header.root == board.self(), 0);
+    now_does_ = beat_of(kind(), scatters_first_, header.root == board.self(), 0);
     stage_ = Stage::kGive;
 }
 
-std::size_t BoardExecution::count_beats() const {
-    const std::size_t count = longest(*task_.operands);
+std::size_t BoardExecutor::count_beats() const {
+    const std::size_t count = longest(*operands_);
     const auto ranks = static_cast<std::size_t>(board_->ranks());
-    const std::size_t window = task_.plan.window;
+    const std::size_t window = plan_.window;
     const std::size_t windows =
         std::max<std::size_t>(quotient_up(count, scatters_first_ ? window * ranks : window), 1);
     return scatters_first_ ? 2 * windows : windows;
 }
 
 /// Not where each window of the result was an input just before.
-bool BoardExecution::streams_results() const {
+bool BoardExecutor::streams_results() const {
     std::size_t count = 0;
-    for (const Block& block : task_.operands->outputs) count += block.count;
-    return !scatters_first_ && count * task_.operands->element_bytes >= kUncachedBytes;
+    for (const Block& block : operands_->outputs) count += block.count;
+    return !scatters_first_ && count * operands_->element_bytes >= kUncachedBytes;
 }
 
-Result<bool> BoardExecution::advance(bool& moved) {
+Result<bool> BoardExecutor::advance(bool& moved) {
     const std::uint64_t waits = board_->waits();
     while (stage_ != Stage::kDone) {
         const Result<bool> went_on = step(moved);
@@ -75,7 +81,7 @@ Result<bool> BoardExecution::advance(bool& moved) {
     return true;
 }
 
-Result<bool> BoardExecution::step(bool& moved) {
+Result<bool> BoardExecutor::step(bool& moved) {
     if (stage_ == Stage::kGive) return give(moved);
     if (stage_ == Stage::kTake) return take(moved);
     const Result<bool> read = board_->is_read(now());
@@ -83,7 +89,7 @@ Result<bool> BoardExecution::step(bool& moved) {
     return read;
 }
 
-Result<bool> BoardExecution::give(bool& moved) {
+Result<bool> BoardExecutor::give(bool& moved) {
     if (now_does_.give != Give::kNothing) {
         Result<bool> free = board_->may_write(now());
         if (!free.is_ok() || !*free) return free;
@@ -95,16 +101,16 @@ Result<bool> BoardExecution::give(bool& moved) {
     return true;
 }
 
-void BoardExecution::publish() {
-    if (beat_ == 0) board_->set_header(now(), task_.header);
+void BoardExecutor::publish() {
+    if (beat_ == 0) board_->set_header(now(), header_);
     if (now_does_.give == Give::kWhole)
         give_whole();
     else
         give_parts();
-    board_->post(now(), now_does_.to_root ? task_.header.root : Board::kEverybody);
+    board_->post(now(), now_does_.to_root ? header_.root : Board::kEverybody);
 }
 
-void BoardExecution::give_whole() {
+void BoardExecutor::give_whole() {
     const Span span = outgoing(board_->self());
     for (Rank reader = 0; reader < board_->ranks(); ++reader) set_piece(reader, span);
     if (goes_directly(span.bytes)) {
@@ -114,7 +120,7 @@ void BoardExecution::give_whole() {
     put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, task_.plan.streams);
 }
 
-void BoardExecution::give_parts() {
+void BoardExecutor::give_parts() {
     std::size_t most = 0;
     for (Rank reader = 0; reader < board_->ranks(); ++reader) {
         const Span span = outgoing(reader);
@@ -136,22 +142,22 @@ void BoardExecution::give_parts() {
 }
 
 /// Where a reader finds this rank's memory, and where only the two of them know it, its length.
-void BoardExecution::set_piece(Rank reader, const Span& span) {
+void BoardExecutor::set_piece(Rank reader, const Span& span) {
     const bool tells_length = beat_ == 0 && is_per_pair(kind());
     if (!is_direct() && !tells_length) return;
-    const std::vector<Block>& blocks = task_.operands->inputs;
+    const std::vector<Block>& blocks = operands_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
     const std::size_t bytes =
-        tells_length ? blocks[index].count * task_.operands->element_bytes : span.bytes;
+        tells_length ? blocks[index].count * operands_->element_bytes : span.bytes;
     board_->own_pieces(now())[static_cast<std::size_t>(reader)] = {
         reinterpret_cast<std::uint64_t>(span.data), bytes};
 }
 
-bool BoardExecution::goes_directly(std::size_t bytes) const {
-    return is_direct() && (!is_per_pair(kind()) || bytes > task_.plan.inline_bytes);
+bool BoardExecutor::goes_directly(std::size_t bytes) const {
+    return is_direct() && (!is_per_pair(kind()) || bytes > plan_.inline_bytes);
 }
 
-Result<bool> BoardExecution::take(bool& moved) {
+Result<bool> BoardExecutor::take(bool& moved) {
     const std::size_t sources = now_does_.take == Take::kNothing ? 0 : source_count();
     for (; taken_ < sources; ++taken_) {
         const Rank giver = source(taken_);
@@ -167,7 +173,7 @@ Result<bool> BoardExecution::take(bool& moved) {
     return true;
 }
 
-void BoardExecution::end_beat() {
+void BoardExecutor::end_beat() {
     const bool last = beat_ + 1 == beats_;
     board_->have_read(position_of(sequence_, last ? kLastBeat : beat_));
     if (last) {
@@ -176,24 +182,24 @@ void BoardExecution::end_beat() {
     }
     ++beat_;
     taken_ = 0;
-    now_does_ = beat_of(kind(), scatters_first_, task_.header.root == board_->self(), beat_);
+    now_does_ = beat_of(kind(), scatters_first_, header_.root == board_->self(), beat_);
     stage_ = Stage::kGive;
 }
 
-Status BoardExecution::check(Rank source) const {
-    PCCL_TRY(compare(task_.header, board_->header(source, now()), {board_->self(), source}));
+Status BoardExecutor::check(Rank source) const {
+    PCCL_TRY(compare(header_, board_->header(source, now()), {board_->self(), source}));
     if (!is_per_pair(kind())) return Status::ok();
-    const std::size_t unit = task_.operands->element_bytes;
-    const std::vector<Block>& blocks = task_.operands->outputs;
+    const std::size_t unit = operands_->element_bytes;
+    const std::vector<Block>& blocks = operands_->outputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(source);
-    abi::CollectiveHeader ours = task_.header;
-    abi::CollectiveHeader theirs = task_.header;
+    abi::CollectiveHeader ours = header_;
+    abi::CollectiveHeader theirs = header_;
     ours.count = blocks[index].count;
     theirs.count = board_->piece(source, now(), board_->self()).bytes / unit;
     return compare(ours, theirs, {board_->self(), source});
 }
 
-Status BoardExecution::copy_from(Rank giver) const {
+Status BoardExecutor::copy_from(Rank giver) const {
     const Span to = incoming(giver);
     if (to.bytes == 0) return Status::ok();
     if (goes_directly(to.bytes))
@@ -206,8 +212,8 @@ Status BoardExecution::copy_from(Rank giver) const {
 }
 
 /// A rank's own block of what it gathers: copied while the others' are on their way.
-void BoardExecution::keep_own() const {
-    const Operands& operands = *task_.operands;
+void BoardExecutor::keep_own() const {
+    const Operands& operands = *operands_;
     if (now_does_.take == Take::kReduce || scatters_first_) return;
     if (operands.inputs.empty() || operands.outputs.empty()) return;
     const auto self = static_cast<std::size_t>(board_->self());
@@ -216,14 +222,14 @@ void BoardExecution::keep_own() const {
     if (from.data != to.data) keep({to.data, std::min(from.bytes, to.bytes)}, from.data);
 }
 
-void BoardExecution::keep(const Span& to, const std::byte* from) const {
+void BoardExecutor::keep(const Span& to, const std::byte* from) const {
     if (streams_results_)
         arithmetic::stream_bytes(to.data, from, to.bytes);
     else
         arithmetic::copy_bytes(to.data, from, to.bytes);
 }
 
-Status BoardExecution::reduce() {
+Status BoardExecutor::reduce() {
     const Span to = incoming(board_->self());
     contributions_.clear();
     for (Rank rank = 0; rank < board_->ranks(); ++rank) {
@@ -232,12 +238,12 @@ Status BoardExecution::reduce() {
         PCCL_ASSIGN_OR_RETURN(contributions_.back(),
                               board_->part(rank, now(), own_part(), to.bytes));
     }
-    task_.reduction.apply(to.data, contributions_, to.bytes / task_.operands->element_bytes);
+    reduction_.apply(to.data, contributions_, to.bytes / operands_->element_bytes);
     return Status::ok();
 }
 
-Status BoardExecution::reduce_directly() {
-    const std::size_t unit = task_.operands->element_bytes;
+Status BoardExecutor::reduce_directly() {
+    const std::size_t unit = operands_->element_bytes;
     const auto ranks = static_cast<std::size_t>(board_->ranks());
     const std::size_t block =
         std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
@@ -256,12 +262,12 @@ Status BoardExecution::reduce_directly() {
             const Piece piece = board_->piece(rank, now(), board_->self());
             PCCL_TRY(board_->read_directly(rank, piece.address + done, {here, bytes}));
         }
-        task_.reduction.apply(to.data + done, contributions_, bytes / unit);
+        reduction_.apply(to.data + done, contributions_, bytes / unit);
     }
     return Status::ok();
 }
 
-AwaitedRanks BoardExecution::awaited() const {
+AwaitedRanks BoardExecutor::awaited() const {
     AwaitedRanks ranks;
     if (stage_ == Stage::kTake) {
         for (std::size_t i = taken_; i < source_count(); ++i)
@@ -272,34 +278,34 @@ AwaitedRanks BoardExecution::awaited() const {
     return ranks;
 }
 
-std::size_t BoardExecution::source_count() const {
+std::size_t BoardExecutor::source_count() const {
     return now_does_.from_root ? 1 : static_cast<std::size_t>(board_->ranks()) - 1;
 }
 
 /// Ranks start with their neighbours, so that they do not all read one rank at once.
-Rank BoardExecution::source(std::size_t index) const {
-    if (now_does_.from_root) return task_.header.root;
+Rank BoardExecutor::source(std::size_t index) const {
+    if (now_does_.from_root) return header_.root;
     return (board_->self() + 1 + static_cast<Rank>(index)) % board_->ranks();
 }
 
-BoardExecution::Span BoardExecution::window_of(const Block& block) const {
-    const std::size_t unit = task_.operands->element_bytes;
-    const std::size_t begin = std::min(beat_ * task_.plan.window, block.count);
-    const std::size_t count = std::min(task_.plan.window, block.count - begin);
+BoardExecutor::Span BoardExecutor::window_of(const Block& block) const {
+    const std::size_t unit = operands_->element_bytes;
+    const std::size_t begin = std::min(beat_ * plan_.window, block.count);
+    const std::size_t count = std::min(plan_.window, block.count - begin);
     return {count == 0 ? nullptr : block.data + begin * unit, count * unit};
 }
 
-BoardExecution::Span BoardExecution::part_of(const Block& block, Rank rank) const {
-    const std::size_t unit = task_.operands->element_bytes;
-    const Cut cut{.window = task_.plan.window * static_cast<std::size_t>(board_->ranks()),
+BoardExecutor::Span BoardExecutor::part_of(const Block& block, Rank rank) const {
+    const std::size_t unit = operands_->element_bytes;
+    const Cut cut{.window = plan_.window * static_cast<std::size_t>(board_->ranks()),
                   .chunks = board_->ranks(),
                   .grain = std::max<std::size_t>(kCacheLine / unit, 1)};
     const Extent extent = cut.extent(block.count, beat_ / 2, rank, 1);
     return {extent.count == 0 ? nullptr : block.data + extent.begin * unit, extent.count * unit};
 }
 
-BoardExecution::Span BoardExecution::outgoing(Rank reader) const {
-    const Operands& operands = *task_.operands;
+BoardExecutor::Span BoardExecutor::outgoing(Rank reader) const {
+    const Operands& operands = *operands_;
     if (scatters_first_) {
         if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_->self());
         return part_of(operands.inputs[0], reader);
@@ -309,15 +315,15 @@ BoardExecution::Span BoardExecution::outgoing(Rank reader) const {
 }
 
 /// What comes from `giver`; of reductions, what they result in.
-BoardExecution::Span BoardExecution::incoming(Rank giver) const {
-    const std::vector<Block>& outputs = task_.operands->outputs;
+BoardExecutor::Span BoardExecutor::incoming(Rank giver) const {
+    const std::vector<Block>& outputs = operands_->outputs;
     if (scatters_first_)
         return part_of(outputs[0], now_does_.take == Take::kReduce ? board_->self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
 }
 
-BoardExecution::Span BoardExecution::own_contribution() const {
-    const std::vector<Block>& inputs = task_.operands->inputs;
+BoardExecutor::Span BoardExecutor::own_contribution() const {
+    const std::vector<Block>& inputs = operands_->inputs;
     if (scatters_first_) return part_of(inputs[0], board_->self());
     return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_->self())]);
 }

@@ -1,8 +1,9 @@
-// The CPU executor: runs one rank's plan over buffers and links, as far as it goes without waiting.
+// The executor for links: runs one rank's program over buffers and links, as far as it goes without
+// waiting.
 //
 // advance() steps the lanes round robin; each lane moves bytes until its current step has to wait.
-// Nothing is allocated once an Execution has run a plan of the same size: it is meant to be started
-// again and again.
+// Nothing is allocated once it has run a program of the same size: it is meant to be started again
+// and again.
 //
 // The program runs once for each window of the data (geometry.h). Lanes pass from one window to the
 // next on their own, unless the program uses scratch: then all lanes of this rank finish a window
@@ -18,22 +19,23 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/collective/awaited.h"
+#include "csrc/collective/geometry.h"
 #include "csrc/collective/operands.h"
+#include "csrc/comm/links/link_program.h"
 #include "csrc/comm/links/link_table.h"
-#include "csrc/comm/links/plan.h"
 
 namespace pccl::comm {
 
-class Execution {
+class LinkExecutor {
    public:
     /// Of a message that are handed to a link at once.
     static constexpr std::size_t kMostPieces = 64;
     /// Windows that may be under way at a time where each has scratch.
     static constexpr std::size_t kScratches = 2;
 
-    /// `operands` stay where they are until the execution is done.
-    void start(std::shared_ptr<const Plan> plan, const Cut& cut, const Operands& operands,
-               const abi::CollectiveHeader& header, Rank self);
+    /// `operands` stay where they are until it is done.
+    void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
+               const abi::CollectiveHeader& header, const Operands& operands);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
@@ -83,25 +85,25 @@ class Execution {
 
     Status advance_lane(Lane& lane, std::size_t index, bool& moved);
     /// True when the step is complete.
-    Result<bool> advance_step(Lane& lane, const PlanStep& step, bool& moved);
-    void enter(Lane& lane, const PlanStep& step);
+    Result<bool> advance_step(Lane& lane, const LinkStep& step, bool& moved);
+    void enter(Lane& lane, const LinkStep& step);
     void next_step(Lane& lane, std::size_t index);
-    [[nodiscard]] bool may_run(const Lane& lane, const PlanStep& step) const;
+    [[nodiscard]] bool may_run(const Lane& lane, const LinkStep& step) const;
     [[nodiscard]] bool is_past(const schedule::Dependency& dependency, std::size_t round) const;
 
     template <typename Move>
-    void for_each_run(const PlanStep& step, std::size_t round, Move move);
-    void copy(const PlanStep& step, std::size_t round);
-    void reduce(const PlanStep& step, std::size_t round);
-    Status receive(Lane& lane, const PlanStep& step, bool& moved);
-    Status receive_copying(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+    void for_each_run(const LinkStep& step, std::size_t round, Move move);
+    void copy(const LinkStep& step, std::size_t round);
+    void reduce(const LinkStep& step, std::size_t round);
+    Status receive(Lane& lane, const LinkStep& step, bool& moved);
+    Status receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
                            bool& moved);
-    Status receive_reducing(Lane& lane, const PlanStep& step, transport::RecvLink& link,
+    Status receive_reducing(Lane& lane, const LinkStep& step, transport::RecvLink& link,
                             bool& moved);
     Result<std::size_t> fill_carry(Lane& lane, transport::RecvLink& link);
-    void combine_piece(Lane& lane, const PlanStep& step, const std::byte* incoming,
+    void combine_piece(Lane& lane, const LinkStep& step, const std::byte* incoming,
                        std::size_t bytes);
-    Status send(Lane& lane, const PlanStep& step, bool& moved);
+    Status send(Lane& lane, const LinkStep& step, bool& moved);
     /// The header for or from `peer`; where only the two of them know a block's length, with that.
     [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks,
                                                    Rank peer) const;
@@ -121,15 +123,14 @@ class Execution {
     [[nodiscard]] Span piece(const schedule::Slices& slices, std::size_t round, std::size_t offset,
                              Cursor& cursor) const;
     /// What can be sent now, up to kMostPieces pieces, from the byte on that comes next.
-    [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const PlanStep& step);
-    [[nodiscard]] Span target(Lane& lane, const PlanStep& step);
+    [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const LinkStep& step);
+    [[nodiscard]] Span target(Lane& lane, const LinkStep& step);
     Result<bool> flush_links();
 
-    std::shared_ptr<const Plan> plan_;
+    std::shared_ptr<const LinkProgram> program_;
     const Operands* operands_ = nullptr;
     Cut cut_;
     abi::CollectiveHeader header_{};
-    Rank self_ = 0;
     std::vector<Lane> lanes_;
     std::vector<SendPort> send_ports_;
     std::vector<ReceivePort> receive_ports_;

@@ -4,7 +4,7 @@
 // The schedules are the all-pairs ones of csrc/schedule (one_shot, two_shot), but what a rank sends
 // to all is written once. Data pass in windows through the halves of the board, or, with kDirect,
 // are read from where they lie; then every rank stays until its readers are through. Nothing is
-// allocated once an execution has run a collective of the same size.
+// allocated once an executor has run a collective of the same size.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,11 @@
 
 namespace pccl::comm {
 
-class BoardExecution {
+class BoardExecutor {
    public:
-    struct Task {
-        BoardPlan plan;
-        const Operands* operands = nullptr;  // stay where they are until the execution is done
-        abi::CollectiveHeader header{};
-        arithmetic::Reduction reduction;  // of collectives that reduce
-    };
-
-    void start(Board& board, const Task& task);
+    /// `operands` stay where they are until it is done.
+    void start(Board& board, const BoardPlan& plan, const abi::CollectiveHeader& header,
+               const Operands& operands);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
     Result<bool> advance(bool& moved);
@@ -65,9 +60,9 @@ class BoardExecution {
 
     [[nodiscard]] Position now() const { return position_of(sequence_, beat_); }
     [[nodiscard]] schedule::CollectiveKind kind() const {
-        return static_cast<schedule::CollectiveKind>(task_.header.kind);
+        return static_cast<schedule::CollectiveKind>(header_.kind);
     }
-    [[nodiscard]] bool is_direct() const { return task_.plan.algorithm == BoardAlgorithm::kDirect; }
+    [[nodiscard]] bool is_direct() const { return plan_.algorithm == BoardAlgorithm::kDirect; }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
     [[nodiscard]] bool streams_results() const;
@@ -81,7 +76,10 @@ class BoardExecution {
     [[nodiscard]] Rank own_part() const { return now_does_.takes_parts ? board_->self() : 0; }
 
     Board* board_ = nullptr;
-    Task task_;
+    BoardPlan plan_;
+    abi::CollectiveHeader header_{};
+    const Operands* operands_ = nullptr;
+    arithmetic::Reduction reduction_;  // of collectives that reduce
     std::uint64_t sequence_ = 0;
     std::size_t beats_ = 0;
     std::size_t beat_ = 0;

@@ -1,0 +1,128 @@
+#include "csrc/comm/selection/predictor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/text.h"
+#include "csrc/comm/selection/layout_catalogue.h"
+
+namespace pccl::comm {
+
+using schedule::ScheduleSource;
+using schedule::SourcePtr;
+
+Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
+                     const costs::MachineCosts& costs)
+    : ranks_(setting.reach.ranks),
+      board_(setting.board),
+      layout_(std::move(setting.layout)),
+      costs_(costs),
+      links_(link_model(setting.reach, *layout_, costs_)),
+      catalogue_(catalogue_for(std::move(catalogue), *layout_)) {}
+
+void Predictor::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+    catalogue_ = catalogue_for(std::move(catalogue), *layout_);
+    traffic_.clear();
+}
+
+std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
+    std::vector<Prediction> ways;
+    if (board_)
+        ways = board_predictions(
+            *board_, {.kind = call.kind, .element_bytes = size_of(call.type), .count = call.count},
+            costs_);
+    const auto first = static_cast<std::ptrdiff_t>(ways.size());
+    for (const SourcePtr& source : catalogue_->of(call.kind)) {
+        if (!suits(*source, call, wanted)) continue;
+        if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
+    }
+    std::ranges::stable_sort(ways.begin() + first, ways.end(), {}, &Prediction::seconds);
+    return ways;
+}
+
+bool Predictor::suits(const ScheduleSource& source, const Signature& call,
+                      std::string_view wanted) const {
+    // Only who asks for it says that all blocks have one length.
+    const bool may_be_uneven = is_per_pair(call.kind) ? wanted != source.name : call.digest != 0;
+    if (may_be_uneven && !source.takes_uneven) return false;
+    return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
+}
+
+bool Predictor::fits(const ScheduleSource& source, const Signature& call) const {
+    return suits(source, call, {}) &&
+           most_in_chunk(source, shape_for(source, call.root, 0), link_element_bytes(call)) > 0;
+}
+
+std::optional<Prediction> Predictor::best_shape(const SourcePtr& source, const Signature& call) {
+    // Whatever the root: the choice must not depend on which one was asked for first.
+    const Rank root = source->only ? call.root : Rank{0};
+    std::optional<Prediction> best = over_links(source, shape_for(*source, root, 0), call);
+    for (int aggregation = 1; source->aggregates && aggregation < ranks_; aggregation *= 2) {
+        const auto other = over_links(source, shape_for(*source, root, aggregation), call);
+        if (other && (!best || other->seconds < best->seconds)) best = other;
+    }
+    return best;
+}
+
+std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
+                                                const schedule::Shape& shape,
+                                                const Signature& call) {
+    const std::size_t element_bytes = link_element_bytes(call);
+    const std::size_t most = most_in_chunk(*source, shape, element_bytes);
+    if (most == 0) return std::nullopt;
+    const auto length = static_cast<double>(call.count * element_bytes);
+    const std::size_t window = most * static_cast<std::size_t>(shape.chunks);
+    const std::size_t windows = std::max<std::size_t>((call.count + window - 1) / window, 1);
+    const schedule::Cost cost =
+        schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
+    Prediction made{.source = source, .aggregation = shape.aggregation};
+    if (layout_->links() == nullptr) {
+        made.seconds = schedule::predict(links_, cost);
+        return made;
+    }
+    const schedule::Traffic& crossed = traffic_of(source, shape);
+    made.seconds = schedule::predict(links_, cost, crossed, length);
+    made.busiest = crossed.busiest_name;
+    return made;
+}
+
+const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,
+                                               const schedule::Shape& shape) {
+    const auto [known, is_new] = traffic_.try_emplace({source, shape});
+    if (is_new)
+        known->second = traffic(*source, shape, links_, *layout_->links(), layout_->order());
+    return known->second;
+}
+
+std::string Predictor::why_not(const Signature& call, std::string_view wanted) const {
+    const SourcePtr source = catalogue_->find(wanted, call.kind);
+    if (source == nullptr) return {};
+    const schedule::Shape shape = shape_for(*source, call.root, 0);
+    const Status fits = schedule::check_shape(*source, shape);
+    if (!fits.is_ok()) return concat(" (", fits.message(), ")");
+    if (most_in_chunk(*source, shape, link_element_bytes(call)) > 0) return {};
+    return concat(" of ", ranks_, " ranks: its longest message is more than the ", links_.capacity,
+                  " bytes that a link holds");
+}
+
+schedule::Shape Predictor::shape_for(const ScheduleSource& source, Rank root,
+                                     int aggregation) const {
+    schedule::Shape shape = schedule::least_shape(source, ranks_, root);
+    if (source.runs_side_by_side) shape.chunks *= layout_->lanes();
+    shape.aggregation = aggregation;
+    return shape;
+}
+
+std::size_t Predictor::most_in_chunk(const ScheduleSource& source, const schedule::Shape& shape,
+                                     std::size_t element_bytes) const {
+    const std::size_t message =
+        links_.capacity / static_cast<std::size_t>(shape.slots) - sizeof(abi::CollectiveHeader);
+    return message / static_cast<std::size_t>(source.longest_message(shape)) / element_bytes;
+}
+
+std::size_t Predictor::link_element_bytes(const Signature& call) const {
+    const bool widened = runs_widened(call.kind, call.type, call.op, ranks_);
+    return size_of(widened ? DataType::kFloat32 : call.type);
+}
+
+}  // namespace pccl::comm

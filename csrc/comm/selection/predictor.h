@@ -1,0 +1,87 @@
+// What every way to make a collective takes, by the cost model: over the board
+// (comm/board/board_cost.h) and by schedules over links (schedule/simulator/link_model.h).
+//
+// A pure function of what all ranks know.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csrc/bootstrap/layout.h"
+#include "csrc/collective/fingerprint.h"
+#include "csrc/collective/prediction.h"
+#include "csrc/comm/board/board_cost.h"
+#include "csrc/comm/selection/link_costs.h"
+#include "csrc/costs/machine_costs.h"
+#include "csrc/schedule/catalogue.h"
+#include "csrc/schedule/simulator/link_model.h"
+
+namespace pccl::comm {
+
+class Predictor {
+   public:
+    /// A group, which may exist nowhere.
+    struct Setting {
+        Reach reach;
+        std::optional<BoardShape> board;
+        std::shared_ptr<const bootstrap::Layout> layout;
+    };
+    Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
+              const costs::MachineCosts& costs);
+
+    /// Predicts what `catalogue` has from now on.
+    void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
+
+    /// Every way to make `call`, the board's before those over links, each best first. Who wants a
+    /// schedule for a collective of which only pairs know the lengths says that all have one.
+    [[nodiscard]] std::vector<Prediction> predict(const Signature& call,
+                                                  std::string_view wanted = {});
+    /// Why a schedule that is there cannot make the call; empty where there is none.
+    [[nodiscard]] std::string why_not(const Signature& call, std::string_view wanted) const;
+    /// Whether it can make the call, with messages of as many blocks as there are.
+    [[nodiscard]] bool fits(const schedule::ScheduleSource& source, const Signature& call) const;
+
+    [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source, Rank root,
+                                            int aggregation) const;
+    /// Elements of a chunk with which the messages that a FIFO holds fit into a channel. 0: the
+    /// longest has more chunks than would fit with one element each.
+    [[nodiscard]] std::size_t most_in_chunk(const schedule::ScheduleSource& source,
+                                            const schedule::Shape& shape,
+                                            std::size_t element_bytes) const;
+    /// Of an element as it goes over links, where halves may be widened.
+    [[nodiscard]] std::size_t link_element_bytes(const Signature& call) const;
+
+    [[nodiscard]] int ranks() const { return ranks_; }
+    [[nodiscard]] const std::optional<BoardShape>& board() const { return board_; }
+    [[nodiscard]] const bootstrap::Layout& layout() const { return *layout_; }
+    /// With what was made for this layout.
+    [[nodiscard]] const schedule::Catalogue& catalogue() const { return *catalogue_; }
+
+   private:
+    [[nodiscard]] bool suits(const schedule::ScheduleSource& source, const Signature& call,
+                             std::string_view wanted) const;
+    /// Of all shapes that a source may choose; nullopt where it cannot make the call.
+    [[nodiscard]] std::optional<Prediction> best_shape(const schedule::SourcePtr& source,
+                                                       const Signature& call);
+    /// Of one shape; nullopt where its longest message fits into no channel.
+    [[nodiscard]] std::optional<Prediction> over_links(const schedule::SourcePtr& source,
+                                                       const schedule::Shape& shape,
+                                                       const Signature& call);
+    [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
+                                                      const schedule::Shape& shape);
+
+    const int ranks_;
+    const std::optional<BoardShape> board_;
+    const std::shared_ptr<const bootstrap::Layout> layout_;
+    const costs::MachineCosts costs_;
+    const schedule::LinkModel links_;
+    std::shared_ptr<const schedule::Catalogue> catalogue_;
+    std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
+};
+
+}  // namespace pccl::comm

@@ -1,0 +1,149 @@
+"""Count how large a revision of csrc is to its readers: rooms, functions, types on the ways.
+
+    python tools/house_figures.py [ROOT...]
+
+ROOT is a checkout, as ``git archive REVISION | tar -x -C ROOT`` makes one; the default is this one.
+Nothing is built. Printed are, for each:
+
+- the files of every room, and of the largest folder;
+- lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
+- the types of the project that are met on the ways of an all_reduce, over a board, over TCP and on
+  a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of functions
+  name which run in such a call (they are listed here). Base's own count as all others do.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from cpp_functions import functions, without_noise
+
+# What runs in a call like the one before it, by qualified names; what only other revisions have is
+# not found, and does not count.
+TORCH = """
+    PcclBackend::allreduce PcclBackend::sample PcclBackend::perform PcclBackend::perform_all
+    PcclBackend::recorded PcclBackend::issue_all PcclBackend::check_devices PcclBackend::timeout_of
+    Call::update Call::updatable Call::piece Call::collective
+"""
+HOST = """
+    PcclBackend::make_work PcclBackend::run_all Communicator::run
+    Group::run Group::check Group::check_process check_shape check_blocks check_own_block
+    Group::prepare Group::issue Group::deadline Selector::choose signature_of
+    Selector::wanted_for Selector::relaying CollectiveQueue::prepare CollectiveQueue::take_spare
+    Group::take_spare history_after common_part digest_of CollectiveOperation::prepare
+    CollectiveOperation::begin CollectiveOperation::advance CollectiveOperation::start
+    CollectiveQueue::give_back runs_widened overlaps_badly range_of
+"""
+BOARD = """
+    Group::try_at_once CollectiveOperation::start_on_board
+    BoardExecution::start BoardExecution::count_beats BoardExecution::streams_results
+    BoardExecution::advance BoardExecution::step BoardExecution::give BoardExecution::publish
+    BoardExecution::give_whole BoardExecution::set_piece BoardExecution::goes_directly
+    BoardExecution::keep_own BoardExecution::take BoardExecution::check BoardExecution::reduce
+    BoardExecution::end_beat BoardExecution::source BoardExecution::source_count
+    BoardExecution::window_of BoardExecution::incoming BoardExecution::outgoing
+    BoardExecution::own_contribution
+    BoardExecutor::start BoardExecutor::count_beats BoardExecutor::streams_results
+    BoardExecutor::advance BoardExecutor::step BoardExecutor::give BoardExecutor::publish
+    BoardExecutor::give_whole BoardExecutor::set_piece BoardExecutor::goes_directly
+    BoardExecutor::keep_own BoardExecutor::take BoardExecutor::check BoardExecutor::reduce
+    BoardExecutor::end_beat BoardExecutor::source BoardExecutor::source_count
+    BoardExecutor::window_of BoardExecutor::incoming BoardExecutor::outgoing
+    BoardExecutor::own_contribution scatters_first beat_of compare
+    Board::may_write Board::set_header Board::make_room Board::post Board::has_posted
+    Board::header Board::part Board::have_read Board::next_sequence
+    Reduction::Reduction Reduction::apply Reduction::apply_block
+"""
+LINKS = """
+    Group::help Group::advance Group::advance_all Group::advance_collectives
+    CollectiveQueue::advance CollectiveQueue::end_front Group::end_collective
+    CollectiveOperation::start_on_links CollectiveOperation::finish_results
+    Execution::start Execution::advance Execution::advance_lane Execution::enter
+    Execution::next_step Execution::may_run Execution::advance_step Execution::receive
+    Execution::receive_copying Execution::receive_reducing Execution::combine_piece
+    Execution::send Execution::outgoing Execution::target Execution::piece Execution::chunks_at
+    Execution::open_send Execution::open_receive Execution::header_for Execution::flush_links
+    LinkExecutor::start LinkExecutor::advance LinkExecutor::advance_lane LinkExecutor::enter
+    LinkExecutor::next_step LinkExecutor::may_run LinkExecutor::advance_step LinkExecutor::receive
+    LinkExecutor::receive_copying LinkExecutor::receive_reducing LinkExecutor::combine_piece
+    LinkExecutor::send LinkExecutor::outgoing LinkExecutor::target LinkExecutor::piece
+    LinkExecutor::chunks_at LinkExecutor::open_send LinkExecutor::open_receive
+    LinkExecutor::header_for LinkExecutor::flush_links
+    ConnectionContext::send_link ConnectionContext::receive_link
+    TcpSendLink::send TcpSendLink::send_gathered TcpSendLink::flush TcpRecvLink::receive
+    send_some receive_some compare
+"""
+GPU = """
+    PcclBackend::launch_all PcclBackend::issued GpuLane::launch GpuLane::issue GpuLane::group_on
+    DeviceGroup::launch_all DeviceGroup::launch DeviceGroup::launch_alone DeviceGroup::launch_one
+    DeviceGroup::enter DeviceGroup::schedule_for DeviceGroup::in_turn in_turn lower plan_of
+    plan_collective plan_all_reduce plan_reduce plan_parts launch_kernel_of
+    launch_all_reduce choose
+    LaunchOrder::begin LaunchOrder::end LaunchWindow::take
+"""
+ROOMS = {"torch", "comm", "collective", "runtime", "device", "transport", "sys", "kernels"}
+WAYS = {
+    "board": (TORCH + HOST + BOARD).split(),
+    "TCP": (TORCH + HOST + LINKS).split(),
+    "GPU": (TORCH + GPU).split(),
+}
+
+_TYPE = re.compile(
+    r"\b(?:class|struct|union|enum(?:\s+class)?)\s+(?:PCCL_API\s+|alignas\([^)]*\)\s*)?(\w+)[^;(){}]*\{"
+    r"|\busing\s+(\w+)\s*="
+)
+
+
+def main() -> int:
+    """Print the figures of every root."""
+    roots = [Path(name) for name in sys.argv[1:]] or [Path(__file__).resolve().parent.parent]
+    for root in roots:
+        print(f"{root}:")
+        print_rooms(root / "csrc")
+        lengths = sorted(
+            found.lines for path in sources(root / "csrc") for found in functions(path)
+        )
+        print(
+            f"  {len(lengths)} functions: median {statistics.median(lengths):g} lines,"
+            f" p90 {lengths[len(lengths) * 9 // 10]}, longest {lengths[-1]}",
+        )
+        for way, met in types_on_ways(root / "csrc").items():
+            print(f"  types on the way, {way}: {len(met)}")
+    return 0
+
+
+def sources(folder: Path) -> list[Path]:
+    """Give the C++ and CUDA files of a folder and those below it."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in {".h", ".cc", ".cu", ".cuh"})
+
+
+def print_rooms(csrc: Path) -> None:
+    """Print files by room, and what the fullest folder has."""
+    paths = [path.relative_to(csrc) for path in csrc.rglob("*") if path.is_file()]
+    rooms = Counter(path.parts[0] for path in paths)
+    folder, most = Counter(str(path.parent) for path in paths).most_common(1)[0]
+    print("  files: " + ", ".join(f"{room} {number}" for room, number in sorted(rooms.items())))
+    print(f"  fullest folder: {folder}, {most}")
+
+
+def types_on_ways(csrc: Path) -> dict[str, set[str]]:
+    """Give the project's types that each way's functions name."""
+    texts = [without_noise(path.read_text()) for path in sources(csrc)]
+    types = {name for text in texts for match in _TYPE.findall(text) for name in match if name}
+    words: dict[str, set[str]] = defaultdict(set)
+    for path in sources(csrc):
+        if path.relative_to(csrc).parts[0] not in ROOMS:
+            continue
+        for found in functions(path):
+            words[found.name] |= set(re.findall(r"\w+", found.text))
+    return {
+        way: set().union(*(words[name] for name in names)) & types for way, names in WAYS.items()
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
