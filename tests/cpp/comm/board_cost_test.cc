@@ -28,8 +28,8 @@ BoardShape shape_of(int ranks, int ranks_on_core = 1) {
             .ranks_on_core = ranks_on_core};
 }
 
-double seconds_of(const std::vector<BoardCandidate>& candidates, BoardAlgorithm algorithm) {
-    const auto found = std::ranges::find(candidates, algorithm, &BoardCandidate::algorithm);
+double seconds_of(const std::vector<Prediction>& candidates, BoardAlgorithm algorithm) {
+    const auto found = std::ranges::find(candidates, algorithm, &Prediction::on_board);
     return found == candidates.end() ? 0 : found->seconds;
 }
 
@@ -48,7 +48,7 @@ TEST(BoardCost, MoreBytesNeverTakeLess) {
                 for (std::size_t bytes = 64 * kKiB; bytes * 32 <= 1 * kMiB; bytes *= 2) {
                     const BoardCall call{.kind = kind, .count = bytes};
                     const double seconds = seconds_of(
-                        board_candidates(shape_of(ranks), call, MachineCosts()), algorithm);
+                        board_predictions(shape_of(ranks), call, MachineCosts()), algorithm);
                     EXPECT_GE(seconds, before);
                     before = seconds;
                 }
@@ -58,17 +58,17 @@ TEST(BoardCost, MoreBytesNeverTakeLess) {
 TEST(BoardCost, WhoTakesTurnsOnACoreTakesLonger) {
     for (const CollectiveKind kind : kKinds) {
         const BoardCall call{.kind = kind, .count = 4 * kKiB};
-        const auto alone = board_candidates(shape_of(4), call, MachineCosts());
-        const auto crowded = board_candidates(shape_of(4, 2), call, MachineCosts());
-        for (const BoardCandidate& candidate : alone)
-            EXPECT_GT(seconds_of(crowded, candidate.algorithm), candidate.seconds);
+        const auto alone = board_predictions(shape_of(4), call, MachineCosts());
+        const auto crowded = board_predictions(shape_of(4, 2), call, MachineCosts());
+        for (const Prediction& candidate : alone)
+            EXPECT_GT(seconds_of(crowded, candidate.on_board), candidate.seconds);
     }
 }
 
 TEST(BoardCost, WhereReadingDirectlyIsDearNobodyDoes) {
     const BoardCall call{.kind = CollectiveKind::kAllGather, .count = 256 * kKiB};
     const auto best = [&](const MachineCosts& costs) {
-        return board_candidates(shape_of(2), call, costs).front().algorithm;
+        return board_predictions(shape_of(2), call, costs).front().on_board;
     };
     EXPECT_EQ(best(with_bytes("direct", 5)), BoardAlgorithm::kOneShot);
     EXPECT_EQ(best(with_bytes("direct", 0.001)), BoardAlgorithm::kDirect);
