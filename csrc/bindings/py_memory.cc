@@ -18,10 +18,9 @@ namespace {
 py::array array_of(comm::HeldMemory held) {
     auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
     const auto bytes = static_cast<py::ssize_t>(held.memory.size());
-    auto kept = std::make_unique<std::shared_ptr<const void>>(std::move(held.holder));
-    const py::capsule owner(
-        kept.get(), [](void* memory) { delete static_cast<std::shared_ptr<const void>*>(memory); });
-    static_cast<void>(kept.release());
+    using Holder = std::shared_ptr<const void>;
+    const py::capsule owner(std::make_unique<Holder>(std::move(held.holder)).release(),
+                            [](void* memory) { delete static_cast<Holder*>(memory); });
     return py::array_t<std::uint8_t>({bytes}, data, owner);
 }
 

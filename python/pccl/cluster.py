@@ -29,6 +29,7 @@ from pccl.cluster_file import read_cluster_file
 from pccl.cluster_results import (
     Plan,
     Sight,
+    StepTime,
     Switched,
     SwitchError,
     SwitchPlan,
@@ -188,7 +189,7 @@ class Cluster:
             switches=Table(
                 SwitchTimes(
                     each["name"],
-                    tuple((step["step"], step["ms"]) for step in each["steps"]),
+                    tuple(StepTime(step["step"], step["ms"]) for step in each["steps"]),
                     _pairs(each["found"]),
                     each["fault"],
                 )

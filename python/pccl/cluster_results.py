@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pccl.errors import Error
 from pccl.table import Table, html_table
@@ -18,6 +18,7 @@ __all__ = [
     "Pairs",
     "Plan",
     "Sight",
+    "StepTime",
     "SwitchError",
     "SwitchPlan",
     "SwitchTimes",
@@ -119,12 +120,27 @@ class Plan:
         return draw_links(f"{self.source or 'nothing'} -> {self.target}", kinds)
 
 
+class StepTime(NamedTuple):
+    """How long one step of a transaction took on one switch.
+
+    Attributes
+    ----------
+    step
+        What was asked of it: ``"lock"``, ``"prepare"``.
+    ms
+        Milliseconds until it had answered.
+    """
+
+    step: str
+    ms: float
+
+
 @dataclasses.dataclass(frozen=True)
 class SwitchTimes:
     """What one switch did: its steps in milliseconds, what it was read to have, what went wrong."""
 
     name: str
-    steps: tuple[tuple[str, float], ...]
+    steps: tuple[StepTime, ...]
     found: Pairs
     fault: str
 

@@ -327,25 +327,39 @@ def test_attributes_that_results_describe_are_theirs() -> None:
             assert fields == described, value
 
 
-def returned(name: str, annotation: str) -> Iterator[str]:
-    """Give a tuple that a function returns, if it has parts of several meanings."""
-    for inside in re.findall(r"\btuple\[([^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*)\]", annotation):
-        if "..." not in inside:
-            yield f"{name} -> {annotation}"
+def nameless_in(name: str, annotation: str) -> Iterator[str]:
+    """Give the function or field where its type has a tuple of parts that have no names."""
+    try:
+        tree = ast.parse(annotation, mode="eval")
+    except SyntaxError:  # a class, as a signature prints it
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Subscript) or ast.unparse(node.value) != "tuple":
+            continue
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        if len(parts) > 1 and ast.unparse(parts[-1]) != "...":
+            yield f"{name}: {annotation}"
 
 
 def test_what_returns_several_things_names_them() -> None:
     nameless = [
         found
         for name, function in python_functions()
-        for found in returned(name, str(inspect.signature(function).return_annotation))
+        for found in nameless_in(name, str(inspect.signature(function).return_annotation))
+    ]
+    nameless += [
+        found
+        for name, value in public_values()
+        for field, annotation in getattr(value, "__annotations__", {}).items()
+        if inspect.isclass(value)
+        for found in nameless_in(f"{name}.{field}", str(annotation))
     ]
     users = {(module, name) for module, name in public_names()}
     nameless += [
         found
         for module, name, node in stub_functions()
         if (module, name.split(".")[0]) in users and node.returns is not None
-        for found in returned(name, ast.unparse(node.returns))
+        for found in nameless_in(name, ast.unparse(node.returns))
     ]
     assert nameless == []
 

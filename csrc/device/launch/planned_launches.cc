@@ -10,20 +10,22 @@ namespace {
 
 using schedule::Buffer;
 
-/// A collective whose memory nobody touches.
+/// Memory that nobody touches.
+std::byte* anywhere() { return std::bit_cast<std::byte*>(std::uintptr_t{1} << 40); }
+
+/// A collective of such memory.
 struct Imagined {
     Imagined(CollectiveKind what, std::size_t bytes, int ranks)
         : kind(what),
           inputs(static_cast<std::size_t>(schedule::blocks(what, Buffer::kInput, ranks)),
-                 {at, bytes}),
+                 {anywhere(), bytes}),
           outputs(static_cast<std::size_t>(schedule::blocks(what, Buffer::kOutput, ranks)),
-                  {at, bytes}) {}
+                  {anywhere(), bytes}) {}
 
     [[nodiscard]] Collective collective() const {
         return {.kind = kind, .type = DataType::kUint8, .inputs = inputs, .outputs = outputs};
     }
 
-    static inline std::byte* const at = std::bit_cast<std::byte*>(std::uintptr_t{1} << 40);
     CollectiveKind kind;
     std::vector<Block> inputs;
     std::vector<Block> outputs;
