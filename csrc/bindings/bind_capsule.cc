@@ -14,7 +14,9 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/raw_steps.h"
 #include "csrc/capsule/capsule.h"
+#include "csrc/capsule/msccl/export.h"
 #include "csrc/capsule/msccl/import.h"
+#include "csrc/capsule/mscclpp/import.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/comm/selection/imagined_group.h"
 #include "csrc/comm/selection/selector.h"
@@ -93,6 +95,16 @@ void bind_capsule(extension::Module& module) {
             return released([&] { return capsule::import_msccl(xml, file, name); });
         },
         arg("xml"), arg("file"), arg("name"));
+    module.def(
+        "import_mscclpp",
+        [](const std::string& json, const std::string& file, const std::string& name) {
+            return released([&] { return capsule::import_mscclpp(json, file, name); });
+        },
+        arg("json"), arg("file"), arg("name"));
+    module.def(
+        "export_msccl",
+        [](const Capsule& capsule) { return released([&] { return export_msccl(capsule); }); },
+        arg("capsule"));
     module.def(
         "check_sizes",
         [](const std::string& sizes) {

@@ -100,6 +100,13 @@ void bind_schedule(extension::Module& module) {
                                [](const Schedule& self) { return self.shape.aggregation; })
         .def_property_readonly("steps", &steps_of)
         .def("verify", &verify, py::kw_only(), arg("in_place") = false)
+        .def(
+            "renamed",
+            [](Schedule self, std::string name) {
+                self.name = std::move(name);
+                return self;
+            },
+            arg("name"))
         .def("plot",
              [](const py::object& self) {
                  return py::module_::import("pccl.schedule_plot").attr("draw_schedule")(self);

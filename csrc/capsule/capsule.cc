@@ -137,6 +137,7 @@ schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& si
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < sizeof digest; ++i) digest = digest << 8U | content_->digest.at(i);
     auto source = source_of(content_->schedule, content_->findings.verdict, digest);
+    source.symmetry = content_->findings.symmetry;
     source.sizes = sizes.value_or(content_->description.sizes);
     return std::make_shared<const schedule::ScheduleSource>(std::move(source));
 }

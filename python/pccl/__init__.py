@@ -26,7 +26,7 @@ from pccl.errors import (
 )
 
 if typing.TYPE_CHECKING:
-    from pccl import lang, p2p, phase_costs, schedule, topology
+    from pccl import lang, p2p, phase_costs, schedule, simulator, topology
     from pccl._core import (
         Communicator,
         DeviceGroup,
@@ -95,6 +95,7 @@ __all__ = [
     "schedule",
     "set_log_level",
     "shrink",
+    "simulator",
     "topology",
     "unload_capsule",
 ]
@@ -133,7 +134,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    if name in {"lang", "p2p", "phase_costs", "schedule", "topology"}:
+    if name in {"lang", "p2p", "phase_costs", "schedule", "simulator", "topology"}:
         return importlib.import_module(f"pccl.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1488,6 +1488,14 @@ class Schedule:
     @property
     def steps(self) -> Table[Step]:
         """The steps of all ranks: a list, which notebooks show as a table."""
+    def renamed(self, name: str) -> Schedule:
+        """Return the same schedule by another name.
+
+        Parameters
+        ----------
+        name
+            Any.
+        """
     def plot(self) -> matplotlib.figure.Figure:
         """Draw ranks over rounds, with an arrow for each message.
 
@@ -1616,6 +1624,193 @@ def programs_of(schedule: Schedule) -> list[_RawProgram]:
     ----------
     schedule
         Any.
+    """
+
+# Seconds of a message, seconds of a hop, bytes a second.
+_Speed: TypeAlias = tuple[float, float, float]
+
+class Network:
+    """What ``pccl.simulator.Network`` stands on."""
+
+    reduce_seconds_per_byte: float
+    @property
+    def ranks(self) -> int:
+        """How many it joins."""
+    @property
+    def turns(self) -> bool:
+        """Whether it is the same seen from each rank."""
+
+def ring_of_circuits(ranks: int, ports: int, speed: _Speed) -> Network:
+    """Return what ``pccl.simulator.Network.ring`` does.
+
+    Parameters
+    ----------
+    ranks, ports, speed
+        As there, not checked.
+    """
+
+def one_switch(ranks: int, speed: _Speed) -> Network:
+    """Return what ``pccl.simulator.Network.switch`` does.
+
+    Parameters
+    ----------
+    ranks, speed
+        As there, not checked.
+    """
+
+def two_levels(ranks: int, ranks_per_host: int, within: _Speed, across: _Speed) -> Network:
+    """Return what ``pccl.simulator.Network.hosts`` does.
+
+    Parameters
+    ----------
+    ranks, ranks_per_host, within, across
+        As there, not checked.
+    """
+
+# rank, lane, index, action, sender, receiver, bytes, begin, start, done, arrival
+_StepTime: TypeAlias = tuple[int, int, int, str, int, int, float, float, float, float, float]
+
+class Replay:
+    """What ``pccl.simulator.Replay`` stands on."""
+
+    @property
+    def seconds(self) -> float:
+        """As there."""
+    @property
+    def rounds(self) -> int:
+        """As there."""
+    @property
+    def messages(self) -> int:
+        """As there."""
+    @property
+    def bytes_sent(self) -> float:
+        """As there."""
+    @property
+    def busiest(self) -> str:
+        """As there."""
+    @property
+    def busiest_bytes(self) -> float:
+        """As there."""
+    @property
+    def busiest_seconds(self) -> float:
+        """As there."""
+    @property
+    def peak_chunks(self) -> int:
+        """As there."""
+    @property
+    def one_for_all(self) -> bool:
+        """As there."""
+    @property
+    def critical_path(self) -> list[_StepTime]:
+        """As there."""
+    @property
+    def steps(self) -> list[_StepTime]:
+        """As there."""
+
+class Piece:
+    """An algorithm with the ranks that play it."""
+
+    @staticmethod
+    def built_in(
+        algorithm: str, collective: str, ranks: int, aggregation: int, order: Sequence[int]
+    ) -> Piece:
+        """Return what a generator makes.
+
+        Parameters
+        ----------
+        algorithm, collective, ranks, aggregation, order
+            As for ``pccl.simulator.replay``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such algorithm.
+        UnsupportedError
+            It makes another collective.
+        """
+    @staticmethod
+    def of_capsule(capsule: Capsule) -> Piece:
+        """Return a capsule's.
+
+        Parameters
+        ----------
+        capsule
+            Any.
+        """
+    @property
+    def name(self) -> str:
+        """The algorithm's."""
+    @property
+    def collective(self) -> str:
+        """What it makes."""
+    @property
+    def ranks(self) -> int:
+        """How many."""
+    def replay(self, network: Network, nbytes: float) -> Replay:
+        """Play it through.
+
+        Parameters
+        ----------
+        network
+            Of as many ranks.
+        nbytes
+            Of the largest buffer.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The network has other ranks, or the algorithm takes no such ranks.
+        UnsupportedError
+            It has more steps than are played.
+        """
+    def rounds(self, network: Network, nbytes: float) -> list[tuple[float, float, list[int]]]:
+        """Return seconds, bytes of the longest message and receivers of each round.
+
+        Messages of a round begin together, when all of the round before have arrived.
+
+        Parameters
+        ----------
+        network, nbytes
+            As for ``replay``.
+
+        Raises
+        ------
+        InvalidArgumentError, UnsupportedError
+            As for ``replay``.
+        """
+
+def import_mscclpp(json: str, file: str, name: str) -> Capsule:
+    """Return the capsule of an execution plan of MSCCL++.
+
+    Parameters
+    ----------
+    json
+        Of any origin.
+    file
+        Stands for it in messages.
+    name
+        The capsule's; empty for that of the plan.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no such plan, or its program is wrong; the message names the operation.
+    UnsupportedError
+        It says what capsules cannot; the message names the operation.
+    """
+
+def export_msccl(capsule: Capsule) -> str:
+    """Return what ``pccl.Capsule.to_msccl`` does.
+
+    Parameters
+    ----------
+    capsule
+        Any.
+
+    Raises
+    ------
+    UnsupportedError
+        MSCCL's XML cannot say it; the message names the step.
     """
 
 def import_msccl(xml: str, file: str, name: str) -> Capsule:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     from pccl._core import Communicator, Operator, Schedule
     from pccl.capsule_simulation import Simulation
+    from pccl.replay_results import Replay
+    from pccl.simulator import Network
     from pccl.table import Table
     from pccl.topology import Job, Topology
 
 __all__ = ["Capsule", "capsules", "load_capsule", "unload_capsule"]
 
 
-MOST_XML = 8 << 20
+MOST_TEXT = 8 << 20
 
 
 class Capsule:
@@ -120,11 +122,48 @@ class Capsule:
         UnsupportedError
             It says what capsules cannot; the message names the line.
         """
-        file = Path(path)
-        if file.stat().st_size > MOST_XML:
-            raise InvalidArgumentError(f"{file} has more than {MOST_XML} bytes")
-        text = file.read_text(encoding="utf-8", errors="replace")
-        return Capsule(_core.import_msccl(text, str(file), name))
+        return Capsule(_core.import_msccl(_text_of(path), str(path), name))
+
+    @staticmethod
+    def from_mscclpp(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
+        """Return the capsule of a file with an execution plan of MSCCL++, verified.
+
+        What a GPU of a plan writes into another's memory is sent, and received where that waits to
+        be told; what it reads there is sent where that says it may; packets are received where they
+        are read first.
+
+        Parameters
+        ----------
+        path
+            The file's, JSON.
+        name
+            The capsule's; empty for that of the plan.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is no such plan, or its program is wrong; the message names GPU, thread block and
+            operation.
+        UnsupportedError
+            It says what capsules cannot; the message names the same.
+        """
+        return Capsule(_core.import_mscclpp(_text_of(path), str(path), name))
+
+    def to_msccl(self) -> str:
+        """Return MSCCL's XML for it.
+
+        Returns
+        -------
+        str
+            What ``from_msccl`` makes a capsule of that gives the same results; its lanes may be
+            more, since a thread block has one peer to send to and one to receive from.
+
+        Raises
+        ------
+        UnsupportedError
+            The XML cannot say it; the message names the step.
+        """
+        return _core.export_msccl(self._core)
 
     @property
     def name(self) -> str:
@@ -192,7 +231,7 @@ class Capsule:
         """Predict what its collective takes on the links of a job, beside the built-in ways.
 
         It is the cost model by which groups choose: rounds, messages, bytes, and the links that
-        ranks of a host share; times of single messages are not played through.
+        ranks of a host share; ``replay`` plays single messages through.
 
         Parameters
         ----------
@@ -218,6 +257,32 @@ class Capsule:
 
         return simulate(self._core, topology, nbytes)
 
+    def replay(self, network: Network, nbytes: int | str = "64MB") -> Replay:
+        """Play its messages through, one by one, on a network that need not exist.
+
+        Parameters
+        ----------
+        network
+            A ``pccl.simulator.Network`` of as many ranks.
+        nbytes
+            Of the largest buffer: ``65536``, ``"64KB"``.
+
+        Returns
+        -------
+        Replay
+            Time, rounds, the busiest link, the critical path; it plots itself.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The network has other ranks.
+        ValueError
+            ``nbytes`` is no size.
+        """
+        from pccl.simulator import replay_capsule
+
+        return replay_capsule(self._core, network, nbytes)
+
     def __repr__(self) -> str:
         schedule = self.schedule
         return (
@@ -228,11 +293,21 @@ class Capsule:
     def _repr_html_(self) -> str:
         return self.schedule._repr_html_()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Capsule.parse, (self.data,)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Capsule) and self.data == other.data
 
     def __hash__(self) -> int:
         return hash(self.data)
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    file = Path(path)
+    if file.stat().st_size > MOST_TEXT:
+        raise InvalidArgumentError(f"{file} has more than {MOST_TEXT} bytes")
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def load_capsule(

@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "Circuits",
+    "StepTimes",
     "WithSwitches",
     "all_to_all_on_ring",
     "all_to_all_rotating",
@@ -28,6 +32,7 @@ __all__ = [
     "group_switched",
     "halving_doubling_on_ring",
     "halving_doubling_switched",
+    "least_switched",
     "ring_all_reduce",
     "swing_on_ring",
 ]
@@ -222,10 +227,47 @@ def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: floa
     ValueError
         The ranks are no power of two.
     """
+    return least_switched(
+        [
+            StepTimes(partners, _forwarded(on, partners, size), on.over_a_circuit(size))
+            for partners, size in _halving(on, nbytes)
+        ],
+        reconfiguration,
+    )
+
+
+class StepTimes(NamedTuple):
+    """A step of an algorithm in which ranks work in pairs.
+
+    Attributes
+    ----------
+    partners
+        Of each rank.
+    on_ring
+        Seconds that it takes on the ring.
+    on_circuits
+        Seconds that it takes on circuits between the partners.
+    """
+
+    partners: tuple[int, ...]
+    on_ring: float
+    on_circuits: float
+
+
+def least_switched(steps: Sequence[StepTimes], reconfiguration: float) -> WithSwitches:
+    """Return the least seconds of steps that begin on a ring, and how often circuits are switched.
+
+    Parameters
+    ----------
+    steps
+        One after the other.
+    reconfiguration
+        Seconds that it takes to change circuits.
+    """
     ring: tuple[int, ...] = ()
     best = {ring: WithSwitches(0.0, 0)}
-    for partners, size in _halving(on, nbytes):
-        costs = {ring: _forwarded(on, partners, size), partners: on.over_a_circuit(size)}
+    for partners, on_ring, on_circuits in steps:
+        costs = {ring: on_ring, partners: on_circuits}
         best = {
             circuits: _cheapest(best, circuits, cost, reconfiguration)
             for circuits, cost in costs.items()

@@ -12,7 +12,7 @@ import pytest
 import pccl
 import pccl.lang as pl
 from pccl import _core, schedule
-from support import algorithms, msccl_xml
+from support import algorithms, msccl_xml, mscclpp_plans
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
 
@@ -346,6 +346,22 @@ def test_steps_of_the_language_run(tmp_path: Path) -> None:
     assert run_threads(tmp_path, 2, body) == [3000.0] * 2
 
 
+def run_imported(tmp_path: Path, capsule: pccl.Capsule, ranks: int) -> None:
+    """On blocks that divide among chunks, and on those that do not."""
+
+    def body(comm: pccl.Communicator) -> list[bool]:
+        operator = comm.load(capsule, "by name")
+        right = []
+        for count in (ranks, ranks * 777, ranks * 40_000):
+            inputs = np.stack([data_of(rank, count) for rank in range(ranks)])
+            found = executed(operator, inputs[comm.rank].copy(), ranks)
+            expected = expected_of(operator.collective, inputs, comm.rank, 0)
+            right.append(np.array_equal(found, expected))
+        return right
+
+    assert run_threads(tmp_path, ranks, body) == [[True] * 3] * ranks
+
+
 @pytest.mark.parametrize(
     "algo",
     [
@@ -363,16 +379,30 @@ def test_steps_of_the_language_run(tmp_path: Path) -> None:
 def test_programs_of_msccl_run(tmp_path: Path, algo: msccl_xml.Algo) -> None:
     file = tmp_path / "algo.xml"
     file.write_text(algo.xml())
-    capsule = pccl.Capsule.from_msccl(file, name="mine")
+    run_imported(tmp_path, pccl.Capsule.from_msccl(file, name="mine"), 4)
 
-    def body(comm: pccl.Communicator) -> list[bool]:
-        operator = comm.load(capsule, "by name")
-        right = []
-        for count in (4, 4 * 777, 4 * 40_000):
-            inputs = np.stack([data_of(rank, count) for rank in range(4)])
-            found = executed(operator, inputs[comm.rank].copy(), 4)
-            expected = expected_of(operator.collective, inputs, comm.rank, 0)
-            right.append(np.array_equal(found, expected))
-        return right
 
-    assert run_threads(tmp_path, 4, body) == [[True] * 3] * 4
+@pytest.mark.parametrize(
+    "plan", mscclpp_plans.plans(), ids=lambda plan: f"{plan.name}-{plan.ranks}"
+)
+def test_plans_of_mscclpp_run(tmp_path: Path, plan: mscclpp_plans.Plan) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(plan.text())
+    run_imported(tmp_path, pccl.Capsule.from_mscclpp(file, name="mine"), plan.ranks)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        algorithms.ring,
+        algorithms.all_pairs,
+        algorithms.ring_reduce_scatter,
+        algorithms.relayed_all_to_all,
+        algorithms.through_scratch,
+    ],
+    ids=lambda made: made.function.__name__,
+)
+def test_what_was_exported_runs(tmp_path: Path, made: pl.Algorithm) -> None:
+    file = tmp_path / "algo.xml"
+    file.write_text(made.build("mine", ranks=4).to_msccl())
+    run_imported(tmp_path, pccl.Capsule.from_msccl(file), 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
-from support import algorithms, msccl_xml
+from support import algorithms, msccl_xml, mscclpp_plans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +109,56 @@ def test_bench_checks_and_times(folder: Path) -> None:
     done = run(folder, "bench", "gather.capsule")
     assert done.returncode == 2
     assert "gather from root 1 is not measured" in done.stderr
+
+
+def test_plans_are_imported_and_capsules_exported(folder: Path) -> None:
+    (folder / "plan.json").write_text(mscclpp_plans.ring_all_gather(4).text())
+    done = run(folder, "import", "plan.json", "--output", "plan.capsule")
+    assert done.returncode == 0, done.stderr
+    assert run(folder, "check", "plan.capsule").returncode == 0
+    done = run(folder, "export", "ring4.capsule", "--output", "ring4.xml")
+    assert done.returncode == 0, done.stderr
+    done = run(folder, "import", "ring4.xml", "--output", "again.capsule")
+    assert done.returncode == 0, done.stderr
+    before, after = (pccl.Capsule.read(folder / f"{name}.capsule") for name in ("ring4", "again"))
+    assert before.manifest["sums"] == after.manifest["sums"]
+    done = run(folder, "export", "ring4.capsule", "--output", "x", "--format", "mscclpp")
+    assert done.returncode != 0
+    assert "--format is 'mscclpp'; there is msccl-xml" in done.stderr
+
+
+def test_replay_plays_capsules_and_built_in_algorithms(folder: Path) -> None:
+    network = ("--network", "ring", "--size", "4M", "--trace", "trace.json")
+    found = printed(folder, "replay", "ring4.capsule", *network)
+    seconds = 6 * (6e-6 + (1 << 20) / 12.5e9)
+    assert found["seconds"] == pytest.approx(seconds)
+    assert (found["rounds"], found["messages"]) == (6, 24)
+    assert json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert printed(folder, "replay", "ring:all_reduce:4", *network)["seconds"] == found["seconds"]
+    done = run(folder, "replay", "ring:all_gather:1024", "--network", "hosts:8", "--across", "25")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ring: all_gather of 67108864 bytes, 1024 ranks\n")
+    for wrong, why in (
+        (("ring:all_gather:x",), "'ring:all_gather:x' has 'x' ranks"),
+        (("ring:all_gather:8", "--network", "torus"), "--network is 'torus'; there are ring"),
+        (("rings:all_gather:8",), "rings"),
+    ):
+        done = run(folder, "replay", *wrong)
+        assert done.returncode != 0
+        assert why in done.stderr
+
+
+def test_reproduce_prints_paper_simulation_and_times(folder: Path) -> None:
+    assert "pat\nswing\n" in run(folder, "reproduce", "list").stdout
+    found = printed(folder, "reproduce", "all_pairs")
+    assert all(claim["published"] == claim["simulated"] for claim in found["claims"])
+    assert [row["size"] for row in found["rows"]] == [4 << 10, 256 << 10, 4 << 20]
+    assert not any(row["wrong"] for row in found["rows"])
+    done = run(folder, "reproduce", "rotation", "--no-measure")
+    assert "41.607" in done.stdout
+    assert run(folder, "reproduce", "other").returncode == 1
+
+
+def test_capsules_travel_between_processes(folder: Path) -> None:
+    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    assert pickle.loads(pickle.dumps(capsule)) == capsule

@@ -302,3 +302,30 @@ def test_examples_of_the_docstring_run() -> None:
     found = doctest.testmod(pl, optionflags=doctest.ELLIPSIS)
     assert found.attempted >= 3
     assert found.failed == 0
+
+
+def test_steps_in_conflict_are_drawn_with_their_lines() -> None:
+    """Two lanes write one chunk: both are marked, and an arrow joins them."""
+    pytest.importorskip("matplotlib")
+    steps = pl.Steps("broadcast", ranks=2)
+    steps.lane(1).recv(0, pl.Slice("output", 0))
+    sends, copies = steps.lane(0), steps.lane(0)
+    sends.copy(pl.Slice("input", 0), pl.Slice("output", 0))
+    sends.send(pl.Slice("output", 0), 1)
+    copies.copy(pl.Slice("input", 0), pl.Slice("output", 0))
+    with pytest.raises(pl.ProgramError) as raised:
+        steps.build("race")
+    conflict = raised.value.conflict
+    assert conflict is not None
+    assert sorted(conflict.places) == [(0, 0, 0), (0, 1, 0)]
+    texts = [text.get_text() for text in raised.value.plot().axes[0].texts]
+    assert sum("test_lang.py" in text for text in texts) == 2
+    assert "1: send output[0+1] to 1/0" in texts
+
+
+def test_an_error_of_no_step_has_no_picture() -> None:
+    with pytest.raises(pl.ProgramError) as raised:
+        pl.Steps("all_reduce", ranks=2).lane(2)
+    assert raised.value.conflict is None
+    with pytest.raises(ValueError, match="it is no step that is wrong"):
+        raised.value.plot()

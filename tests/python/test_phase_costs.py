@@ -10,6 +10,7 @@ import pytest
 import pccl
 from pccl import phase_costs
 from pccl.phase_costs import Circuits
+from support.switched_circuits import T1
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 US = 1e-6
@@ -17,21 +18,6 @@ US = 1e-6
 
 def links(ranks: int, ports: int = 1) -> Circuits:
     return Circuits(ranks=ranks, bandwidth=12.5e9, ports=ports)
-
-
-# ranks, ports, bytes, ms of: ring, halving-doubling and Swing forwarded over the ring (None: not in
-# the table), then of the best switching with its switches, for 1, 10, 100, 1000 and 25000 us.
-T1 = [
-    (64, 1, 64 * KIB, 0.766, 1.032, 1.074, [(0.093, 11), (0.192, 11), (0.987, 2), (1.032, 0)]),
-    (64, 1, 16 * MIB, 3.398, None, None, [(2.725, 11), (2.824, 11), (3.814, 11), (13.714, 11)]),
-    (64, 2, 64 * KIB, 0.761, 0.217, 0.160, [(0.088, 11), (0.155, 4), (0.217, 0), (0.217, 0)]),
-    (64, 2, MIB, 0.839, 0.689, 0.404, [(0.166, 11), (0.265, 11), (0.689, 0), (0.689, 0)]),
-    (64, 2, 16 * MIB, 2.077, 8.239, 4.296, [(1.404, 11), (1.503, 11), (2.493, 11), (8.239, 0)]),
-    (128, 1, 64 * KIB, 1.534, 2.274, 2.358, [(0.107, 13), (0.224, 13), (1.394, 13), (2.274, 0)]),
-    (128, 1, MIB, 1.690, None, None, [(0.263, 13), (0.380, 13), (1.550, 13), (8.832, 5)]),
-    (128, 2, MIB, 1.607, 0.911, 0.528, [(0.180, 13), (0.297, 13), (0.902, 2), (0.911, 0)]),
-    (128, 2, 16 * MIB, 2.856, 9.719, 4.854, [(1.429, 13), (1.546, 13), (2.716, 13), (9.719, 0)]),
-]
 
 
 @pytest.mark.parametrize(("ranks", "ports", "nbytes", "ring", "halving", "swing", "switched"), T1)

@@ -24,7 +24,6 @@ ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::
         .digest = digest,
         .only = shape,
         .slots = shape.slots,
-        .symmetry = symmetry_of(verified),
         .swaps_operands = shape.kind == CollectiveKind::kAllReduce && !verdict.sums_made_once,
         .granularity = [chunks = shape.chunks](int /*ranks*/) { return chunks; },
         .longest_message = [most](const Shape& /*shape*/) { return most.longest_message; },

@@ -18,6 +18,8 @@ EXAMPLES = terminal.examples(
     "pccl capsule show ring8.capsule",
     "pccl capsule simulate ring8.capsule --size 64M",
     "pccl capsule import ring.xml --output ring.capsule",
+    "pccl capsule export ring.capsule --output ring.xml",
+    "pccl capsule reproduce ring",
     "pccl capsule bench ring8.capsule --max 16M",
 )
 
@@ -91,10 +93,73 @@ def simulate(
 
 
 @app.command(
-    "import", epilog=terminal.examples("pccl capsule import ring.xml --output ring.capsule")
+    "replay",
+    epilog=terminal.examples(
+        "pccl capsule replay ring8.capsule --network ring --size 1M",
+        "pccl capsule replay ring:all_gather:16384 --network switch",
+        "pccl capsule replay pat:all_gather:16384 --aggregation 64 --network switch",
+        "pccl capsule replay ring8.capsule --network hosts:4 --across 12.5 --trace ring8.json",
+    ),
+)
+def replay(
+    program: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROGRAM", help="A capsule, or a built-in ALGORITHM:COLLECTIVE:RANKS."
+        ),
+    ],
+    network: Annotated[
+        str,
+        typer.Option(help="ring: circuits to the next rank; switch; hosts:N, of N ranks each."),
+    ] = "switch",
+    size: Annotated[str, typer.Option(help="Of the largest buffer, bytes.")] = "64M",
+    bandwidth: Annotated[float, typer.Option(help="Of a rank's port, GB/s.")] = 12.5,
+    across: Annotated[
+        float | None, typer.Option(help="Of a host's link, GB/s.  [default: as a port]")
+    ] = None,
+    start: Annotated[float, typer.Option(help="Microseconds of a message (alpha).")] = 5.0,
+    hop: Annotated[float, typer.Option(help="Microseconds of a hop (delta).")] = 1.0,
+    ports: Annotated[int, typer.Option(min=1, max=2, help="Of each rank of a ring.")] = 1,
+    aggregation: Annotated[
+        int, typer.Option(min=0, help="Most blocks of a message (pat); 0: any number.")
+    ] = 0,
+    trace: Annotated[
+        Path | None, typer.Option(help="File for all steps, for ui.perfetto.dev.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Play a program through, message by message.
+
+    The network need not exist: circuits in a ring, a switch, or hosts with ranks that share a link.
+    """
+    from pccl.cli import capsule_replay
+
+    port = capsule_replay.speed_of(bandwidth, start, hop)
+    link = capsule_replay.speed_of(across or bandwidth, start, hop)
+    made = capsule_replay.Program.of(program, aggregation)
+    capsule_replay.replay(
+        made,
+        capsule_replay.network_of(network, made.ranks, port, link, ports),
+        size,
+        trace,
+        as_json=as_json,
+    )
+
+
+@app.command(
+    "import",
+    epilog=terminal.examples(
+        "pccl capsule import ring.xml --output ring.capsule",
+        "pccl capsule import plan.json --output plan.capsule",
+    ),
 )
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A program in MSCCL's XML.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="MSCCL's XML, or an execution plan of MSCCL++ (.json)."
+        ),
+    ],
     output: Annotated[Path, typer.Option(help="File for the capsule.")],
     name: Annotated[str, typer.Option(help="The capsule's.  [default: the algorithm's]")] = "",
     as_json: _Json = False,
@@ -103,6 +168,48 @@ def import_file(
     from pccl.cli import capsule_run
 
     capsule_run.import_file(file, output, name, as_json=as_json)
+
+
+@app.command(
+    "export", epilog=terminal.examples("pccl capsule export ring.capsule --output ring.xml")
+)
+def export_file(
+    file: _File,
+    output: Annotated[Path, typer.Option(help="File for the program.")],
+    form: Annotated[str, typer.Option("--format", help="msccl-xml.")] = "msccl-xml",
+) -> None:
+    """Write a capsule as a program that others read."""
+    from pccl.cli import capsule_run
+
+    capsule_run.export_file(file, output, form)
+
+
+@app.command(
+    "reproduce",
+    epilog=terminal.examples(
+        "pccl capsule reproduce list",
+        "pccl capsule reproduce pat",
+        "pccl capsule reproduce circuits",
+    ),
+)
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As list prints them, or list.")],
+    measures: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Time it on processes of this machine.")
+    ] = True,
+    as_json: _Json = False,
+) -> None:
+    """Print a paper's figures beside those found here.
+
+    What it says of its algorithm, what the simulator finds of the program, and times of processes
+    of this machine.
+    """
+    from pccl.cli import capsule_reproduce
+
+    if name == "list":
+        capsule_reproduce.print_names(as_json=as_json)
+    else:
+        capsule_reproduce.reproduce(name, measures=measures, as_json=as_json)
 
 
 @app.command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pccl import topology
+from pccl import topology, whole_file
 from pccl.bench import capsules as benchmark
 from pccl.bench.collectives import parse_size, sizes_between
 from pccl.capsule import Capsule
@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["bench", "check", "import_file", "machine_of", "plot", "show", "simulate"]
+__all__ = [
+    "bench",
+    "check",
+    "export_file",
+    "import_file",
+    "machine_of",
+    "plot",
+    "show",
+    "simulate",
+]
 
 
 def check(files: Sequence[Path], *, as_json: bool) -> int:
@@ -95,12 +104,22 @@ def simulate(
 
 def import_file(file: Path, output: Path, name: str, *, as_json: bool) -> None:
     """Write a capsule."""
-    capsule = Capsule.from_msccl(file, name=name)
+    is_plan = file.suffix == ".json"
+    capsule = (Capsule.from_mscclpp if is_plan else Capsule.from_msccl)(file, name=name)
     capsule.save(output)
     if as_json:
         terminal.print_json(capsule.manifest | {"digest": capsule.digest, "file": str(output)})
     else:
         print(f"{output}: {capsule}")
+
+
+def export_file(file: Path, output: Path, form: str) -> None:
+    """Write a program."""
+    if form != "msccl-xml":
+        raise ValueError(f"--format is {form!r}; there is msccl-xml")
+    text = Capsule.read(file).to_msccl()
+    whole_file.write_whole(output, text.encode())
+    print(f"{output}: {len(text)} bytes")
 
 
 def bench(file: Path, smallest: str, largest: str, factor: int, *, as_json: bool) -> int:

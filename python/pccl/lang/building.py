@@ -57,7 +57,7 @@ def capsule_of(
             sizes=about.sizes,
         )
     except InvalidArgumentError as error:
-        raise blame(str(error), lowered.origins, definition) from None
+        raise blame(str(error), schedule, lowered.origins, definition) from None
 
 
 def replicated(lowered: Lowered, chunks: int, instances: int, definition: Line) -> Lowered:

@@ -44,16 +44,5 @@ def from_generator(
         There is no such algorithm or collective, or it takes no such shape.
     """
     made = _core.generate(algorithm, collective, ranks, root=root, chunks=chunks, slots=slots)
-    programs = _core.programs_of(made)
-    return Capsule.of(
-        _core.schedule_of(
-            name or f"{algorithm}{ranks}",
-            collective,
-            ranks,
-            root,
-            made.chunks,
-            made.slots,
-            programs,
-        ),
-        sizes=sizes,
-    )
+    made = made.renamed(name or f"{algorithm}{ranks}")
+    return Capsule.of(made, sizes=sizes)

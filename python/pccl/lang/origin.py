@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from pccl.errors import InvalidArgumentError
+from pccl.lang.lines import Line, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Line", "Place", "ProgramError", "blame", "caller", "line_of"]
+    import matplotlib.figure
 
-Place: TypeAlias = tuple[int, int, int]  # rank, lane, step
+    from pccl._core import Schedule
+
+__all__ = ["Conflict", "Line", "Place", "ProgramError", "blame", "caller", "line_of"]
 
 _HERE = str(Path(__file__).parent)
 _PLACE = re.compile(r"rank (\d+) lane (\d+) step (\d+)")
 
 
-class Line(NamedTuple):
-    """A line of a file of Python."""
+class Conflict(NamedTuple):
+    """What the verifier has found: a counter-example.
 
-    file: str
-    number: int
+    Attributes
+    ----------
+    what
+        In its words.
+    schedule
+        The steps of all ranks.
+    places
+        Of the steps in conflict, the one to blame first.
+    lines
+        Of Python, by place.
+    """
 
-    @property
-    def text(self) -> str:
-        """What it says."""
-        return linecache.getline(self.file, self.number).strip()
-
-    def __str__(self) -> str:
-        shown = f"{Path(self.file).name}:{self.number}"
-        return f"{shown}: {self.text}" if self.text else shown
+    what: str
+    schedule: Schedule
+    places: tuple[Place, ...]
+    lines: Mapping[Place, tuple[Line, ...]]
 
 
 class ProgramError(InvalidArgumentError):
@@ -44,13 +51,39 @@ class ProgramError(InvalidArgumentError):
     ----------
     line
         Where the mistake is.
+    conflict
+        The steps in conflict, where the verifier has found any; else None.
     """
 
     line: Line
+    conflict: Conflict | None
 
-    def __init__(self, line: Line, what: str) -> None:
+    def __init__(self, line: Line, what: str, conflict: Conflict | None = None) -> None:
         super().__init__(f"{line}\n  {what}")
         self.line = line
+        self.conflict = conflict
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Draw the steps in conflict, among those around them.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A column for each lane that has one.
+
+        Raises
+        ------
+        ValueError
+            It is no step that is wrong.
+        ImportError
+            matplotlib is missing (``pip install matplotlib``).
+        """
+        if self.conflict is None:
+            raise ValueError("it is no step that is wrong, but the call in that line")
+        from pccl.lang.error_plot import draw_conflict
+
+        what, schedule, places, lines = self.conflict
+        return draw_conflict(schedule, places, lines, what)
 
 
 def caller() -> Line:
@@ -66,13 +99,20 @@ def line_of(function: Callable[..., object]) -> Line:
     return Line(function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
-def blame(message: str, origins: Mapping[Place, tuple[Line, ...]], otherwise: Line) -> ProgramError:
+def blame(
+    message: str,
+    schedule: Schedule,
+    origins: Mapping[Place, tuple[Line, ...]],
+    otherwise: Line,
+) -> ProgramError:
     """Return the error for what the verifier says: the first step that it names is to blame.
 
     Parameters
     ----------
     message
         The verifier's.
+    schedule
+        That it has refused.
     origins
         The lines that each step came from.
     otherwise
@@ -90,4 +130,5 @@ def blame(message: str, origins: Mapping[Place, tuple[Line, ...]], otherwise: Li
         for rank, lane, step in found
         for line in origins[rank, lane, step]
     ]
-    return ProgramError(origins[found[0]][0], "\n  ".join([message, *shown]))
+    conflict = Conflict(message, schedule, tuple(found), {each: origins[each] for each in found})
+    return ProgramError(origins[found[0]][0], "\n  ".join([message, *shown]), conflict)

@@ -1,0 +1,140 @@
+// pccl.replay stands on it: networks, and schedules that are played through on them.
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/names.h"
+#include "csrc/capsule/capsule.h"
+#include "csrc/schedule/generators/generators.h"
+#include "csrc/schedule/simulator/replay.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using py::arg;
+using schedule::Buffer;
+using schedule::Network;
+using schedule::Piece;
+using schedule::Replay;
+using schedule::StepTime;
+
+namespace {
+
+/// For a largest buffer of `nbytes`.
+Piece of_bytes(Piece piece, double nbytes) {
+    const schedule::Shape& shape = piece.shape;
+    piece.block_bytes = nbytes / std::max(blocks(shape.kind, Buffer::kInput, shape.ranks),
+                                          blocks(shape.kind, Buffer::kOutput, shape.ranks));
+    return piece;
+}
+
+Piece built_in(const std::string& algorithm, const std::string& collective, int ranks,
+               int aggregation, const schedule::RankOrder& order) {
+    const auto source = value_or_throw(schedule::built_in(algorithm, kind_of(collective)));
+    schedule::Shape shape = schedule::least_shape(*source, ranks);
+    shape.aggregation = aggregation;
+    return {.source = source, .shape = shape, .order = order};
+}
+
+Piece of_capsule(const capsule::Capsule& capsule) {
+    return {.source = capsule.source(), .shape = capsule.schedule().shape};
+}
+
+Replay replay(const Piece& piece, const Network& network, double nbytes) {
+    return released([&] { return schedule::replay(of_bytes(piece, nbytes), network); });
+}
+
+/// Seconds, bytes of the longest message and receivers of each.
+std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& piece,
+                                                                  const Network& network,
+                                                                  double nbytes) {
+    const auto found =
+        released([&] { return schedule::replay_in_rounds(of_bytes(piece, nbytes), network); });
+    std::vector<std::tuple<double, double, std::vector<Rank>>> rounds;
+    for (const schedule::Round& each : found)
+        rounds.emplace_back(each.seconds, each.bytes, each.receivers);
+    return rounds;
+}
+
+/// As pccl.replay_results.StepTime has them.
+py::list times_of(const std::vector<StepTime>& steps) {
+    py::list all;
+    for (const StepTime& step : steps)
+        all.append(py::make_tuple(step.rank, step.lane, step.index, step.action, step.sender,
+                                  step.receiver, step.bytes, step.begin, step.start, step.done,
+                                  step.arrival));
+    return all;
+}
+
+/// Seconds of a message, seconds of a hop, bytes a second.
+using Speed = std::tuple<double, double, double>;
+
+schedule::LinkSpeed speed_of(const Speed& speed) {
+    return std::apply([](double start, double hop,
+                         double bandwidth) { return schedule::LinkSpeed{start, hop, bandwidth}; },
+                      speed);
+}
+
+void bind_networks(extension::Module& module) {
+    extension::Class<Network>(module, "Network")
+        .def_readonly("ranks", &Network::ranks)
+        .def_readonly("turns", &Network::turns)
+        .def_readwrite("reduce_seconds_per_byte", &Network::reduce_seconds_per_byte);
+    module.def(
+        "ring_of_circuits",
+        [](int ranks, int ports, const Speed& speed) {
+            return schedule::ring_of_circuits(ranks, ports, speed_of(speed));
+        },
+        arg("ranks"), arg("ports"), arg("speed"));
+    module.def(
+        "one_switch",
+        [](int ranks, const Speed& speed) { return schedule::one_switch(ranks, speed_of(speed)); },
+        arg("ranks"), arg("speed"));
+    module.def(
+        "two_levels",
+        [](int ranks, int ranks_per_host, const Speed& within, const Speed& across) {
+            return schedule::two_levels(ranks, ranks_per_host, speed_of(within), speed_of(across));
+        },
+        arg("ranks"), arg("ranks_per_host"), arg("within"), arg("across"));
+}
+
+}  // namespace
+
+void bind_simulator(extension::Module& module) {
+    bind_networks(module);
+    extension::Class<Replay>(module, "Replay")
+        .def_readonly("seconds", &Replay::seconds)
+        .def_readonly("rounds", &Replay::rounds)
+        .def_readonly("messages", &Replay::messages)
+        .def_readonly("bytes_sent", &Replay::bytes_sent)
+        .def_property_readonly("busiest", [](const Replay& self) { return self.busiest.name; })
+        .def_property_readonly("busiest_bytes",
+                               [](const Replay& self) { return self.busiest.bytes; })
+        .def_property_readonly("busiest_seconds",
+                               [](const Replay& self) { return self.busiest.busy; })
+        .def_readonly("peak_chunks", &Replay::peak_chunks)
+        .def_readonly("one_for_all", &Replay::one_for_all)
+        .def_property_readonly("critical_path",
+                               [](const Replay& self) { return times_of(self.critical_path); })
+        .def_property_readonly("steps", [](const Replay& self) { return times_of(self.steps); });
+    extension::Class<Piece>(module, "Piece")
+        .def_static("built_in", &built_in, arg("algorithm"), arg("collective"), arg("ranks"),
+                    arg("aggregation"), arg("order"))
+        .def_static("of_capsule", &of_capsule, arg("capsule"))
+        .def_property_readonly("name", [](const Piece& self) { return self.source->name; })
+        .def_property_readonly("collective",
+                               [](const Piece& self) { return to_string(self.shape.kind); })
+        .def_property_readonly("ranks", [](const Piece& self) { return self.shape.ranks; })
+        .def("replay", &replay, arg("network"), arg("nbytes"))
+        .def("rounds", &rounds, arg("network"), arg("nbytes"));
+}
+
+}  // namespace pccl::bindings

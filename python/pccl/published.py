@@ -1,0 +1,70 @@
+"""Algorithms of papers that no generator makes, written anew in ``pccl.lang``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pccl.lang as pl
+
+if TYPE_CHECKING:
+    from pccl.capsule import Capsule
+
+__all__ = ["all_pairs", "forwarded_all_to_all", "two_step_all_to_all"]
+
+
+@pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
+def all_pairs(c: pl.Program) -> None:
+    """Two rounds: everybody gives each part to its owner, who gives the sum to everybody.
+
+    The all-pairs AllReduce of "MSCCLang: Microsoft Collective Communication Language" (ASPLOS
+    2023), for small messages where a ring has 2(n-1) rounds.
+    """
+    for hop in range(1, c.ranks):
+        for rank in range(c.ranks):
+            owner = (rank + hop) % c.ranks
+            c.input(rank, chunk=owner).reduce_to(owner, channel=hop)
+    for hop in range(1, c.ranks):
+        for owner in range(c.ranks):
+            c.output(owner, chunk=owner).copy_to((owner + hop) % c.ranks, channel=hop)
+
+
+@pl.algorithm("all_to_all")
+def two_step_all_to_all(c: pl.Program, each: int) -> None:
+    """Between hosts of ``each`` ranks, one message for all blocks of a host, not one for each.
+
+    The Two-Step AllToAll of "MSCCLang" (ASPLOS 2023). Inside a host, the rank with the number that
+    a target has in its own collects all blocks for it; then these go there in one message.
+    """
+    collected: dict[tuple[int, int], list[pl.Chunks]] = {}
+    for source in range(c.ranks):
+        for hop in range(c.ranks):
+            target = (source + hop) % c.ranks
+            x = c.input(source, target)
+            if target // each == source // each:
+                x.copy_to(target, channel=hop)
+                continue
+            relay = source // each * each + target % each
+            x = x if relay == source else x.copy_to(relay, channel=hop)
+            collected.setdefault((relay, target), []).append(x)
+    for (relay, target), blocks in collected.items():
+        pl.join(*blocks).copy_to(target, channel=(target - relay) % c.ranks)
+
+
+def forwarded_all_to_all(ranks: int) -> Capsule:
+    """Return an all_to_all round a ring that goes one way: what is not for the next is passed on.
+
+    In round k of n-1, n-k blocks of one source go to the next rank: n(n-1)/2 blocks over each link.
+    """
+    steps = pl.Steps("all_to_all", ranks=ranks)
+    for rank in range(ranks):
+        lane = steps.lane(rank)
+        after, before = (rank + 1) % ranks, (rank - 1) % ranks
+        lane.copy(pl.Slice("input", rank), pl.Slice("output", rank))
+        for hop in range(1, ranks):
+            passed_on = pl.Slice("scratch", 0, ranks - hop)
+            first = [pl.Slice("input", (rank + ahead) % ranks) for ahead in range(1, ranks)]
+            lane.send(first if hop == 1 else passed_on, after)
+            kept = pl.Slice("output", (rank - hop) % ranks)
+            rest = ranks - hop - 1
+            lane.recv(before, [kept, pl.Slice("scratch", 0, rest)] if rest else kept)
+    return steps.build(f"forwarded{ranks}")

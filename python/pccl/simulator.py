@@ -1,0 +1,269 @@
+"""Collectives played through, message by message, on networks that need not exist.
+
+>>> from pccl import simulator
+>>> network = simulator.Network.ring(64, bandwidth=12.5e9, start=5e-6, hop=1e-6)
+>>> simulator.replay("ring", "all_reduce", network, "16MB")
+
+A step begins when all that it waits for has happened: the step before it, those that it names, its
+message, and a free slot for the one that it sends. A message occupies its sender for ``start``
+seconds, shares each link on its way equally with the others there, and arrives ``hop`` seconds a
+hop after its last byte has left. Of n messages on a link each has 1/n of it, and goes as fast as
+the most crowded link on its way lets it.
+
+Where the program of each rank is rank 0's, turned, and the network is the same seen from each rank,
+the times of rank 0 are those of all, and it alone is played: 16,384 ranks take no longer than one.
+Otherwise every step of every rank is played, up to 4 million.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from pccl import _core
+from pccl.capsule_simulation import bytes_of
+from pccl.replay_results import Replay
+from pccl.replay_steps import StepTime
+from pccl.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+__all__ = ["Network", "Replay", "Round", "Speed", "StepTime", "replay", "replay_capsule", "rounds"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    """What a port costs.
+
+    Attributes
+    ----------
+    bandwidth
+        Bytes a second.
+    start
+        Seconds that a message takes whatever it carries: alpha.
+    hop
+        Seconds for each link on its way: delta.
+    """
+
+    bandwidth: float
+    start: float = 5e-6
+    hop: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.bandwidth <= 0 or self.start < 0 or self.hop < 0:
+            raise ValueError("bandwidth must be more than 0, start and hop at least 0")
+
+    @property
+    def _core(self) -> tuple[float, float, float]:
+        return self.start, self.hop, self.bandwidth
+
+
+class Network:
+    """Links between ranks, each with a bandwidth, and the way from each rank to each other."""
+
+    def __init__(self, core: _core.Network, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @staticmethod
+    def ring(ranks: int, speed: Speed, *, ports: int = 1) -> Network:
+        """Return circuits from each rank to the next; with two ports, to the one before it, too.
+
+        Messages to ranks further away are forwarded, the shorter way round.
+
+        Parameters
+        ----------
+        ranks
+            2 to 65,536.
+        speed
+            Of each port.
+        ports
+            Of each rank: 1 or 2.
+
+        Raises
+        ------
+        ValueError
+            A number is out of range.
+        """
+        _check_ranks(ranks)
+        if ports not in {1, 2}:
+            raise ValueError(f"ports is {ports}, must be 1 or 2")
+        return Network(
+            _core.ring_of_circuits(ranks, ports, speed._core), f"a ring of circuits, {ports} ports"
+        )
+
+    @staticmethod
+    def switch(ranks: int, speed: Speed) -> Network:
+        """Return a port out and in for each rank, at a switch that never blocks.
+
+        Parameters
+        ----------
+        ranks
+            2 to 65,536.
+        speed
+            Of each port; any other rank is one hop away.
+
+        Raises
+        ------
+        ValueError
+            ``ranks`` is out of range.
+        """
+        _check_ranks(ranks)
+        return Network(_core.one_switch(ranks, speed._core), "one switch")
+
+    @staticmethod
+    def hosts(ranks: int, ranks_per_host: int, within: Speed, across: Speed) -> Network:
+        """Return hosts that each have a switch, and one link out and in that their ranks share.
+
+        Parameters
+        ----------
+        ranks, ranks_per_host
+            The second divides the first.
+        within
+            Of the ports of ranks.
+        across
+            Of the links of hosts.
+
+        Raises
+        ------
+        ValueError
+            A number is out of range.
+        """
+        _check_ranks(ranks)
+        if ranks_per_host < 1 or ranks % ranks_per_host:
+            raise ValueError(f"{ranks} ranks do not divide into hosts of {ranks_per_host}")
+        return Network(
+            _core.two_levels(ranks, ranks_per_host, within._core, across._core),
+            f"hosts of {ranks_per_host} ranks",
+        )
+
+    @property
+    def ranks(self) -> int:
+        """How many it joins."""
+        return self._core.ranks
+
+    def __repr__(self) -> str:
+        return f"<pccl.simulator.Network of {self.ranks} ranks: {self._name}>"
+
+
+def replay(
+    algorithm: str,
+    collective: str,
+    network: Network,
+    nbytes: int | str,
+    *,
+    aggregation: int = 0,
+    order: Sequence[int] = (),
+) -> Replay:
+    """Play a built-in algorithm through, over all ranks of a network.
+
+    Parameters
+    ----------
+    algorithm, collective
+        As for ``pccl.schedule.generate``.
+    network
+        Its ranks are those of the collective.
+    nbytes
+        Of the largest buffer: ``65536``, ``"64KB"``.
+    aggregation
+        The most blocks of a message, for algorithms that follow it (PAT); 0 for any number.
+    order
+        Ranks by position, along which rings, trees and butterflies are laid; by their number where
+        there is none, or the algorithm follows none.
+
+    Returns
+    -------
+    Replay
+        Times, and what was busy; it plots itself.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such algorithm, or it takes no such ranks or aggregation.
+    UnsupportedError
+        It does not make the collective, or has more steps than are played.
+    ValueError
+        ``nbytes`` is no size.
+    """
+    piece = _core.Piece.built_in(algorithm, collective, network.ranks, aggregation, list(order))
+    return _played(piece, network, nbytes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """Messages that begin together, when all of the round before have arrived.
+
+    Attributes
+    ----------
+    seconds
+        The longest start and way, and the bytes of the busiest link.
+    nbytes
+        Of the longest message.
+    receivers
+        By sender, -1 for none; empty where a rank sends more than one message.
+    """
+
+    seconds: float
+    nbytes: float
+    receivers: tuple[int, ...]
+
+
+def rounds(
+    algorithm: str,
+    collective: str,
+    network: Network,
+    nbytes: int,
+    *,
+    order: Sequence[int] = (),
+) -> list[Round]:
+    """Return the rounds of a built-in algorithm, one after the other.
+
+    It is the model of networks that are switched between rounds: everybody waits for all.
+
+    Parameters
+    ----------
+    algorithm, collective, network, nbytes, order
+        As for ``replay``.
+
+    Raises
+    ------
+    InvalidArgumentError, UnsupportedError
+        As for ``replay``.
+    """
+    piece = _core.Piece.built_in(algorithm, collective, network.ranks, 0, list(order))
+    found = piece.rounds(network._core, nbytes)
+    return [Round(seconds, size, tuple(receivers)) for seconds, size, receivers in found]
+
+
+def replay_capsule(capsule: _core.Capsule, network: Network, nbytes: int | str) -> Replay:
+    """Play a capsule through; see ``pccl.Capsule.replay``."""
+    return _played(_core.Piece.of_capsule(capsule), network, nbytes)
+
+
+def _played(piece: _core.Piece, network: Network, nbytes: int | str) -> Replay:
+    size = bytes_of(nbytes)
+    found = piece.replay(network._core, size)
+    return Replay(
+        name=piece.name,
+        collective=piece.collective,
+        ranks=piece.ranks,
+        nbytes=size,
+        seconds=found.seconds,
+        rounds=found.rounds,
+        messages=found.messages,
+        bytes_sent=found.bytes_sent,
+        busiest=found.busiest,
+        busiest_bytes=found.busiest_bytes,
+        busiest_seconds=found.busiest_seconds,
+        peak_chunks=found.peak_chunks,
+        one_for_all=found.one_for_all,
+        critical_path=Table(StepTime(*each) for each in found.critical_path),
+        _core=found,
+    )
+
+
+def _check_ranks(ranks: int) -> None:
+    if not 2 <= ranks <= 65536:
+        raise ValueError(f"ranks is {ranks}, must be 2 to 65536")

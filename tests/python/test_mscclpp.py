@@ -1,0 +1,173 @@
+"""Execution plans of MSCCL++ as capsules."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pccl
+from support import mscclpp_plans
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLANS = mscclpp_plans.plans()
+COLLECTIVES = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+}
+
+
+def imported(value: dict[str, Any] | str, folder: Path) -> pccl.Capsule:
+    file = folder / "plan.json"
+    file.write_text(value if isinstance(value, str) else json.dumps(value))
+    return pccl.Capsule.from_mscclpp(file)
+
+
+def test_there_are_ten_plans_and_more() -> None:
+    assert len({plan.text() for plan in PLANS}) == len(PLANS) >= 10
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.name}-{plan.ranks}")
+def test_plans_are_imported_and_proven(plan: mscclpp_plans.Plan, tmp_path: Path) -> None:
+    capsule = imported(plan.value(), tmp_path)
+    assert capsule.schedule.collective == COLLECTIVES[plan.collective]
+    assert capsule.schedule.ranks == plan.ranks
+    assert capsule.name == re.sub(r"[^a-z0-9]", "_", plan.name.lower())
+    assert capsule.manifest["note"] == f"imported from an MSCCL++ plan, protocol {plan.protocol}"
+    assert pccl.Capsule.parse(capsule.data) == capsule
+
+
+def test_sizes_are_the_messages_of_the_plan(tmp_path: Path) -> None:
+    assert imported(mscclpp_plans.one_shot_all_reduce(2).value(), tmp_path).sizes == "..64KB"
+    assert imported(mscclpp_plans.put_all_gather(2).value(), tmp_path).sizes == ".."
+
+
+def ops(value: dict[str, Any], gpu: int, block: int = 0) -> list[dict[str, Any]]:
+    return value["gpus"][gpu]["threadblocks"][block]["ops"]
+
+
+def test_a_wrong_chunk_is_an_error_at_its_operation(tmp_path: Path) -> None:
+    """Rank 1 writes rank 0's block where rank 1's belongs."""
+    value = mscclpp_plans.put_all_gather(3).value()
+    ops(value, 1)[1]["dst_buff"][0]["index"] = 0
+    with pytest.raises(pccl.InvalidArgumentError, match=r"plan\.json: gpu \d, threadblock 0, op "):
+        imported(value, tmp_path)
+
+
+def test_what_is_counted_twice_is_an_error_at_its_operation(tmp_path: Path) -> None:
+    value = mscclpp_plans.scratch_reduce_scatter(3).value()
+    reduce = ops(value, 2)[-1]
+    reduce["src_buff"][2] = reduce["src_buff"][1]
+    with pytest.raises(
+        pccl.InvalidArgumentError, match=r"gpu 2, threadblock 0, op 4 \(re\).*a second time"
+    ):
+        imported(value, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: ops(v, 1).pop(-1), r"gpu \d, threadblock 0, op \d \(signal\): tells gpu 1 what"),
+        (
+            lambda v: ops(v, 0).append(dict(ops(v, 0)[1])),
+            r"gpu 0, threadblock 0, op 5 \(put\): writes to gpu 1, and no signal tells it",
+        ),
+        (
+            lambda v: ops(v, 0).append(dict(ops(v, 0)[-1])),
+            r"gpu 0, threadblock 0, op 5 \(wait\): waits for signal 1 of gpu 1, which never comes",
+        ),
+        (
+            lambda v: ops(v, 0).append({"name": "glres"}),
+            r"op 5 \(glres\): this instruction has no form in a capsule",
+        ),
+        (
+            lambda v: ops(v, 0).append({"name": "pipeline", "ops": []}),
+            r"op 5 \(pipeline\): this instruction has no form",
+        ),
+        (
+            lambda v: ops(v, 0)[0].update(tbg_info={"tb_id": 0, "tbg_size": 2}),
+            r"op 0 \(copy\): thread blocks that share an operation",
+        ),
+        (
+            lambda v: v["gpus"][0]["channels"][0].update(channel_type="switch"),
+            r"gpu 0: \"channel_type\" is \"switch\"; capsules have",
+        ),
+        (
+            lambda v: v.update(collective="sendrecv"),
+            r"\"collective\" is \"sendrecv\", which is none of PCCL's",
+        ),
+        (
+            lambda v: ops(v, 0)[1].update(reduce_op="min"),
+            r"op 1 \(put\): \"reduce_op\" is \"min\"",
+        ),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_with_its_operation(
+    change: Any, message: str, tmp_path: Path
+) -> None:
+    value = mscclpp_plans.put_all_gather(3).value()
+    change(value)
+    with pytest.raises(pccl.UnsupportedError, match=message):
+        imported(value, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v.pop("name"), r'plan\.json: has no "name"'),
+        (lambda v: v.pop("gpus"), r'plan\.json: has no "gpus"'),
+        (lambda v: v["gpus"].reverse(), r'gpu 0: "id" is 2 where 0 follows'),
+        (lambda v: v["gpus"][1].update(output_chunks=4), r'"output_chunks" is 4, no multiple of 3'),
+        (
+            lambda v: ops(v, 0)[1]["src_buff"][0].update(index=-1),
+            r'op 1 \(put\): "index" is -1; it must be 0 to',
+        ),
+        (
+            lambda v: ops(v, 0)[1]["src_buff"][0].update(type="x"),
+            r'op 1 \(put\): "type" is "x"; it must be i, o or s',
+        ),
+        (
+            lambda v: ops(v, 0)[1]["dst_buff"][0].update(buffer_id=9),
+            r'op 1 \(put\): "buffer_id" is 9; it must be 0 to 1',
+        ),
+        (
+            lambda v: ops(v, 0)[-1].update(channel_ids=[7]),
+            r'op 4 \(wait\): "channel_ids" is 7; it must be 0 to 1',
+        ),
+        (
+            lambda v: ops(v, 0)[1]["src_buff"][0].update(size=2),
+            r"op 1 \(put\): has chunks of sizes 2 and 1",
+        ),
+        (lambda v: ops(v, 0)[1].update(src_buff=7), r'"src_buff" is no list'),
+        (
+            lambda v: ops(v, 0)[1]["src_buff"][0].update(index=5),
+            r"op 1 \(put\): chunks 5 to 5 are not in input, which has 1",
+        ),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_its_place(
+    change: Any, message: str, tmp_path: Path
+) -> None:
+    value = mscclpp_plans.put_all_gather(3).value()
+    change(value)
+    with pytest.raises(pccl.InvalidArgumentError, match=message):
+        imported(value, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "{}", "[" * 100_000, '{"a":' * 1000 + "1" + "}" * 1000]
+)
+def test_what_is_no_json_object_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match=r"plan\.json"):
+        imported(text, tmp_path)
+
+
+def test_too_large_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="has more than 8388608 bytes"):
+        imported(" " * (9 << 20), tmp_path)

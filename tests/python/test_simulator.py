@@ -1,0 +1,155 @@
+"""Replays, against closed forms and the tables of the literature worked out by brute force."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pccl
+from pccl import reproductions, simulator
+from support import algorithms
+from support.switched_circuits import T1
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPEED = simulator.Speed(2.0**33, 2.0**-18, 2.0**-20)
+MIB = 1 << 20
+
+
+def step(nbytes: float) -> float:
+    return SPEED.start + SPEED.hop + nbytes / SPEED.bandwidth
+
+
+def test_a_capsule_takes_what_the_built_in_algorithm_takes() -> None:
+    network = simulator.Network.switch(8, SPEED)
+    built_in = simulator.replay("ring", "all_reduce", network, "8MB")
+    capsule = algorithms.ring.build("mine", ranks=8).replay(network, "8MB")
+    assert capsule.seconds == built_in.seconds == 14 * step(MIB)
+    assert (capsule.rounds, capsule.messages, capsule.peak_chunks) == (
+        built_in.rounds,
+        built_in.messages,
+        built_in.peak_chunks,
+    )
+    assert capsule.one_for_all
+    assert built_in.one_for_all
+    assert repr(built_in).startswith("ring: all_reduce of 8388608 bytes, 8 ranks, each like rank 0")
+
+
+def test_steps_and_critical_path_are_rows() -> None:
+    found = simulator.replay("binomial", "broadcast", simulator.Network.switch(8, SPEED), MIB)
+    assert found.seconds == 3 * step(MIB)
+    assert not found.one_for_all
+    assert sum(each["receiver"] >= 0 for each in found.steps.rows) == 7
+    path = found.critical_path
+    assert path[0].begin == 0
+    assert max(path[-1].done, path[-1].arrival) == found.seconds
+    assert found.rows[0]["messages"] == 7
+
+
+def test_hosts_share_their_links() -> None:
+    across = simulator.Speed(SPEED.bandwidth / 4, SPEED.start, SPEED.hop)
+    network = simulator.Network.hosts(8, 4, SPEED, across)
+    found = simulator.replay("recursive_doubling", "all_reduce", network, MIB)
+    far = SPEED.start + SPEED.hop + 4 * MIB / across.bandwidth
+    assert found.seconds == 2 * step(MIB) + far
+    assert found.busiest == "out of host 0"
+
+
+def test_a_trace_has_every_step_and_message(tmp_path: Path) -> None:
+    found = simulator.replay("binomial", "broadcast", simulator.Network.switch(4, SPEED), MIB)
+    found.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) == len(found.steps)
+    arrivals = [event["ts"] for event in events if event["ph"] == "i"]
+    assert len(arrivals) == 3
+    assert max(arrivals) == pytest.approx(found.seconds * 1e6)
+    assert {event["pid"] for event in events} == {0, 1, 2, 3}
+
+
+def test_replays_are_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    for network in (
+        simulator.Network.switch(8, SPEED),
+        simulator.Network.hosts(8, 4, SPEED, SPEED),
+    ):
+        figure = simulator.replay("ring", "all_gather", network, MIB).plot()
+        assert len(figure.axes[0].patches) > 0
+
+
+def test_sixteen_thousand_ranks_take_little() -> None:
+    """A ring with 268 million messages within 2 GB; what the process takes is all of it."""
+    code = """
+from pccl import simulator
+speed = simulator.Speed(2.0**33, 2.0**-18, 2.0**-20)
+network = simulator.Network.switch(16384, speed)
+ring = simulator.replay("ring", "all_gather", network, 16384 << 10)
+assert ring.messages == 16384 * 16383, ring
+assert ring.seconds == 16383 * (2.0**-18 + 2.0**-20 + 2.0**-23), ring.seconds
+pat = simulator.replay("pat", "all_gather", network, 16384 << 10, aggregation=64)
+assert pat.messages == 16384 * 261, pat
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert after < max(before, 2_000_000)
+
+
+def test_networks_and_sizes_are_checked() -> None:
+    network = simulator.Network.switch(4, SPEED)
+    with pytest.raises(ValueError, match="ranks is 1, must be 2 to 65536"):
+        simulator.Network.switch(1, SPEED)
+    with pytest.raises(ValueError, match="ports is 3"):
+        simulator.Network.ring(4, SPEED, ports=3)
+    with pytest.raises(ValueError, match="8 ranks do not divide into hosts of 3"):
+        simulator.Network.hosts(8, 3, SPEED, SPEED)
+    with pytest.raises(ValueError, match="bandwidth must be more than 0"):
+        simulator.Speed(0.0)
+    with pytest.raises(ValueError, match="no size"):
+        simulator.replay("ring", "all_gather", network, "many")
+    with pytest.raises(pccl.InvalidArgumentError, match="a network of 4 ranks is not for"):
+        algorithms.ring.build("mine", ranks=8).replay(network)
+    with pytest.raises(pccl.UnsupportedError, match="more than 4194304 steps"):
+        simulator.replay(
+            "ring", "all_gather", simulator.Network.hosts(4096, 8, SPEED, SPEED), "4MB"
+        )
+
+
+@pytest.mark.parametrize("name", reproductions.names())
+def test_what_papers_say_is_what_is_simulated(name: str) -> None:
+    found = reproductions.reproduce(name)
+    assert found.claims
+    for claim in found.claims:
+        assert claim.simulated == pytest.approx(claim.published, rel=1e-9), claim
+    assert found.paper in repr(found)
+
+
+def test_there_is_no_other_reproduction() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="'other' is none of ring, pat, swing"):
+        reproductions.reproduce("other")
+
+
+def test_the_table_of_switched_circuits_to_its_digits() -> None:
+    found = {claim.what: claim.simulated for claim in reproductions.reproduce("circuits").claims}
+    for ranks, ports, nbytes, ring, halving, swing, switched in T1:
+        size = f"{nbytes >> 10} KiB" if nbytes < MIB else f"{nbytes >> 20} MiB"
+        row = f"{ranks} ranks, {ports} port{'s' * (ports - 1)}, {size}"
+        assert round(found[f"{row}: ring"], 3) == ring
+        if halving is not None and swing is not None:
+            assert round(found[f"{row}: halving, forwarded"], 3) == halving
+            assert round(found[f"{row}: Swing, forwarded"], 3) == swing
+        for micros, (ms, switches) in zip([1, 10, 100, 1000], switched, strict=True):
+            what = f"{row}: halving, switched in {micros} us"
+            assert round(found[what], 3) == ms
+            assert found[f"{what}: how often"] == switches
+
+
+def test_the_table_of_rotating_circuits_to_its_digits() -> None:
+    found = [claim.simulated for claim in reproductions.reproduce("rotation").claims]
+    assert [round(ms, 1) for ms in found[:4]] == [2706.2, 85.0, 147.9, 1659.9]
+    assert [round(found[4], 2), *(round(ms, 1) for ms in found[5:])] == [2.6, 41.6, 166.4]
