@@ -86,10 +86,6 @@ void bind_capsule(extension::Module& module) {
     module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
                arg("root"), arg("chunks"), arg("slots"), arg("programs"));
     module.def(
-        "programs_of",
-        [](const schedule::Schedule& schedule) { return to_python(schedule.programs); },
-        arg("schedule"));
-    module.def(
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name) {
             return released([&] { return capsule::import_msccl(xml, file, name); });

@@ -59,6 +59,7 @@ std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& p
     const auto found =
         released([&] { return schedule::replay_in_rounds(of_bytes(piece, nbytes), network); });
     std::vector<std::tuple<double, double, std::vector<Rank>>> rounds;
+    rounds.reserve(found.size());
     for (const schedule::Round& each : found)
         rounds.emplace_back(each.seconds, each.bytes, each.receivers);
     return rounds;

@@ -17,7 +17,6 @@ using schedule::Buffer;
 using schedule::Lane;
 using schedule::Port;
 using schedule::Program;
-using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
@@ -28,29 +27,6 @@ using RawPort = std::optional<std::pair<Rank, ChannelId>>;
 using RawAfter = std::vector<std::pair<int, int>>;
 using RawStep = std::tuple<std::string, RawSlices, RawSlices, RawPort, RawPort, RawAfter>;
 using RawProgram = std::pair<int, std::vector<std::vector<RawStep>>>;
-
-RawSlices raw(const Slices& slices) {
-    RawSlices found;
-    for (const Slice& slice : slices)
-        found.emplace_back(std::string(to_string(slice.buffer)), slice.offset, slice.count);
-    return found;
-}
-
-RawPort raw(const Port& port) {
-    if (!port.is_used()) return std::nullopt;
-    return std::pair(port.peer, port.channel);
-}
-
-RawStep raw(const Step& step) {
-    RawAfter after;
-    for (const schedule::Dependency& each : step.after) after.emplace_back(each.lane, each.step);
-    return {std::string(to_string(step.action)),
-            raw(step.src),
-            raw(step.dst),
-            raw(step.from),
-            raw(step.to),
-            std::move(after)};
-}
 
 Slices slices_of(const RawSlices& raw) {
     Slices slices;
@@ -73,19 +49,6 @@ Step step_of(const RawStep& raw) {
 }
 
 }  // namespace
-
-py::list to_python(const std::vector<Program>& programs) {
-    py::list all;
-    for (const Program& program : programs) {
-        RawProgram found{program.scratch_chunks, {}};
-        for (const Lane& lane : program.lanes) {
-            auto& steps = found.second.emplace_back();
-            for (const Step& step : lane) steps.push_back(raw(step));
-        }
-        all.append(py::cast(found));
-    }
-    return all;
-}
 
 std::vector<Program> programs_of(const py::list& programs) {
     std::vector<Program> all;

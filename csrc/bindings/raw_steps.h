@@ -1,4 +1,4 @@
-// The steps of schedules as plain tuples, in which Python makes them and takes them apart.
+// The steps of schedules as plain tuples, in which Python makes them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,9 +9,8 @@ namespace pccl::bindings {
 
 /// [(scratch chunks, [[(action, src, dst, from, to, after), ...], ...]), ...]: by rank and lane.
 /// src and dst are [(buffer, offset, count), ...], from and to (peer, channel) or None, after
-/// [(lane, step), ...].
-[[nodiscard]] pybind11::list to_python(const std::vector<schedule::Program>& programs);
-/// Throws InvalidArgumentError for names that there are not; what numbers mean is the verifier's.
+/// [(lane, step), ...]. Throws InvalidArgumentError for names that there are not; what numbers mean
+/// is the verifier's.
 [[nodiscard]] std::vector<schedule::Program> programs_of(const pybind11::list& programs);
 
 }  // namespace pccl::bindings

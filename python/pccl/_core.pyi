@@ -1617,15 +1617,6 @@ def schedule_of(
         There is no such collective, buffer or action.
     """
 
-def programs_of(schedule: Schedule) -> list[_RawProgram]:
-    """Return what ``schedule_of`` takes.
-
-    Parameters
-    ----------
-    schedule
-        Any.
-    """
-
 # Seconds of a message, seconds of a hop, bytes a second.
 _Speed: TypeAlias = tuple[float, float, float]
 
@@ -1747,7 +1738,7 @@ class Piece:
     def ranks(self) -> int:
         """How many."""
     def replay(self, network: Network, nbytes: float) -> Replay:
-        """Play it through.
+        """Return what playing it through finds.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ import pytest
 
 import pccl
 import pccl.lang as pl
-from pccl import _core, schedule
+from pccl import schedule
 from support import algorithms, msccl_xml, mscclpp_plans
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
@@ -28,10 +28,7 @@ def capsule_of(
     algorithm: str, collective: Any, ranks: int = RANKS, name: str = "mine", root: int = 0
 ) -> pccl.Capsule:
     made = schedule.generate(algorithm, collective, ranks, root=root)
-    programs = _core.programs_of(made)
-    return pccl.Capsule.of(
-        _core.schedule_of(name, collective, ranks, root, made.chunks, made.slots, programs)
-    )
+    return pccl.Capsule.of(made.renamed(name))
 
 
 def data_of(rank: int, count: int) -> np.ndarray[Any, Any]:

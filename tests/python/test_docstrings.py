@@ -120,7 +120,6 @@ NEVER_RAISE = {
     "_core.calibration_path",
     "_core.gpus_measured_for",
     "_core.one_switch",
-    "_core.programs_of",
     "_core.ring_of_circuits",
     "_core.tuning_path",
     "_core.Workspace.__enter__",

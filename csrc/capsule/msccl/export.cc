@@ -18,7 +18,6 @@
 namespace pccl::capsule {
 namespace {
 
-using schedule::Action;
 using schedule::Buffer;
 using schedule::Dependency;
 using schedule::Lane;

@@ -14,7 +14,6 @@ namespace {
 
 using schedule::Action;
 using schedule::Buffer;
-using schedule::CollectiveKind;
 using sys::shown;
 using sys::XmlText;
 

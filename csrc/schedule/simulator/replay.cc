@@ -50,6 +50,7 @@ class Player {
             sends[round].push_back(id);
         }
         std::vector<Round> rounds;
+        rounds.reserve(sends.size());
         for (const std::vector<StepId>& each : sends) rounds.push_back(round_of(each));
         return rounds;
     }
