@@ -1,8 +1,9 @@
 """Run the code of a notebook as one does, without Jupyter, and print what it shows as JSON.
 
-notebook.py <notebook.ipynb>
+notebook.py <notebook.ipynb> [--keep]
 
-For each cell of code: what it prints, and the text and the picture of a last expression.
+For each cell of code: what it prints, and the text and the picture of a last expression. With
+--keep, the file keeps them as its outputs.
 """
 
 from __future__ import annotations
@@ -46,11 +47,31 @@ def run_cell(name: str, source: str, scope: dict[str, object]) -> dict[str, str 
     }
 
 
+def outputs_of(number: int, shown: dict[str, str | None]) -> list[dict[str, object]]:
+    """What a file keeps of what a cell shows."""
+    outputs: list[dict[str, object]] = []
+    if shown["printed"]:
+        text = shown["printed"].splitlines(keepends=True)
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text})
+    if shown["text"] is not None:
+        forms = {"image/svg+xml": shown["picture"], "text/plain": shown["text"]}
+        data = {form: text.splitlines(keepends=True) for form, text in forms.items() if text}
+        result = {"data": data, "execution_count": number, "metadata": {}}
+        outputs.append(result | {"output_type": "execute_result"})
+    return outputs
+
+
 def main() -> None:
-    notebook = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    path = Path(sys.argv[1])
+    notebook = json.loads(path.read_text(encoding="utf-8"))
     scope: dict[str, object] = {}
-    sources = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
-    print(json.dumps([run_cell(f"cell {i}", source, scope) for i, source in enumerate(sources, 1)]))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    shown = [run_cell(f"cell {i}", "".join(c["source"]), scope) for i, c in enumerate(cells, 1)]
+    print(json.dumps(shown))
+    if "--keep" in sys.argv:
+        for number, (cell, each) in enumerate(zip(cells, shown, strict=True), 1):
+            cell |= {"execution_count": number, "outputs": outputs_of(number, each)}
+        path.write_text(json.dumps(notebook, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -235,9 +235,9 @@ class Reader {
     /// All GPUs have as many.
     Status read_chunks(const Value& gpu, Plan& plan) const {
         int chunks = 0;
-        const std::array<std::pair<const char*, Buffer>, 2> kSides{
+        const std::array<std::pair<const char*, Buffer>, 2> sides{
             {{"input_chunks", Buffer::kInput}, {"output_chunks", Buffer::kOutput}}};
-        for (const auto& [key, buffer] : kSides) {
+        for (const auto& [key, buffer] : sides) {
             int count = 0;
             PCCL_TRY(gpu.number(key, 0, kMostChunks, count));
             const int blocks = schedule::blocks(plan.kind, buffer, ranks_);
