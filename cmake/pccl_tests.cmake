@@ -129,6 +129,24 @@ endfunction()
 pccl_test_example(all_reduce "rank 1 of 2: sum of ranks is 1")
 pccl_test_example(workspace "rank 1 of 2: its neighbour wrote 1\nrank 1 of 2: three sums make 12")
 
+# Another one: a file of odd length, out of one process's memory into another's.
+add_executable(example_move_file ${PROJECT_SOURCE_DIR}/examples/move_file.cc)
+target_link_libraries(example_move_file PRIVATE pccl pccl_flags)
+set(moved ${PROJECT_BINARY_DIR}/example_moved)
+add_test(
+  NAME example_move_file
+  COMMAND
+    sh -c
+    "rm -rf ${moved} && mkdir ${moved} && cd ${moved} && head -c 5000017 /dev/urandom > file && \
+     { $<TARGET_FILE:example_move_file> offer file handover & first=$!; } && \
+     { i=0; until [ -e handover ] || [ $i -ge 300 ]; do sleep 0.1; i=$((i + 1)); done; } && \
+     $<TARGET_FILE:example_move_file> fetch handover copy && wait $first && cmp file copy && \
+     echo moved whole"
+)
+set_tests_properties(
+  example_move_file PROPERTIES TIMEOUT 120 LABELS cpu PASS_REGULAR_EXPRESSION "moved whole"
+)
+
 # The kill rate of the schedule verifier: build/dev/schedule_mutants prints the table.
 set(PCCL_MUTANT_PARTS interpreter.cc judge.cc mutation.cc mutation_report.cc samples.cc)
 list(TRANSFORM PCCL_MUTANT_PARTS PREPEND ${PROJECT_SOURCE_DIR}/tests/cpp/schedule/)

@@ -1,0 +1,96 @@
+// Moves a file between two processes with pccl::p2p: one offers it, the other reads it out of the
+// first one's memory. In two shells, of one host or two:
+//
+//     move_file offer holiday.mp4 handover
+//     move_file fetch handover copy.mp4      # once "handover" is here; it holds a secret
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/bytes.h"
+#include "csrc/p2p/session.h"
+
+namespace {
+
+using pccl::Deadline;
+using pccl::Result;
+using pccl::Status;
+using pccl::p2p::Session;
+
+constexpr std::size_t kLongestHandover = 16 * pccl::kKiB;
+constexpr std::string_view kDone = "done";
+
+Deadline patience() { return Deadline::after(std::chrono::seconds(60)); }
+
+Result<std::string> contents_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Status::unavailable("cannot read " + path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Status write_file(const std::string& path, std::string_view bytes) {
+    const std::string unfinished = path + ".part";
+    std::ofstream file(unfinished, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    if (!file) return Status::unavailable("cannot write " + unfinished);
+    std::filesystem::rename(unfinished, path);
+    return Status::ok();
+}
+
+Status offer(const std::string& path, const std::string& handover) {
+    PCCL_ASSIGN_OR_RETURN(std::string bytes, contents_of(path));
+    PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "offer"}));
+    PCCL_ASSIGN_OR_RETURN(const auto memory,
+                          session->register_memory(std::as_writable_bytes(std::span(bytes))));
+    pccl::ByteWriter out;
+    out.text(session->connection_info());
+    out.text(memory->serialised_descriptor());
+    PCCL_TRY(write_file(handover, out.take()));
+    const auto heard = session->await_notifications(patience());
+    if (heard.empty()) return Status::timeout("nobody has fetched the file");
+    std::printf("%s has fetched %zu bytes\n", heard.front().from.c_str(), bytes.size());
+    return Status::ok();
+}
+
+Status fetch(const std::string& handover, const std::string& path) {
+    PCCL_ASSIGN_OR_RETURN(const std::string words, contents_of(handover));
+    pccl::ByteReader in(words);
+    std::string info;
+    std::string descriptor;
+    PCCL_TRY(in.text(info, kLongestHandover));
+    PCCL_TRY(in.text(descriptor, kLongestHandover));
+    PCCL_ASSIGN_OR_RETURN(const auto session, Session::create({.name = "fetch"}));
+    PCCL_ASSIGN_OR_RETURN(const auto peer, session->load_remote_conn_info(info));
+    PCCL_ASSIGN_OR_RETURN(const auto theirs, session->import_memory(peer.name, descriptor));
+    std::string bytes(theirs.descriptor.bytes, '\0');
+    PCCL_ASSIGN_OR_RETURN(const auto mine,
+                          session->register_memory(std::as_writable_bytes(std::span(bytes))));
+    PCCL_ASSIGN_OR_RETURN(const auto work,
+                          session->read({mine, {0, bytes.size()}}, {theirs, {0, bytes.size()}},
+                                        std::as_bytes(std::span(kDone))));
+    PCCL_TRY(work.wait(patience()));
+    std::printf("%zu bytes over %s\n", bytes.size(), work.stats().path.c_str());
+    return write_file(path, bytes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const bool offers = arguments.size() == 3 && arguments[0] == "offer";
+    if (!offers && (arguments.size() != 3 || arguments[0] != "fetch")) {
+        std::fprintf(stderr, "usage: move_file offer FILE HANDOVER | fetch HANDOVER FILE\n");
+        return 2;
+    }
+    const Status status =
+        offers ? offer(arguments[1], arguments[2]) : fetch(arguments[1], arguments[2]);
+    if (!status.is_ok()) std::fprintf(stderr, "%s\n", status.to_string().c_str());
+    return status.is_ok() ? 0 : 1;
+}
