@@ -216,6 +216,7 @@ void bind_session(extension::Module& module) {
         .def_init(&open, arg("name"), arg("listen") = "", arg("transports") = "",
                   arg("connect_timeout") = 10.0)
         .def_property_readonly("id", [](const Session& self) { return named(self.id()); })
+        .def_property_readonly("refused_requests", &Session::refused_requests)
         .def("connection_info",
              [](const Session& self) { return py::bytes(self.connection_info()); })
         .def(

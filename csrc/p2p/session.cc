@@ -132,6 +132,8 @@ Status Session::deregister_memory(const std::shared_ptr<LocalMemory>& memory) {
     return core_->end(memory);
 }
 
+std::uint64_t Session::refused_requests() const { return core_->refusals(); }
+
 Result<RemoteMemory> Session::import_memory(const std::string& peer,
                                             std::string_view descriptor) const {
     PCCL_ASSIGN_OR_RETURN(const SessionId owner, core_->known(peer));

@@ -92,6 +92,10 @@ class PCCL_API Session {
     [[nodiscard]] Result<RemoteMemory> import_memory(const std::string& peer,
                                                      std::string_view descriptor) const;
 
+    /// Requests of peers that were refused so far, for they were for what is not registered here,
+    /// or beyond it. Those that peers of the host copy by themselves come not here.
+    [[nodiscard]] std::uint64_t refused_requests() const;
+
     // Transfers. `notification` (at most RmaLink::kMostNotification bytes; none: empty) reaches the
     // peer once all data is there. kInvalidArgument for blocks that are out of bounds.
 

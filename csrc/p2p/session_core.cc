@@ -207,7 +207,16 @@ bool SessionCore::carry_all() {
 bool SessionCore::advance() {
     const bool moved = carry_all();
     drop_lost();
+    tell_refusals();
     return moved;
+}
+
+void SessionCore::tell_refusals() {
+    const std::uint64_t all = refusals();
+    const std::uint64_t told = told_refusals_.exchange(all);
+    if (all <= told) return;
+    refusals_.line(LogLevel::kWarning, info_.id.name, "session \"", info_.id.name, "\" refused ",
+                   all - told, " requests for memory that is not registered with it, or beyond it");
 }
 
 void SessionCore::drop_lost() {

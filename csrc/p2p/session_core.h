@@ -40,6 +40,8 @@ class SessionCore final : public runtime::Participant {
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
                                              std::shared_ptr<const void> owner);
+    /// Requests of peers that were refused so far.
+    [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
     Status end(const std::shared_ptr<LocalMemory>& memory);
     /// Carries all connections on, for a caller that waits.
     bool carry_all();
@@ -82,6 +84,8 @@ class SessionCore final : public runtime::Participant {
 
     [[nodiscard]] Connections all_connections() const;
     void drop_lost();
+    /// Logs refusals that were not yet told.
+    void tell_refusals();
     /// Under mutex_: the first that is not lost.
     [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer) const;
     void add_locked(const std::shared_ptr<Connection>& connection);
@@ -100,7 +104,8 @@ class SessionCore final : public runtime::Participant {
     std::atomic<std::uint32_t> registrations_{0};  // so far
     alignas(8) std::uint64_t probed_ = 0;          // the word that peers try to read
     std::shared_ptr<LocalMemory> probe_;
-    LimitedLog refusals_{"sessions refused"};
+    LimitedLog refusals_{"refusals of sessions"};
+    std::atomic<std::uint64_t> told_refusals_{0};
 
     std::atomic<bool> is_busy_{false};
     mutable std::mutex mutex_;  // guards what follows

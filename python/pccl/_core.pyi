@@ -2560,6 +2560,9 @@ class P2pSession:
     @property
     def id(self) -> tuple[str, int]:
         """Name and incarnation."""
+    @property
+    def refused_requests(self) -> int:
+        """Of peers, so far."""
     def connection_info(self) -> bytes: ...
     def load(self, info: bytes) -> tuple[str, int]: ...
     def connect(self, peer: str, timeout: float | None) -> None: ...

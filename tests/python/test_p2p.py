@@ -151,7 +151,7 @@ def test_what_is_wrong_is_said_before_anything_moves(pair):
         b.register(4096)
 
 
-def test_deregistered_memory_is_not_touched(pair):
+def test_deregistered_memory_is_not_touched(pair, transports):
     a, b = pair
     cache = random_bytes(1)
     memory = a.register(cache)
@@ -161,6 +161,7 @@ def test_deregistered_memory_is_not_touched(pair):
     with pytest.raises(pccl.UnavailableError, match='session "prefill-0"'):
         b.write(local, remote).wait(20)
     np.testing.assert_array_equal(cache, random_bytes(1))
+    assert a.refused_requests == (1 if transports == "tcp" else 0)
 
 
 def test_memory_stays_registered_without_a_reference(pair):

@@ -29,6 +29,9 @@ class PCCL_API RmaOverLinks final : public RmaTransport {
                                               const MemoryIdentity& identity) override {
         return registry_->add(memory, identity);
     }
+    /// Requests of peers that were refused so far: for registrations that there are not, or beyond
+    /// them.
+    [[nodiscard]] std::uint64_t refusals() const { return registry_->refusals(); }
     /// Streams of any kind.
     Result<std::unique_ptr<RmaLink>> connect(RmaStreams streams) override;
 

@@ -2,6 +2,7 @@
 // access.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,11 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
     /// Before its object does; returns the memory, none where it has ended.
     MutableBytes end(const MemoryIdentity& identity);
+    /// Requests of peers that were for what there is not, so far.
+    void note_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t refusals() const {
+        return refusals_.load(std::memory_order_relaxed);
+    }
 
    private:
     struct Entry {
@@ -42,6 +48,7 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
         MutableBytes memory;
     };
 
+    std::atomic<std::uint64_t> refusals_{0};
     std::mutex mutex_;
     std::map<std::uint64_t, Entry> entries_;
 };

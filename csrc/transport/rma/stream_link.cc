@@ -108,7 +108,7 @@ Status RmaStreamLink::carry() {
 Result<bool> RmaStreamLink::send_some() {
     return outbox_.send(*streams_.out, *registry_, [this](RmaOutcome outcome) {
         ++reads_served_;
-        if (outcome != RmaOutcome::kOk) ++failed_reads_;
+        if (outcome != RmaOutcome::kOk) refuse(failed_reads_);
         deliver();
     });
 }
@@ -248,7 +248,7 @@ void RmaStreamLink::end_write() {
         write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
     RmaFrame answer = frame(RmaFrameKind::kDone, head_.number);
     answer.outcome = write_outcome_;
-    if (write_outcome_ != RmaOutcome::kOk) ++failed_writes_;
+    if (write_outcome_ != RmaOutcome::kOk) refuse(failed_writes_);
     outbox_.add(answer);
 }
 
@@ -294,6 +294,11 @@ void RmaStreamLink::abort(const Status& reason) {
     static_cast<void>(status_.set(reason));
     streams_.out->abort(reason);
     streams_.in->abort(reason);
+}
+
+void RmaStreamLink::refuse(std::uint64_t& failed) {
+    ++failed;
+    registry_->note_refusal();
 }
 
 Status RmaStreamLink::nonsense(std::string_view what) const {

@@ -71,6 +71,8 @@ class RmaStreamLink final : public RmaLink {
     void end_word();
     void deliver();
     void credit();
+    /// A request of the peer, of those that `failed` counts.
+    void refuse(std::uint64_t& failed);
     [[nodiscard]] Status nonsense(std::string_view what) const;
 
     RmaStreams streams_;

@@ -68,6 +68,14 @@ class Session:
         """Random number that tells this session from others of its name."""
         return self._core.id[1]
 
+    @property
+    def refused_requests(self) -> int:
+        """Requests of peers for memory that is not registered here, or beyond it; so far.
+
+        Peers of this host that copy by themselves ask for nothing, and are not counted.
+        """
+        return self._core.refused_requests
+
     def connection_info(self) -> bytes:
         """Return what peers need to connect, the same each time.
 

@@ -289,6 +289,52 @@ TEST_P(ServedTest, NoSessionServesWhatAnotherHasRegistered) {
     EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
 }
 
+TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {
+    const auto other = session("other", GetParam());
+    const Stamped its(*other, kBytes, 3);
+    Stamped freed(*server_, 4096, 5);
+    const auto of_freed = freed.local->descriptor();
+    ASSERT_EQ(server_->deregister_memory(freed.local).to_string(), "ok");
+    struct Attack {
+        std::string name;
+        abi::MemoryDescriptor descriptor;
+        std::uint64_t offset = 0;
+    };
+    std::vector<Attack> attacks;
+    const auto forged = [&](const std::string& name, std::uint64_t offset, const auto& change) {
+        Attack attack{name, theirs_.local->descriptor(), offset};
+        change(attack.descriptor);
+        attacks.push_back(attack);
+    };
+    forged("unregistered", 0, [](auto& d) { d.id += 1000; });
+    forged("wrong key", 0, [](auto& d) { d.nonce ^= 2; });
+    forged("no key", 0, [](auto& d) { d.nonce = 0; });
+    forged("one beyond the end", kBytes - 7, [](auto& d) { d.bytes += 1; });
+    forged("far beyond the end", 1ULL << 40, [](auto& d) { d.bytes = ~0ULL; });
+    forged("wraps around", ~0ULL - 8, [](auto& d) { d.bytes = ~0ULL; });
+    forged("wraps into it", ~0ULL - kBytes, [](auto& d) { d.bytes = ~0ULL; });
+    attacks.push_back({"freed", of_freed});
+    attacks.push_back({"another session's", its.local->descriptor()});
+    const auto before = theirs_.bytes();
+    const auto mine = mine_.bytes();
+    for (const Attack& attack : attacks) {
+        remote_.descriptor = attack.descriptor;
+        for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
+            const Block there{attack.offset, 8};
+            const auto plan = Plan::make({mine_.local, Block{0, 8}}, {remote_, there});
+            ASSERT_TRUE(plan.is_ok()) << attack.name << ": " << plan.status().to_string();
+            const Status status = ended(client_->post(op, *plan));
+            EXPECT_TRUE(status.code() == StatusCode::kUnavailable ||
+                        status.code() == StatusCode::kInvalidArgument)
+                << attack.name << ": " << status.to_string();
+        }
+    }
+    EXPECT_EQ(theirs_.bytes(), before);
+    EXPECT_EQ(mine_.bytes(), mine);
+    EXPECT_EQ(server_->refused_requests(), 18U);
+    EXPECT_EQ(client_->refused_requests(), 0U);
+}
+
 // Within a host it is the reader's own kernel that decides, which knows users alone.
 INSTANTIATE_TEST_SUITE_P(Transports, ServedTest, testing::Values("tcp"),
                          [](const auto& test) { return test.param; });
