@@ -79,6 +79,15 @@ bool is_good(const Origin& origin) {
     return origin.boot.empty() || origin.is_quiet || origin.tries >= kMostTries;
 }
 
+/// The one that was disturbed less, as a whole: its figures belong together.
+MachineCosts better_of(const MachineCosts& a, const MachineCosts& b) {
+    const bool is_a = a.origin.is_quiet || a.origin.spread <= b.origin.spread;
+    MachineCosts better = is_a ? a : b;
+    better.fill_up_from(is_a ? b : a);
+    better.origin.tries = a.origin.tries + b.origin.tries;
+    return better;
+}
+
 void keep(const std::string& path, const MachineCosts& costs) {
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
@@ -111,10 +120,7 @@ MachineCosts costs_from(const Keeping& keeping) {
     costs.origin.machine = keeping.here.machine;
     costs.origin.boot = keeping.here.boot;
     costs.origin.date = now_in_utc();
-    if (is_of_here) {
-        costs.origin.tries += kept->origin.tries;
-        costs.keep_best(*kept);
-    }
+    if (is_of_here) costs = better_of(costs, *kept);
     if (may_replace(keeping, kept.status()) && !keeping.path.empty()) keep(keeping.path, costs);
     return costs;
 }

@@ -90,10 +90,10 @@ Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& 
     if (name == "machine") return text(into.machine);
     if (name == "boot") return text(into.boot);
     if (name == "date") return text(into.date);
-    if (name == "load") {
-        const auto load = number_in(word, 0.0, kMostFigure);
-        if (!load) return wrong(name, "the load average");
-        into.load = *load;
+    if (name == "load" || name == "spread") {
+        const auto number = number_in(word, 0.0, kMostFigure);
+        if (!number) return wrong(name, "a number");
+        (name == "load" ? into.load : into.spread) = *number;
         return true;
     }
     if (name != "tries" && name != "quiet") return false;
@@ -135,9 +135,8 @@ std::string written(const Figure& figure, double unit) {
     return figure.is_measured ? concat(static_cast<float>(rounded(figure.seconds / unit))) : "-";
 }
 
-void keep_lesser(Figure& figure, const Figure& other) {
-    if (other.is_measured && (!figure.is_measured || other.seconds < figure.seconds))
-        figure = other;
+void fill_up(Figure& figure, const Figure& other) {
+    if (!figure.is_measured) figure = other;
 }
 
 std::string_view source_of(const Figure& figure) {
@@ -186,6 +185,7 @@ std::string MachineCosts::text() const {
     if (!origin.date.empty()) add("date ", origin.date);
     add("load ", static_cast<float>(origin.load));
     add("tries ", origin.tries);
+    add("spread ", static_cast<float>(rounded(origin.spread)));
     add("quiet ", origin.is_quiet ? 1 : 0);
     add("caches ", cache_bytes[0], " ", cache_bytes[1], " ", cache_bytes[2]);
     for (const NamedFigure& named : kFigures)
@@ -213,11 +213,11 @@ Level MachineCosts::level_of(std::size_t bytes) const {
     return static_cast<Level>(holds - cache_bytes.begin());
 }
 
-void MachineCosts::keep_best(const MachineCosts& other) {
-    for (const NamedFigure& named : kFigures) keep_lesser(this->*named.figure, other.*named.figure);
+void MachineCosts::fill_up_from(const MachineCosts& other) {
+    for (const NamedFigure& named : kFigures) fill_up(this->*named.figure, other.*named.figure);
     for (const NamedByteFigures& named : kByteFigures)
         for (std::size_t level = 0; level < kLevels; ++level)
-            keep_lesser((this->*named.figures)[level], (other.*named.figures)[level]);
+            fill_up((this->*named.figures)[level], (other.*named.figures)[level]);
 }
 
 std::span<const NamedFigure> named_figures() { return kFigures; }

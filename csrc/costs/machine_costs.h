@@ -3,9 +3,9 @@
 // Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte": nanoseconds); or
 // "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds what is touched,
 // the last one for memory; "-" where a level was not measured. "caches 32768 1048576 33554432" says
-// how large the levels are, and "machine", "boot", "date", "load", "tries" and "quiet" how the
-// figures came about. Figures that no line gives keep their defaults. Lines that start with # say
-// nothing.
+// how large the levels are, and "machine", "boot", "date", "load", "tries", "spread" and "quiet"
+// how the figures came about. Figures that no line gives keep their defaults. Lines that start with
+// # say nothing.
 #pragma once
 
 #include <array>
@@ -41,7 +41,8 @@ struct Origin {
     std::string boot{};     // empty: any
     std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: unknown
     double load = 0;        // mean number of runnable threads in the minute before
-    int tries = 0;          // the figures are the best of so many measurements
+    int tries = 0;          // the best of so many measurements
+    double spread = 0;      // how much longer a repeated step took mostly than at best: from 1 on
     bool is_quiet = false;  // nobody else took the cores meanwhile
 
     friend bool operator==(const Origin&, const Origin&) = default;
@@ -79,8 +80,8 @@ struct MachineCosts {
     [[nodiscard]] PCCL_API bool is_measured() const;
     /// The level that holds `bytes`.
     [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
-    /// Takes the lesser of each figure: what others disturb takes longer, never shorter.
-    PCCL_API void keep_best(const MachineCosts& other);
+    /// Takes what `other` has measured and this has not.
+    PCCL_API void fill_up_from(const MachineCosts& other);
 
     friend bool operator==(const MachineCosts&, const MachineCosts&) = default;
 };

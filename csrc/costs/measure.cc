@@ -58,6 +58,7 @@ MachineCosts measure_here(Duration budget) {
     measure_shared_core(partner, costs, deadline.within(budget / 10));
     const long interruptions = interruptions_of_this_thread() + partner.interruptions();
     costs.origin.is_quiet = spread <= kQuietSpread && interruptions <= kQuietInterruptions;
+    costs.origin.spread = spread;
     costs.origin.tries = 1;
     return costs;
 }

@@ -105,16 +105,16 @@ class LevelMeasurement {
         const auto keep = [level](ByteFigures& figures, const Figure& found) {
             if (found.is_measured) figures[level] = found;
         };
-        keep(into.copy, copied_.figure(bytes));
-        keep(into.sum, added_.figure(bytes));
-        keep(into.write, written_.figure(bytes));
-        keep(into.take, taken_.figure(bytes));
-        keep(into.stream, streamed_.figure(bytes));
-        keep(into.take_streamed, taken_streamed_.figure(bytes));
-        keep(into.direct, read_.figure(bytes, into.direct_start.seconds));
+        keep(into.copy, copied_.least_of(bytes));
+        keep(into.sum, added_.least_of(bytes));
+        keep(into.write, written_.quartile_of(bytes));
+        keep(into.take, taken_.quartile_of(bytes));
+        keep(into.stream, streamed_.quartile_of(bytes));
+        keep(into.take_streamed, taken_streamed_.quartile_of(bytes));
+        keep(into.direct, read_.quartile_of(bytes, into.direct_start.seconds));
     }
 
-    [[nodiscard]] double spread() const { return copied_.is_empty() ? 1 : copied_.spread(); }
+    [[nodiscard]] double spread() const { return copied_.spread(); }
 
    private:
     void forget(std::span<std::byte> bytes) const {
@@ -122,6 +122,7 @@ class LevelMeasurement {
     }
 
     void work_alone() {
+        copy(pieces_.result(), pieces_.source());  // the partner has had them
         forget(pieces_.source());
         forget(pieces_.result());
         copied_.add(seconds_of([&] { copy(pieces_.result(), pieces_.source()); }));
@@ -197,7 +198,7 @@ void measure_direct_start(MachineCosts& into) {
         });
         if (read.is_ok()) samples.add(seconds);
     }
-    if (const Figure start = samples.figure(); start.is_measured) into.direct_start = start;
+    if (const Figure start = samples.least_of(); start.is_measured) into.direct_start = start;
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Figure beat_of(Partner& partner, Deadline deadline) {
     Samples samples;
     for (int turn = 0; turn < kTurns && !deadline.passed(); ++turn)
         samples.add(hand_over(partner, kRounds));
-    return samples.figure();
+    return samples.quartile_of();
 }
 
 /// A few of them, from near to far as they are numbered.
@@ -98,8 +98,7 @@ Figure wake_each_other(Partner& partner, Deadline deadline) {
         if (round > 0) samples.add(seconds);  // at first it may not be there yet
     }
     partner.end();
-    if (samples.is_empty()) return {};
-    return {.seconds = samples.quartile(), .is_measured = true};
+    return samples.quartile_of();
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ Status measure_tcp(Partner& partner, MachineCosts& into, Deadline deadline) {
         PCCL_TRY(stream(partner, pair, bytes, streams));
     }
     if (rounds.is_empty()) return Status::unavailable("no time was left");
-    into.tcp_round = rounds.figure(2);
-    into.tcp_message = sends.figure();
-    into.tcp_byte = streams.figure(static_cast<double>(kStream));
+    into.tcp_round = rounds.quartile_of(2);
+    into.tcp_message = sends.quartile_of();
+    into.tcp_byte = streams.quartile_of(static_cast<double>(kStream));
     return Status::ok();
 }
 

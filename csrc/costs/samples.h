@@ -27,22 +27,31 @@ class Samples {
     /// What others disturb takes longer, never shorter.
     [[nodiscard]] double least() const { return *std::ranges::min_element(seconds_); }
     /// What a quarter of them stays below: of times of which some are too short, for what was
-    /// waited for was there already.
+    /// waited for was there already, or two cores happened to be near each other.
     [[nodiscard]] double quartile() const {
         std::vector<double> sorted = seconds_;
         std::ranges::sort(sorted);
         return sorted[sorted.size() / 4];
     }
-    /// How much longer the one in the middle took than the least: 1 where all took the same.
+    /// How much longer the one in the middle took than the least: 1 where all took the same, much
+    /// where there are too few to tell.
     [[nodiscard]] double spread() const {
+        constexpr std::size_t kFewest = 3;
+        constexpr double kUnknown = 100;
+        if (seconds_.size() < kFewest) return kUnknown;
         std::vector<double> sorted = seconds_;
         std::ranges::sort(sorted);
         return sorted[sorted.size() / 2] / sorted.front();
     }
-    /// Of one of `units`, without what `beside` takes.
-    [[nodiscard]] Figure figure(double units = 1, double beside = 0) const {
-        if (seconds_.empty() || least() <= beside) return {};
-        return {.seconds = (least() - beside) / units, .is_measured = true};
+    /// The least, of one of `units`.
+    [[nodiscard]] Figure least_of(double units = 1) const {
+        if (seconds_.empty()) return {};
+        return {.seconds = least() / units, .is_measured = true};
+    }
+    /// The quartile likewise, without what `beside` takes.
+    [[nodiscard]] Figure quartile_of(double units = 1, double beside = 0) const {
+        if (seconds_.empty() || quartile() <= beside) return {};
+        return {.seconds = (quartile() - beside) / units, .is_measured = true};
     }
 
    private:

@@ -9,6 +9,7 @@
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
 
@@ -21,8 +22,6 @@ constexpr std::size_t kPage = 4096;
 constexpr int kSpins = 64;
 // The clock costs more than a look at a line, and asking the kernel much more.
 constexpr int kFreeLooks = 64;
-// Of equal rooms, so many are used in turn.
-constexpr std::size_t kRooms = 16;
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -265,7 +264,7 @@ std::byte* Board::make_room(Position at, std::size_t parts, std::size_t bytes) {
     const std::size_t all = parts * stride(bytes);
     PCCL_ASSERT(all <= half_bytes_);
     std::size_t& next = next_room_[half_of(at)];
-    if (next + all > std::min(half_bytes_, kRooms * all)) next = 0;
+    if (next + all > std::min(half_bytes_, kRoomsInTurn * all)) next = 0;
     line(self_, at).offset = next;
     line(self_, at).stride = stride(bytes);
     return data(self_, at) + std::exchange(next, next + all);

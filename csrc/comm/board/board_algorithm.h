@@ -17,8 +17,11 @@ struct BoardPlan {
     // With kDirect, where only two ranks know the length of what they exchange: no more goes over
     // the board all the same.
     std::size_t inline_bytes = 0;
-    bool streams = true;  // halves are written past the caches
+    std::size_t streamed_bytes = 0;  // from so many on, a half is written past the caches
 };
+
+/// Of equal rooms in a half, so many are used in turn.
+inline constexpr std::size_t kRoomsInTurn = 16;
 
 /// What this rank does in one beat.
 struct Beat {

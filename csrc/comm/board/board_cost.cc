@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "csrc/base/ids.h"
 #include "csrc/collective/fingerprint.h"
@@ -44,20 +45,42 @@ Level level_of(const BoardShape& board, const BoardCall& call, const MachineCost
     return costs.level_of(touched * static_cast<std::size_t>(board.ranks));
 }
 
+/// Where the rooms lie that a board uses in turn for pieces of so many bytes.
+Level level_of_rooms(std::size_t bytes, const MachineCosts& costs) {
+    return costs.level_of(std::min(bytes, costs.cache_bytes.back()) * kRoomsInTurn);
+}
+
 /// Seconds a byte.
 struct Handing {
     double give = 0;
     double take = 0;
-    bool streams = false;
 
     [[nodiscard]] double both() const { return give + take; }
 };
 
-/// Plainly or past the caches, as takes less.
-Handing handing_at(Level level, const MachineCosts& costs) {
-    const Handing plain{at(costs.write, level), at(costs.take, level), false};
-    const Handing streamed{at(costs.stream, level), at(costs.take_streamed, level), true};
-    return streamed.both() < plain.both() ? streamed : plain;
+Handing plain_at(Level level, const MachineCosts& costs) {
+    return {at(costs.write, level), at(costs.take, level)};
+}
+
+Handing streamed_at(Level level, const MachineCosts& costs) {
+    return {at(costs.stream, level), at(costs.take_streamed, level)};
+}
+
+/// Of pieces whose rooms are too large for the levels at which that takes longer.
+std::size_t streamed_bytes(const MachineCosts& costs) {
+    std::size_t before = 0;  // the level below holds no more
+    for (std::size_t level = 0; level < costs::kLevels; ++level) {
+        const auto here = static_cast<Level>(level);
+        if (streamed_at(here, costs).both() < plain_at(here, costs).both())
+            return before / kRoomsInTurn;
+        if (here != Level::kMemory) before = costs.cache_bytes[level] + 1;
+    }
+    return std::numeric_limits<std::size_t>::max();
+}
+
+Handing handing_of(std::size_t bytes, Level level, const MachineCosts& costs) {
+    const Level where = std::max(level, level_of_rooms(bytes, costs));
+    return bytes < streamed_bytes(costs) ? plain_at(where, costs) : streamed_at(where, costs);
 }
 
 /// Long windows keep the readers waiting for the first and the writers for the last; and what lies
@@ -72,8 +95,8 @@ std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgo
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
-    const double spared =
-        handing_at(Level::kSecond, costs).both() - at(costs.direct, Level::kSecond);
+    const Handing handing = handing_of(board.part_bytes, Level::kSecond, costs);
+    const double spared = handing.both() - at(costs.direct, Level::kSecond);
     const double most = static_cast<double>(board.part_bytes);
     if (spared * most <= costs.direct_start.seconds) return board.part_bytes;
     return static_cast<std::size_t>(costs.direct_start.seconds / spared) / kCacheLine * kCacheLine;
@@ -95,7 +118,7 @@ class CallCost {
           ranks_(board.ranks),
           bytes_(static_cast<double>(bytes_of(call))),
           level_(level_of(board, call, costs)),
-          handing_(handing_at(level_, costs)) {}
+          handing_(handing_of(bytes_of(call), level_, costs)) {}
 
     /// All windows but the first go while the others are read, where one rank writes for all.
     [[nodiscard]] double over_board(double window) const {
@@ -202,7 +225,6 @@ std::vector<Prediction> board_predictions(const BoardShape& board, const BoardCa
 
 BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                         const MachineCosts& costs) {
-    const bool streams = handing_at(level_of(board, call, costs), costs).streams;
     const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
     if (algorithm == BoardAlgorithm::kDirect) {
         const auto parts =
@@ -212,12 +234,12 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         return {.algorithm = algorithm,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = inline_bytes(board, costs),
-                .streams = streams};
+                .streamed_bytes = streamed_bytes(costs)};
     }
     const std::size_t bytes = window_bytes(board, call.kind, algorithm, costs);
     return {.algorithm = algorithm,
             .window = bytes / call.element_bytes / grain * grain,
-            .streams = streams};
+            .streamed_bytes = streamed_bytes(costs)};
 }
 
 }  // namespace pccl::comm

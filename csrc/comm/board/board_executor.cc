@@ -19,11 +19,11 @@ constexpr std::size_t kDirectBytes = 256 * kKiB;
 /// The peers have read what lies in `room`. Taking those lines from their caches takes as long as
 /// the machine makes it; where writing them to memory, and reading them from there, takes less,
 /// they are streamed.
-void put(std::byte* room, const std::byte* data, std::size_t bytes, bool streams) {
-    if (streams)
-        arithmetic::stream_bytes(room, data, bytes);
-    else
+void put(std::byte* room, const std::byte* data, std::size_t bytes, std::size_t streamed_bytes) {
+    if (bytes < streamed_bytes)
         arithmetic::copy_bytes(room, data, bytes);
+    else
+        arithmetic::stream_bytes(room, data, bytes);
 }
 
 // Results of so many bytes leave the cache before anybody reads them.
@@ -117,7 +117,7 @@ void BoardExecutor::give_whole() {
         lends_memory_ = true;
         return;
     }
-    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, task_.plan.streams);
+    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, task_.plan.streamed_bytes);
 }
 
 void BoardExecutor::give_parts() {
@@ -137,7 +137,7 @@ void BoardExecutor::give_parts() {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
             put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
-                span.bytes, task_.plan.streams);
+                span.bytes, task_.plan.streamed_bytes);
     }
 }
 

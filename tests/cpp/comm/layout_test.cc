@@ -223,12 +223,12 @@ TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     bootstrap::Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
     const double usual =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster)).near.seconds_per_byte;
+        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {}).near.seconds_per_byte;
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
     const schedule::LinkModel model =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster));
+        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {});
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
@@ -237,7 +237,7 @@ TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     bootstrap::Roster roster = roster_of(kInterleaved, 10'000);
     const schedule::LinkModel usual =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster));
+        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {});
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
     hosts[1].calibration =
@@ -249,7 +249,7 @@ TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     const topo::HostLink link = layout->links()->job().link_between(0, 1);
     EXPECT_EQ(link.bandwidth, 2) << "the slower of what both found, though 1.25 are declared";
     EXPECT_NEAR(link.latency, 58e-6, 1e-12);
-    const schedule::LinkModel model = link_model(reach_of(roster), *layout);
+    const schedule::LinkModel model = link_model(reach_of(roster), *layout, {});
     EXPECT_NEAR(model.far.round_seconds + model.far.message_seconds, 58e-6, 1e-12);
     EXPECT_EQ(model.far.seconds_per_byte, usual.far.seconds_per_byte)
         << "what a rank can send is another matter than what the network carries";

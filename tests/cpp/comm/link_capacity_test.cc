@@ -64,7 +64,7 @@ Result<Decision> decision_of(const bootstrap::Roster& roster, Rank rank, const S
     const std::string wanted = concat(schedule::to_string(source->kind), "=", source->name);
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     Selector selector(roster, {.rank = rank, .layout = std::move(layout)},
-                      {.wanted = wanted, .tuning = {}});
+                      {.wanted = wanted, .tuning = {}, .costs = {}});
     const auto inputs = blocks_of(source->kind, Buffer::kInput, ranks, count);
     const auto outputs = blocks_of(source->kind, Buffer::kOutput, ranks, count);
     PCCL_ASSIGN_OR_RETURN(

@@ -46,6 +46,7 @@ class KeptCosts : public testing::Test {
                     MachineCosts costs = MachineCosts::parse("beat 1\n").value();
                     costs.origin.tries = 1;
                     costs.origin.is_quiet = is_quiet_;
+                    costs.origin.spread = is_quiet_ ? 1 : 3;
                     return costs;
                 }};
     }
@@ -141,11 +142,18 @@ TEST_F(KeptCosts, InAFileThatTheUserNamedAreNeverReplacedByOthers) {
 }
 
 TEST_F(KeptCosts, OfABusyMachineAreMeasuredAFewTimesAndTheBestIsKept) {
-    write("machine m/2\nboot b\nquiet 0\ntries 1\nbeat 0.5\nwake 9\n");
+    write("machine m/2\nboot b\nquiet 0\nspread 2\ntries 1\nbeat 7\nwake 9\n");
     is_quiet_ = false;
-    for (int start = 0; start < 5; ++start) EXPECT_DOUBLE_EQ(beat(), 0.5);
+    for (int start = 0; start < 5; ++start) EXPECT_DOUBLE_EQ(beat(), 7);
     EXPECT_EQ(measured_, kMostTries - 1);
-    EXPECT_THAT(read(), HasSubstr("wake 9"));
+}
+
+TEST_F(KeptCosts, OfABusyMachineGiveWayToThoseOfAQuietOne) {
+    write("machine m/2\nboot b\nquiet 0\nspread 1\ntries 1\nbeat 7\nwake 9\n");
+    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_DOUBLE_EQ(beat(), 1);
+    EXPECT_EQ(measured_, 1);
+    EXPECT_THAT(read(), HasSubstr("wake 9\n"));  // what was not measured this time
 }
 
 TEST_F(KeptCosts, WithoutAPlaceAreMeasuredByEachProcess) {

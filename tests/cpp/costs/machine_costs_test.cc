@@ -83,10 +83,10 @@ TEST(MachineCosts, WhatFitsIntoACacheIsOfItsLevel) {
     EXPECT_EQ(costs.level_of(33554433), Level::kMemory);
 }
 
-TEST(MachineCosts, TheBestIsTheLesserOfWhatWasMeasured) {
+TEST(MachineCosts, FillUpWhatTheyLack) {
     MachineCosts costs = MachineCosts::parse("beat 2\nwake 3\n").value();
-    costs.keep_best(MachineCosts::parse("beat 1\nwake 4\ndirect_start 9\n").value());
-    EXPECT_DOUBLE_EQ(costs.beat.seconds, 1e-6);
+    costs.fill_up_from(MachineCosts::parse("beat 1\nwake 4\ndirect_start 9\n").value());
+    EXPECT_DOUBLE_EQ(costs.beat.seconds, 2e-6);
     EXPECT_DOUBLE_EQ(costs.wake.seconds, 3e-6);
     EXPECT_DOUBLE_EQ(costs.direct_start.seconds, 9e-6);
     EXPECT_FALSE(costs.tcp_round.is_measured);
