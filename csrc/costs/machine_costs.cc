@@ -150,8 +150,8 @@ MachineCosts::MachineCosts()
       shared_core_beat(assumed(5 * kMicro)),
       wake(assumed(5 * kMicro)),
       direct_start(assumed(0.7 * kMicro)),
-      tcp_round(assumed(12 * kMicro)),
-      tcp_message(assumed(3 * kMicro)),
+      tcp_round(assumed(14.5 * kMicro)),
+      tcp_message(assumed(2 * kMicro)),
       tcp_byte(assumed(0.25 * kNano)),
       copy(assumed_nanoseconds(0.02, 0.04, 0.06, 0.1)),
       sum(assumed_nanoseconds(0.03, 0.05, 0.07, 0.12)),
@@ -194,7 +194,7 @@ std::string MachineCosts::text() const {
     for (const NamedByteFigures& named : kByteFigures) {
         text += named.name;
         for (const Figure& figure : this->*named.figures) text += " " + written(figure, kNano);
-        text += "\n";
+        text += '\n';
     }
     return text;
 }

@@ -56,8 +56,8 @@ struct MachineCosts {
     Figure shared_core_beat;  // a wake-up and back, between threads that share a core
     Figure wake;              // from the call that wakes a sleeper on another core until it runs
     Figure direct_start;      // of process_vm_readv(2)
-    Figure tcp_round;         // over loopback: from a send until the receiver has read it
-    Figure tcp_message;       // of a sender's or a receiver's time for each message
+    Figure tcp_round;         // over loopback: from a send until a receiver that looks has it
+    Figure tcp_message;       // of that, the sender's own time
     Figure tcp_byte;          // of its time, while the other end keeps up
     ByteFigures copy;         // within one core's reach
     ByteFigures sum;          // float32, onto others

@@ -51,6 +51,7 @@ std::vector<std::size_t> some_of(const sys::CoreSet& cores) {
         if (cores[core]) all.push_back(core);
     std::vector<std::size_t> some;
     const std::size_t count = std::min(all.size(), kMost);
+    some.reserve(count);
     for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
     return some;
 }

@@ -1,6 +1,7 @@
 #include "csrc/costs/measure_tcp.h"
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "csrc/base/unique_fd.h"
@@ -34,6 +35,16 @@ Result<Pair> connect_pair() {
     return pair;
 }
 
+/// Looks for it again and again, as ranks do before they sleep.
+Status receive_message(int fd, std::span<std::byte> into, Deadline patience) {
+    while (!into.empty()) {
+        PCCL_ASSIGN_OR_RETURN(const std::size_t count, sys::receive_some(fd, into));
+        into = into.subspan(count);
+        if (count == 0 && patience.passed()) return Status::timeout("nothing came");
+    }
+    return Status::ok();
+}
+
 /// Messages go there and back; `sends` is what the calls that send take of that.
 Status exchange(Partner& partner, const Pair& pair, Samples& rounds, Samples& sends) {
     constexpr int kRounds = 8;
@@ -41,7 +52,7 @@ Status exchange(Partner& partner, const Pair& pair, Samples& rounds, Samples& se
     const Partner::Task answer = [&] {
         std::array<std::byte, kMessage> message{};
         for (int round = 0; round < kRounds; ++round)
-            if (!sys::receive_all(pair.there.get(), message, patience).is_ok() ||
+            if (!receive_message(pair.there.get(), message, patience).is_ok() ||
                 !sys::send_all(pair.there.get(), message, patience).is_ok())
                 return;
     };
@@ -52,7 +63,7 @@ Status exchange(Partner& partner, const Pair& pair, Samples& rounds, Samples& se
         const TimePoint begun = system_clock().now();
         status = sys::send_all(pair.here.get(), message, patience);
         const TimePoint sent = system_clock().now();
-        if (status.is_ok()) status = sys::receive_all(pair.here.get(), message, patience);
+        if (status.is_ok()) status = receive_message(pair.here.get(), message, patience);
         sends.add(seconds_between(begun, sent));
         rounds.add(seconds_between(begun, system_clock().now()));
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -99,6 +100,35 @@ def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
     assert str(file) in done.stdout.splitlines()[-1]
     first = {tuple(line.split()[:3]) for line in lines_of(file.read_text())}
     assert {(name, "2", "0") for name in COLLECTIVES} <= first
+
+
+@pytest.mark.multiproc
+def test_a_dry_run_shows_predicted_beside_measured_for_links_too(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.txt"
+    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2", "--max", "1K"]
+    done = subprocess.run(
+        [*command, "--rounds", "1", "--dry-run", "--json"],
+        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kept_in"] is None
+    assert not file.exists()
+    assert [cell["collective"] for cell in found["cells"]] == list(COLLECTIVES)
+    for cell in found["cells"]:
+        assert cell["us"].keys() == cell["predicted_us"].keys()
+        assert {"shm_one_shot", "one_shot"} <= cell["us"].keys()
+        assert min(cell["predicted_us"].values()) > 0
+
+
+def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([(100, 200), (110, 300)])  # idle, all
+    monkeypatch.setattr(tune, "_core_times", lambda: next(ticks))
+    assert tune.busy_share(seconds=0) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(

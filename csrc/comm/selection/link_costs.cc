@@ -31,7 +31,7 @@ LinkCost ring_cost(const MachineCosts& costs) {
 }
 
 LinkCost tcp_cost(const MachineCosts& costs) {
-    return {.round_seconds = costs.tcp_round.seconds,
+    return {.round_seconds = std::max(costs.tcp_round.seconds - costs.tcp_message.seconds, 0.0),
             .message_seconds = costs.tcp_message.seconds,
             .seconds_per_byte = costs.tcp_byte.seconds};
 }
