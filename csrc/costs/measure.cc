@@ -39,6 +39,20 @@ void take_cache_sizes(MachineCosts& into) {
     }
 }
 
+/// A thread that hardly ever had its core has measured the others' turns.
+void forget_implausible(MachineCosts& costs) {
+    constexpr double kMostTimesUsual = 25;
+    const MachineCosts usual;
+    const auto check = [](Figure& figure, const Figure& assumed) {
+        if (figure.seconds > kMostTimesUsual * assumed.seconds) figure = assumed;
+    };
+    for (const NamedFigure& named : named_figures())
+        check(costs.*named.figure, usual.*named.figure);
+    for (const NamedByteFigures& named : named_byte_figures())
+        for (std::size_t level = 0; level < kLevels; ++level)
+            check((costs.*named.figures)[level], (usual.*named.figures)[level]);
+}
+
 MachineCosts measure_here(Duration budget) {
     const Deadline deadline = Deadline::after(budget);
     MachineCosts costs;
@@ -60,6 +74,7 @@ MachineCosts measure_here(Duration budget) {
     costs.origin.is_quiet = spread <= kQuietSpread && interruptions <= kQuietInterruptions;
     costs.origin.spread = spread;
     costs.origin.tries = 1;
+    forget_implausible(costs);
     return costs;
 }
 

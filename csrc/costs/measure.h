@@ -8,7 +8,8 @@
 namespace pccl::costs {
 
 /// In about `budget`, on two cores that this process may use; on one where it may use no other.
-/// What could not be measured keeps its default. Leaves machine, boot and date to others.
+/// What could not be measured, or only so that it cannot be, keeps its default. Leaves machine,
+/// boot and date to others.
 [[nodiscard]] PCCL_API MachineCosts measure(Duration budget = std::chrono::milliseconds(30));
 
 }  // namespace pccl::costs

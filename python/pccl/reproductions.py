@@ -302,7 +302,10 @@ def _claims_of_circuits(on: Circuits, nbytes: int) -> list[Claim]:
         "recursive_halving", "all_reduce", network, nbytes, order=_bit_reversed(on.ranks)
     )
     swing = simulator.rounds("swing", "all_reduce", network, nbytes)
-    steps = [(each.receivers, each.seconds, on.over_a_circuit(each.nbytes)) for each in halving]
+    steps = [
+        phase_costs.StepTimes(each.receivers, each.seconds, on.over_a_circuit(each.nbytes))
+        for each in halving
+    ]
     size = f"{nbytes // KIB} KiB" if nbytes < MIB else f"{nbytes // MIB} MiB"
     row = f"{on.ranks} ranks, {on.ports} port{'s' * (on.ports - 1)}, {size}"
     claims = [

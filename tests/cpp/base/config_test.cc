@@ -49,6 +49,7 @@ TEST(ConfigTest, ReadsEveryKey) {
                                  {"PCCL_SOCKET_IFNAME", "=eth0,10.0.0.0/8,fe80::/10"},
                                  {"PCCL_SECRET_FILE", "/etc/pccl secret"},
                                  {"PCCL_TUNING_FILE", "/etc/pccl tuning"},
+                                 {"PCCL_COSTS_FILE", "/etc/pccl costs"},
                                  {"HOME", "/home/me"},
                                  {"PCCL_TCP_SOCKETS", "16"},
                                  {"PCCL_SHM_RING_BYTES", "65536"},
@@ -64,6 +65,7 @@ TEST(ConfigTest, ReadsEveryKey) {
     EXPECT_EQ(parsed.config.socket_ifname, "=eth0,10.0.0.0/8,fe80::/10");
     EXPECT_EQ(parsed.config.secret_file, "/etc/pccl secret");
     EXPECT_EQ(parsed.config.tuning_file, "/etc/pccl tuning");
+    EXPECT_EQ(parsed.config.costs_file, "/etc/pccl costs");
     EXPECT_EQ(parsed.config.cache_folder, "/home/me/.cache");
     EXPECT_EQ(parse({{"HOME", "/a"}, {"XDG_CACHE_HOME", "/b"}}).config.cache_folder, "/b");
     EXPECT_EQ(parsed.config.tcp_sockets, 16);

