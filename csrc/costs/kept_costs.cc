@@ -75,8 +75,9 @@ bool is_of(const Origin& origin, const Origin& here) {
 }
 
 /// Files that somebody wrote, for any boot, stay as they are.
-bool is_good(const Origin& origin) {
-    return origin.boot.empty() || origin.is_quiet || origin.tries >= kMostTries;
+bool is_good(const Origin& origin, double load_now) {
+    const bool was_tried = origin.tries >= kMostTries && load_now >= origin.load / 2;
+    return origin.boot.empty() || origin.is_quiet || was_tried;
 }
 
 /// The one that was disturbed less, as a whole: its figures belong together.
@@ -108,14 +109,15 @@ Keeping keeping_of(const Config& config) {
     return {.path = costs_path(config),
             .may_be_replaced = config.costs_file.empty(),
             .here = {.machine = concat(sys::machine_name(), "/", sys::allowed_cores().count()),
-                     .boot = boot_id()},
+                     .boot = boot_id(),
+                     .load = sys::load_average()},
             .measure = [] { return measure(); }};
 }
 
 MachineCosts costs_from(const Keeping& keeping) {
     const Result<MachineCosts> kept = read_costs(keeping.path);
     const bool is_of_here = kept.is_ok() && is_of(kept->origin, keeping.here);
-    if (is_of_here && is_good(kept->origin)) return *kept;
+    if (is_of_here && is_good(kept->origin, keeping.here.load)) return *kept;
     MachineCosts costs = keeping.measure();
     costs.origin.machine = keeping.here.machine;
     costs.origin.boot = keeping.here.boot;

@@ -10,14 +10,14 @@
 namespace pccl::costs {
 
 /// Measurements that others disturbed are repeated, when the next process asks, up to so many
-/// times.
+/// times; later ones only under less than half the load.
 inline constexpr int kMostTries = 3;
 
 /// Where costs are kept, and for whom.
 struct Keeping {
     std::string path{};           // empty: nowhere
     bool may_be_replaced = true;  // though it holds something else
-    Origin here{};                // the machine and boot that figures must be of
+    Origin here{};                // the machine and boot that figures must be of; the load now
     std::function<MachineCosts()> measure{};
 };
 [[nodiscard]] PCCL_API Keeping keeping_of(const Config& config = process_config());

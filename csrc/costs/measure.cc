@@ -1,17 +1,14 @@
 #include "csrc/costs/measure.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "csrc/base/background_thread.h"
 #include "csrc/base/log.h"
-#include "csrc/base/words.h"
 #include "csrc/costs/measure_bytes.h"
 #include "csrc/costs/measure_handing.h"
 #include "csrc/costs/measure_tcp.h"
 #include "csrc/costs/partner.h"
 #include "csrc/sys/host.h"
-#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::costs {
 namespace {
@@ -20,14 +17,6 @@ namespace {
 // away for its own threads alone.
 constexpr double kQuietSpread = 1.25;
 constexpr long kQuietInterruptions = 4;
-
-/// Of the last minute.
-double load_average() {
-    const auto text = sys::read_start("/proc/loadavg", 16);
-    if (!text.is_ok()) return 0;
-    std::string_view words = *text;
-    return number_in(next_word(words), 0.0, 1e6).value_or(0);
-}
 
 /// Those that the kernel names, the others by default; each level holds the one below it.
 void take_cache_sizes(MachineCosts& into) {
@@ -56,7 +45,7 @@ void forget_implausible(MachineCosts& costs) {
 MachineCosts measure_here(Duration budget) {
     const Deadline deadline = Deadline::after(budget);
     MachineCosts costs;
-    costs.origin.load = load_average();
+    costs.origin.load = sys::load_average();
     take_cache_sizes(costs);
     static_cast<void>(sys::run_on(sys::CoreSet().set(sys::current_core())));
     Partner partner;

@@ -95,6 +95,14 @@ CacheBytes cache_bytes() {
     return found;
 }
 
+double load_average() {
+    constexpr double kMost = 1e6;
+    const auto text = read_start("/proc/loadavg", 16);
+    if (!text.is_ok()) return 0;
+    std::string_view words = *text;
+    return number_in(next_word(words), 0.0, kMost).value_or(0);
+}
+
 std::size_t most_descriptors() {
     constexpr std::size_t kUsual = 1024;
     rlimit files{};

@@ -22,6 +22,9 @@ namespace pccl::sys {
 using CacheBytes = std::array<std::size_t, 3>;
 [[nodiscard]] PCCL_API CacheBytes cache_bytes();
 
+/// The mean number of runnable threads in the last minute; 0 where the kernel does not say.
+[[nodiscard]] PCCL_API double load_average();
+
 /// Descriptors that it may have open at a time (ulimit -n).
 [[nodiscard]] PCCL_API std::size_t most_descriptors();
 

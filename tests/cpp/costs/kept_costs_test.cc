@@ -148,6 +148,15 @@ TEST_F(KeptCosts, OfABusyMachineAreMeasuredAFewTimesAndTheBestIsKept) {
     EXPECT_EQ(measured_, kMostTries - 1);
 }
 
+TEST_F(KeptCosts, OfABusyMachineAreMeasuredAgainOnceItIsLessSo) {
+    write("machine m/2\nboot b\nquiet 0\nload 8\ntries 9\nbeat 7\n");
+    Keeping later = keeping();
+    later.here.load = 5;
+    EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 7e-6);
+    later.here.load = 3;
+    EXPECT_DOUBLE_EQ(costs_from(later).beat.seconds, 1e-6);
+}
+
 TEST_F(KeptCosts, OfABusyMachineGiveWayToThoseOfAQuietOne) {
     write("machine m/2\nboot b\nquiet 0\nspread 1\ntries 1\nbeat 7\nwake 9\n");
     EXPECT_DOUBLE_EQ(beat(), 1);
