@@ -1,5 +1,6 @@
 #include "csrc/runtime/peer_directory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -21,6 +22,8 @@ PeerDirectory::PeerDirectory(const Runtime& runtime, const bootstrap::GroupIdent
 
 void PeerDirectory::register_endpoints(std::vector<bootstrap::Endpoint> endpoints) {
     endpoints_ = std::move(endpoints);
+    host_ranks_ = static_cast<int>(std::ranges::count(endpoints_, endpoint(self_.rank).machine,
+                                                      &bootstrap::Endpoint::machine));
 }
 
 transport::LinkRequest PeerDirectory::request_to(Rank peer, ChannelId channel) const {
@@ -28,7 +31,8 @@ transport::LinkRequest PeerDirectory::request_to(Rank peer, ChannelId channel) c
             .source = self_.rank,
             .destination = peer,
             .channel = channel,
-            .group_size = self_.size};
+            .group_size = self_.size,
+            .host_ranks = host_ranks_};
 }
 
 Result<std::string> PeerDirectory::query(const bootstrap::Endpoint& peer, Deadline deadline) const {

@@ -65,6 +65,7 @@ class PeerDirectory {
     const bootstrap::GroupIdentity identity_;
     const Self self_;
     std::vector<bootstrap::Endpoint> endpoints_;  // by rank
+    int host_ranks_ = 1;                          // of this host
 };
 
 }  // namespace pccl::runtime

@@ -27,7 +27,8 @@ struct LinkRequest {
     Rank source = 0;        // connects and sends; kNoRank: a session of p2p, as its peer
     Rank destination = 0;   // accepts and receives
     ChannelId channel = 0;  // of the schedule: a pair may have several links, told apart by this
-    int group_size = 1;     // scales the buffers
+    int group_size = 1;
+    int host_ranks = 1;  // of the source's host: scales what links of a host take; not told
     /// How often the group's network has changed its phase: a link is of one phase.
     std::uint32_t generation = 0;
 };

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kSmallest = 16 * kKiB;
 constexpr std::size_t kLargest = 1 * kMiB;
+constexpr std::size_t kMostConfigured = 1024 * kMiB;
 constexpr std::size_t kHostBudget = 16 * kMiB;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 static_assert(sizeof(RingCounters) * kChannels <= kHeaderBytes);
@@ -69,15 +70,18 @@ Result<std::unique_ptr<RingFile>> RingFile::create(std::size_t bytes) {
     return file;
 }
 
-Result<std::unique_ptr<RingFile>> RingFile::map(UniqueFd memfd, std::size_t bytes) {
+Result<std::unique_ptr<RingFile>> RingFile::map(UniqueFd memfd) {
     struct stat info {};
     if (::fstat(memfd.get(), &info) != 0) return Status::from_errno(errno, "cannot examine a ring");
     const bool sealed = (::fcntl(memfd.get(), F_GET_SEALS) & kSeals) == kSeals;
-    if (!std::has_single_bit(bytes) || !sealed ||
-        info.st_size != static_cast<off_t>(file_bytes(bytes)))
+    const auto size = static_cast<std::size_t>(info.st_size);
+    const std::size_t bytes = std::bit_floor(size / kChannels);
+    if (!sealed || bytes < kSmallest || bytes > kMostConfigured || size != file_bytes(bytes))
         return Status::invalid_argument(concat("a peer offered a ring file of ", info.st_size,
                                                " bytes, sealed ", sealed,
-                                               "; expected a sealed one of ", file_bytes(bytes)));
+                                               "; expected a sealed one with ", kChannels,
+                                               " rings of 16 KiB to 1 GiB, a power "
+                                               "of two"));
     std::unique_ptr<RingFile> file(new RingFile(std::move(memfd), bytes));
     PCCL_TRY(file->map_all());
     return file;

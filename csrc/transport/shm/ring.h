@@ -19,7 +19,7 @@
 
 namespace pccl::transport::shm {
 
-/// Bytes of each ring in a group of `ranks`: the rings of a host stay near 16 MiB together. A power
+/// Bytes of each ring between `ranks` of a host: its rings stay near 16 MiB together. A power
 /// of two from 16 KiB to 1 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a
 /// power of two).
 [[nodiscard]] PCCL_API std::size_t ring_bytes(int ranks);
@@ -35,9 +35,9 @@ class RingFile {
    public:
     /// A new file with kChannels rings of `bytes` each (a power of two of at least a page).
     static Result<std::unique_ptr<RingFile>> create(std::size_t bytes);
-    /// Maps a peer's file. kPeerLost-worthy nonsense (wrong size, not sealed) is kInvalidArgument
-    /// here.
-    static Result<std::unique_ptr<RingFile>> map(UniqueFd memfd, std::size_t bytes);
+    /// Maps a peer's file, whose rings have the size that it chose. kPeerLost-worthy nonsense (no
+    /// size that it could choose, not sealed) is kInvalidArgument here.
+    static Result<std::unique_ptr<RingFile>> map(UniqueFd memfd);
     ~RingFile();
     RingFile(const RingFile&) = delete;
     RingFile& operator=(const RingFile&) = delete;

@@ -78,7 +78,7 @@ class ShmTransport::ShmDial final : public Dial {
 
    private:
     Status offer() {
-        PCCL_ASSIGN_OR_RETURN(rings_, RingFile::create(ring_bytes(request_.group_size)));
+        PCCL_ASSIGN_OR_RETURN(rings_, RingFile::create(ring_bytes(request_.host_ranks)));
         WatchedSocket socket(std::move(client_->take_sockets().front()), waiter_);
         PCCL_TRY(require_same_user(socket.fd()));
         const DoorbellHandles own = waiter_.handles();
@@ -214,8 +214,7 @@ Result<std::unique_ptr<RecvLink>> ShmTransport::make_receiver(Expected& expected
                                                               std::span<UniqueFd> descriptors) {
     if (descriptors.empty()) return Status::invalid_argument("a proven peer sent no memory");
     const LinkRequest& request = expected.request();
-    PCCL_ASSIGN_OR_RETURN(
-        auto rings, RingFile::map(std::move(descriptors.front()), ring_bytes(request.group_size)));
+    PCCL_ASSIGN_OR_RETURN(auto rings, RingFile::map(std::move(descriptors.front())));
     PCCL_ASSIGN_OR_RETURN(auto doorbell, RemoteDoorbell::adopt(descriptors.subspan(1)));
     PCCL_ASSIGN_OR_RETURN(const bool sent, sys::send_descriptors(expected.from.socket.get(),
                                                                  kWelcome, waiter_.handles()));
