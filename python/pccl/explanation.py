@@ -36,7 +36,7 @@ class Way(NamedTuple):
         empty where all share memory alone.
     is_chosen
         Whether the group takes it: by the user's wish, else as ``pccl tune`` measured, else as the
-        least predicted time over the board, or over links where there is none.
+        least predicted time, where links must save 15 % of what the board takes.
     """
 
     algorithm: str
@@ -117,7 +117,7 @@ class Explanation:
         least = min(self.ways, key=lambda way: way.seconds)
         if self.chosen.over != "board" or least.over != "links":
             return []
-        return ["  (links: only where ranks share no board, or PCCL_ALGORITHM says so)"]
+        return ["  (links: only where they save 15 %, or pccl tune or PCCL_ALGORITHM says so)"]
 
 
 @overload

@@ -1,5 +1,6 @@
 #include "csrc/comm/selection/imagined_group.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,12 @@ Status check_ranks(const topo::JobTopology& job) {
                                                    " ranks needs ranks 0 to ", job.ranks() - 1,
                                                    "; no host has rank ", rank));
     return Status::ok();
+}
+
+int most_on_a_host(const topo::JobTopology& job) {
+    std::size_t most = 0;
+    for (const topo::HostTopology& host : job.hosts()) most = std::max(most, host.ranks.size());
+    return static_cast<int>(most);
 }
 
 /// Of the usual size, but for the few lines that it keeps for itself.
@@ -43,12 +50,14 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
     PCCL_TRY(check_algorithm_list(wanted));
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(job.ranks(), encode(job)));
     const bool is_on_one_host = job.hosts().size() == 1;
-    Selector selector(
-        Rank{0},
-        {.reach = {.ranks = job.ranks(), .is_on_one_host = is_on_one_host, .shares_memory = true},
-         .board = board_of(job),
-         .layout = layout},
-        {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
+    Selector selector(Rank{0},
+                      {.reach = {.ranks = job.ranks(),
+                                 .is_on_one_host = is_on_one_host,
+                                 .shares_memory = true,
+                                 .most_on_a_host = most_on_a_host(job)},
+                       .board = board_of(job),
+                       .layout = layout},
+                      {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
     return ImaginedChoice{std::move(ways), counted_on(*layout, {})};
 }

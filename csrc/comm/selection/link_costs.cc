@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "csrc/bootstrap/locality.h"
@@ -23,11 +24,13 @@ using costs::MachineCosts;
 constexpr double kBeatsInRound = 4;
 constexpr double kBeatsInMessage = 1.5;
 
-/// Rings of shared memory, which stay in the caches: what one writes, the other takes.
+/// Rings of shared memory, which stay in the caches: what one writes, the other takes, and either
+/// is a copy.
 LinkCost ring_cost(const MachineCosts& costs) {
     return {.round_seconds = kBeatsInRound * costs.beat.seconds,
             .message_seconds = kBeatsInMessage * costs.beat.seconds,
-            .seconds_per_byte = at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)};
+            .seconds_per_byte =
+                (at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)) / 2};
 }
 
 LinkCost tcp_cost(const MachineCosts& costs) {
@@ -105,9 +108,12 @@ bool share_memory(const bootstrap::Roster& roster) {
 }  // namespace
 
 Reach reach_of(const bootstrap::Roster& roster) {
+    const auto hosts = bootstrap::ranks_by_host(roster);
+    const auto most = std::ranges::max(hosts | std::views::transform(&std::vector<Rank>::size));
     return {.ranks = static_cast<int>(roster.endpoints.size()),
             .is_on_one_host = is_on_one_host(roster),
-            .shares_memory = share_memory(roster)};
+            .shares_memory = share_memory(roster),
+            .most_on_a_host = static_cast<int>(most)};
 }
 
 schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
@@ -117,10 +123,14 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
     model.near = reach.shares_memory
                      ? measured_cost(layout, ring_cost(costs), topo::MeasuredLink::kMemory)
                      : model.far;
+    model.near.copies = reach.shares_memory;
+    if (reach.shares_memory && reach.crowded)
+        model.near.round_seconds =
+            std::max(model.near.round_seconds, costs.shared_core_beat.seconds);
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
     model.capacity = kTcpCapacity;
     if (reach.shares_memory) {
-        const std::size_t ring = transport::shm::ring_bytes(reach.ranks);
+        const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host);
         model.capacity = reach.is_on_one_host ? ring : std::min(ring, kTcpCapacity);
     }
     return model;

@@ -21,6 +21,8 @@ struct Reach {
     int ranks = 1;
     bool is_on_one_host = false;  // all of them, and they may use its memory
     bool shares_memory = false;   // those of one host may use its memory
+    int most_on_a_host = 1;       // ranks
+    bool crowded = false;         // they take turns on a core
 };
 [[nodiscard]] Reach reach_of(const bootstrap::Roster& roster);
 

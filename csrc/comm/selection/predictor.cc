@@ -31,12 +31,11 @@ std::vector<Prediction> Predictor::predict(const Signature& call, std::string_vi
         ways = board_predictions(
             *board_, {.kind = call.kind, .element_bytes = size_of(call.type), .count = call.count},
             costs_);
-    const auto first = static_cast<std::ptrdiff_t>(ways.size());
     for (const SourcePtr& source : catalogue_->of(call.kind)) {
         if (!suits(*source, call, wanted)) continue;
         if (auto way = best_shape(source, call)) ways.push_back(*std::move(way));
     }
-    std::ranges::stable_sort(ways.begin() + first, ways.end(), {}, &Prediction::seconds);
+    std::ranges::stable_sort(ways, {}, &Prediction::seconds);
     return ways;
 }
 
@@ -77,13 +76,20 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation};
     if (layout_->links() == nullptr) {
-        made.seconds = schedule::predict(links_, cost);
+        made.seconds = schedule::predict(links_, cost, {.seconds_per_byte = near_byte(call.kind)},
+                                         cost.bytes_sent);
         return made;
     }
     const schedule::Traffic& crossed = traffic_of(source, shape);
     made.seconds = schedule::predict(links_, cost, crossed, length);
     made.busiest = crossed.busiest_name;
     return made;
+}
+
+/// Who copies what it sends copies what it receives, too; of two ranks and a root, each does one.
+double Predictor::near_byte(CollectiveKind kind) const {
+    const bool does_both = links_.near.copies && (ranks_ > 2 || !schedule::is_rooted(kind));
+    return (does_both ? 2 : 1) * links_.near.seconds_per_byte;
 }
 
 const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,

@@ -1,5 +1,6 @@
-// What every way to make a collective takes, by the cost model: over the board
-// (comm/board/board_cost.h) and by schedules over links (schedule/simulator/link_model.h).
+// What every way to make a collective takes, in seconds by the cost model: over the board
+// (comm/board/board_cost.h) and by schedules over links (schedule/simulator/link_model.h), whose
+// ranks of one host share memory, too: which of the two is faster is the machine's to say.
 //
 // A pure function of what all ranks know.
 #pragma once
@@ -37,8 +38,9 @@ class Predictor {
     /// Predicts what `catalogue` has from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
-    /// Every way to make `call`, the board's before those over links, each best first. Who wants a
-    /// schedule for a collective of which only pairs know the lengths says that all have one.
+    /// Every way to make `call`, best first; the board's before those over links that take as long.
+    /// Who wants a schedule for a collective of which only pairs know the lengths says that all
+    /// have one.
     [[nodiscard]] std::vector<Prediction> predict(const Signature& call,
                                                   std::string_view wanted = {});
     /// Why a schedule that is there cannot make the call; empty where there is none.
@@ -72,6 +74,8 @@ class Predictor {
     [[nodiscard]] std::optional<Prediction> over_links(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
+    /// Seconds for a byte of Cost::bytes_sent, where nothing is known but that all share a host.
+    [[nodiscard]] double near_byte(CollectiveKind kind) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
 

@@ -15,13 +15,31 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-std::optional<BoardShape> shape_of(const Board* board) {
-    if (board == nullptr) return std::nullopt;
-    return BoardShape{.ranks = board->ranks(),
-                      .half_bytes = board->half_bytes(),
-                      .part_bytes = board->part_bytes(),
-                      .reads_directly = board->reads_directly(),
-                      .ranks_on_core = board->ranks_on_core()};
+// The board is at hand, links have to be dialled first, and what either takes is known to some
+// percent: links are chosen where they are predicted to take no more than this part of its time.
+constexpr double kWorthLinks = 0.85;
+
+/// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
+std::vector<Prediction>::const_iterator least_of(const std::vector<Prediction>& ways) {
+    const auto least = std::ranges::find_if(
+        ways, [](const Prediction& way) { return way.source == nullptr || !way.source->sizes; });
+    const auto on_board = std::ranges::find(ways, nullptr, &Prediction::source);
+    if (on_board == ways.end() || least->seconds <= kWorthLinks * on_board->seconds) return least;
+    return on_board;
+}
+
+Predictor::Setting setting_of(const bootstrap::Roster& roster, Selector::Place place) {
+    Predictor::Setting setting{
+        .reach = reach_of(roster), .board = {}, .layout = std::move(place.layout)};
+    const Board* const board = place.board;
+    if (board == nullptr) return setting;
+    setting.reach.crowded = board->is_crowded();
+    setting.board = BoardShape{.ranks = board->ranks(),
+                               .half_bytes = board->half_bytes(),
+                               .part_bytes = board->part_bytes(),
+                               .reads_directly = board->reads_directly(),
+                               .ranks_on_core = board->ranks_on_core()};
+    return setting;
 }
 
 /// Of all blocks that this rank has, for a schedule that passes them through other ranks.
@@ -51,11 +69,7 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
 }
 
 Selector::Selector(const bootstrap::Roster& roster, Place place, Preferences preferences)
-    : Selector(place.rank,
-               {.reach = reach_of(roster),
-                .board = shape_of(place.board),
-                .layout = std::move(place.layout)},
-               std::move(preferences)) {}
+    : Selector(place.rank, setting_of(roster, place), std::move(preferences)) {}
 
 Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preferences)
     : rank_(rank),
@@ -122,17 +136,17 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
     if (wanted.empty())
         if (const SourcePtr loaded = loaded_for(call)) wanted = loaded->name;
     const std::vector<Prediction> ways = predictor_.predict(call, wanted);
-    const std::string_view name = wanted.empty()
-                                      ? preferences_.tuning.fastest(call.kind, predictor_.ranks(),
-                                                                    call.count * size_of(call.type))
-                                      : wanted;
+    const std::string_view name = wanted.empty() ? measured_for(call) : wanted;
     auto best = std::ranges::find(ways, name, &Prediction::algorithm);
-    if (best == ways.end() && wanted.empty())
-        best = std::ranges::find_if(ways, [](const Prediction& way) {
-            return way.source == nullptr || !way.source->sizes;
-        });
+    if (best == ways.end() && wanted.empty()) best = least_of(ways);
     if (best == ways.end()) return none_of(ways, call, wanted);
     return *best;
+}
+
+std::string_view Selector::measured_for(const Signature& call) const {
+    if (!predictor_.board()) return {};
+    return preferences_.tuning.fastest(call.kind, predictor_.ranks(),
+                                       call.count * size_of(call.type));
 }
 
 Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& call,

@@ -31,7 +31,7 @@ namespace pccl::comm {
 struct Preferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
-    Tuning tuning;       // of boards
+    Tuning tuning;       // of groups on one host
     costs::MachineCosts costs;
 };
 
@@ -55,7 +55,7 @@ class Selector {
     /// Chooses from `catalogue` from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
-    /// Every way to make a collective of uint8 blocks of equal length, as choose() orders them.
+    /// Every way to make a collective of uint8 blocks of equal length, best first.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t block_bytes);
     [[nodiscard]] const bootstrap::Layout& layout() const { return predictor_.layout(); }
@@ -74,6 +74,8 @@ class Selector {
     Result<Decision> decide_on_links(const Signature& call, const Prediction& way);
     /// What is wanted, or else was measured to be the fastest, or else is predicted to be.
     Result<Prediction> best_way(const Signature& call, std::string_view wanted);
+    /// By pccl tune, on one host; empty where nothing was.
+    [[nodiscard]] std::string_view measured_for(const Signature& call) const;
     [[nodiscard]] Status none_of(const std::vector<Prediction>& ways, const Signature& call,
                                  std::string_view wanted) const;
     /// The schedule that was loaded for calls of this size; null where there is none that can make

@@ -44,32 +44,54 @@ class Census {
     }
 
    private:
+    /// Bytes of a rank.
+    struct Load {
+        double sent = 0;
+        double received = 0;
+    };
+
     void add_rank(const Program& program, int host, Rank rank) {
-        double sends = 0;
-        double receives = 0;
+        Load near;
+        Load far;
         for (const Lane& lane : program.lanes)
             for (const Step& step : lane) {
                 ++steps_;
                 const double bytes = count_of(step) / static_cast<double>(shape_.chunks);
-                if (step.to.is_used()) sends += send(host, rank, step.to.peer, bytes);
-                if (step.from.is_used()) receives += receive(host, step.from.peer, rank, bytes);
+                if (step.to.is_used())
+                    (send(host, rank, step.to.peer, bytes) ? far : near).sent += bytes;
+                if (step.from.is_used())
+                    (receive(host, step.from.peer, rank, bytes) ? far : near).received += bytes;
             }
-        most_seconds_ = std::max({most_seconds_, sends, receives});
+        most_seconds_ = std::max(most_seconds_, seconds_of(near, far));
     }
 
-    double send(int host, Rank rank, Rank peer, double bytes) {
+    /// Of a rank's time: what it sends and receives is on its way at the same time, but for what it
+    /// copies itself.
+    [[nodiscard]] double seconds_of(const Load& near, const Load& far) const {
+        const double near_byte = model_.near.seconds_per_byte;
+        const double far_byte = model_.far.seconds_per_byte;
+        if (model_.near.copies)
+            return (near.sent + near.received) * near_byte +
+                   std::max(far.sent, far.received) * far_byte;
+        return std::max(near.sent * near_byte + far.sent * far_byte,
+                        near.received * near_byte + far.received * far_byte);
+    }
+
+    /// Whether it goes to another host.
+    bool send(int host, Rank rank, Rank peer, double bytes) {
         const bool is_far = links_.job().host_of(peer) != host;
         ++messages_;
         if (is_far) ++far_messages_;
         links_.charge(host, rank, peer, bytes, loads_);
-        return bytes * (is_far ? model_.far : model_.near).seconds_per_byte;
+        return is_far;
     }
 
-    double receive(int host, Rank peer, Rank rank, double bytes) {
+    /// Whether it comes from another host.
+    bool receive(int host, Rank peer, Rank rank, double bytes) {
         const bool is_far = links_.job().host_of(peer) != host;
         // What a rank of this host sends is counted where it does.
         if (is_far) links_.charge(host, peer, rank, bytes, loads_);
-        return bytes * (is_far ? model_.far : model_.near).seconds_per_byte;
+        return is_far;
     }
 
     const Shape& shape_;
@@ -98,10 +120,6 @@ Cost in_windows(Cost cost, long long windows) {
     cost.rounds *= windows;
     cost.messages *= windows;
     return cost;
-}
-
-double predict(const LinkModel& model, const Cost& cost) {
-    return predict(model, cost, {.seconds_per_byte = model.near.seconds_per_byte}, cost.bytes_sent);
 }
 
 double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic, double bytes) {

@@ -15,6 +15,8 @@ struct LinkCost {
     double round_seconds = 0;     // from a send to its receiver's next send, nothing else going on
     double message_seconds = 0;   // of a rank's time for each message it sends or receives
     double seconds_per_byte = 0;  // of a rank's time, for sending or receiving
+    /// The rank itself copies: it sends and receives in turn, and not at a time.
+    bool copies = false;
 };
 
 struct LinkModel {
@@ -42,8 +44,6 @@ struct Traffic {
 /// begins when the one before it has ended, but for ranks that are ahead of others.
 [[nodiscard]] Cost in_windows(Cost cost, long long windows);
 
-/// Seconds, between ranks of one host of which nothing else is known.
-[[nodiscard]] double predict(const LinkModel& model, const Cost& cost);
 /// Seconds, for blocks of `bytes`.
 [[nodiscard]] double predict(const LinkModel& model, const Cost& cost, const Traffic& traffic,
                              double bytes);

@@ -27,6 +27,7 @@ __all__ = [
     "Case",
     "ReduceOp",
     "make_call",
+    "make_call_by",
     "time_calls",
 ]
 
@@ -154,6 +155,14 @@ def make_call(comm: Communicator, case: Case, x: Array, out: Array) -> Call:
         "all_to_all": lambda: comm.all_to_all(out, x),
     }
     return calls[case.collective]
+
+
+def make_call_by(algorithm: str, comm: Communicator, case: Case, x: Array, out: Array) -> Call:
+    """Return the same by one algorithm, which must be able to make the collective."""
+    into = None if case.is_in_place else out
+    return lambda: comm._run_by(
+        case.collective, algorithm, x, into, case.op, ROOT, async_op=False, timeout=None
+    )
 
 
 def time_calls(call: Call, barrier: Call, repeats: int) -> list[float]:

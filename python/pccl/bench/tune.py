@@ -22,7 +22,7 @@ import numpy as np
 
 from pccl import table
 from pccl._core import Communicator, tuning_path
-from pccl.bench.cases import COLLECTIVES, Case, make_call, time_calls
+from pccl.bench.cases import COLLECTIVES, Case, make_call_by, time_calls
 from pccl.bench.collectives import (
     SECONDS_PER_START,
     expected_call_seconds,
@@ -35,8 +35,6 @@ from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from pccl._core import Prediction
 
 __all__ = [
     "Cell",
@@ -57,7 +55,7 @@ HEADING = (
 MARGIN = 0.03
 # The lengths of its blocks may be known to two ranks alone, so all sizes go the same way.
 ONE_CHOICE = ("all_to_all",)
-USUAL_WAYS = {False: 3, True: 9}  # without and with those over links
+USUAL_WAYS = 9  # to make a collective
 # What a quiet machine's own services take of its cores stays below.
 QUIET_SHARE = 0.1
 WARM_UP_CALLS = 2
@@ -79,8 +77,6 @@ class Job:
         Length of a turn.
     timeout
         Seconds that one call, or the start of all ranks, may take.
-    links
-        Whether algorithms over links are measured, too.
     """
 
     ranks: int
@@ -89,7 +85,6 @@ class Job:
     rounds: int = 3
     seconds: float = 0.02
     timeout: float = 60.0
-    links: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot be measured."""
@@ -110,7 +105,7 @@ class Job:
 
     def expected_seconds(self) -> float:
         """Return about how long `run` takes on a quiet machine."""
-        turns = USUAL_WAYS[self.links] * self.rounds
+        turns = USUAL_WAYS * self.rounds
         return SECONDS_PER_START * self.ranks + sum(
             turns * max(self.seconds, (WARM_UP_CALLS + LEAST_CALLS) * expected_call_seconds(case))
             for case in self.cases()
@@ -205,49 +200,33 @@ def measured(job: Job) -> Iterator[Cell]:
 
 
 def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    def join(name: str, algorithm: str = "") -> Communicator:
-        wanted = ",".join(f"{collective}={algorithm}" for collective in COLLECTIVES)
-        return Communicator(
-            rank=rank,
-            world_size=job.ranks,
-            rendezvous=f"{rendezvous}-{name}",
-            timeout=job.timeout,
-            name=name,
-            algorithm=wanted if algorithm else "",
-        )
-
-    chooser = join("tune")
-    names = {
-        way.algorithm
-        for collective in job.collectives
-        for way in _ways(job, chooser, collective, 1)
-    }
-    comms = {algorithm: join(algorithm, algorithm) for algorithm in sorted(names)}
+    comm = Communicator(
+        rank=rank,
+        world_size=job.ranks,
+        rendezvous=rendezvous,
+        timeout=job.timeout,
+        name="tune",
+    )
     for case in job.cases():
-        cell = _measure(job, chooser, comms, case)
+        cell = _measure(job, comm, case)
         if rank == 0:
             send(cell)
-    chooser.barrier()
+    comm.barrier()
 
 
-def _ways(job: Job, chooser: Communicator, collective: str, size: int) -> list[Prediction]:
-    ways = chooser.explain(collective, size)
-    return [way for way in ways if way.over == "board" or job.links]
-
-
-def _measure(job: Job, chooser: Communicator, comms: dict[str, Communicator], case: Case) -> Cell:
-    ways = _ways(job, chooser, case.collective, case.size)
+def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
+    ways = comm.explain(case.collective, case.size)
     x, out = case.buffers()
-    calls = {way.algorithm: make_call(comms[way.algorithm], case, x, out) for way in ways}
+    calls = {way.algorithm: make_call_by(way.algorithm, comm, case, x, out) for way in ways}
     found: dict[str, list[float]] = {algorithm: [] for algorithm in calls}
     for turn in range(job.rounds):
         for algorithm in sorted(calls, reverse=bool(turn % 2)):
             call = calls[algorithm]
-            once = min(slowest(chooser, time_calls(call, chooser.barrier, WARM_UP_CALLS)))
+            once = min(slowest(comm, time_calls(call, comm.barrier, WARM_UP_CALLS)))
             repeats = int(np.clip(job.seconds / once, LEAST_CALLS, MOST_CALLS))
-            times = slowest(chooser, time_calls(call, chooser.barrier, repeats))
+            times = slowest(comm, time_calls(call, comm.barrier, repeats))
             found[algorithm].append(statistics.median(times))
-    chosen = next((way.algorithm for way in ways if way.is_chosen), ways[0].algorithm)
+    chosen = next(way.algorithm for way in ways if way.is_chosen)
     block = case.count * np.dtype(case.dtype).itemsize
     us = {algorithm: statistics.median(times) * 1e6 for algorithm, times in found.items()}
     predicted = {way.algorithm: way.seconds * 1e6 for way in ways}

@@ -29,19 +29,16 @@ def tune(
     ] = None,
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
     rounds: Annotated[int, typer.Option(help="Turns of each algorithm at a size.")] = 3,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Keep nothing; measure algorithms over links, too."),
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Keep nothing.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
 ) -> None:
     """Measure which algorithm is fastest on this machine.
 
-    It measures those that ranks of one host use for CPU tensors and arrays: over shared memory
-    (shm_one_shot, shm_two_shot, shm_direct), and with --dry-run over links. All later groups choose
-    by what was found. The table shows the time of each, a stroke, and what the cost model predicts;
+    It measures those that ranks of one host use for CPU tensors and arrays: on a board in shared
+    memory (shm_one_shot, shm_two_shot, shm_direct), and over links. All later groups choose by what
+    was found. The table shows the time of each, a stroke, and what the cost model predicts;
     a star at the one that groups choose now; and how much longer that takes than the fastest. It
     warns where others use the cores meanwhile: then the figures say little.
     """
@@ -50,7 +47,7 @@ def tune(
     file = tuning.path()
     sizes = sizes_between(1 << 10, parse_size(largest), 4)
     jobs = [
-        tuning.Job(ranks=count, sizes=sizes, rounds=rounds, links=dry_run)
+        tuning.Job(ranks=count, sizes=sizes, rounds=rounds)
         for count in _numbers(ranks or []) or tuning.ranks_to_measure()
     ]
     _warn_if_busy()

@@ -43,7 +43,7 @@ bootstrap::Roster roster_of(int ranks, Reach reach) {
         endpoint.rank = rank;
         const int host =
             reach == Reach::kSockets ? rank : reach == Reach::kBoth && rank < ranks / 2;
-        endpoint.address.control.host = concat("node", host);
+        endpoint.machine = endpoint.address.control.host = concat("node", host);
         endpoint.address.links[TransportKind::kTcp] = {"10.0.0.1:1"};
         if (reach != Reach::kSockets) endpoint.address.links[TransportKind::kShm] = {"unix:@x"};
         roster.endpoints.push_back(endpoint);
@@ -104,7 +104,8 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
     /// What four ranks choose fits, or all four refuse it, before anything is sent.
     static void check(const SourcePtr& source, DataType type, Reach reach) {
         const bootstrap::Roster roster = roster_of(ranks(), reach);
-        const std::size_t ring = transport::shm::ring_bytes(ranks());
+        const int on_a_host = reach == Reach::kBoth ? ranks() - ranks() / 2 : ranks();
+        const std::size_t ring = transport::shm::ring_bytes(on_a_host);
         const std::size_t capacity = reach == Reach::kSharedMemory ? ring
                                      : reach == Reach::kSockets    ? kTcpCapacity
                                                                    : std::min(ring, kTcpCapacity);

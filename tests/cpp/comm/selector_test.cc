@@ -1,0 +1,132 @@
+// What a group on one host chooses, which has a board and links.
+#include "csrc/comm/selection/selector.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/cpp/schedule/catalogue.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kHalf = 1 * kMiB;
+// So much at a time that every few bytes take a beat of all ranks.
+constexpr std::size_t kTinyHalf = 1 * kKiB;
+
+Selector selector_of(Rank rank, int ranks, std::size_t half, Preferences preferences = {}) {
+    const auto parts = static_cast<std::size_t>(ranks);
+    return {rank,
+            {.reach = {.ranks = ranks,
+                       .is_on_one_host = true,
+                       .shares_memory = true,
+                       .most_on_a_host = ranks},
+             .board = BoardShape{.ranks = ranks,
+                                 .half_bytes = half,
+                                 .part_bytes = half / parts,
+                                 .reads_directly = false,
+                                 .ranks_on_core = 1},
+             .layout = *bootstrap::Layout::make(ranks, "")},
+            std::move(preferences)};
+}
+
+/// Of one block of bytes on each side, or as many as there are ranks.
+Decision decision_of(Selector& selector, CollectiveKind kind, int ranks, std::size_t count) {
+    using schedule::Buffer;
+    const auto blocks = [&](Buffer buffer) {
+        const auto number = static_cast<std::size_t>(schedule::blocks(kind, buffer, ranks));
+        return std::vector<Block>(number, Block{nullptr, count});
+    };
+    const auto inputs = blocks(Buffer::kInput);
+    const auto outputs = blocks(Buffer::kOutput);
+    const auto decision = selector.choose(
+        {.kind = kind, .type = DataType::kUint8, .inputs = inputs, .outputs = outputs});
+    EXPECT_TRUE(decision.is_ok()) << decision.status().to_string();
+    return decision.is_ok() ? **decision : Decision{};
+}
+
+bool is_over_board(std::size_t half, std::size_t bytes, Preferences preferences = {}) {
+    Selector selector = selector_of(0, 4, half, std::move(preferences));
+    const Decision decision = decision_of(selector, CollectiveKind::kAllReduce, 4, bytes);
+    EXPECT_EQ(decision.header.over == abi::Over::kBoard, decision.is_on_board());
+    return decision.is_on_board();
+}
+
+std::string_view chosen_of(const std::vector<Prediction>& ways) {
+    const auto chosen = std::ranges::find_if(ways, &Prediction::is_chosen);
+    return chosen == ways.end() ? std::string_view() : chosen->algorithm();
+}
+
+TEST(SelectorTest, RanksBoardAndLinksOnOneScale) {
+    Selector selector = selector_of(0, 4, kHalf);
+    for (const std::size_t bytes : {std::size_t{0}, 64 * kKiB, 16 * kMiB}) {
+        const auto ways = selector.explain(CollectiveKind::kAllReduce, bytes).value();
+        EXPECT_TRUE(std::ranges::is_sorted(ways, {}, &Prediction::seconds));
+        EXPECT_EQ(std::ranges::count(ways, true, &Prediction::is_chosen), 1);
+        for (const std::string_view over : {"board", "links"})
+            EXPECT_NE(std::ranges::find(ways, over, &Prediction::over), ways.end()) << over;
+    }
+}
+
+TEST(SelectorTest, TakesLinksWhereTheyAreClearlyFaster) {
+    EXPECT_TRUE(is_over_board(kHalf, 1 * kMiB));
+    EXPECT_FALSE(is_over_board(kTinyHalf, 1 * kMiB));
+    EXPECT_TRUE(is_over_board(kTinyHalf, 1)) << "one beat";
+}
+
+TEST(SelectorTest, KeepsTheBoardWhereLinksSaveLessThanAFewPercent) {
+    for (std::size_t half = kTinyHalf; half <= kHalf; half *= 2) {
+        Selector selector = selector_of(0, 4, half);
+        const auto ways = selector.explain(CollectiveKind::kAllReduce, 1 * kMiB).value();
+        const auto board = std::ranges::find(ways, "board", &Prediction::over);
+        const auto links = std::ranges::find(ways, "links", &Prediction::over);
+        const bool is_worth = links->seconds <= 0.85 * board->seconds;
+        EXPECT_EQ(chosen_of(ways), (is_worth ? links : board)->algorithm()) << half;
+    }
+}
+
+TEST(SelectorTest, AllRanksDecideAlike) {
+    constexpr int kRanks = 5;
+    for (const std::size_t half : {kTinyHalf, kHalf})
+        for (const CollectiveKind kind : schedule::testing::kAllKinds)
+            for (const std::size_t bytes : {std::size_t{1}, 100 * kKiB, 8 * kMiB}) {
+                Selector first = selector_of(0, kRanks, half);
+                const Decision ours = decision_of(first, kind, kRanks, bytes);
+                for (Rank rank = 1; rank < kRanks; ++rank) {
+                    Selector other = selector_of(rank, kRanks, half);
+                    const Decision theirs = decision_of(other, kind, kRanks, bytes);
+                    EXPECT_TRUE(compare(ours.header, theirs.header, {.peer = rank}).is_ok())
+                        << schedule::to_string(kind) << " of " << bytes;
+                    EXPECT_EQ(ours.on_board.window, theirs.on_board.window);
+                    EXPECT_EQ(ours.cut.window, theirs.cut.window);
+                }
+            }
+}
+
+TEST(SelectorTest, WhatTheUserWantsComesFirst) {
+    EXPECT_FALSE(is_over_board(kHalf, 1, {.wanted = "all_reduce=ring", .tuning = {}}));
+    EXPECT_TRUE(
+        is_over_board(kTinyHalf, 1 * kMiB, {.wanted = "all_reduce=shm_one_shot", .tuning = {}}));
+}
+
+TEST(SelectorTest, WhatWasMeasuredComesBeforeWhatIsPredicted) {
+    const Tuning tuning =
+        Tuning::parse("all_reduce 2 0 shm_one_shot\nall_reduce 2 4096 ring\n").value();
+    EXPECT_FALSE(is_over_board(kHalf, 4096, {.wanted = {}, .tuning = tuning}));
+    EXPECT_TRUE(is_over_board(kTinyHalf, 4095, {.wanted = {}, .tuning = tuning}));
+}
+
+TEST(SelectorTest, WhatWasMeasuredOnOneHostSaysNothingOfSeveral) {
+    Selector selector(0,
+                      {.reach = {.ranks = 4, .shares_memory = true},
+                       .board = {},
+                       .layout = *bootstrap::Layout::make(4, "")},
+                      {.wanted = {}, .tuning = Tuning::parse("all_reduce 2 0 ring\n").value()});
+    const auto ways = selector.explain(CollectiveKind::kAllReduce, 1024).value();
+    EXPECT_EQ(chosen_of(ways), ways.front().algorithm());
+    EXPECT_NE(chosen_of(ways), "ring");
+}
+
+}  // namespace
+}  // namespace pccl::comm
