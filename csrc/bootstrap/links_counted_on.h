@@ -13,7 +13,7 @@ struct LinksCountedOn {
     std::vector<Rank> order;         // of rings and trees
     int lanes = 1;                   // rings side by side
     std::string costs_from{};  // "measured 2026-11-25T21:40:03Z, load 0.1", or "defaults, ..."
-    std::vector<std::string> costs{};  // "beat (...): 0.21 us, measured"
+    std::vector<std::string> costs{};  // "beat: 0.21 us, measured (...)"
 };
 
 }  // namespace pccl::bootstrap

@@ -139,8 +139,10 @@ void fill_up(Figure& figure, const Figure& other) {
     if (!figure.is_measured) figure = other;
 }
 
-std::string_view source_of(const Figure& figure) {
-    return figure.is_measured ? "measured" : "default";
+/// "0.21 us, measured"
+std::string shown(const Figure& figure, double unit) {
+    return concat(static_cast<float>(rounded(figure.seconds / unit)),
+                  unit == kMicro ? " us, " : " ns, ", figure.is_measured ? "measured" : "default");
 }
 
 }  // namespace
@@ -233,23 +235,18 @@ std::string source_of(const MachineCosts& costs) {
 
 std::vector<std::string> lines_of(const MachineCosts& costs) {
     std::vector<std::string> lines;
-    for (const NamedFigure& named : kFigures) {
-        const Figure& figure = costs.*named.figure;
-        lines.push_back(concat(named.name, " (", named.what,
-                               "): ", static_cast<float>(rounded(figure.seconds / named.unit)),
-                               named.unit == kMicro ? " us, " : " ns, ", source_of(figure)));
-    }
+    lines.reserve(kFigures.size() + kByteFigures.size());
+    for (const NamedFigure& named : kFigures)
+        lines.push_back(concat(named.name, ": ", shown(costs.*named.figure, named.unit), " (",
+                               named.what, ")"));
+    constexpr std::array<std::string_view, kLevels> kNames = {"first", "second", "last", "memory"};
     for (const NamedByteFigures& named : kByteFigures) {
-        std::string line = concat(named.name, " (bytes ", named.what, "):");
-        constexpr std::array<std::string_view, kLevels> kNames = {"first", "second", "last level",
-                                                                  "memory"};
-        for (std::size_t level = 0; level < kLevels; ++level) {
-            const Figure& figure = (costs.*named.figures)[level];
-            line += concat(level == 0 ? " " : "; ", kNames[level], " ",
-                           static_cast<float>(rounded(figure.seconds / kNano)), " ns, ",
-                           source_of(figure));
-        }
-        lines.push_back(std::move(line));
+        std::string line = concat(named.name, ":");
+        for (std::size_t level = 0; level < kLevels; ++level)
+            line +=
+                concat(" ", kNames[level], " ", shown((costs.*named.figures)[level], kNano), ";");
+        line.back() = ' ';
+        lines.push_back(concat(line, "(a byte ", named.what, ", by cache level)"));
     }
     return lines;
 }

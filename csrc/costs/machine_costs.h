@@ -108,8 +108,8 @@ struct NamedByteFigures {
 /// "measured 2026-11-25T21:40:03Z, load 0.1", "... on a busy machine", or "defaults, nothing was
 /// measured".
 [[nodiscard]] PCCL_API std::string source_of(const MachineCosts& costs);
-/// A line for each figure, with its source: "beat, a cache line handed over and back: 0.21 us,
-/// measured".
+/// A line for each figure, with its source: "beat: 0.21 us, measured (a cache line handed to
+/// another core and back)".
 [[nodiscard]] PCCL_API std::vector<std::string> lines_of(const MachineCosts& costs);
 
 }  // namespace pccl::costs

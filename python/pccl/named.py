@@ -23,8 +23,8 @@ class LinksCountedOn(NamedTuple):
         Where the costs of single steps come from, which are rank 0's: ``"measured
         2026-11-25T21:40:03Z, load 0.1"``, or ``"defaults, nothing was measured"``.
     costs
-        These costs, each with its own source: ``"beat (a cache line handed to another core and
-        back): 0.21 us, measured"``.
+        These costs, each with its own source: ``"beat: 0.21 us, measured (a cache line handed to
+        another core and back)"``.
     """
 
     links: list[str]
