@@ -117,7 +117,7 @@ void BoardExecutor::give_whole() {
         lends_memory_ = true;
         return;
     }
-    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, task_.plan.streamed_bytes);
+    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, plan_.streamed_bytes);
 }
 
 void BoardExecutor::give_parts() {
@@ -137,7 +137,7 @@ void BoardExecutor::give_parts() {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
             put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
-                span.bytes, task_.plan.streamed_bytes);
+                span.bytes, plan_.streamed_bytes);
     }
 }
 
