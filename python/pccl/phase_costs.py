@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Circuits",
-    "StepTimes",
+    "PairedStep",
     "WithSwitches",
     "all_to_all_on_ring",
     "all_to_all_rotating",
@@ -229,14 +229,14 @@ def halving_doubling_switched(on: Circuits, nbytes: float, reconfiguration: floa
     """
     return least_switched(
         [
-            StepTimes(partners, _forwarded(on, partners, size), on.over_a_circuit(size))
+            PairedStep(partners, _forwarded(on, partners, size), on.over_a_circuit(size))
             for partners, size in _halving(on, nbytes)
         ],
         reconfiguration,
     )
 
 
-class StepTimes(NamedTuple):
+class PairedStep(NamedTuple):
     """A step of an algorithm in which ranks work in pairs.
 
     Attributes
@@ -254,7 +254,7 @@ class StepTimes(NamedTuple):
     on_circuits: float
 
 
-def least_switched(steps: Sequence[StepTimes], reconfiguration: float) -> WithSwitches:
+def least_switched(steps: Sequence[PairedStep], reconfiguration: float) -> WithSwitches:
     """Return the least seconds of steps that begin on a ring, and how often circuits are switched.
 
     Parameters

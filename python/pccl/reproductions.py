@@ -303,7 +303,7 @@ def _claims_of_circuits(on: Circuits, nbytes: int) -> list[Claim]:
     )
     swing = simulator.rounds("swing", "all_reduce", network, nbytes)
     steps = [
-        phase_costs.StepTimes(each.receivers, each.seconds, on.over_a_circuit(each.nbytes))
+        phase_costs.PairedStep(each.receivers, each.seconds, on.over_a_circuit(each.nbytes))
         for each in halving
     ]
     size = f"{nbytes // KIB} KiB" if nbytes < MIB else f"{nbytes // MIB} MiB"

@@ -30,9 +30,9 @@ namespace pccl::comm {
 /// What comes before the cost model; the same on all ranks.
 struct Preferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
-    std::string wanted;  // by the user: "all_reduce=ring,all_gather=bruck"
-    Tuning tuning;       // of groups on one host
-    costs::MachineCosts costs;
+    std::string wanted{};  // by the user: "all_reduce=ring,all_gather=bruck"
+    Tuning tuning{};     // of groups on one host
+    costs::MachineCosts costs{};
 };
 
 /// Of each block of a collective whose largest buffer has `bytes`.
@@ -64,7 +64,7 @@ class Selector {
     struct Entry {
         bool decided = false;
         Signature call{};
-        std::string wanted;  // by this call alone
+        std::string wanted{};  // by this call alone
         Decision decision;
     };
 
