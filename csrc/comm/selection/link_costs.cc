@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "csrc/bootstrap/locality.h"
@@ -105,15 +106,22 @@ bool share_memory(const bootstrap::Roster& roster) {
                        });
 }
 
+int most_on_a_host(const bootstrap::Roster& roster) {
+    std::unordered_map<std::string_view, int> ranks;
+    int most = 0;
+    for (const bootstrap::Endpoint& endpoint : roster.endpoints)
+        most = std::max(most, ++ranks[endpoint.machine]);
+    return most;
+}
+
 }  // namespace
 
 Reach reach_of(const bootstrap::Roster& roster) {
-    const auto hosts = bootstrap::ranks_by_host(roster);
-    const auto most = std::ranges::max(hosts | std::views::transform(&std::vector<Rank>::size));
+    const bool shares_memory = share_memory(roster);
     return {.ranks = static_cast<int>(roster.endpoints.size()),
             .is_on_one_host = is_on_one_host(roster),
-            .shares_memory = share_memory(roster),
-            .most_on_a_host = static_cast<int>(most)};
+            .shares_memory = shares_memory,
+            .most_on_a_host = shares_memory ? most_on_a_host(roster) : 1};
 }
 
 schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
