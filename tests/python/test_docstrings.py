@@ -121,7 +121,6 @@ NEVER_RAISE = {
     "_core.gpus_measured_for",
     "_core.one_switch",
     "_core.ring_of_circuits",
-    "_core.programs_of",
     "_core.costs_path",
     "_core.machine_costs",
     "_core.tuning_path",
