@@ -283,7 +283,7 @@ void bind_session(extension::Module& module) {
         .def("close", &close);
 }
 
-void bind_memory(extension::Module& module) {
+void bind_registered_memory(extension::Module& module) {
     extension::Class<LocalMemory, MemoryPtr>(module, "P2pMemory")
         .def_property_readonly("nbytes",
                                [](const LocalMemory& self) { return self.memory().bytes; })
@@ -317,7 +317,7 @@ void bind_work(extension::Module& module) {
 }  // namespace
 
 void bind_p2p(extension::Module& module) {
-    bind_memory(module);
+    bind_registered_memory(module);
     bind_work(module);
     bind_session(module);
 }
