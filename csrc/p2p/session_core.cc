@@ -24,7 +24,8 @@ Status came_back(const SessionId& peer) {
 
 }  // namespace
 
-SessionCore::SessionCore(const SessionOptions& options, std::shared_ptr<runtime::Runtime> runtime)
+SessionCore::SessionCore(const SessionOptions& options,
+                         const std::shared_ptr<runtime::Runtime>& runtime)
     : runtime_(runtime.get()),
       waiter_(runtime->waiter()),
       connect_timeout_(options.connect_timeout) {

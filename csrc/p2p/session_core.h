@@ -66,7 +66,7 @@ class SessionCore final : public runtime::Participant {
     };
     using Connections = std::vector<std::shared_ptr<Connection>>;
 
-    SessionCore(const SessionOptions& options, std::shared_ptr<runtime::Runtime> runtime);
+    SessionCore(const SessionOptions& options, const std::shared_ptr<runtime::Runtime>& runtime);
     Status start(const SessionOptions& options);
     Result<transport::MemoryIdentity> identity_for_memory();
     Status remember(const std::shared_ptr<LocalMemory>& memory);
