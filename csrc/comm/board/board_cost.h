@@ -27,8 +27,8 @@ struct BoardCall {
 
 /// Every algorithm that can make the call, best first.
 [[nodiscard]] std::vector<Prediction> board_predictions(const BoardShape& board,
-                                                         const BoardCall& call,
-                                                         const costs::MachineCosts& costs);
+                                                        const BoardCall& call,
+                                                        const costs::MachineCosts& costs);
 
 /// The cut of an algorithm.
 [[nodiscard]] BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call,

@@ -50,14 +50,15 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
     PCCL_TRY(check_algorithm_list(wanted));
     PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(job.ranks(), encode(job)));
     const bool is_on_one_host = job.hosts().size() == 1;
-    Selector selector(Rank{0},
-                      {.reach = {.ranks = job.ranks(),
-                                 .is_on_one_host = is_on_one_host,
-                                 .shares_memory = true,
-                                 .most_on_a_host = most_on_a_host(job)},
-                       .board = board_of(job),
-                       .layout = layout},
-                      {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
+    Selector selector(
+        Rank{0},
+        {.reach = {.ranks = job.ranks(),
+                   .is_on_one_host = is_on_one_host,
+                   .shares_memory = true,
+                   .most_on_a_host = most_on_a_host(job)},
+         .board = board_of(job),
+         .layout = layout},
+        {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});
     PCCL_ASSIGN_OR_RETURN(auto ways, selector.explain(kind, block_bytes(kind, bytes, job.ranks())));
     return ImaginedChoice{std::move(ways), counted_on(*layout, {})};
 }

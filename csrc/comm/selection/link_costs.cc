@@ -28,10 +28,10 @@ constexpr double kBeatsInMessage = 1.5;
 /// Rings of shared memory, which stay in the caches: what one writes, the other takes, and either
 /// is a copy.
 LinkCost ring_cost(const MachineCosts& costs) {
-    return {.round_seconds = kBeatsInRound * costs.beat.seconds,
-            .message_seconds = kBeatsInMessage * costs.beat.seconds,
-            .seconds_per_byte =
-                (at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)) / 2};
+    return {
+        .round_seconds = kBeatsInRound * costs.beat.seconds,
+        .message_seconds = kBeatsInMessage * costs.beat.seconds,
+        .seconds_per_byte = (at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)) / 2};
 }
 
 LinkCost tcp_cost(const MachineCosts& costs) {

@@ -31,7 +31,7 @@ namespace pccl::comm {
 struct Preferences {
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
     std::string wanted{};  // by the user: "all_reduce=ring,all_gather=bruck"
-    Tuning tuning{};     // of groups on one host
+    Tuning tuning{};       // of groups on one host
     costs::MachineCosts costs{};
 };
 

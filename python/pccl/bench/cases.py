@@ -160,9 +160,7 @@ def make_call(comm: Communicator, case: Case, x: Array, out: Array) -> Call:
 def make_call_by(algorithm: str, comm: Communicator, case: Case, x: Array, out: Array) -> Call:
     """Return the same by one algorithm, which must be able to make the collective."""
     into = None if case.is_in_place else out
-    return lambda: comm._run_by(
-        case.collective, algorithm, x, into, case.op, ROOT, async_op=False, timeout=None
-    )
+    return comm.operator(case.collective, x, into, op=case.op, root=ROOT, algorithm=algorithm).run
 
 
 def time_calls(call: Call, barrier: Call, repeats: int) -> list[float]:
