@@ -212,7 +212,7 @@ py::dict stats_of(const Work& work) {
 }
 
 void bind_session(extension::Module& module) {
-    extension::Class<Session>(module, "P2pSession")
+    extension::Class<Session>(module, "_P2pSession")
         .def_init(&open, arg("name"), arg("listen") = "", arg("transports") = "",
                   arg("connect_timeout") = 10.0)
         .def_property_readonly("id", [](const Session& self) { return named(self.id()); })
@@ -284,20 +284,20 @@ void bind_session(extension::Module& module) {
 }
 
 void bind_registered_memory(extension::Module& module) {
-    extension::Class<LocalMemory, MemoryPtr>(module, "P2pMemory")
+    extension::Class<LocalMemory, MemoryPtr>(module, "_P2pMemory")
         .def_property_readonly("nbytes",
                                [](const LocalMemory& self) { return self.memory().bytes; })
         .def("descriptor",
              [](const LocalMemory& self) { return py::bytes(self.serialised_descriptor()); })
         .def("array", &array_of);
-    extension::Class<RemoteMemory>(module, "P2pRemoteMemory")
+    extension::Class<RemoteMemory>(module, "_P2pRemoteMemory")
         .def_property_readonly("nbytes",
                                [](const RemoteMemory& self) { return self.descriptor.bytes; })
         .def_property_readonly("owner", [](const RemoteMemory& self) { return named(self.owner); });
 }
 
 void bind_work(extension::Module& module) {
-    extension::Class<Plan, std::shared_ptr<Plan>>(module, "P2pPlan")
+    extension::Class<Plan, std::shared_ptr<Plan>>(module, "_P2pPlan")
         .def_init(
             [](const MemoryPtr& local, const py::object& local_blocks, const RemoteMemory& remote,
                const py::object& remote_blocks) {
@@ -307,7 +307,7 @@ void bind_work(extension::Module& module) {
             arg("local"), arg("local_blocks"), arg("remote"), arg("remote_blocks"))
         .def("__len__", &Plan::size)
         .def_property_readonly("nbytes", &Plan::bytes);
-    extension::Class<Work>(module, "P2pWork")
+    extension::Class<Work>(module, "_P2pWork")
         .def("done", &is_done)
         .def("wait", &wait, arg("timeout"))
         .def("release", &Work::release)

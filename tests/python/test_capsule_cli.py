@@ -156,7 +156,9 @@ def test_reproduce_prints_paper_simulation_and_times(folder: Path) -> None:
     assert not any(row["wrong"] for row in found["rows"])
     done = run(folder, "reproduce", "rotation", "--no-measure")
     assert "41.607" in done.stdout
-    assert run(folder, "reproduce", "other").returncode == 1
+    done = run(folder, "reproduce", "other")
+    assert done.returncode == 2
+    assert "'other' is none of ring, pat," in done.stderr
 
 
 def test_capsules_travel_between_processes(folder: Path) -> None:

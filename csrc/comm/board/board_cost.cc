@@ -18,7 +18,7 @@ using schedule::CollectiveKind;
 // Cache lines that a beat hands over, there and back: the one that says what is posted, the first
 // of the data, and the one that says that it was read.
 constexpr double kLinesInBeat = 3;
-// Of others' memory, read at a time before it is added up: BoardExecution's own limit.
+// Of others' memory, read at a time before it is added up: BoardExecutor's own limit.
 constexpr std::size_t kReducedAtOnce = 256 * kKiB;
 
 bool moves_blocks(CollectiveKind kind) {
@@ -141,10 +141,8 @@ class CallCost {
                          handing_.give / ranks_);
     }
 
-    [[nodiscard]] double directly() const {
-        const double pieces = kind_ == CollectiveKind::kBroadcast ? 1 : ranks_ - 1;
-        return pieces * read(bytes_) + keeping();
-    }
+    /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
+    [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + keeping(); }
 
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;

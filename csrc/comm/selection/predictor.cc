@@ -76,8 +76,8 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation};
     if (layout_->links() == nullptr) {
-        made.seconds = schedule::predict(links_, cost, {.seconds_per_byte = near_byte(call.kind)},
-                                         cost.bytes_sent);
+        made.seconds =
+            schedule::predict(links_, cost, {.seconds_per_byte = near_byte(call)}, cost.bytes_sent);
         return made;
     }
     const schedule::Traffic& crossed = traffic_of(source, shape);
@@ -87,9 +87,18 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
 }
 
 /// Who copies what it sends copies what it receives, too; of two ranks and a root, each does one.
-double Predictor::near_byte(CollectiveKind kind) const {
-    const bool does_both = links_.near.copies && (ranks_ > 2 || !schedule::is_rooted(kind));
-    return (does_both ? 2 : 1) * links_.near.seconds_per_byte;
+/// The caller's buffers may lie farther away than the rings.
+double Predictor::near_byte(const Signature& call) const {
+    if (!links_.near.copies) return links_.near.seconds_per_byte;
+    using schedule::Buffer;
+    const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks_) +
+                       schedule::blocks(call.kind, Buffer::kOutput, ranks_);
+    const costs::Level level =
+        costs_.level_of(call.count * size_of(call.type) * static_cast<std::size_t>(blocks));
+    const double farther =
+        costs::at(costs_.copy, level) - costs::at(costs_.copy, costs::Level::kSecond);
+    const bool does_both = ranks_ > 2 || !schedule::is_rooted(call.kind);
+    return (does_both ? 2 : 1) * (links_.near.seconds_per_byte + std::max(farther, 0.0));
 }
 
 const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,

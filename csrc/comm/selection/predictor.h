@@ -75,7 +75,7 @@ class Predictor {
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
     /// Seconds for a byte of Cost::bytes_sent, where nothing is known but that all share a host.
-    [[nodiscard]] double near_byte(CollectiveKind kind) const;
+    [[nodiscard]] double near_byte(const Signature& call) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
 

@@ -18,6 +18,10 @@ EXAMPLES = terminal.examples(
     "pccl tune --ranks 2,4 --max 64K --dry-run    # only look",
 )
 
+HEADING = (
+    f"#{'size':>7} {'chosen':<18} {'us':>8} /{'predict.':>8}  {'fastest':<18} {'us':>8} {'loss':>4}"
+)
+
 
 def tune(
     ranks: Annotated[
@@ -38,9 +42,9 @@ def tune(
 
     It measures those that ranks of one host use for CPU tensors and arrays: on a board in shared
     memory (shm_one_shot, shm_two_shot, shm_direct), and over links. All later groups choose by what
-    was found. The table shows the time of each, a stroke, and what the cost model predicts;
-    a star at the one that groups choose now; and how much longer that takes than the fastest. It
-    warns where others use the cores meanwhile: then the figures say little.
+    was found. The table shows the one that groups choose now, what it takes beside what the cost
+    model predicts, the fastest, and how much longer the chosen one takes; --json has all of them.
+    It warns where others use the cores meanwhile: then the figures say little.
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 
@@ -92,8 +96,7 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
     cells: list[tuning.Cell] = []
     for cell in tuning.measured(job):
         if is_shown and (not cells or cells[-1].collective != cell.collective):
-            names = "".join(f" {name:>20}" for name in sorted(cell.us))
-            print(f"# {cell.collective}, ranks: {job.ranks}, us\n#{'size':>11}{names} {'loss':>6}")
+            print(f"# {cell.collective}, ranks: {job.ranks}\n{HEADING}")
         if is_shown:
             print(_line(cell), flush=True)
         cells.append(cell)
@@ -102,8 +105,8 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
 
 
 def _line(cell: "tuning.Cell") -> str:
-    times = "".join(
-        f" {us:>9.1f} /{cell.predicted_us[name]:>8.1f}{'*' if name == cell.chosen else ' '}"
-        for name, us in sorted(cell.us.items())
+    chosen, best = cell.chosen, cell.best
+    return (
+        f"{cell.size:>8} {chosen:<18} {cell.us[chosen]:>8.1f} /{cell.predicted_us[chosen]:>8.1f}"
+        f"  {best:<18} {cell.us[best]:>8.1f} {cell.loss - 1:>4.0%}"
     )
-    return f"{cell.size:>12}{times} {cell.loss - 1:>6.0%}"

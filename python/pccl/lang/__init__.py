@@ -16,12 +16,13 @@
 from pccl.lang.algorithm import Algorithm, Program, algorithm
 from pccl.lang.chunks import Chunks, join
 from pccl.lang.generated import from_generator
-from pccl.lang.origin import Line, ProgramError
+from pccl.lang.origin import Conflict, Line, ProgramError
 from pccl.lang.steps import Lane, Slice, StepRef, Steps
 
 __all__ = [
     "Algorithm",
     "Chunks",
+    "Conflict",
     "Lane",
     "Line",
     "Program",

@@ -4,13 +4,16 @@ A session listens, and reaches the registered memory of others by one-sided read
 far side makes no call. Peers have names, come and go. See ``docs/p2p.md``.
 """
 
-from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.memory import Descriptor, LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.notification import Notification
 from pccl.p2p.session import Session
 from pccl.p2p.work import Plan, Work, WorkStats
 
 __all__ = [
+    "Descriptor",
     "LocalSlice",
     "Memory",
+    "Notification",
     "Plan",
     "RemoteMemory",
     "RemoteSlice",

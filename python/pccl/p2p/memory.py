@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-    from pccl._core import P2pMemory, P2pRemoteMemory, P2pSession
+    from pccl._core import _P2pMemory, _P2pRemoteMemory, _P2pSession
 
 __all__ = ["Descriptor", "LocalSlice", "Memory", "RemoteMemory", "RemoteSlice"]
 
@@ -63,7 +63,7 @@ class Memory:
     ``memory[a:b]`` are its bytes from ``a`` to before ``b``.
     """
 
-    def __init__(self, core: P2pMemory, session: P2pSession) -> None:
+    def __init__(self, core: _P2pMemory, session: _P2pSession) -> None:
         """Take what a session made."""
         self._core = core
         self._session = session
@@ -109,7 +109,7 @@ class Memory:
 class RemoteMemory:
     """Memory of a peer, from ``Session.import_memory()``; ``remote[a:b]`` are bytes of it."""
 
-    def __init__(self, core: P2pRemoteMemory) -> None:
+    def __init__(self, core: _P2pRemoteMemory) -> None:
         """Take what a session made."""
         self._core = core
 

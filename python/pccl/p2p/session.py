@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pccl import _core
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
+from pccl.p2p.notification import Notification
 from pccl.p2p.work import Blocks, Plan, Work, indices_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Session:
         transports: str = "",
         connect_timeout: float = 10.0,
     ) -> None:
-        self._core = _core.P2pSession(name, listen, transports, connect_timeout)
+        self._core = _core._P2pSession(name, listen, transports, connect_timeout)
         # At the end of the process, too: no thread may carry on what the interpreter has freed.
         self._closing = weakref.finalize(self, self._core.close)
 
@@ -84,9 +85,19 @@ class Session:
         return self._core.connection_info()
 
     def load(self, info: bytes) -> str:
-        """Learn how to reach a peer, from its ``connection_info()``; return the peer's name.
+        """Learn how to reach a peer.
 
         A connection to an earlier session of that name is closed.
+
+        Parameters
+        ----------
+        info
+            The peer's ``connection_info()``.
+
+        Returns
+        -------
+        str
+            The peer's name.
 
         Raises
         ------
@@ -98,7 +109,14 @@ class Session:
         return self._core.load(info)[0]
 
     def connect(self, peer: str, timeout: float | None = 10.0) -> None:
-        """Wait until there is a connection to ``peer``; transfers make it by themselves.
+        """Wait until there is a connection to a peer; transfers make it by themselves.
+
+        Parameters
+        ----------
+        peer
+            Its name.
+        timeout
+            Seconds to wait at most; None: as long as ``connect_timeout`` lets it.
 
         Raises
         ------
@@ -112,7 +130,13 @@ class Session:
         self._core.connect(peer, timeout)
 
     def disconnect(self, peer: str) -> None:
-        """End what is under way with ``peer``, which hears who has gone. It may connect again."""
+        """End what is under way with a peer, which hears who has gone. It may connect again.
+
+        Parameters
+        ----------
+        peer
+            Its name; nothing happens where there is no connection.
+        """
         self._core.disconnect(peer)
 
     def peers(self) -> list[str]:
@@ -130,6 +154,11 @@ class Session:
             caller keeps.
         nbytes
             Of an address alone.
+
+        Returns
+        -------
+        Memory
+            Registered until its ``deregister()``, or the end of the session.
 
         Raises
         ------
@@ -149,13 +178,32 @@ class Session:
 
         They copy from and to it with no system call, which no other memory allows.
         ``memory.array()`` shows it.
+
+        Parameters
+        ----------
+        nbytes
+            How much, more than 0.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``nbytes`` is 0 or less.
+        ResourceExhaustedError
+            There is not so much shared memory.
         """
         if nbytes <= 0:
             raise InvalidArgumentError(f"there is no memory of {nbytes} bytes")
         return Memory(self._core.allocate(nbytes), self._core)
 
     def import_memory(self, peer: str, descriptor: bytes) -> RemoteMemory:
-        """Return memory that ``peer`` has registered, from its descriptor's ``serialize()``.
+        """Return memory that a peer has registered.
+
+        Parameters
+        ----------
+        peer
+            Its name.
+        descriptor
+            What the ``descriptor().serialize()`` of that memory gave there.
 
         Raises
         ------
@@ -182,6 +230,11 @@ class Session:
         notify
             At most 16 KiB, which the peer gets once all bytes have been read.
 
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
+
         Raises
         ------
         InvalidArgumentError
@@ -198,7 +251,27 @@ class Session:
         *,
         notify: bytes = b"",
     ) -> Work:
-        """Begin to copy ``local`` to ``remote``; parameters and errors are those of ``read()``."""
+        """Begin to copy ``local`` to ``remote``, of as many bytes.
+
+        Parameters
+        ----------
+        local, remote
+            Slices, or whole memories.
+        notify
+            At most 16 KiB, which the peer gets once all bytes are there.
+
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The sides differ in length, or the local memory is not registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
         return self._transfer(True, local, remote, notify)
 
     def _transfer(
@@ -233,9 +306,20 @@ class Session:
     ) -> Plan:
         """Check many pairs of blocks once, to be posted as often as one likes.
 
-        Blocks of a side are an integer array of shape (n, 2), offset and length in bytes; or
-        ``(base, length, stride, count)``, which takes the same space for any count. Blocks that
-        touch on both sides go as one piece.
+        Blocks that touch on both sides go as one piece.
+
+        Parameters
+        ----------
+        local, remote
+            The memory here, and that of the peer.
+        local_blocks, remote_blocks
+            Of each side an integer array of shape (n, 2), offset and length in bytes; or
+            ``(base, length, stride, count)``, which takes the same space for any count.
+
+        Returns
+        -------
+        Plan
+            For ``post_read()`` and ``post_write()``.
 
         Raises
         ------
@@ -251,7 +335,29 @@ class Session:
         *,
         notify: bytes = b"",
     ) -> Work:
-        """Begin to read the blocks of ``plan`` that ``indices`` name, or all of them."""
+        """Begin to read blocks of a plan.
+
+        Parameters
+        ----------
+        plan
+            From ``prepare()``.
+        indices
+            Which of its blocks, by number, one or more; None: all.
+        notify
+            At most 16 KiB, which the peer gets once all bytes have been read.
+
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such block, or the local memory is not registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
         return Work(self._core.post(False, plan._core, indices_of(indices, plan), notify))
 
     def post_write(
@@ -261,28 +367,64 @@ class Session:
         *,
         notify: bytes = b"",
     ) -> Work:
-        """Begin to write the blocks of ``plan`` that ``indices`` name, or all of them."""
-        return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify))
+        """Begin to write blocks of a plan.
 
-    def notify(self, peer: str, word: bytes) -> None:
-        """Send 1 byte to 16 KiB to ``peer``, which gets them from ``notifications()``.
+        Parameters
+        ----------
+        plan
+            From ``prepare()``.
+        indices
+            Which of its blocks, by number, one or more; None: all.
+        notify
+            At most 16 KiB, which the peer gets once all bytes are there.
+
+        Returns
+        -------
+        Work
+            The transfer, which has begun.
 
         Raises
         ------
+        InvalidArgumentError
+            There is no such block, or the local memory is not registered any more.
+        UnavailableError
+            The peer has come back in another life since its memory was imported.
+        """
+        return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify))
+
+    def notify(self, peer: str, word: bytes) -> None:
+        """Send a word to a peer, which gets it from ``notifications()``.
+
+        Parameters
+        ----------
+        peer
+            Its name.
+        word
+            1 byte to 16 KiB.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The peer is not known, or the word is too long, or empty.
         ResourceExhaustedError
             8192 of them are waiting for the peer to take them.
         """
         self._core.notify(peer, word)
 
-    def notifications(self, timeout: float | None = 0.0) -> list[tuple[str, bytes]]:
-        """Return who has sent what since the last call.
+    def notifications(self, timeout: float | None = 0.0) -> list[Notification]:
+        """Return those that have come since the last call.
 
         Parameters
         ----------
         timeout
             Seconds to wait for the first one; None: for as long as it takes.
+
+        Returns
+        -------
+        list of Notification
+            In the order in which they came; of one peer, that in which it sent them.
         """
-        return self._core.notifications(timeout)
+        return [Notification(*each) for each in self._core.notifications(timeout)]
 
     def close(self) -> None:
         """End everything, and tell the peers. Again: nothing."""

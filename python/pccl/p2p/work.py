@@ -44,12 +44,18 @@ class WorkStats:
 class Work:
     """One transfer. It goes on when this object is dropped."""
 
-    def __init__(self, core: _core.P2pWork) -> None:
+    def __init__(self, core: _core._P2pWork) -> None:
         """Take what a session made."""
         self._core = core
 
     def done(self) -> bool:
-        """Tell whether the transfer has ended; returns at once. Raises if it has failed."""
+        """Tell whether the transfer has ended, at once.
+
+        Raises
+        ------
+        PeerLostError, UnavailableError, AbortedError
+            It has failed, as ``wait()`` tells.
+        """
         return self._core.done()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -93,7 +99,7 @@ class Plan:
         self, local: Memory, local_blocks: Blocks, remote: RemoteMemory, remote_blocks: Blocks
     ) -> None:
         """Check all blocks; see ``Session.prepare()``."""
-        self._core = _core.P2pPlan(
+        self._core = _core._P2pPlan(
             local._core, _checked(local_blocks), remote._core, _checked(remote_blocks)
         )
 
