@@ -146,6 +146,7 @@ NEVER_RAISE = {
     "pccl.cluster_results.Sight.row",
     "pccl.cluster_results.SwitchPlan.row",
     "pccl.cluster_results.SwitchTimes.row",
+    "pccl.p2p.Descriptor.serialize",
     "pccl.p2p.Memory.array",
     "pccl.p2p.Memory.descriptor",
     "pccl.p2p.Session.close",
