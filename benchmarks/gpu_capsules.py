@@ -9,12 +9,9 @@ sizes, so that nothing but the program differs.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -24,10 +21,11 @@ from gpu_torch import median_of_slowest, reduced
 
 import pccl
 import pccl.lang as pl
-from pccl.bench import parse_size
+
+if TYPE_CHECKING:
+    import argparse
 
 ALGORITHMS = ("ring", "one_shot", "two_shot", "pat")
-SIZES = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
 
 
 def group_with(algorithm: str, ranks: int) -> dist.ProcessGroup:
@@ -64,22 +62,7 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
 
 def main() -> int:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--limit", type=float, default=200.0, help="seconds")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    results = gpu_ranks.run(run_rank, "both", options, options.limit)
-    if results is None:
-        return 1
-    cells = []
-    while not results.empty():
-        cells.append(results.get())
-    if options.json:
-        options.json.write_text(json.dumps(gpu_ranks.described(cells)))
-    return 0
+    return gpu_ranks.measure(run_rank, gpu_ranks.parser_of(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -11,12 +11,9 @@ counting. What one of them cannot capture is told and left out.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,9 +21,8 @@ import torch.distributed as dist
 from common import gpu_ranks
 from gpu_collectives import time_cell
 
-from pccl.bench import parse_size
-
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
 
     Call = Callable[[], object]
@@ -184,24 +180,9 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
 
 def main() -> int:
     """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
-    sizes = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
-    parser.add_argument("--sizes", type=parse_size, nargs="+", default=sizes, help="as 64K")
+    parser = gpu_ranks.parser_of(__doc__)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--limit", type=float, default=200.0, help="seconds")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    results = gpu_ranks.run(run_rank, "both", options, options.limit)
-    if results is None:
-        return 1
-    cells = []
-    while not results.empty():
-        cells.append(results.get())
-    if options.json:
-        options.json.write_text(json.dumps(gpu_ranks.described(cells)))
-    return 0
+    return gpu_ranks.measure(run_rank, parser.parse_args())
 
 
 if __name__ == "__main__":

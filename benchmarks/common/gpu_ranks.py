@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from pccl.bench import parse_size
+
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
+
+SIZES = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20]
 
 
 def run(
@@ -40,7 +46,31 @@ def run(
     return None
 
 
-def described(cells: list[Any]) -> dict[str, Any]:
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """Return what both benchmarks of torch.distributed are told, but for what they measure."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
+    parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="as 64K")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds")
+    parser.add_argument("--json", type=Path)
+    return parser
+
+
+def measure(body: Callable[..., None], options: argparse.Namespace) -> int:
+    """Collect the cells that ``body`` puts into its results, and keep them; return a status."""
+    results = run(body, "both", options, options.limit)
+    if results is None:
+        return 1
+    cells = []
+    while not results.empty():
+        cells.append(results.get())
+    if options.json:
+        options.json.write_text(json.dumps(_described(cells)))
+    return 0
+
+
+def _described(cells: list[Any]) -> dict[str, Any]:
     """Return what a file of results holds: the cells, and what they were measured with."""
     return {
         "device": torch.cuda.get_device_name(0),
