@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <bit>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -80,7 +81,7 @@ std::vector<std::pair<std::string, std::uint64_t>> peers_of(const Session& sessi
 /// Carries the wait on in slices, so that Ctrl-C ends it.
 Status connect(Session& session, const std::string& peer, Deadline deadline) {
     for (;;) {
-        const Status status = session.connect(peer, deadline.within(kSlice));
+        Status status = session.connect(peer, deadline.within(kSlice));
         if (status.code() != StatusCode::kTimeout || deadline.passed()) return status;
         PCCL_TRY(extension::check_signals());
     }
@@ -95,7 +96,7 @@ MemoryPtr register_buffer(Session& session, const py::object& object) {
 
 MemoryPtr register_address(Session& session, std::uint64_t address, std::size_t nbytes) {
     return released(
-        [&] { return session.register_memory({reinterpret_cast<std::byte*>(address), nbytes}); });
+        [&] { return session.register_memory({std::bit_cast<std::byte*>(address), nbytes}); });
 }
 
 /// Bytes that keep their registration.
@@ -182,7 +183,7 @@ void wait(const Work& work, std::optional<double> timeout) {
     const Deadline deadline = deadline_after(timeout);
     const auto wait_in_slices = [&] {
         for (;;) {
-            const Status status = work.wait(deadline.within(kSlice));
+            Status status = work.wait(deadline.within(kSlice));
             if (work.is_complete() || deadline.passed()) return status;
             PCCL_TRY(extension::check_signals());
         }

@@ -10,7 +10,6 @@
 namespace pccl::capsule::msccl {
 namespace {
 
-using schedule::Action;
 using schedule::Buffer;
 using schedule::CollectiveKind;
 using schedule::Slice;

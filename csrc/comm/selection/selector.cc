@@ -28,9 +28,8 @@ std::vector<Prediction>::const_iterator least_of(const std::vector<Prediction>& 
     return on_board;
 }
 
-Predictor::Setting setting_of(const bootstrap::Roster& roster, Selector::Place place) {
-    Predictor::Setting setting{
-        .reach = reach_of(roster), .board = {}, .layout = std::move(place.layout)};
+Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place) {
+    Predictor::Setting setting{.reach = reach_of(roster), .board = {}, .layout = place.layout};
     const Board* const board = place.board;
     if (board == nullptr) return setting;
     setting.reach.crowded = board->is_crowded();
@@ -68,7 +67,7 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
     return has_blocks ? bytes / static_cast<std::size_t>(ranks) : bytes;
 }
 
-Selector::Selector(const bootstrap::Roster& roster, Place place, Preferences preferences)
+Selector::Selector(const bootstrap::Roster& roster, const Place& place, Preferences preferences)
     : Selector(place.rank, setting_of(roster, place), std::move(preferences)) {}
 
 Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preferences)

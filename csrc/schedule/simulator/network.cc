@@ -60,7 +60,7 @@ Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
                    const LinkSpeed& across) {
     const int hosts = ranks / ranks_per_host;
     std::vector<double> bandwidth = equal(2 * ranks, within.bandwidth);
-    bandwidth.insert(bandwidth.end(), static_cast<std::size_t>(2 * hosts), across.bandwidth);
+    bandwidth.insert(bandwidth.end(), 2 * static_cast<std::size_t>(hosts), across.bandwidth);
     return {
         .ranks = ranks,
         .bandwidth = std::move(bandwidth),
