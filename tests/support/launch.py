@@ -204,7 +204,10 @@ def _await_replies(ranks: list[_Rank], limit_s: float) -> None:
 def _dump_stacks(rank: _Rank) -> None:
     if not rank.process.is_alive():
         return
-    os.kill(rank.process.pid, signal.SIGUSR1)
+    try:
+        os.kill(rank.process.pid, signal.SIGUSR1)
+    except ProcessLookupError:  # it has just ended
+        return
     rank.process.join(STACK_DUMP_S)
     rank.reply = (False, f"did not return in time; its stacks:{rank.stacks()}")
 
