@@ -19,8 +19,9 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
                                     const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
     how.prefers_engines = prefers_engines_;
+    std::span<const Collective> free;  // the first of them that are known to be left to kernels
     while (!collectives.empty()) {
-        const auto free = left_to_kernels(collectives, wanted);
+        if (free.empty()) free = left_to_kernels(collectives, wanted);
         const std::size_t small = free.empty() ? 1 : batch_length(free, gpus_);
         const std::size_t large = free.empty() ? 1 : large_batch_length(free, how, gpus_);
         const auto some = collectives.first(std::max(small, large));
@@ -32,6 +33,7 @@ Status DeviceGroup::launch_together(std::span<const Collective> collectives, ker
             PCCL_TRY(launch_alone(some.front(), stream, wanted));
         }
         collectives = collectives.subspan(some.size());
+        free = free.subspan(std::min(some.size(), free.size()));
     }
     return Status::ok();
 }

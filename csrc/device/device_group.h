@@ -263,7 +263,8 @@ class PCCL_API DeviceGroup {
     std::string algorithms_;
     kernels::Gpus gpus_;  // by rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;
-    std::mutex mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
+    mutable std::mutex
+        mutex_;  // one call at a time; guards what of team_ is a launch's, and what follows
     std::shared_ptr<const schedule::Catalogue> catalogue_;
     LoadedSchedules loaded_;
     Lane collectives_;

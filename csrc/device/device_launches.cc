@@ -180,7 +180,8 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
     if (options_.size == 1)
         return {{.kernel = "copy", .bytes = bytes, .plan = {.why = "the group is one GPU"}}};
     const bool takes_any = !has_private_lengths({.kind = kind}, {});
-    const auto schedule = options_.catalogue->find(algorithm_listed(algorithms_, kind), kind);
+    const std::lock_guard lock(mutex_);
+    const auto schedule = catalogue_->find(algorithm_listed(algorithms_, kind), kind);
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, prefers_engines_);
     return {{.kernel = concat("program of ", schedule->name),
