@@ -130,9 +130,13 @@ double rounded(double value) {
     return std::round(value / unit) * unit;
 }
 
-/// As parse() takes it, and in as few digits.
+/// As parse() takes it, whatever a machine that stood still had measured, and in few digits.
+std::string written(double value, double least) {
+    return concat(static_cast<float>(rounded(std::min(std::max(least, value), kMostFigure))));
+}
+
 std::string written(const Figure& figure, double unit) {
-    return figure.is_measured ? concat(static_cast<float>(rounded(figure.seconds / unit))) : "-";
+    return figure.is_measured ? written(figure.seconds / unit, kLeastFigure) : "-";
 }
 
 void fill_up(Figure& figure, const Figure& other) {
@@ -185,9 +189,9 @@ std::string MachineCosts::text() const {
     if (!origin.machine.empty()) add("machine ", origin.machine);
     if (!origin.boot.empty()) add("boot ", origin.boot);
     if (!origin.date.empty()) add("date ", origin.date);
-    add("load ", static_cast<float>(origin.load));
-    add("tries ", origin.tries);
-    add("spread ", static_cast<float>(rounded(origin.spread)));
+    add("load ", written(origin.load, 0));
+    add("tries ", std::min(origin.tries, kMostTries));
+    add("spread ", written(origin.spread, 0));
     add("quiet ", origin.is_quiet ? 1 : 0);
     add("caches ", cache_bytes[0], " ", cache_bytes[1], " ", cache_bytes[2]);
     for (const NamedFigure& named : kFigures)

@@ -40,9 +40,9 @@ struct Origin {
     std::string machine{};  // its processors, and how many cores may be used; empty: any
     std::string boot{};     // empty: any
     std::string date{};     // UTC, "2026-11-25T21:40:03Z"; empty: unknown
-    double load = 0;        // mean number of runnable threads in the minute before
-    int tries = 0;          // the best of so many measurements
-    double spread = 0;      // how much longer a repeated step took mostly than at best: from 1 on
+    double load = 0;    // mean number of runnable threads in the minute before; of tries, the least
+    int tries = 0;      // the best of so many measurements
+    double spread = 0;  // how much longer a repeated step took mostly than at best: from 1 on
     bool is_quiet = false;  // nobody else took the cores meanwhile
 
     friend bool operator==(const Origin&, const Origin&) = default;

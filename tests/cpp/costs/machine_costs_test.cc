@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 namespace pccl::costs {
@@ -46,6 +47,17 @@ TEST(MachineCosts, AreTheSameWhereverTheirTextIsRead) {
     EXPECT_EQ(MachineCosts::parse(costs.text()).value(), costs);
     EXPECT_EQ(MachineCosts().text(), "");
     EXPECT_EQ(MachineCosts::parse("").value(), MachineCosts());
+}
+
+TEST(MachineCosts, CanBeReadWhateverWasMeasured) {
+    for (const double odd : {0.0, 1e-30, 1e30, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+        MachineCosts costs;
+        costs.beat = {.seconds = odd, .is_measured = true};
+        costs.copy = {costs.beat, costs.beat, costs.beat, costs.beat};
+        costs.origin = {.load = odd, .tries = 1'000'000, .spread = odd};
+        EXPECT_TRUE(MachineCosts::parse(costs.text()).is_ok()) << costs.text();
+    }
 }
 
 TEST(MachineCosts, EachLineNamesItsSource) {
