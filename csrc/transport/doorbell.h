@@ -86,8 +86,6 @@ class PCCL_API Waiter final : public SocketWatcher {
     /// From now on prepare() passes a barrier in all processes: peers ring without one.
     void take_barriers() { barriers_.store(true, std::memory_order_relaxed); }
     [[nodiscard]] bool is_crowded() const { return crowded_.load(std::memory_order_relaxed); }
-    /// The epoll set: readable when a watched socket has news. For nesting in another set.
-    [[nodiscard]] int epoll_fd() const { return epoll_.get(); }
 
    private:
     Waiter() = default;

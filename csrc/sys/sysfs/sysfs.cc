@@ -212,6 +212,4 @@ std::optional<unsigned long long> Sysfs::shm_bytes() const {
     return static_cast<unsigned long long>(status.f_blocks) * status.f_frsize;
 }
 
-int Sysfs::driver_gpus() const { return static_cast<int>(list("/proc/driver/nvidia/gpus").size()); }
-
 }  // namespace pccl::sys

@@ -62,8 +62,6 @@ class PCCL_API Sysfs {
     [[nodiscard]] bool has_iommu() const;
     /// Of /dev/shm; nullopt where it is no file system of its own.
     [[nodiscard]] std::optional<unsigned long long> shm_bytes() const;
-    /// GPUs that NVIDIA's driver knows, whether this process may see them or not.
-    [[nodiscard]] int driver_gpus() const;
 
     /// kResourceExhausted, naming the first of what was there and could not be read for want of
     /// descriptors or memory: then what the others say is not the whole truth.

@@ -30,8 +30,5 @@ std::string_view to_string(Pattern pattern) { return kPatterns[static_cast<std::
 std::optional<PathType> path_type_named(std::string_view name) {
     return find<PathType>(kPaths, name);
 }
-std::optional<Pattern> pattern_named(std::string_view name) {
-    return find<Pattern>(kPatterns, name);
-}
 
 }  // namespace pccl::topo

@@ -37,6 +37,5 @@ enum class Pattern { kRing, kTree, kHeads };
 [[nodiscard]] PCCL_API std::string_view to_string(Pattern pattern);
 
 [[nodiscard]] PCCL_API std::optional<PathType> path_type_named(std::string_view name);
-[[nodiscard]] PCCL_API std::optional<Pattern> pattern_named(std::string_view name);
 
 }  // namespace pccl::topo

@@ -133,12 +133,6 @@ void JobTopology::lay_rails() {
     }
 }
 
-double JobTopology::bandwidth_between_hosts() const {
-    double sum = 0;
-    for (const RailOfJob& rail : rails_) sum += rail.bandwidth;
-    return sum;
-}
-
 int JobTopology::host_of(Rank rank) const {
     const auto found = host_of_.find(rank);
     return found == host_of_.end() ? -1 : found->second;

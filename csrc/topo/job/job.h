@@ -77,8 +77,6 @@ class PCCL_API JobTopology {
     static constexpr std::size_t kMostWarnings = 4096;
     /// Those that every host has.
     [[nodiscard]] const std::vector<RailOfJob>& rails() const { return rails_; }
-    /// GB/s between two hosts, over all rails.
-    [[nodiscard]] double bandwidth_between_hosts() const;
     /// Index of the host that a rank is on; -1 for none.
     [[nodiscard]] int host_of(Rank rank) const;
     [[nodiscard]] int ranks() const { return static_cast<int>(host_of_.size()); }

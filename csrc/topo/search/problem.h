@@ -61,13 +61,6 @@ class Problem {
 
     /// All GPUs meet in one NVSwitch, and the limits allow NVLink only.
     [[nodiscard]] bool is_switched() const;
-    /// The GPU with the least, and the most, of the links by which hops leave it, and all together.
-    struct HopCapacity {
-        double least = 0;
-        double most = 0;
-        double sum = 0;
-    };
-    [[nodiscard]] const HopCapacity& hop_capacity() const { return hop_capacity_; }
     /// Of the data that a channel carries, how much passes its NICs each way.
     [[nodiscard]] double net_share() const;
     /// GB/s that the ports can bring to the GPUs, whatever the channels: a maximal flow.
@@ -76,6 +69,12 @@ class Problem {
     [[nodiscard]] double bound(int channels) const;
 
    private:
+    /// The GPU with the least, and the most, of the links by which hops leave it, and all together.
+    struct HopCapacity {
+        double least = 0;
+        double most = 0;
+        double sum = 0;
+    };
     void add(Usage& usage, int from, int to, double weight) const;
     void add_hop(Usage& usage, int from, int to) const;
     void add_nets(Usage& usage, const Route& route, double weight) const;

@@ -10,7 +10,9 @@ namespace pccl::topo {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -58,7 +60,7 @@ TEST(JobTest, IsTheSameInWhateverOrderHostsCome) {
     EXPECT_TRUE(one.is_uniform());
     EXPECT_THAT(one.warnings(), IsEmpty());
     EXPECT_THAT(one.rails(), SizeIs(16));
-    EXPECT_EQ(one.bandwidth_between_hosts(), 400);
+    EXPECT_THAT(one.rails(), Each(Field(&RailOfJob::bandwidth, 25)));
     EXPECT_EQ(one.host_of(9), 1);
     EXPECT_EQ(one.host_of(16), -1);
     const auto plans = one.search({});
