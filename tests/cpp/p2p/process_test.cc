@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "csrc/p2p/session.h"
 #include "tests/cpp/p2p/pair.h"
@@ -20,11 +21,16 @@ class Words {
    public:
     Words() { PCCL_ASSERT(::pipe(ends_.data()) == 0); }
     ~Words() {
-        for (const int end : ends_) ::close(end);
+        ::close(ends_[0]);
+        stop_telling();
     }
     Words(const Words&) = delete;
     Words& operator=(const Words&) = delete;
 
+    /// Who hears then knows when the other process has ended.
+    void stop_telling() {
+        if (const int end = std::exchange(ends_[1], -1); end >= 0) ::close(end);
+    }
     void tell(const std::string& text) const {
         const std::size_t bytes = text.size();
         PCCL_ASSERT(::write(ends_[1], &bytes, sizeof bytes) == sizeof bytes);
@@ -60,6 +66,7 @@ class Server {
             for (;;) ::pause();
             return 0;
         });
+        words_.stop_telling();
         info = words_.hear();
         descriptor = words_.hear();
     }
@@ -86,6 +93,11 @@ std::size_t entries(const char* folder) {
 
 class ProcessTest : public testing::TestWithParam<std::string> {
    protected:
+    void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+        GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start any";
+#endif
+    }
     RemoteMemory meet(const Server& server) {
         EXPECT_TRUE(client_->load_remote_conn_info(server.info).is_ok());
         return client_->import_memory("server", server.descriptor).value();
