@@ -6,7 +6,7 @@
 
 namespace pccl::bindings::dlpack {
 
-enum class DeviceType : std::int32_t { kCpu = 1, kCudaHost = 3 };
+enum class DeviceType : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
 
 enum class TypeCode : std::uint8_t {
     kInt = 0,

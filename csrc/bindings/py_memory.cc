@@ -6,6 +6,7 @@
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/py_communicator.h"
+#include "csrc/bindings/py_gpu_workspace.h"
 #include "csrc/bindings/seconds.h"
 
 namespace pccl::bindings {
@@ -22,14 +23,6 @@ py::array array_of(comm::HeldMemory held) {
     const py::capsule owner(std::make_unique<Holder>(std::move(held.holder)).release(),
                             [](void* memory) { delete static_cast<Holder*>(memory); });
     return py::array_t<std::uint8_t>({bytes}, data, owner);
-}
-
-void require_host(const std::string& device) {
-    if (device == "cpu") return;
-    throw_status(Status::unsupported(
-        concat("no workspace on device '", device,
-               "': device=\"cpu\" works; GPU memory is reached by collectives and messages, of "
-               "torch.distributed or pccl.DeviceGroup")));
 }
 
 }  // namespace
@@ -66,14 +59,17 @@ comm::Communicator& PyMemory::communicator() const {
     return *communicator_.cast<PyCommunicator&>();
 }
 
-std::unique_ptr<PyWorkspace> PyMemory::allocate(const std::string& name, std::size_t bytes,
-                                                const std::string& device,
-                                                std::optional<double> timeout) const {
-    require_host(device);
+py::object PyMemory::allocate(const std::string& name, std::size_t bytes, const std::string& device,
+                              std::optional<double> timeout) const {
     comm::Communicator& comm = communicator();
+    if (device.starts_with("cuda"))
+        return py::cast(std::make_unique<PyGpuWorkspace>(comm, name, bytes, device, timeout));
+    if (device != "cpu")
+        throw_status(Status::unsupported(
+            concat("no workspace on device '", device, "': \"cpu\", \"cuda\" or \"cuda:N\" work")));
     static_cast<void>(
         released([&] { return comm.get_operator_space(name, bytes, timeout_of(timeout)); }));
-    return std::make_unique<PyWorkspace>(communicator_, name, bytes);
+    return py::cast(std::make_unique<PyWorkspace>(communicator_, name, bytes));
 }
 
 std::vector<std::string> PyMemory::names() const {

@@ -40,10 +40,10 @@ class PyMemory {
    public:
     explicit PyMemory(pybind11::object communicator);
 
-    /// With all other ranks.
-    [[nodiscard]] std::unique_ptr<PyWorkspace> allocate(const std::string& name, std::size_t bytes,
-                                                        const std::string& device,
-                                                        std::optional<double> timeout) const;
+    /// With all other ranks: a PyWorkspace of "cpu", a PyGpuWorkspace of "cuda" or "cuda:N".
+    [[nodiscard]] pybind11::object allocate(const std::string& name, std::size_t bytes,
+                                            const std::string& device,
+                                            std::optional<double> timeout) const;
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] std::string described() const;
 

@@ -13,6 +13,7 @@
 // then broken, and every later operation returns the first error.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -91,6 +92,12 @@ class PCCL_API Communicator {
     [[nodiscard]] Result<std::span<std::byte>> get_operator_space(const std::string& name,
                                                                   std::size_t bytes,
                                                                   OptionalTimeout limit = {});
+
+    /// The same for memory of another kind, which the caller allocates: all ranks come with one
+    /// name and size, and `here` is ok on all. Then a store for this workspace alone; null for one
+    /// rank.
+    [[nodiscard]] Result<std::shared_ptr<bootstrap::Store>> agree_on_space(
+        const std::string& name, std::size_t bytes, const Status& here, OptionalTimeout limit = {});
 
     /// The ways to make a collective whose largest buffer has `bytes`, with the time that the cost
     /// model predicts for each; one is chosen. kInvalidArgument names an algorithm that was asked
@@ -178,6 +185,7 @@ class PCCL_API Communicator {
     std::shared_ptr<runtime::Runtime> runtime_;
     std::shared_ptr<Group> group_;
     MemoryContext memory_;
+    std::atomic<int> agreed_spaces_{0};
 };
 
 /// What Communicator::monitored_barrier() does.

@@ -12,7 +12,9 @@ constexpr std::string_view kReservedPrefix = "pccl/";
 
 std::string key_of(const std::string& workspace, Rank rank) { return concat(workspace, "/", rank); }
 
-Status check_name(const std::string& name) {
+}  // namespace
+
+Status check_workspace_name(const std::string& name) {
     if (!name.empty() && name.size() <= kLongestWorkspaceName &&
         !name.starts_with(kReservedPrefix) && name.find('\0') == std::string::npos)
         return Status::ok();
@@ -21,18 +23,16 @@ Status check_name(const std::string& name) {
                " bytes, none of them 0, that do not start with ", kReservedPrefix));
 }
 
-}  // namespace
-
 Result<MemoryContext::Span> MemoryContext::allocate_workspace(const std::string& name,
                                                               std::size_t bytes) {
-    PCCL_TRY(check_name(name));
+    PCCL_TRY(check_workspace_name(name));
     const std::lock_guard lock(mutex_);
     return allocate(name, bytes);
 }
 
 Result<abi::MemoryDescriptor> MemoryContext::add_workspace(const std::string& name,
                                                            std::size_t bytes) {
-    PCCL_TRY(check_name(name));
+    PCCL_TRY(check_workspace_name(name));
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Workspace* const made, make(name, bytes));
     return made->registration->descriptor();

@@ -33,6 +33,9 @@ inline constexpr const char* kHostBuffer = "pccl/host";  // users' data that pee
 
 inline constexpr std::size_t kLongestWorkspaceName = 128;
 
+/// kInvalidArgument for what names no workspace of users.
+[[nodiscard]] Status check_workspace_name(const std::string& name);
+
 /// A rank's part of a workspace as this process sees it.
 struct HeldMemory {
     std::span<std::byte> memory{};

@@ -7,6 +7,7 @@
 
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/rendezvous/prefix_store.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/told_by_all.h"
 #include "csrc/transport/memory_descriptor.h"
@@ -27,17 +28,20 @@ struct Offer {
 };
 static_assert(sizeof(Offer) == 592);
 
-Offer offer_of(const std::string& name, std::size_t bytes,
-               const Result<abi::MemoryDescriptor>& mine) {
+Offer offer_of(const std::string& name, std::size_t bytes, const Status& here) {
     Offer offer;
     offer.bytes = bytes;
     offer.name = ShortText<kLongestWorkspaceName + 1>(name);
-    if (!mine.is_ok()) {
-        offer.reason = ShortText<195>(mine.status().message());
-        return offer;
-    }
+    offer.is_able = here.is_ok() ? 1 : 0;
+    offer.reason = ShortText<195>(here.message());
+    return offer;
+}
+
+Offer offer_of(const std::string& name, std::size_t bytes,
+               const Result<abi::MemoryDescriptor>& mine) {
+    Offer offer = offer_of(name, bytes, mine.status());
+    if (!mine.is_ok()) return offer;
     const std::string part = transport::serialise(*mine);
-    offer.is_able = 1;
     offer.part_bytes = static_cast<std::uint16_t>(part.size());
     std::memcpy(offer.part.data(), part.data(), std::min(part.size(), kLongestPart));
     return offer;
@@ -78,6 +82,24 @@ Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& of
 }
 
 }  // namespace
+
+Result<std::shared_ptr<bootstrap::Store>> Communicator::agree_on_space(const std::string& name,
+                                                                       std::size_t bytes,
+                                                                       const Status& here,
+                                                                       OptionalTimeout limit) {
+    PCCL_TRY(check_workspace_name(name));
+    const int number = ++agreed_spaces_;
+    PCCL_ASSIGN_OR_RETURN(const auto offers, told_by_all(size(), offer_of(name, bytes, here),
+                                                         [&](const Collective& collective) {
+                                                             return run(collective, limit);
+                                                         }));
+    PCCL_TRY(here);
+    PCCL_TRY(agree(offers).with_context(concat("group ", this->name())));
+    if (size() == 1) return std::shared_ptr<bootstrap::Store>();
+    if (options_.store == nullptr)
+        return Status::unavailable(concat("group ", this->name(), " has no store to meet at"));
+    return bootstrap::prefixed(options_.store, concat("space/", number));
+}
 
 Result<std::span<std::byte>> Communicator::get_operator_space(const std::string& name,
                                                               std::size_t bytes,

@@ -70,13 +70,9 @@ void keep_for_good(std::shared_ptr<const void> memory) {
     kept.push_back(std::move(memory));
 }
 
-/// The driver, with this rank's device current on this thread.
 Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
-    sys::cuda::Driver* driver = options.driver;
-    if (driver == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
-    }
-    PCCL_TRY(driver->use(options.device));
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver,
+                          sys::cuda::driver_on(options.device, options.driver));
     if (!options.has_peer_access) return Status::unsupported("PCCL_GPU_PEER_ACCESS=0");
     return driver;
 }
@@ -160,7 +156,7 @@ void DeviceGroup::keep_memory() {
 }
 
 Status DeviceGroup::meet(const DeviceMeeting& meeting) {
-    PCCL_TRY(connect(meeting));
+    PCCL_ASSIGN_OR_RETURN(sockets_, meeting.connect());
     PCCL_TRY(agree_on_preferences(meeting));
     if (options_.driver == nullptr) PCCL_TRY(kernels::load_kernels(options_.size));
     return share_memory(meeting.deadline());
@@ -198,24 +194,6 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     team_.rank = options_.rank;
     team_.size = options_.size;
     return Status::ok();
-}
-
-Status DeviceGroup::connect(const DeviceMeeting& meeting) {
-    transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
-    if (options_.size > 1) {
-        PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, meeting.agree_on_identity());
-        own.group = identity.group;
-        own.secret = identity.secret;
-    }
-    PCCL_ASSIGN_OR_RETURN(sockets_, transport::nvlink::PeerSockets::listen(own));
-    if (options_.size == 1) return Status::ok();
-    PCCL_TRY(meeting.say("address", sockets_->address()));
-    std::vector<std::string> addresses(index(options_.size));
-    for (Rank peer = 0; peer < options_.rank; ++peer) {
-        PCCL_ASSIGN_OR_RETURN(addresses[index(peer)], meeting.hear(peer, "address"));
-    }
-    return sockets_->connect(addresses, meeting.deadline(),
-                             [&meeting] { return meeting.objection(); });
 }
 
 /// "1 90 all_reduce=ring": whether engines are preferred, the GPU's architecture, and the list of

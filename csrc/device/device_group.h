@@ -142,7 +142,6 @@ class PCCL_API DeviceGroup {
                                                      DeviceMeeting& meeting);
     Status meet(const DeviceMeeting& meeting);
     Status share_memory(Deadline deadline);
-    Status connect(const DeviceMeeting& meeting);
     Status allocate_control();
     Status agree_on_preferences(const DeviceMeeting& meeting);
     /// On a thread of its own: whether no kernel runs any more.

@@ -92,6 +92,25 @@ Result<bootstrap::GroupIdentity> DeviceMeeting::agree_on_identity() const {
     });
 }
 
+Result<std::unique_ptr<transport::nvlink::PeerSockets>> DeviceMeeting::connect() const {
+    constexpr std::string_view kSubject = "address";
+    transport::nvlink::PeerSocketsOptions own{.rank = options_.rank, .size = options_.size};
+    if (options_.size > 1) {
+        PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity, agree_on_identity());
+        own.group = identity.group;
+        own.secret = identity.secret;
+    }
+    PCCL_ASSIGN_OR_RETURN(auto sockets, transport::nvlink::PeerSockets::listen(own));
+    if (options_.size == 1) return sockets;
+    PCCL_TRY(say(kSubject, sockets->address()));
+    std::vector<std::string> addresses(static_cast<std::size_t>(options_.size));
+    for (Rank peer = 0; peer < options_.rank; ++peer) {
+        PCCL_ASSIGN_OR_RETURN(addresses[static_cast<std::size_t>(peer)], hear(peer, kSubject));
+    }
+    PCCL_TRY(sockets->connect(addresses, deadline_, [this] { return objection(); }));
+    return sockets;
+}
+
 Status DeviceMeeting::objection() const {
     for (Rank rank = 0; rank < options_.size; ++rank) {
         const auto said = options_.store->get(key("met", rank), Deadline::after(Duration::zero()));

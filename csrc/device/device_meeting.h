@@ -15,6 +15,7 @@
 #include "csrc/base/wait_notice.h"
 #include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/bootstrap/roster.h"
+#include "csrc/transport/nvlink/peer_sockets.h"
 
 namespace pccl::device {
 
@@ -37,7 +38,8 @@ class DeviceMeeting {
     /// All ranks are on one host, and well; `here` is what this one says of itself. The first that
     /// objects decides for all.
     Status agree_on_host(const Status& here);
-    [[nodiscard]] Result<bootstrap::GroupIdentity> agree_on_identity() const;
+    /// Sockets between all ranks; of one rank, none.
+    [[nodiscard]] Result<std::unique_ptr<transport::nvlink::PeerSockets>> connect() const;
     /// What `peer` writes as its `subject`.
     [[nodiscard]] Result<std::string> hear(Rank peer, std::string_view subject) const;
     Status say(std::string_view subject, const std::string& what) const;
@@ -56,6 +58,7 @@ class DeviceMeeting {
     [[nodiscard]] Status call_off() const;
 
    private:
+    [[nodiscard]] Result<bootstrap::GroupIdentity> agree_on_identity() const;
     [[nodiscard]] std::string key(std::string_view subject, Rank rank) const;
     /// What get(deadline) gives, which waits; objections are looked for now and then.
     template <typename Get>

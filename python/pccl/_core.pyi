@@ -1305,11 +1305,125 @@ class Workspace:
             As ``release``.
         """
 
+class GpuMemory:
+    """Bytes of a GPU, by the protocols of arrays: ``torch.from_dlpack(memory)``, ``cupy.asarray``.
+
+    It stays mapped as long as this object, and arrays made of it, live.
+    """
+
+    @property
+    def address(self) -> int:
+        """Of its first byte, as kernels of this process see it."""
+    @property
+    def nbytes(self) -> int:
+        """Length."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Elements of uint8, by version 3 of Numba's protocol."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
+        """Return a capsule ``"dltensor"`` of uint8 (DLPack 0.8).
+
+        Parameters
+        ----------
+        stream, max_version, dl_device, copy
+            As consumers give them; none counts. The library writes nothing here, so that there is
+            nothing to wait for: who writes orders it.
+
+        Returns
+        -------
+        object
+            For ``from_dlpack`` of any library.
+        """
+    def __dlpack_device__(self) -> tuple[int, ...]:
+        """Return DLPack's number for CUDA, 2, and the GPU.
+
+        Returns
+        -------
+        tuple of int
+            As the protocol demands.
+        """
+
+class GpuWorkspace:
+    """GPU memory that every rank of a group has under one name, for kernels of your own.
+
+    A kernel, of CUDA, Triton or another language, reads and writes what ``local`` and ``peer``
+    give over NVLink. Kernels on several GPUs order their accesses themselves, or by a collective
+    between them. Also a context manager, that releases. End the kernels that use a workspace, on
+    all ranks, before all its memory is dropped.
+    """
+
+    @property
+    def name(self) -> str:
+        """The same on all ranks."""
+    @property
+    def nbytes(self) -> int:
+        """Of each rank's part."""
+    @property
+    def device(self) -> str:
+        """Where this rank's part is: ``"cuda:0"``."""
+    @property
+    def local(self) -> GpuMemory:
+        """The part of this rank; zero at first.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The workspace was released.
+        """
+    def peer(self, rank: int) -> GpuMemory:
+        """Return the part of another rank, at an address for kernels of this rank's GPU.
+
+        Parameters
+        ----------
+        rank
+            0 <= rank < world_size; of this rank it is ``local``.
+
+        Returns
+        -------
+        GpuMemory
+            ``nbytes`` long. ``torch.from_dlpack`` gives it as a tensor of this rank's GPU.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such rank, or the workspace was released here.
+        """
+    def release(self) -> None:
+        """Give it back here, as soon as no array of it is left; may be called again."""
+    def __enter__(self) -> Self:
+        """Return the workspace."""
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release it.
+
+        Parameters
+        ----------
+        type, error, traceback
+            Of an exception; None where there is none.
+        """
+
 class Memory:
     """The workspaces of a communicator; prints as a list of them."""
 
-    def allocate(
-        self, name: str, nbytes: int, device: str = "cpu", *, timeout: float | None = None
+    @overload
+    def allocate(  # type: ignore[overload-overlap]  # any other string is a GPU
+        self,
+        name: str,
+        nbytes: int,
+        device: Literal["cpu"] = "cpu",
+        *,
+        timeout: float | None = None,
     ) -> Workspace:
         """Allocate memory on every rank, together; it lasts until it is released.
 
@@ -1321,15 +1435,17 @@ class Memory:
         name
             1 to 128 bytes that do not start with ``"pccl/"``, and in use by no other workspace.
         nbytes
-            Of each rank's part, 1 or more. Memory is taken where it is touched.
+            Of each rank's part, 1 or more. Memory of the host is taken where it is touched.
         device
-            ``"cpu"``: memory of the host.
+            ``"cpu"``: memory of the host. ``"cuda"``: of the only GPU that this process sees;
+            ``"cuda:1"``: of the one of that number. Then the ranks are on one host, 8 at most, and
+            their GPUs reach each other.
         timeout
             Seconds until the others must have come; None for that of the group.
 
         Returns
         -------
-        Workspace
+        Workspace or GpuWorkspace
             Its ``local`` is full of zeros.
 
         Raises
@@ -1346,6 +1462,10 @@ class Memory:
         PeerLostError, CollectiveTimeoutError, AbortedError
             It failed; every later operation of the group raises the same.
         """
+    @overload
+    def allocate(
+        self, name: str, nbytes: int, device: str, *, timeout: float | None = None
+    ) -> GpuWorkspace: ...
     @property
     def names(self) -> list[str]:
         """Of the workspaces that this rank has, in alphabetical order."""

@@ -200,7 +200,6 @@ def test_a_list_of_what_there_is() -> None:
         (("pccl/lib", 1), pccl.InvalidArgumentError, "do not start with pccl/"),
         (("w", 0), pccl.InvalidArgumentError, "has no bytes"),
         (("w", 1 << 62), pccl.ResourceExhaustedError, "bytes"),
-        (("w", 8, "cuda"), pccl.UnsupportedError, 'device="cpu" works'),
         (("w", 8, "tpu"), pccl.UnsupportedError, "no workspace on device 'tpu'"),
     ],
 )

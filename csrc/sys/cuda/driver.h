@@ -136,5 +136,7 @@ class Driver {
 /// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where
 /// libcuda.so.1 or a GPU is missing.
 [[nodiscard]] PCCL_API Result<Driver*> process_driver();
+/// `given`, or else that of this machine, with `device` current on this thread.
+[[nodiscard]] PCCL_API Result<Driver*> driver_on(int device, Driver* given = nullptr);
 
 }  // namespace pccl::sys::cuda

@@ -17,8 +17,10 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-Status check(const HeapExtent& extent) {
-    if (extent.allocated <= HeapStock::kAllocation && extent.offset <= extent.allocated &&
+/// Of a GPU that allocates multiples of `unit`.
+Status check(const HeapExtent& extent, std::size_t unit) {
+    const std::size_t most = rounded_up(std::max(HeapStock::kAllocation, extent.bytes), unit);
+    if (extent.allocated <= most && extent.offset <= extent.allocated &&
         extent.bytes <= extent.allocated - extent.offset && extent.offset % kUnit == 0)
         return Status::ok();
     return Status::invalid_argument(concat("a peer offered ", extent.bytes, " bytes at ",
@@ -64,16 +66,22 @@ std::shared_ptr<HeapStock> HeapStock::of(sys::cuda::Driver& driver, int device) 
     return *stocks.find_or(driver, device, make);
 }
 
+Result<std::shared_ptr<HeapMemory>> HeapStock::allocate(std::size_t bytes) const {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
+    return HeapMemory::create(place_, rounded_up(bytes, unit));
+}
+
 Result<HeapRange> HeapStock::claim(std::size_t bytes) {
     const std::size_t length = rounded_up(bytes, kUnit);
-    if (length > kAllocation)
-        return Status::invalid_argument(
-            concat("a heap of ", bytes, " bytes; at most ", kAllocation, " go"));
+    if (length > kAllocation) {
+        PCCL_ASSIGN_OR_RETURN(auto memory, allocate(length));
+        const HeapExtent extent{memory->id(), memory->bytes(), 0, length};
+        return HeapRange{std::move(memory), extent};
+    }
     const std::lock_guard lock(mutex_);
     auto memory = current_.lock();
     if (memory == nullptr || length > memory->bytes() - claimed_) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
-        PCCL_ASSIGN_OR_RETURN(memory, HeapMemory::create(place_, rounded_up(kAllocation, unit)));
+        PCCL_ASSIGN_OR_RETURN(memory, allocate(kAllocation));
         current_ = memory;
         claimed_ = 0;
     }
@@ -83,7 +91,8 @@ Result<HeapRange> HeapStock::claim(std::size_t bytes) {
 }
 
 Result<HeapRange> HeapStock::join(const UniqueFd& descriptor, const HeapExtent& extent) {
-    PCCL_TRY(check(extent));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t unit, place_.driver.granularity(place_.device));
+    PCCL_TRY(check(extent, unit));
     const std::lock_guard lock(mutex_);
     std::erase_if(joined_, [](const auto& known) { return known.second.expired(); });
     auto memory = joined_[extent.id].lock();

@@ -86,13 +86,14 @@ class PCCL_API HeapStock {
     /// The process's one for `device`. It lives as long as somebody holds it.
     static std::shared_ptr<HeapStock> of(sys::cuda::Driver& driver, int device);
 
-    /// Zeroes that nobody has used. kInvalidArgument for more than kAllocation.
+    /// Zeroes that nobody has used. More than kAllocation are an allocation of their own.
     Result<HeapRange> claim(std::size_t bytes);
     /// What a peer claimed. kInvalidArgument where its allocation has no such range.
     Result<HeapRange> join(const UniqueFd& descriptor, const HeapExtent& extent);
 
    private:
     explicit HeapStock(const HeapMemory::Place& place) : place_(place) {}
+    Result<std::shared_ptr<HeapMemory>> allocate(std::size_t bytes) const;
 
     const HeapMemory::Place place_;
     std::mutex mutex_;

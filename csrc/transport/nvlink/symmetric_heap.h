@@ -19,8 +19,8 @@ class PCCL_API SymmetricHeap {
    public:
     struct Options {
         sys::cuda::Driver& driver;
-        int device = 0;         // this rank's
-        std::size_t bytes = 0;  // at most HeapStock::kAllocation
+        int device = 0;  // this rank's
+        std::size_t bytes = 0;
     };
     /// Called by all ranks at once, with one size. The memory is zero before any peer can see it.
     /// kTimeout and kPeerLost name the rank; kUnsupported where GPUs do not reach one another.

@@ -124,6 +124,21 @@ TEST(HeapTest, ARankThatCannotMapSaysWhose) {
     });
 }
 
+TEST(HeapTest, ALargeOneIsAnAllocationOfItsOwn) {
+    run(2, [](Member& member) {
+        const std::size_t bytes = 3 * HeapStock::kAllocation + 8;
+        const auto heap = heap_of(member, bytes);
+        ASSERT_TRUE(heap.is_ok()) << heap.status().to_string();
+        EXPECT_GE((*heap)->bytes(), bytes);
+        const std::size_t last = bytes - sizeof(std::uint64_t);
+        const auto peer = static_cast<std::size_t>(1 - member.rank);
+        word_at((*heap)->bases()[peer] + last) = static_cast<std::uint64_t>(member.rank) + 1;
+        member.together.arrive_and_wait();
+        EXPECT_EQ(word_at((*heap)->bases()[1 - peer] + last), peer + 1);
+        member.together.arrive_and_wait();
+    });
+}
+
 TEST(HeapTest, FurtherGroupsMapNothing) {
     run(3, [](Member& member) {
         auto first = heap_of(member, 1000);
@@ -190,8 +205,6 @@ TEST(HeapTest, WhatAPeerCannotHaveIsRefused) {
     EXPECT_TRUE(refused([](HeapExtent& extent) { extent.offset = 0 - std::uint64_t{64 << 10}; }));
     EXPECT_TRUE(refused([](HeapExtent& extent) { extent.bytes = extent.allocated + 1; }));
     EXPECT_TRUE(refused([](HeapExtent& extent) { extent.allocated *= 2; }));
-    EXPECT_EQ(stock->claim(HeapStock::kAllocation + 1).status().code(),
-              StatusCode::kInvalidArgument);
 }
 
 Result<std::unique_ptr<RegistrationCache>> cache_of(Member& member,

@@ -1,0 +1,134 @@
+#include "csrc/bindings/py_gpu_workspace.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/seconds.h"
+#include "csrc/extension/signals.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr std::string_view kCuda = "cuda";
+
+/// The GPU that "cuda" (the only one) or "cuda:N" names, as CUDA numbers them in this process.
+Result<int> gpu_named(std::string_view device) {
+    PCCL_ASSIGN_OR_RETURN(const int count, device::count_gpus());
+    const auto refused = [&](std::string_view why) {
+        return Status::invalid_argument(concat("device '", device, "': ", why,
+                                               "; this process sees ", count,
+                                               " GPUs, \"cuda:0\" is the first"));
+    };
+    std::string_view rest = device.substr(kCuda.size());
+    if (rest.empty()) {
+        if (count == 1) return 0;
+        return refused("which of them?");
+    }
+    if (!rest.starts_with(':')) return refused("it must be \"cuda\" or \"cuda:N\"");
+    rest.remove_prefix(1);
+    const auto number = number_in(rest, 0, count - 1);
+    if (!number) return refused("there is no such GPU");
+    return *number;
+}
+
+/// What a consumer of DLPack holds: all of one part.
+struct Exported {
+    PyGpuMemory memory;
+    std::array<std::int64_t, 1> shape;
+    dlpack::ManagedTensor managed;
+};
+
+void end_export(dlpack::ManagedTensor* managed) {
+    const std::unique_ptr<Exported> ended(static_cast<Exported*>(managed->context));
+}
+
+constexpr const char* kUnused = "dltensor";  // a consumer gives it another name
+
+void drop_unused(PyObject* capsule) {
+    if (PyCapsule_IsValid(capsule, kUnused) == 0) return;
+    end_export(static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, kUnused)));
+}
+
+}  // namespace
+
+PyGpuMemory::PyGpuMemory(std::shared_ptr<device::DeviceWorkspace> workspace, std::uint64_t address)
+    : workspace_(std::move(workspace)), address_(address) {}
+
+py::dict PyGpuMemory::interface() const {
+    using namespace py::literals;  // NOLINT(google-build-using-namespace): that is what it is for
+    return py::dict("shape"_a = py::make_tuple(bytes()), "typestr"_a = "|u1",
+                    "data"_a = py::make_tuple(address_, false), "strides"_a = py::none(),
+                    "version"_a = 3);
+}
+
+py::tuple PyGpuMemory::dlpack_device() const {
+    return py::make_tuple(static_cast<int>(dlpack::DeviceType::kCuda), workspace_->device());
+}
+
+py::capsule PyGpuMemory::tensor() const {
+    auto exported = std::make_unique<Exported>(
+        Exported{.memory = *this, .shape = {static_cast<std::int64_t>(bytes())}, .managed = {}});
+    exported->managed = {
+        .tensor = {.data = std::bit_cast<void*>(address_),
+                   .device = {.type = dlpack::DeviceType::kCuda, .number = workspace_->device()},
+                   .dimensions = 1,
+                   .type = {.code = dlpack::TypeCode::kUint, .bits = 8, .lanes = 1},
+                   .shape = exported->shape.data(),
+                   .strides = nullptr,
+                   .byte_offset = 0},
+        .context = exported.get(),
+        .deleter = end_export};
+    py::capsule capsule(&exported->managed, kUnused, drop_unused);
+    static_cast<void>(exported.release());  // the capsule's
+    return capsule;
+}
+
+std::string PyGpuMemory::described() const {
+    return concat("<pccl.GpuMemory: ", bytes(), " bytes, as seen by cuda:", workspace_->device(),
+                  ">");
+}
+
+PyGpuWorkspace::PyGpuWorkspace(comm::Communicator& communicator, std::string name,
+                               std::size_t bytes, const std::string& device,
+                               std::optional<double> timeout)
+    : name_(std::move(name)), bytes_(bytes), rank_(communicator.rank()), device_(0) {
+    const Result<int> gpu = gpu_named(device);
+    device_ = gpu.is_ok() ? *gpu : 0;
+    workspace_ = value_or_throw([&]() -> Result<std::shared_ptr<device::DeviceWorkspace>> {
+        const py::gil_scoped_release released;
+        PCCL_ASSIGN_OR_RETURN(auto store, communicator.agree_on_space(name_, bytes_, gpu.status(),
+                                                                      timeout_of(timeout)));
+        return device::create_interruptibly(
+            {.rank = rank_,
+             .size = communicator.size(),
+             .store = std::move(store),
+             .device = device_,
+             .bytes = bytes_,
+             .timeout = timeout_of(timeout).value_or(communicator.timeout())},
+            extension::check_signals);
+    }());
+}
+
+std::string PyGpuWorkspace::device() const { return concat(kCuda, ":", device_); }
+
+PyGpuMemory PyGpuWorkspace::peer(Rank rank) const {
+    if (workspace_ == nullptr)
+        throw_status(Status::invalid_argument(
+            concat("workspace \"", name_, "\" was released; allocate it again")));
+    return {workspace_, value_or_throw(workspace_->address(rank))};
+}
+
+std::string PyGpuWorkspace::described() const {
+    return concat("<pccl.GpuWorkspace \"", name_, "\" on ", device(), ": ", bytes_, " bytes a rank",
+                  workspace_ == nullptr ? ", released>" : ">");
+}
+
+}  // namespace pccl::bindings

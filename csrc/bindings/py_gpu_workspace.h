@@ -1,0 +1,60 @@
+// GPU memory that all ranks of a group have under one name, for kernels of users' own.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "csrc/bindings/dlpack.h"
+#include "csrc/comm/communicator.h"
+#include "csrc/device/device_workspace.h"
+
+namespace pccl::bindings {
+
+/// One rank's part, as bytes, by the protocols of arrays on GPUs: DLPack and
+/// __cuda_array_interface__ (version 3). It keeps the whole workspace mapped.
+class PyGpuMemory {
+   public:
+    PyGpuMemory(std::shared_ptr<device::DeviceWorkspace> workspace, std::uint64_t address);
+
+    [[nodiscard]] std::uint64_t address() const { return address_; }
+    [[nodiscard]] std::size_t bytes() const { return workspace_->bytes(); }
+    [[nodiscard]] pybind11::dict interface() const;
+    /// A capsule named "dltensor"; consumers are in the stream's order with whoever wrote.
+    [[nodiscard]] pybind11::capsule tensor() const;
+    [[nodiscard]] pybind11::tuple dlpack_device() const;
+    [[nodiscard]] std::string described() const;
+
+   private:
+    std::shared_ptr<device::DeviceWorkspace> workspace_;
+    std::uint64_t address_;
+};
+
+/// One workspace, until it is released. What it hands out lives on.
+class PyGpuWorkspace {
+   public:
+    /// With all other ranks of `communicator`; `device` is "cuda" or "cuda:N".
+    PyGpuWorkspace(comm::Communicator& communicator, std::string name, std::size_t bytes,
+                   const std::string& device, std::optional<double> timeout);
+
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    [[nodiscard]] std::string device() const;
+    [[nodiscard]] PyGpuMemory local() const { return peer(rank_); }
+    [[nodiscard]] PyGpuMemory peer(Rank rank) const;
+    void release() { workspace_.reset(); }
+    [[nodiscard]] std::string described() const;
+
+   private:
+    std::string name_;
+    std::size_t bytes_;
+    Rank rank_;
+    int device_;
+    std::shared_ptr<device::DeviceWorkspace> workspace_;  // null: it was released
+};
+
+}  // namespace pccl::bindings
