@@ -35,24 +35,18 @@ using py::arg;
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kProtocols = {"words", "direct", "turns", "engines"};
-
-std::string_view to_string(Protocol protocol) {
-    return kProtocols.at(static_cast<std::size_t>(protocol));
-}
-
 Plan make_plan(const std::string& protocol, int blocks, int threads) {
-    const auto found = std::find(kProtocols.begin(), kProtocols.end(), protocol);
+    constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
+                                       Protocol::kEngines};
+    const auto* const found = std::ranges::find(kProtocols, protocol, device::name_of);
     if (found == kProtocols.end())
         throw_status(Status::invalid_argument(
             concat("'", protocol, "' is no protocol: words, direct, turns, engines")));
-    return {.protocol = static_cast<Protocol>(found - kProtocols.begin()),
-            .blocks = blocks,
-            .threads = threads};
+    return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 
 std::string printed(const Plan& plan) {
-    return concat(to_string(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
+    return concat(device::name_of(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
 }
 
 struct PyDeviceGroup {
@@ -198,7 +192,7 @@ void bind_plan(extension::Module& module) {
     extension::Class<Plan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
         .def_property_readonly("protocol",
-                               [](const Plan& plan) { return to_string(plan.protocol); })
+                               [](const Plan& plan) { return device::name_of(plan.protocol); })
         .def_readonly("blocks", &Plan::blocks)
         .def_readonly("threads", &Plan::threads)
         .def_property_readonly("why", [](const Plan& plan) { return std::string(plan.why); })

@@ -6,6 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/collective/largest_buffer.h"
 #include "csrc/device/device_group.h"
 #include "csrc/device/launch/launch_fingerprint.h"
 
@@ -181,12 +182,17 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
         return {{.kernel = "copy", .bytes = bytes, .plan = {.why = "the group is one GPU"}}};
     const bool takes_any = !has_private_lengths({.kind = kind}, {});
     const std::lock_guard lock(mutex_);
-    const auto schedule = catalogue_->find(algorithm_listed(algorithms_, kind), kind);
+    const std::string_view preferred = algorithm_listed(algorithms_, kind);
+    const auto schedule = preferred.empty()
+                              ? loaded_.find(kind, 0, largest_buffer(kind, options_.size, bytes))
+                              : catalogue_->find(preferred, kind);
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, prefers_engines_);
+    const char* const why = preferred.empty() ? "a capsule that was loaded for this size"
+                                              : "the group's options ask for it";
     return {{.kernel = concat("program of ", schedule->name),
              .bytes = bytes,
-             .plan = {.blocks = abi::kMostBlocks, .why = "the group's options ask for it"}}};
+             .plan = {.blocks = abi::kMostBlocks, .why = why}}};
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,

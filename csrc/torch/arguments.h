@@ -5,7 +5,10 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstddef>
+#include <string>
 #include <vector>
+
+#include "csrc/schedule/schedule.h"
 
 namespace pccl::backend {
 
@@ -17,6 +20,13 @@ template <typename Item>
 const Item& only(const std::vector<Item>& items, const char* what) {
     TORCH_CHECK_VALUE(items.size() == 1, "PCCL expects one ", what, ", got ", items.size());
     return items.front();
+}
+
+inline schedule::CollectiveKind collective_called(const std::string& name) {
+    const auto kind = schedule::collective_named(name);
+    TORCH_CHECK_VALUE(kind, "'", name, "' is no collective; there are ",
+                      schedule::names_of_collectives());
+    return *kind;
 }
 
 inline void check_root(std::int64_t root, int size) {

@@ -239,12 +239,21 @@ PcclBackend::WorkPtr PcclBackend::endCoalescing() {
 }
 
 std::vector<Prediction> PcclBackend::explain(const std::string& collective, std::size_t bytes) {
-    const auto kind = schedule::collective_named(collective);
-    TORCH_CHECK_VALUE(kind, "'", collective, "' is no collective; there are ",
-                      schedule::names_of_collectives());
-    auto ways = communicator_->explain(*kind, bytes);
+    auto ways = communicator_->explain(collective_called(collective), bytes);
     throw_unless_ok("pccl:explain", ways.status());
     return std::move(*ways);
+}
+
+std::shared_ptr<const device::DeviceGroup> PcclBackend::gpus_to_explain() const {
+    auto group = gpu_.group();
+    if (group != nullptr) return group;
+    throw_status("pccl:explain",
+                 gpu_.goes_through_host()
+                     ? Status::unsupported("the GPUs of this group do not reach each other: CUDA "
+                                           "tensors go through the memory of the host, as CPU "
+                                           "tensors, which explain without device= tells of")
+                     : Status::unavailable("the GPUs of this group have not met: run a collective "
+                                           "of CUDA tensors before"));
 }
 
 void PcclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {

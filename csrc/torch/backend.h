@@ -86,6 +86,8 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr barrier(const c10d::BarrierOptions& options) override;
     /// As Communicator::explain(), by the collective's name.
     std::vector<Prediction> explain(const std::string& collective, std::size_t bytes);
+    /// The group of GPUs, for the same of CUDA tensors. Throws where there is none (yet).
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> gpus_to_explain() const;
 
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 

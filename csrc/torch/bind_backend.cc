@@ -12,6 +12,9 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/selection/selector.h"
+#include "csrc/device/launch/planned_launches.h"
+#include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
 
@@ -58,6 +61,23 @@ std::vector<Way> explain(PcclBackend& self, const std::string& collective, std::
     for (const Prediction& way : predictions)
         ways.emplace_back(way.algorithm(), way.over(), way.seconds, way.busiest, way.is_chosen);
     return ways;
+}
+
+// Not device::PlannedLaunch, for the same reason: kernel, protocol, blocks, threads, bytes, why.
+using GpuLaunch = std::tuple<std::string, std::string_view, int, int, std::size_t, std::string>;
+
+/// The GPUs' architecture, and the launches.
+std::pair<int, std::vector<GpuLaunch>> explain_gpus(const PcclBackend& self,
+                                                    const std::string& collective,
+                                                    std::size_t nbytes) {
+    const auto group = self.gpus_to_explain();
+    const auto kind = collective_called(collective);
+    std::vector<GpuLaunch> launches;
+    for (const auto& [kernel, bytes, plan] :
+         group->explain(kind, comm::block_bytes(kind, nbytes, group->size())))
+        launches.emplace_back(kernel, device::name_of(plan.protocol), plan.blocks, plan.threads,
+                              bytes, plan.why);
+    return {group->architecture(), std::move(launches)};
 }
 
 using CountedOn = std::tuple<std::vector<std::string>, std::vector<Rank>, int, std::string,
@@ -203,6 +223,7 @@ void bind_backend(extension::Module& module) {
         .def_property_readonly("mem_allocator", [](const PcclBackend&) { return mem_allocator(); })
         .def("get_error", &PcclBackend::getError, py::call_guard<py::gil_scoped_release>())
         .def("explain", &explain, py::arg("collective"), py::arg("nbytes"))
+        .def("explain_gpus", &explain_gpus, py::arg("collective"), py::arg("nbytes"))
         .def("links_counted_on", &links_counted_on)
         .def("load_capsule", &load_capsule, py::arg("content"), py::arg("is_path"),
              py::arg("sizes"))

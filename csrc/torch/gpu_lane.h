@@ -68,6 +68,11 @@ class GpuLane {
     void synchronize();
     /// ok, or why the group of GPUs is over.
     [[nodiscard]] Status health() const;
+    /// The group of GPUs; null before all ranks have made it, and where GPUs do not reach each
+    /// other.
+    [[nodiscard]] std::shared_ptr<const device::DeviceGroup> group() const { return group_.load(); }
+    /// Whether it is known that GPUs do not reach each other.
+    [[nodiscard]] bool goes_through_host() const { return route_.load() == Route::kHost; }
     /// Of later launches, as the communicator chooses; all ranks come here between the same two.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
     /// Of later launches.

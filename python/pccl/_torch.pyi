@@ -85,6 +85,25 @@ class ProcessGroupPCCL(Backend):
         ValueError
             There is no such collective, or PCCL_ALGORITHM names an algorithm that does not fit.
         """
+    def explain_gpus(
+        self, collective: str, nbytes: int
+    ) -> tuple[int, list[tuple[str, str, int, int, int, str]]]:
+        """Return the GPUs' architecture and the fields of each ``GpuLaunch``, for ``pccl.explain``.
+
+        Parameters
+        ----------
+        collective, nbytes
+            As for ``pccl.explain``.
+
+        Raises
+        ------
+        ValueError
+            There is no such collective.
+        pccl.UnavailableError
+            No collective of CUDA tensors has run yet.
+        pccl.UnsupportedError
+            The GPUs do not reach each other.
+        """
     def links_counted_on(self) -> tuple[list[str], list[int], int, str, list[str]]:
         """Return the fields of ``pccl.named.LinksCountedOn``, for ``pccl.explain``."""
     def describe_job(self) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from pccl import table
 from pccl.named import LinksCountedOn
@@ -122,14 +122,28 @@ class Explanation:
 
 @overload
 def explain(
-    collective: str, nbytes: int, group: Communicator | ProcessGroup | Job | None = None
+    collective: str,
+    nbytes: int,
+    group: Communicator | ProcessGroup | Job | None = None,
+    *,
+    device: Literal["cpu"] = "cpu",
 ) -> Explanation: ...
 @overload
 def explain(collective: str, nbytes: int, group: Gpus | DeviceGroup) -> GpuExplanation: ...
+@overload
+def explain(
+    collective: str,
+    nbytes: int,
+    group: ProcessGroup | None = None,
+    *,
+    device: Literal["cuda"],
+) -> GpuExplanation: ...
 def explain(
     collective: str,
     nbytes: int,
     group: Communicator | ProcessGroup | Job | Gpus | DeviceGroup | None = None,
+    *,
+    device: str = "cpu",
 ) -> Explanation | GpuExplanation:
     """Predict the time of every way to make a collective; or say how GPUs launch it, and why.
 
@@ -141,11 +155,13 @@ def explain(
     nbytes
         Of the largest buffer: what all ranks have together after an ``all_gather``.
     group
-        A communicator, or a process group of torch with the backend "pccl", of whose CPU tensors it
-        speaks; None for torch's default group. Or a ``pccl.topology.Job``, which need not exist
+        A communicator, or a process group of torch with the backend "pccl"; None for torch's
+        default group. Or a ``pccl.topology.Job``, which need not exist
         (``Job.of``): what its ranks would choose if each had a core to itself, and nothing had been
         measured. Or a ``pccl.DeviceGroup``, or a ``pccl.Gpus``, which need not
         exist: which kernel, by which protocol, on how many blocks.
+    device
+        ``"cuda"``: of CUDA tensors of a process group of torch, which has run a collective of them.
 
     Returns
     -------
@@ -156,11 +172,23 @@ def explain(
     ------
     ValueError
         There is no such collective, or ``group`` has no backend "pccl", or the job's ranks are not
-        numbered from 0 on, or GPUs of such a number or architecture make no group.
+        numbered from 0 on, or GPUs of such a number or architecture make no group; or ``device`` is
+        neither "cpu" nor "cuda", or goes with no such group.
+    pccl.UnavailableError
+        The GPUs of the process group have not met yet.
+    pccl.UnsupportedError
+        They do not reach each other: CUDA tensors go through the memory of the host.
     """
-    from pccl._core import DeviceGroup
-    from pccl.gpu_explanation import Gpus, explain_gpus
+    from pccl._core import Communicator, DeviceGroup
+    from pccl.gpu_explanation import Gpus, explain_gpus, explain_torch_gpus
+    from pccl.topology import Job
 
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device {device!r}: it must be 'cpu' or 'cuda'")
+    if device == "cuda":
+        if isinstance(group, Communicator | Job | Gpus | DeviceGroup):
+            raise ValueError("device='cuda' is for process groups of torch.distributed")
+        return explain_torch_gpus(collective, nbytes, group)
     if isinstance(group, Gpus | DeviceGroup):
         return explain_gpus(collective, nbytes, group)
     return _explain_host(collective, nbytes, group)

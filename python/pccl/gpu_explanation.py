@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pccl import _core, table
 
 if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
     from pccl._core import DeviceGroup, PlannedLaunch
 
 __all__ = ["GpuExplanation", "GpuLaunch", "Gpus"]
@@ -103,6 +105,21 @@ class GpuExplanation:
         if len(self.launches) > 1:
             lines.append("  in two launches, which take less time than one kernel")
         return lines
+
+
+def explain_torch_gpus(collective: str, nbytes: int, group: ProcessGroup | None) -> GpuExplanation:
+    """Return what `pccl.explain` does of the CUDA tensors of a process group."""
+    from pccl import torch_backend
+
+    backend = torch_backend.require_backend(group, "explain")
+    architecture, launches = backend.explain_gpus(collective, nbytes)
+    return GpuExplanation(
+        collective=collective,
+        nbytes=nbytes,
+        gpus=Gpus(backend.size(), architecture),
+        measured_on=_core.gpus_measured_for(architecture),
+        launches=tuple(GpuLaunch(*launch) for launch in launches),
+    )
 
 
 def explain_gpus(collective: str, nbytes: int, of: Gpus | DeviceGroup) -> GpuExplanation:

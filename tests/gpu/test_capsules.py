@@ -46,10 +46,17 @@ def expect_sum(rank: int, ranks: int, numel: int) -> None:
 
 def use_each(rank: int, ranks: int, store: Any) -> None:
     meet(rank, ranks, store)
+    with pytest.raises(pccl.UnavailableError, match="have not met"):
+        pccl.explain("all_reduce", 4096, device="cuda")
     for capsule in capsules_for(ranks):
         pccl.load_capsule(capsule, sizes="4KB..")
         for numel in (5, 1024, 70_001, 3_000_001):
             expect_sum(rank, ranks, numel)
+        kernels = [
+            pccl.explain("all_reduce", nbytes, device="cuda").launches[0].kernel
+            for nbytes in (4095, 4096)
+        ]
+        assert kernels == ["all_reduce", f"program of {capsule.name}"]
         pccl.unload_capsule(capsule.name)
     expect_sum(rank, ranks, 70_001)
     torch.cuda.synchronize()

@@ -8,6 +8,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/collective/largest_buffer.h"
 
 namespace pccl::comm {
 namespace {
@@ -113,11 +114,8 @@ SourcePtr Selector::relaying(CollectiveKind kind, std::string_view wanted) const
 
 SourcePtr Selector::loaded_for(const Signature& call) const {
     if (is_per_pair(call.kind) || call.is_barrier) return nullptr;
-    using schedule::Buffer;
-    const int blocks = std::max(schedule::blocks(call.kind, Buffer::kInput, predictor_.ranks()),
-                                schedule::blocks(call.kind, Buffer::kOutput, predictor_.ranks()));
     const std::uint64_t bytes =
-        call.count * size_of(call.type) * static_cast<std::uint64_t>(blocks);
+        largest_buffer(call.kind, predictor_.ranks(), call.count * size_of(call.type));
     // The last one that was loaded first.
     for (const SourcePtr& source : predictor_.catalogue().of(call.kind) | std::views::reverse)
         if (source->sizes && source->sizes->has(bytes) && predictor_.fits(*source, call))

@@ -1,5 +1,6 @@
 #include "csrc/device/launch/planned_launches.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -41,6 +42,11 @@ PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
 }
 
 }  // namespace
+
+std::string_view name_of(kernels::Protocol protocol) {
+    constexpr std::array<std::string_view, 4> kNames = {"words", "direct", "turns", "engines"};
+    return kNames.at(static_cast<std::size_t>(protocol));
+}
 
 std::vector<PlannedLaunch> planned_launches(CollectiveKind kind, std::size_t bytes,
                                             const kernels::Gpus& gpus, bool prefers_engines) {

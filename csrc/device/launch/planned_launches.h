@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/collective/collective.h"
@@ -14,6 +15,9 @@ struct PlannedLaunch {
     std::size_t bytes = 0;  // of the longest block
     kernels::Plan plan;
 };
+
+/// "words", "direct", "turns" or "engines", as docs/gpus.md explains them.
+[[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
 
 /// The launches of one collective of blocks of `bytes` on all GPUs, in their order: two of a large
 /// all_reduce.

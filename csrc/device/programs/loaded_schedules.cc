@@ -25,11 +25,6 @@ std::uint64_t bytes_of(std::span<const Block> blocks, DataType type) {
     return elements * size_of(type);
 }
 
-std::uint64_t largest_buffer(const Collective& collective) {
-    return std::max(bytes_of(collective.inputs, collective.type),
-                    bytes_of(collective.outputs, collective.type));
-}
-
 }  // namespace
 
 LoadedSchedules::LoadedSchedules(const schedule::Catalogue& catalogue, int ranks) : ranks_(ranks) {
@@ -46,10 +41,17 @@ LoadedSchedules::LoadedSchedules(const schedule::Catalogue& catalogue, int ranks
 }
 
 schedule::SourcePtr LoadedSchedules::find(const Collective& collective) const {
-    const std::uint64_t bytes = sources_.empty() ? 0 : largest_buffer(collective);
+    if (sources_.empty()) return nullptr;
+    return find(collective.kind, collective.root,
+                std::max(bytes_of(collective.inputs, collective.type),
+                         bytes_of(collective.outputs, collective.type)));
+}
+
+schedule::SourcePtr LoadedSchedules::find(CollectiveKind kind, Rank root,
+                                          std::uint64_t bytes) const {
     for (const schedule::SourcePtr& source : sources_ | std::views::reverse) {
-        if (source->kind != collective.kind || !source->sizes->has(bytes)) continue;
-        const auto shape = schedule::least_shape(*source, ranks_, collective.root);
+        if (source->kind != kind || !source->sizes->has(bytes)) continue;
+        const auto shape = schedule::least_shape(*source, ranks_, root);
         if (schedule::check_shape(*source, shape).is_ok()) return source;
     }
     return nullptr;

@@ -19,6 +19,9 @@ class PCCL_API LoadedSchedules {
     /// Of those for the size of `collective`, whose blocks have one length, the last that was
     /// loaded; null where there is none.
     [[nodiscard]] schedule::SourcePtr find(const Collective& collective) const;
+    /// The same by the bytes of the largest buffer.
+    [[nodiscard]] schedule::SourcePtr find(CollectiveKind kind, Rank root,
+                                           std::uint64_t bytes) const;
     /// The same on two ranks that choose alike; 0 where nothing is loaded.
     [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
