@@ -34,6 +34,7 @@ struct Config {
     std::string cache_folder;  // XDG_CACHE_HOME, or HOME's .cache; empty without both
     std::string algorithm;     // PCCL_ALGORITHM: "all_reduce=ring,all_gather=bruck"; empty = the
                                // selector's choice
+    std::string cluster;       // PCCL_CLUSTER: the cluster file of a job whose network has phases
     std::string capsules;      // PCCL_CAPSULES: files, and folders of files *.capsule, between ":"
     bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
     bool gpu_peer_access = true;    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory

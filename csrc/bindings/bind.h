@@ -7,6 +7,7 @@ namespace pccl::bindings {
 
 void bind_base(extension::Module& module);
 void bind_event(extension::Module& module);
+void bind_phases(extension::Module& module);
 void bind_communicator(extension::Module& module);
 void bind_memory(extension::Module& module);
 void bind_operator(extension::Module& module);

@@ -41,12 +41,27 @@ std::string plan(const Cluster& self, const std::string& source, const std::stri
     return json_of(value_or_throw(cluster::make_plan(self.description(), source, target)));
 }
 
+/// Called between two steps of a transaction. What Python raises in it ends that; Ctrl-C goes on
+/// from there once everything has been ended.
+Status drained(const py::object& drain) {
+    const py::gil_scoped_acquire gil;
+    try {
+        drain();
+        return Status::ok();
+    } catch (py::error_already_set& error) {
+        const std::string reason = py::str(error.value());
+        if (!error.matches(PyExc_Exception)) error.restore();
+        return Status::aborted(reason);
+    }
+}
+
 std::string switch_to(Cluster& self, const std::string& phase, double timeout, bool dry_run,
-                      bool adopt) {
-    const cluster::SwitchOptions options{.step_timeout = duration_of(timeout),
-                                         .dry_run = dry_run,
-                                         .adopt = adopt,
-                                         .interrupted = &extension::check_signals};
+                      bool adopt, const py::object& drain) {
+    cluster::SwitchOptions options{.step_timeout = duration_of(timeout),
+                                   .dry_run = dry_run,
+                                   .adopt = adopt,
+                                   .interrupted = &extension::check_signals};
+    if (!drain.is_none()) options.drain = [&] { return drained(drain); };
     const auto report = released([&] { return self.switch_to(phase, options); });
     // Whatever was begun has been ended by now; Ctrl-C goes on from here.
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -79,7 +94,8 @@ void bind_cluster(extension::Module& module) {
         .def_property_readonly("degraded",
                                [](const Cluster& self) { return self.degraded().message(); })
         .def("plan", &plan, arg("source"), arg("target"))
-        .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"))
+        .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"),
+             arg("drain") = py::none())
         .def("inspect", &inspect, arg("timeout"))
         .def("adopt", &adopt, arg("timeout"))
         .def("audit", &Cluster::audit);

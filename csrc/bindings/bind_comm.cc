@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "csrc/base/config.h"
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/named_results.h"
@@ -209,6 +210,14 @@ void bind_operators(extension::Class<PyCommunicator>& cls) {
         arg("op") = kDefaultOp, arg("root") = kDefaultRoot, arg("algorithm") = "");
 }
 
+/// Of the cluster, or of the one that PCCL_CLUSTER names; null: none.
+std::shared_ptr<comm::PhaseNetwork> network_for(Object cluster, int world_size) {
+    if (cluster.is_none() && process_config().cluster.empty()) return nullptr;
+    return py::module_::import("pccl.phases")
+        .attr("network_for")(cluster, world_size)
+        .cast<std::shared_ptr<comm::PhaseNetwork>>();
+}
+
 Status shut_down(PyCommunicator& self) {
     const py::gil_scoped_release released;
     return (*self).shutdown();
@@ -233,15 +242,16 @@ void bind_communicator(extension::Module& module) {
     cls.def_init(
         [](std::optional<Rank> rank, std::optional<int> world_size, py::object rendezvous,
            double timeout, std::string name, std::string transports, std::string algorithm,
-           std::string gpu) {
+           std::string gpu, const py::object& cluster) {
             const Place place = place_in(rendezvous, rank, world_size);
-            return std::make_unique<PyCommunicator>(
-                GroupOptions{place, std::move(rendezvous), timeout, std::move(name),
-                             std::move(transports), std::move(algorithm), std::move(gpu)});
+            return std::make_unique<PyCommunicator>(GroupOptions{
+                place, std::move(rendezvous), timeout, std::move(name), std::move(transports),
+                std::move(algorithm), std::move(gpu), network_for(cluster, place.world_size)});
         },
         py::kw_only(), arg("rank") = py::none(), arg("world_size") = py::none(),
         arg("rendezvous") = py::none(), arg("timeout") = kDefaultTimeout, arg("name") = "world",
-        arg("transports") = "", arg("algorithm") = "", arg("gpu") = "");
+        arg("transports") = "", arg("algorithm") = "", arg("gpu") = "",
+        arg("cluster") = py::none());
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });

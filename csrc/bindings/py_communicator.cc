@@ -45,7 +45,8 @@ PyCommunicator::PyCommunicator(const GroupOptions& options)
                                      .runtime = nullptr,
                                      .global_ranks = {},
                                      .interrupted = extension::check_signals,
-                                     .gpu = options.gpu};
+                                     .gpu = options.gpu,
+                                     .network = options.network};
     auto communicator = [&] {
         const py::gil_scoped_release released;
         return comm::Communicator::create(wanted);

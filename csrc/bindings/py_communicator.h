@@ -15,6 +15,7 @@
 #include "csrc/bindings/store_adaptor.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/operator.h"
+#include "csrc/comm/phase/phase_network.h"
 
 namespace pccl::bindings {
 
@@ -26,6 +27,7 @@ struct GroupOptions {
     std::string transports;
     std::string algorithm;
     std::string gpu;
+    std::shared_ptr<comm::PhaseNetwork> network;
 };
 
 class PyCommunicator {

@@ -95,7 +95,8 @@ OrderedJson in_json(const Inspection& inspection) {
 OrderedJson in_json(const Description& description) {
     OrderedJson phases = OrderedJson::array();
     for (const Phase& each : description.phases)
-        phases.push_back({{"name", each.name}, {"links", in_json(each.links)}});
+        phases.push_back(
+            {{"name", each.name}, {"links", in_json(each.links)}, {"forward", each.forwards}});
     return {{"devices", list_of(description.devices)},
             {"switches", list_of(description.switches)},
             {"phases", phases}};

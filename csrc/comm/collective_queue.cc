@@ -16,6 +16,7 @@ CollectiveQueue::CollectivePtr CollectiveQueue::prepare(const Collective& collec
                                                         const Decision& decision, Board* board) {
     Decision numbered = decision;
     numbered.header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
+    numbered.header.generation = generation_;
     numbered.header.history = history_after(latest_);
     latest_ = numbered.header;
     auto operation = take_spare();

@@ -40,6 +40,8 @@ class CollectiveQueue {
     [[nodiscard]] AwaitedRanks awaited() const;
     /// The header of the latest call; no magic: there was none.
     [[nodiscard]] const abi::CollectiveHeader& latest() const { return latest_; }
+    /// In the headers of those that are prepared from now on.
+    void set_generation(std::uint32_t generation) { generation_ = generation; }
     /// Calls so far. From any thread.
     [[nodiscard]] std::uint64_t sequence() const { return sequence_.load(); }
 
@@ -57,6 +59,7 @@ class CollectiveQueue {
     void end_front(const Status& status, Ended& ended);
 
     std::atomic<std::uint64_t> sequence_{0};
+    std::uint32_t generation_ = 0;
     abi::CollectiveHeader latest_{};
     std::deque<CollectivePtr> collectives_;
     CollectivePtr spare_;

@@ -17,6 +17,8 @@
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/given_capsules.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/members.h"
+#include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/tuning.h"
 #include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
@@ -47,6 +49,15 @@ CommunicatorOptions without_runtime(CommunicatorOptions options) {
     return options;
 }
 
+Status check_network(const CommunicatorOptions& options) {
+    if (options.network == nullptr || !options.switches_phases ||
+        options.size == options.network->ranks())
+        return Status::ok();
+    return Status::invalid_argument(concat("a cluster of ", options.network->ranks(),
+                                           " devices for a group of ", options.size,
+                                           " ranks: give each rank a device"));
+}
+
 Status check(const CommunicatorOptions& options) {
     if (options.size < 1)
         return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
@@ -55,6 +66,7 @@ Status check(const CommunicatorOptions& options) {
             concat("rank ", options.rank, " is not in a group of ", options.size));
     if (options.size > 1 && options.store == nullptr)
         return Status::invalid_argument("a group of several ranks needs a store to meet at");
+    PCCL_TRY(check_network(options));
     return check_algorithm_list(options.algorithm);
 }
 
@@ -224,6 +236,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         group->end(cause(met));
         return failed;
     }
+    PCCL_TRY(join_network(options, group));
     return comm;
 }
 

@@ -85,6 +85,7 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::unique_lock lock(mutex_);
+    PCCL_TRY(await_release(lock, timeout));
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
     operation->begin(nullptr, issue(*operation, timeout));
     if (!collectives_.is_empty() || !try_at_once(*operation)) {
@@ -119,7 +120,8 @@ Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeo
     PCCL_TRY(check(collective));
     std::shared_ptr<CollectiveOperation> operation;
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        PCCL_TRY(await_release(lock, timeout));
         PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
         operation->begin(shared_from_this(), issue(*operation, timeout));
         collectives_.push(operation);
@@ -137,10 +139,12 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
         return Status::invalid_argument(
             concat("rank ", envelope.peer, " is not in group ", name(), " of ", size()));
     auto message = std::make_shared<MessageOperation>(envelope);
-    message->begin(shared_from_this(), issue(envelope, options.timeout));
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        PCCL_TRY(await_release(lock, options.timeout));
         if (is_over()) return end_.shown;
+        PCCL_TRY(check_link(envelope));
+        message->begin(shared_from_this(), issue(envelope, options.timeout));
         if (options.is_awaited) PCCL_TRY(mailbox_.check_other_half(*message));
         mailbox_.post(message);
     }
@@ -165,6 +169,7 @@ Status Group::check_process() const {
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
+    PCCL_TRY(phase_.unusable);
     PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
     return collectives_.prepare(collective, *decision, peers_.board());
 }

@@ -27,6 +27,7 @@
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/options.h"
 #include "csrc/comm/peers.h"
+#include "csrc/comm/phase/phased_group.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/runtime/event.h"
 #include "csrc/runtime/operation.h"
@@ -37,6 +38,7 @@ namespace pccl::comm {
 class Group final : public WitnessingParticipant,
                     public runtime::ProgressEngine,
                     public DiagnosedGroup,
+                    public PhasedGroup,
                     public std::enable_shared_from_this<Group> {
    public:
     Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
@@ -56,7 +58,7 @@ class Group final : public WitnessingParticipant,
 
     Status help(runtime::Operation& operation, Until until, Deadline deadline) override;
     /// ok, or that this thread was interrupted: the operation goes on.
-    [[nodiscard]] Status check_interrupt() const {
+    [[nodiscard]] Status check_interrupt() const override {
         if (interrupted_) PCCL_TRY(interrupted_());
         return check_process();  // a signal handler may have forked
     }
@@ -75,7 +77,7 @@ class Group final : public WitnessingParticipant,
     /// kMismatch where ranks have called different collectives that nobody has compared, of which
     /// the others are then told, too.
     Status leave();
-    [[nodiscard]] Status health() const;
+    [[nodiscard]] Status health() const override;
     /// kUnavailable in a child of fork(), which must not even wait for the lock.
     [[nodiscard]] Status check_process() const;
 
@@ -83,9 +85,9 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] const runtime::PeerDirectory& directory() const { return peers_.directory(); }
     [[nodiscard]] const PeerSurvey& survey() const { return diagnosis_.survey(); }
     [[nodiscard]] ShrinkState& shrinking() { return diagnosis_.report().shrinking(); }
-    [[nodiscard]] Rank rank() const { return directory().rank(); }
-    [[nodiscard]] int size() const { return directory().size(); }
-    [[nodiscard]] const std::string& name() const { return directory().group_name(); }
+    [[nodiscard]] Rank rank() const override { return directory().rank(); }
+    [[nodiscard]] int size() const override { return directory().size(); }
+    [[nodiscard]] const std::string& name() const override { return directory().group_name(); }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
 
@@ -114,6 +116,20 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] AwaitedRanks awaited() const override;
     void end(const Status& why) override;
 
+    // As a switch of phases does (group_phase.cc):
+
+    [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
+    void hold() override;
+    void release() override;
+    [[nodiscard]] Result<bool> drain() override;
+    [[nodiscard]] std::string under_way() const override;
+    [[nodiscard]] Switching::Progress progress() const override;
+    void enter(GroupPhase phase) override;
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const override {
+        return survey().ask(rank, deadline);
+    }
+    [[nodiscard]] SwitchState& switching() override { return diagnosis_.report().switching(); }
+
    private:
     using OperationPtr = std::shared_ptr<runtime::Operation>;
 
@@ -127,6 +143,9 @@ class Group final : public WitnessingParticipant,
     void tell(std::vector<OperationPtr> ended);
 
     // Under mutex_:
+    /// Lets go of it while the group is on hold.
+    Status await_release(std::unique_lock<std::mutex>& lock, OptionalTimeout timeout);
+    [[nodiscard]] Status check_link(const MessageOperation::Envelope& envelope) const;
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status advance_all(bool& moved);
@@ -153,6 +172,8 @@ class Group final : public WitnessingParticipant,
     Preferences preferences_;           // with tuning and costs from register_remote_infos() on
     std::optional<Selector> selector_;  // from then on
     GroupEnd end_;
+    bool is_on_hold_ = false;
+    GroupPhase phase_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;
     std::vector<OperationPtr> ended_;  // to be told without the lock

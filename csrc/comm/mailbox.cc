@@ -88,6 +88,10 @@ void Mailbox::post(MessagePtr message) {
 
 void Mailbox::end(const MessagePtr& message, Status status, Rank source, Ended& ended) {
     --pending_;
+    if (status.is_ok()) {
+        const bool sends = message->envelope().direction == MessageOperation::Direction::kSend;
+        ++(sends ? counts_.sent : counts_.received);
+    }
     message->finish(std::move(status), source);
     ended.push_back(message);
 }
@@ -294,6 +298,14 @@ Status Mailbox::expire(Ended& ended) {
         queue.pop_front();
     }
     return Status::ok();
+}
+
+std::string Mailbox::describe_first() const {
+    for (const Source& source : sources_)
+        if (source.into != nullptr) return source.into->describe();
+    for (const auto& queue : outgoing_)
+        if (!queue.empty()) return queue.front()->describe();
+    return receives_.empty() ? std::string() : receives_.front()->describe();
 }
 
 AwaitedRanks Mailbox::awaited() const {

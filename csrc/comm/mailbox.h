@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -73,6 +74,14 @@ class Mailbox {
     /// kInvalidArgument for a message to this rank itself whose other half is not posted yet.
     [[nodiscard]] Status check_other_half(const MessageOperation& message) const;
     [[nodiscard]] bool is_idle() const { return pending_ == 0; }
+    /// Messages that this rank has handed to links, and those that it has handed out.
+    struct Counts {
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+    };
+    [[nodiscard]] const Counts& counts() const { return counts_; }
+    /// The first of those that are under way; none: is_idle().
+    [[nodiscard]] std::string describe_first() const;
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
     Status advance(LinkTable& links, bool& moved,
@@ -121,6 +130,7 @@ class Mailbox {
     std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
     std::list<MessagePtr> receives_;                // posted, unmatched
     std::size_t pending_ = 0;
+    Counts counts_;
 };
 
 }  // namespace pccl::comm

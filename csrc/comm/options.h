@@ -24,6 +24,8 @@ class Runtime;
 
 namespace pccl::comm {
 
+class PhaseNetwork;
+
 inline constexpr std::chrono::minutes kDefaultTimeout{30};
 inline constexpr Rank kAnySource = -1;
 /// Tags at and above this are the library's own; users' tags are below.
@@ -56,6 +58,10 @@ struct CommunicatorOptions {
     std::string gpu{};
     /// Where this rank runs; null: as the kernel says.
     std::shared_ptr<const bootstrap::Locality> locality{};
+    /// The network that is switched between phases under it (phase/phase_network.h); null: none.
+    std::shared_ptr<PhaseNetwork> network{};
+    std::vector<Rank> network_ranks{};  // the members' ranks there, by rank; empty: the same
+    bool switches_phases = true;        // false: follows a group that does
 };
 
 struct ShrinkOptions {

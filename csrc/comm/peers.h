@@ -31,6 +31,8 @@ class Peers final : public PeerView {
     [[nodiscard]] LinkTable& links() { return links_; }
     /// The peers that a failure cannot be told to over a link or the board, nearest first.
     [[nodiscard]] std::vector<Rank> out_of_reach();
+    /// ConnectionContext::renew().
+    void renew(std::uint32_t generation) { links_.renew(generation); }
     /// Leaves the board, then releases all links, for good; peers see this rank as lost once they
     /// have read what it sent.
     void close(const Status& reason);

@@ -117,6 +117,7 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
             if (!all_are_ready) continue;
         }
         PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, deadline), survivors));
+        PCCL_TRY(join_network(options, group));
         group_->shrinking().renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }

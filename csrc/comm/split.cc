@@ -56,6 +56,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     CommunicatorOptions options = of_members(options_, members);
     options.runtime = runtime_;
     options.timeout = timeout();
+    options.switches_phases = false;
     options.name = concat(name(), "/", *color);
     if (options.store != nullptr)
         options.store = bootstrap::prefixed(

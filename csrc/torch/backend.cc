@@ -25,6 +25,12 @@ transport::TransportFlags transports_of(const PcclOptions& options) {
     return *flags;
 }
 
+std::vector<Rank> ranks_in_network(const PcclOptions& options) {
+    if (options.network == nullptr) return {};
+    const std::vector<std::uint64_t>& ranks = options.global_ranks_in_group;
+    return {ranks.begin(), ranks.end()};
+}
+
 std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, Rank rank, int size,
                                             const PcclOptions& options) {
     const auto released = without_gil();
@@ -39,7 +45,10 @@ std::shared_ptr<comm::Communicator> connect(const PcclBackend::StorePtr& store, 
          .runtime = nullptr,
          .global_ranks = options.global_ranks_in_group,
          .interrupted = extension::check_signals,
-         .gpu = options.gpu});
+         .gpu = options.gpu,
+         .network = options.network,
+         .network_ranks = ranks_in_network(options),
+         .switches_phases = options.switches_phases});
     throw_unless_ok("pccl:init", communicator.status());
     return std::move(*communicator);
 }
@@ -312,6 +321,7 @@ c10::intrusive_ptr<c10d::Backend> PcclBackend::shrink(const std::vector<std::int
 c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int>& ranks,
                                                            const Options& wanted) const {
     auto options = c10::make_intrusive<PcclOptions>(*options_);
+    options->switches_phases = false;
     options->timeout = wanted.timeout;
     options->group_name = wanted.group_name;
     options->group_desc = wanted.group_desc;

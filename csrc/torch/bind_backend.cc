@@ -12,6 +12,7 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/launch/planned_launches.h"
 #include "csrc/torch/arguments.h"
@@ -46,6 +47,12 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     own->global_ranks_in_group = group.global_ranks;
     own->gpu = group.gpu;
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
+}
+
+/// The network of a pccl.Cluster, whose type is the other module's.
+std::shared_ptr<comm::PhaseNetwork> network_in(const py::object& cluster) {
+    const py::capsule handle = py::module_::import("pccl.phases").attr("handle_of")(cluster);
+    return *handle.get_pointer<std::shared_ptr<comm::PhaseNetwork>>();
 }
 
 // Not comm::Prediction, whose type is the other module's.
@@ -172,18 +179,20 @@ void bind_options(extension::Module& module) {
     extension::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
         .def_init(
             [](const std::string& transports, const std::string& algorithm,
-               std::optional<bool> copy_engines, std::optional<int> least) {
+               std::optional<bool> copy_engines, std::optional<int> least,
+               const py::object& cluster) {
                 throw_unless_ok("pccl.Options", check_algorithm_list(algorithm));
                 auto options = c10::make_intrusive<PcclOptions>();
                 options->transports = transports;
                 options->algorithm = algorithm;
                 options->copy_engines = copy_engines;
                 options->least = least;
+                if (!cluster.is_none()) options->network = network_in(cluster);
                 return options;
             },
             py::kw_only(), py::arg("transports") = "", py::arg("algorithm") = "",
             py::arg("copy_engines") = std::optional<bool>(),
-            py::arg("least") = std::optional<int>())
+            py::arg("least") = std::optional<int>(), py::arg("cluster") = py::none())
         .def_readwrite("transports", &PcclOptions::transports)
         .def_readwrite("algorithm", &PcclOptions::algorithm)
         .def_readwrite("copy_engines", &PcclOptions::copy_engines)
@@ -197,6 +206,15 @@ void bind_options(extension::Module& module) {
                                self.algorithm, "', copy_engines=", engines,
                                ", least=", self.least ? concat(*self.least) : "None", ")");
              })
+        .def("_follow",
+             [](PcclOptions& self, const PcclOptions& leading) {
+                 self.network = leading.network;
+                 self.switches_phases = false;
+             })
+        .def("_use_network", [](PcclOptions& self,
+                                const py::object& cluster) { self.network = network_in(cluster); })
+        .def_property_readonly("_has_network",
+                               [](const PcclOptions& self) { return self.network != nullptr; })
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
         .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {

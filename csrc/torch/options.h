@@ -1,11 +1,16 @@
 // pccl.Options: what init_process_group(pg_options=...) takes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "csrc/base/config.h"
+
+namespace pccl::comm {
+class PhaseNetwork;
+}
 
 namespace pccl::backend {
 
@@ -20,6 +25,8 @@ struct PcclOptions final : c10d::Backend::Options {
     std::optional<bool> copy_engines;  // nullopt = as PCCL_GPU_COPY_ENGINES has it; rank 0's counts
     std::string gpu;                   // as CommunicatorOptions::gpu
     std::optional<int> least;          // as ShrinkOptions::least
+    std::shared_ptr<comm::PhaseNetwork> network;  // as CommunicatorOptions::network
+    bool switches_phases = true;
 
     [[nodiscard]] const std::string& algorithms() const {
         return algorithm.empty() ? process_config().algorithm : algorithm;

@@ -51,6 +51,7 @@ if typing.TYPE_CHECKING:
     from pccl.gpu_explanation import Gpus
     from pccl.launch import RankError, run
     from pccl.peer_health import PeerHealth
+    from pccl.phases import current_phase, phase, switch_phase
     from pccl.torch_backend import health, monitored_barrier, shrink
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "__version__",
     "advise",
     "capsules",
+    "current_phase",
     "device_plan",
     "explain",
     "flight_record",
@@ -93,6 +95,7 @@ __all__ = [
     "load_capsule",
     "monitored_barrier",
     "p2p",
+    "phase",
     "phase_costs",
     "register",
     "run",
@@ -100,6 +103,7 @@ __all__ = [
     "set_log_level",
     "shrink",
     "simulator",
+    "switch_phase",
     "topology",
     "unload_capsule",
 ]
@@ -130,6 +134,9 @@ _LAZY = {
     "flight_record": "pccl.flight",
     "Gpus": "pccl.gpu_explanation",
     "PeerHealth": "pccl.peer_health",
+    "current_phase": "pccl.phases",
+    "phase": "pccl.phases",
+    "switch_phase": "pccl.phases",
     "RankError": "pccl.launch",
     "SwitchError": "pccl.cluster_results",
     "run": "pccl.launch",

@@ -208,6 +208,13 @@ class Prediction:
     def is_chosen(self) -> bool:
         """Whether calls of this length go this way."""
 
+class _Cluster(Protocol):
+    """A ``pccl.Cluster``."""
+
+    @property
+    def ranks(self) -> int:
+        """How many devices there are."""
+
 class Communicator:
     """The collectives and messages of one group of processes.
 
@@ -243,6 +250,10 @@ class Communicator:
     gpu
         Bus id of the GPU that this rank uses (``"0000:0d:00.0"``), where the job's topology should
         know; empty for none.
+    cluster
+        Whose phases the group switches, by ``pccl.switch_phase``: one device for each rank. None
+        for that of the environment's ``PCCL_CLUSTER``, where it has as many, or for none. Groups
+        that are split off follow. Ranks that are threads of one process need one each.
 
     Raises
     ------
@@ -265,6 +276,7 @@ class Communicator:
         transports: str = "",
         algorithm: str = "",
         gpu: str = "",
+        cluster: _Cluster | None = None,
     ) -> None: ...
     @property
     def rank(self) -> int:
@@ -2569,6 +2581,68 @@ class DeviceGroup:
     def abort(self) -> None:
         """Make kernels that wait end, and later launches fail. Raises nothing."""
 
+class PhaseNetwork:
+    """The network of a job, as the groups of this process share it; see ``pccl.phases``."""
+
+    def __init__(
+        self,
+        ranks: int,
+        phases: Sequence[tuple[str, Sequence[tuple[int, int]], bool]],
+        has_hosts: bool,
+    ) -> None:
+        """Make the network of a group to come.
+
+        Parameters
+        ----------
+        ranks
+            How many there are.
+        phases
+            Name, links, and whether ranks pass on what is not theirs.
+        has_hosts
+            Whether ranks that share memory reach each other in every phase.
+        """
+    @property
+    def phase(self) -> str:
+        """The phase that was last switched to; empty before."""
+    @property
+    def generation(self) -> int:
+        """How often the phase has changed."""
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a group of this process can switch it."""
+    @property
+    def is_controller(self) -> bool:
+        """Whether this is rank 0 of that."""
+    def switch_phase(
+        self,
+        phase: str,
+        timeout: float,
+        dry_run: bool,
+        transact: Callable[[Callable[[], None]], tuple[bool, str]],
+    ) -> tuple[bool, str]:
+        """Switch with all other ranks; return whether it was switched, and rank 0's report.
+
+        Parameters
+        ----------
+        phase
+            Which one.
+        timeout
+            For all ranks to come, with nothing under way; in seconds.
+        dry_run
+            Go on in the old phase, whatever comes of it.
+        transact
+            What rank 0 does on the switches; it calls what it is given once all are prepared.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It leaves a rank without a way.
+        CollectiveTimeoutError, MismatchError, PeerLostError, UnavailableError, AbortedError
+            See ``pccl.switch_phase``.
+        """
+    def handle(self) -> object:
+        """Return it for ``pccl._torch``. Raises nothing."""
+
 class Controller:
     """Reads a cluster file and speaks to its switches; results are JSON, see ``pccl.cluster``."""
 
@@ -2614,7 +2688,14 @@ class Controller:
         InvalidArgumentError
             There is no such phase.
         """
-    def switch_to(self, phase: str, timeout: float, dry_run: bool, adopt: bool) -> str:
+    def switch_to(
+        self,
+        phase: str,
+        timeout: float,
+        dry_run: bool,
+        adopt: bool,
+        drain: Callable[[], None] | None = None,
+    ) -> str:
         """Switch all devices, or none; return what became of it.
 
         Parameters
@@ -2627,6 +2708,8 @@ class Controller:
             Only have the switches check it.
         adopt
             Take what they show for what is meant, whatever that is.
+        drain
+            Called once all are prepared; what it raises ends that.
 
         Returns
         -------

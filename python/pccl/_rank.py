@@ -28,11 +28,12 @@ def call(folder: str, rank: int) -> int:
 
     result = Path(folder, f"result-{rank}")
     try:
-        fn, args, kwargs = cloudpickle.loads(Path(folder, "job").read_bytes())
+        fn, args, kwargs, cluster = cloudpickle.loads(Path(folder, "job").read_bytes())
         comm = Communicator(
             rank=rank,
             world_size=int(os.environ["WORLD_SIZE"]),
             rendezvous=f"file://{folder}/store",
+            cluster=cluster,
         )
         value = cloudpickle.dumps(fn(comm, *args, **kwargs))
     except BaseException as error:

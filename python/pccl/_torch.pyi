@@ -5,6 +5,8 @@ from typing import Any
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
 
+from pccl.cluster import Cluster
+
 class Options(Backend.Options):
     """What ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)`` take.
 
@@ -24,6 +26,9 @@ class Options(Backend.Options):
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
         takes these options, too; None for those that ``pccl.shrink`` asks for.
+    cluster
+        Whose phases the default group switches, by ``pccl.switch_phase``: one device for each rank.
+        None for that of the environment's ``PCCL_CLUSTER``, or none. Other groups follow.
     """
 
     transports: str
@@ -37,7 +42,27 @@ class Options(Backend.Options):
         algorithm: str = "",
         copy_engines: bool | None = None,
         least: int | None = None,
+        cluster: Cluster | None = None,
     ) -> None: ...
+    @property
+    def _has_network(self) -> bool:
+        """Whether it is a cluster's."""
+    def _use_network(self, cluster: Cluster) -> None:
+        """Take a cluster's.
+
+        Parameters
+        ----------
+        cluster
+            Which one.
+        """
+    def _follow(self, leading: Options) -> None:
+        """Take the network of the default group.
+
+        Parameters
+        ----------
+        leading
+            That group's options.
+        """
     def __copy__(self) -> Options:
         """Return a copy."""
     def __deepcopy__(self, memo: dict[int, object]) -> Options:

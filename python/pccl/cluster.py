@@ -24,32 +24,31 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pccl._core import Controller
+from pccl._core import Controller, PhaseNetwork
 from pccl.cluster_file import read_cluster_file
 from pccl.cluster_results import (
     Plan,
     Sight,
-    StepTime,
     Switched,
-    SwitchError,
     SwitchPlan,
-    SwitchTimes,
     count_of,
+    pairs_of,
+    raise_unless_done,
 )
 from pccl.errors import UnavailableError
 from pccl.table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pccl.cluster_results import Pairs
 
 __all__ = ["Cluster"]
 
 
-def _pairs(of: Any) -> Pairs:
-    return tuple((first, second) for first, second in of)
+def _copy(description: dict[str, object], name: str) -> Cluster:
+    return Cluster(description, name=name)
 
 
 class Cluster:
@@ -65,13 +64,19 @@ class Cluster:
     """
 
     def __init__(self, description: Mapping[str, object], *, name: str = "cluster") -> None:
+        self._description, self._name = description, name
         self._controller = Controller(json.dumps(description), name)
         self._turn = threading.Lock()
         self._current, self._generation, self._degraded = "", 0, ""
         told = json.loads(self._controller.description)
-        self._phases = {each["name"]: _pairs(each["links"]) for each in told["phases"]}
+        self._phases = {each["name"]: pairs_of(each["links"]) for each in told["phases"]}
         self._ranks = len(told["devices"])
         self._switches = [each["name"] for each in told["switches"]]
+        self._network = PhaseNetwork(
+            self._ranks,
+            [(each["name"], pairs_of(each["links"]), each["forward"]) for each in told["phases"]],
+            has_hosts=any(each["host"] for each in told["switches"]),
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Cluster:
@@ -130,19 +135,21 @@ class Cluster:
             There is no such phase.
         """
         told = json.loads(self._controller.plan(source or "", target))
-        lost, moved = _pairs(told["lost"]), _pairs(told["moved"])
+        lost, moved = pairs_of(told["lost"]), pairs_of(told["moved"])
         before = self._phases.get(source or "", ())
         return Plan(
             source=source or "",
             target=target,
             switches=Table(
-                SwitchPlan(each["name"], _pairs(each["remove"]), _pairs(each["add"]), each["xml"])
+                SwitchPlan(
+                    each["name"], pairs_of(each["remove"]), pairs_of(each["add"]), each["xml"]
+                )
                 for each in told["switches"]
             ),
             kept=tuple(link for link in before if link not in {*lost, *moved}),
             moved=moved,
             lost=lost,
-            gained=_pairs(told["gained"]),
+            gained=pairs_of(told["gained"]),
             seconds=told["seconds"],
         )
 
@@ -151,7 +158,7 @@ class Cluster:
     ) -> Switched:
         """Switch all devices to a phase, or none; Ctrl-C rolls back.
 
-        Nothing waits for collectives that are under way: let ranks finish first.
+        Of a cluster that no job is on; the ranks of one call ``pccl.switch_phase``.
 
         Parameters
         ----------
@@ -177,29 +184,31 @@ class Cluster:
             The switches show circuits of no phase.
         SwitchError
             It was refused or rolled back, or is degraded.
+        UnavailableError
+            A job is on it, or another thread of this process switches.
+        """
+        if self._network.is_in_use:
+            raise UnavailableError(
+                "a job is on this cluster: all of its ranks call pccl.switch_phase"
+            )
+        text = self._switch_text(phase, timeout=timeout, dry_run=dry_run, adopt=adopt)
+        return raise_unless_done(phase, json.loads(text))
+
+    def _switch_text(
+        self,
+        phase: str,
+        *,
+        timeout: float,
+        dry_run: bool,
+        adopt: bool,
+        drain: Callable[[], None] | None = None,
+    ) -> str:
+        """Do what ``switch`` does, and return what became of it as JSON.
+
+        ``drain`` is called once all switches are prepared; what it raises ends that.
         """
         with self._alone() as controller:
-            told = json.loads(controller.switch_to(phase, timeout, dry_run, adopt))
-        result = Switched(
-            phase=phase,
-            outcome=told["outcome"],
-            reason=told["reason"],
-            total_ms=told["total_ms"],
-            dark_ms=told["dark_ms"],
-            switches=Table(
-                SwitchTimes(
-                    each["name"],
-                    tuple(StepTime(step["step"], step["ms"]) for step in each["steps"]),
-                    _pairs(each["found"]),
-                    each["fault"],
-                )
-                for each in told["switches"]
-            ),
-        )
-        if told["outcome"] in {"switched", "prepared"}:
-            return result
-        message = f"phase {phase}: {result.outcome}: {result.reason}"
-        raise SwitchError(message, told["code"], result)
+            return controller.switch_to(phase, timeout, dry_run, adopt, drain)
 
     def show(self, *, timeout: float = 5.0) -> Table[Sight]:
         """Read what each switch has connected.
@@ -215,7 +224,7 @@ class Cluster:
             The timeout is not from 0 to 3600 s.
         """
         return Table(
-            Sight(each["name"], _pairs(each["circuits"]), each["fault"])
+            Sight(each["name"], pairs_of(each["circuits"]), each["fault"])
             for each in self._inspect(timeout)["switches"]
         )
 
@@ -277,6 +286,10 @@ class Cluster:
             self._generation = self._controller.generation
             self._degraded = self._controller.degraded
             self._turn.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Ranks of ``pccl.run`` get clusters of their own."""
+        return _copy, (dict(self._description), self._name)
 
     def __repr__(self) -> str:
         phases = ", ".join(self._phases) or "none"

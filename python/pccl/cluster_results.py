@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pccl.errors import Error
 from pccl.table import Table, html_table
@@ -24,6 +24,9 @@ __all__ = [
     "SwitchTimes",
     "Switched",
     "count_of",
+    "pairs_of",
+    "raise_unless_done",
+    "switched_as_told",
 ]
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -178,6 +181,45 @@ class Switched:
         if not self.switches:
             return f"<p>{html.escape(repr(self))}</p>"
         return html_table(self.switches.rows, caption=repr(self))
+
+
+def pairs_of(told: Any) -> Pairs:
+    """Return pairs as JSON has them."""
+    return tuple((first, second) for first, second in told)
+
+
+def switched_as_told(phase: str, told: Any) -> Switched:
+    """Return a result as JSON has it."""
+    return Switched(
+        phase=phase,
+        outcome=told["outcome"],
+        reason=told["reason"],
+        total_ms=told["total_ms"],
+        dark_ms=told["dark_ms"],
+        switches=Table(
+            SwitchTimes(
+                each["name"],
+                tuple(StepTime(step["step"], step["ms"]) for step in each["steps"]),
+                pairs_of(each["found"]),
+                each["fault"],
+            )
+            for each in told["switches"]
+        ),
+    )
+
+
+def raise_unless_done(phase: str, told: Any) -> Switched:
+    """Return a result as JSON has it, where it is what was wanted.
+
+    Raises
+    ------
+    SwitchError
+        It is not.
+    """
+    result = switched_as_told(phase, told)
+    if result.outcome in {"switched", "prepared"}:
+        return result
+    raise SwitchError(f"phase {phase}: {result.outcome}: {result.reason}", told["code"], result)
 
 
 class SwitchError(Error):

@@ -25,6 +25,8 @@ from pccl.errors import CollectiveTimeoutError, InvalidArgumentError, PeerLostEr
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pccl.cluster import Cluster
+
 __all__ = ["RankError", "run", "run_script"]
 
 Value = TypeVar("Value")
@@ -70,7 +72,12 @@ class Failure:
 
 
 def run(
-    fn: Callable[..., Value], *args: object, ranks: int, timeout: float | None = None, **kwargs: Any
+    fn: Callable[..., Value],
+    *args: object,
+    ranks: int,
+    timeout: float | None = None,
+    cluster: Cluster | None = None,
+    **kwargs: Any,
 ) -> list[Value]:
     """Call ``fn(comm, *args, **kwargs)`` as every rank of a new group.
 
@@ -85,6 +92,8 @@ def run(
         How many processes to start, 1 or more.
     timeout
         Seconds after which all ranks are ended; None for no limit.
+    cluster
+        Whose phases the ranks switch, by ``pccl.switch_phase``; each gets a copy.
 
     Returns
     -------
@@ -102,7 +111,7 @@ def run(
 
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         job = Path(folder, "job")
-        job.write_bytes(cloudpickle.dumps((fn, args, kwargs)))
+        job.write_bytes(cloudpickle.dumps((fn, args, kwargs, cluster)))
         command = [sys.executable, "-m", "pccl._rank", "call", folder]
         # What can be imported here can be there, whatever has been done to sys.path.
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)

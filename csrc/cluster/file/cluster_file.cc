@@ -241,6 +241,7 @@ class FileReader {
         bool duplex = false;
         JsonFields fields(json, place);
         fields.flag("duplex", duplex);
+        fields.flag("forward", phase.forwards);
         const Json* const links = fields.member("links");
         PCCL_TRY(fields.finish());
         if (links == nullptr)

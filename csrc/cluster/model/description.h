@@ -60,7 +60,8 @@ struct RankLink {
 struct Phase {
     std::string name;
     std::vector<RankLink>
-        links;  // in the order of the file; those of a duplex pair follow each other
+        links;              // in the order of the file; those of a duplex pair follow each other
+    bool forwards = false;  // ranks pass on what is not theirs
     friend bool operator==(const Phase&, const Phase&) = default;
 };
 

@@ -10,7 +10,8 @@ Situation SelfReport::situation() const {
     const DiagnosedGroup& group = subject_.group;
     Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
                         .sequence = group.sequence(),
-                        .shrinking = shrinking_.told()};
+                        .shrinking = shrinking_.told(),
+                        .switching = switching_.told()};
     // Somebody may hold the lock while the group is made: the acceptor must not wait for that.
     const Rank reaching = subject_.peers.reaching();
     if (reaching != kNoRank) situation.awaited = {reaching};

@@ -9,6 +9,7 @@
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/diagnosis/switching.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
@@ -38,12 +39,14 @@ class SelfReport {
     [[nodiscard]] bool has_waiter() const { return waiting_.load() > 0; }
     [[nodiscard]] ShrinkState& shrinking() { return shrinking_; }
     [[nodiscard]] const ShrinkState& shrinking() const { return shrinking_; }
+    [[nodiscard]] SwitchState& switching() { return switching_; }
 
    private:
     const DiagnosisSubject& subject_;
     const transport::StickyStatus& heard_;
     std::atomic<int> waiting_{0};
     ShrinkState shrinking_;
+    SwitchState switching_;
 };
 
 }  // namespace pccl::comm

@@ -99,6 +99,7 @@ std::string Situation::serialise() const {
     out.raw(std::as_bytes(last));
     write(out, elsewhere);
     write(out, shrinking);
+    switching.write(out);
     out.u32(is_whole ? 1 : 0);
     out.u32(has_one_thread ? 1 : 0);
     return out.take();
@@ -123,6 +124,7 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(situation.recent))));
     PCCL_TRY(read(in, situation.elsewhere));
     PCCL_TRY(read(in, situation.shrinking));
+    PCCL_TRY(situation.switching.read(in));
     PCCL_TRY(in.u32(is_whole));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());

@@ -9,6 +9,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/base/status.h"
 #include "csrc/comm/diagnosis/shrinking.h"
+#include "csrc/comm/diagnosis/switching.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::comm {
@@ -38,6 +39,7 @@ struct PCCL_API Situation {
     static constexpr std::size_t kMostRecent = 16;
     Elsewhere elsewhere{};
     Shrinking shrinking{};
+    Switching switching{};
     // False where a thread holds a group so that `broken`, `operation`, `awaited` and `elsewhere`
     // may lack what is there; it does not for long.
     bool is_whole = true;

@@ -92,8 +92,9 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
 Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
     const auto& [peer, channel] = key;
     PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(peer));
-    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(peer).address,
-                                                            peers_.request_to(peer, channel),
+    transport::LinkRequest request = peers_.request_to(peer, channel);
+    request.generation = generation();
+    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(peer).address, request,
                                                             peers_.identity().secret));
     return Attempt{.way = std::move(way),
                    .dial = std::move(dial),
@@ -155,9 +156,8 @@ Status ConnectionContext::belongs(const transport::LinkRequest& request) const {
     if (request.destination != peers_.rank() || request.source < 0 ||
         request.source >= peers_.size())
         return refuse(" does not belong to rank ", peers_.rank(), " of ", peers_.size());
-    const std::uint32_t ours = peers_.request_to(request.source, request.channel).generation;
-    if (request.generation != ours)
-        return refuse(" is of generation ", request.generation, ", not ", ours);
+    if (request.generation < generation())
+        return refuse(" is of generation ", request.generation, ", not ", generation());
     return Status::ok();
 }
 
@@ -167,12 +167,51 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
         return runtime_.refused(to_string(link->kind()), own);
     const std::lock_guard lock(mutex_);
     if (!closed_.is_ok()) return link->abort(closed_);
-    auto& slot = receivers_[{request.source, request.channel}];
+    const Key key{request.source, request.channel};
+    if (request.generation > generation())
+        early_[key] = {request.generation, std::move(link)};
+    else
+        take(key, std::move(link));
+}
+
+void ConnectionContext::take(const Key& key, std::unique_ptr<transport::RecvLink> link) {
+    auto& slot = receivers_[key];
     if (slot != nullptr) retired_.push_back(std::move(slot));
     slot = std::move(link);
-    if (request.channel == 0)
-        first_receivers_[static_cast<std::size_t>(request.source)].store(slot.get(),
-                                                                         std::memory_order_release);
+    if (key.second == 0)
+        first_receivers_[static_cast<std::size_t>(key.first)].store(slot.get(),
+                                                                    std::memory_order_release);
+}
+
+void ConnectionContext::renew(std::uint32_t generation) {
+    release_network_links();
+    const std::lock_guard lock(mutex_);
+    generation_.store(generation);
+    for (auto& [key, early] : early_)
+        if (early.generation == generation) take(key, std::move(early.link));
+    std::erase_if(early_, [](const auto& each) { return each.second.link == nullptr; });
+}
+
+void ConnectionContext::release_network_links() {
+    const Status why = Status::aborted("the network's phase was switched");
+    const auto is_over_network = [&](auto& each) {
+        if (each.second->kind() == transport::TransportKind::kShm) return false;
+        each.second->abort(why);
+        return true;
+    };
+    attempts_.clear();
+    reaching_.store(kNoRank);
+    std::erase_if(senders_, is_over_network);
+    std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
+    for (const auto& [key, link] : senders_)
+        if (key.second == 0) first_senders_[static_cast<std::size_t>(key.first)] = link.get();
+    const std::lock_guard lock(mutex_);
+    std::erase_if(receivers_, is_over_network);
+    for (auto& first : first_receivers_) first.store(nullptr);
+    for (const auto& [key, link] : receivers_)
+        if (key.second == 0)
+            first_receivers_[static_cast<std::size_t>(key.first)].store(link.get());
+    retired_.clear();
 }
 
 void ConnectionContext::close(const Status& reason) {
@@ -186,6 +225,7 @@ void ConnectionContext::close(const Status& reason) {
     for (auto& first : first_receivers_) first.store(nullptr);
     receivers_.clear();
     retired_.clear();
+    early_.clear();
 }
 
 }  // namespace pccl::comm

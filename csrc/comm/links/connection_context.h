@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,10 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] Status look_for_failure();
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
 
+    /// From now on links over a network are those of this generation: older ones are released, and
+    /// refused where a peer connects; of newer ones, which wait here until this is called, those
+    /// of this one come into use. Memory that ranks share has no generation. Nothing is under way.
+    void renew(std::uint32_t generation);
     /// Releases all links, for good; peers see this rank as lost once they have read what it sent.
     void close(const Status& reason);
 
@@ -62,8 +67,13 @@ class ConnectionContext final : public LinkTable {
     Result<std::unique_ptr<transport::SendLink>> open(const Key& key);
     Result<std::unique_ptr<transport::SendLink>> go_on(const Key& key);
 
-    /// Whether it asks for a link of this group, to this rank, of the phase that its network is in.
+    /// Whether it asks for a link of this group, to this rank, of no older phase of the network
+    /// than it is in.
     [[nodiscard]] Status belongs(const transport::LinkRequest& request) const;
+    [[nodiscard]] std::uint32_t generation() const { return generation_.load(); }
+    void release_network_links();
+    // Under mutex_:
+    void take(const Key& key, std::unique_ptr<transport::RecvLink> link);
 
     runtime::Runtime& runtime_;
     const runtime::PeerDirectory& peers_;
@@ -72,11 +82,17 @@ class ConnectionContext final : public LinkTable {
     std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;  // of channel 0, by peer: no search on the hot path
-    std::mutex mutex_;   // guards receivers_, retired_ and closed_
+    std::atomic<std::uint32_t> generation_{0};
+    std::mutex mutex_;  // guards receivers_, retired_, early_ and closed_
     std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
-    Status closed_;  // why, for peers that connect later
+    struct Early {
+        std::uint32_t generation = 0;
+        std::unique_ptr<transport::RecvLink> link;
+    };
+    std::map<Key, Early> early_;  // of a phase that this rank is not in yet
+    Status closed_;               // why, for peers that connect later
 };
 
 }  // namespace pccl::comm

@@ -39,4 +39,21 @@ std::shared_ptr<const schedule::Catalogue> catalogue_for(
     return own;
 }
 
+std::shared_ptr<const schedule::Catalogue> catalogue_along(const schedule::LinkGraph& links,
+                                                           const schedule::Catalogue& known,
+                                                           const bootstrap::Layout& layout) {
+    auto own = std::make_shared<schedule::Catalogue>();
+    for (const schedule::CollectiveKind kind :
+         {schedule::CollectiveKind::kAllReduce, schedule::CollectiveKind::kAllGather,
+          schedule::CollectiveKind::kReduceScatter})
+        for (const schedule::SourcePtr& source : known.of(kind))
+            if (links.carries(*source, schedule::least_shape(*source, links.ranks()),
+                              layout.order()))
+                static_cast<void>(own->add(source));
+    const auto made = schedule::along_links("along_links", links.ranks(), links.links());
+    if (!made.is_ok()) return own;  // the ranks are parted
+    for (const schedule::SourcePtr& source : *made) static_cast<void>(own->add(source));
+    return own;
+}
+
 }  // namespace pccl::comm

@@ -18,16 +18,23 @@ Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue>
       layout_(std::move(setting.layout)),
       costs_(costs),
       links_(link_model(setting.reach, *layout_, costs_)),
-      catalogue_(catalogue_for(std::move(catalogue), *layout_)) {}
+      known_(catalogue_for(std::move(catalogue), *layout_)),
+      catalogue_(known_) {}
 
 void Predictor::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
-    catalogue_ = catalogue_for(std::move(catalogue), *layout_);
+    known_ = catalogue_for(std::move(catalogue), *layout_);
+    follow(followed_);
+}
+
+void Predictor::follow(std::shared_ptr<const schedule::LinkGraph> links) {
+    followed_ = std::move(links);
+    catalogue_ = followed_ == nullptr ? known_ : catalogue_along(*followed_, *known_, *layout_);
     traffic_.clear();
 }
 
 std::vector<Prediction> Predictor::predict(const Signature& call, std::string_view wanted) {
     std::vector<Prediction> ways;
-    if (board_)
+    if (board_ && followed_ == nullptr)
         ways = board_predictions(
             *board_, {.kind = call.kind, .element_bytes = size_of(call.type), .count = call.count},
             costs_);

@@ -20,6 +20,7 @@
 #include "csrc/comm/selection/link_costs.h"
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/catalogue.h"
+#include "csrc/schedule/generators/link_graph.h"
 #include "csrc/schedule/simulator/link_model.h"
 
 namespace pccl::comm {
@@ -37,6 +38,10 @@ class Predictor {
 
     /// Predicts what `catalogue` has from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
+
+    /// Predicts what goes over these links alone from now on; null: over any, or the board.
+    void follow(std::shared_ptr<const schedule::LinkGraph> links);
+    [[nodiscard]] const schedule::LinkGraph* links() const { return followed_.get(); }
 
     /// Every way to make `call`, best first; the board's before those over links that take as long.
     /// Who wants a schedule for a collective of which only pairs know the lengths says that all
@@ -84,7 +89,9 @@ class Predictor {
     const std::shared_ptr<const bootstrap::Layout> layout_;
     const costs::MachineCosts costs_;
     const schedule::LinkModel links_;
-    std::shared_ptr<const schedule::Catalogue> catalogue_;
+    std::shared_ptr<const schedule::Catalogue> known_;      // for this layout, over any links
+    std::shared_ptr<const schedule::LinkGraph> followed_;   // null: any links do
+    std::shared_ptr<const schedule::Catalogue> catalogue_;  // of these, what follows those
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, schedule::Traffic> traffic_;
 };
 

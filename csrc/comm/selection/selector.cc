@@ -82,6 +82,12 @@ void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue)
     programs_.clear();
 }
 
+void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
+    predictor_.follow(std::move(links));
+    recent_ = {};
+    programs_.clear();
+}
+
 Result<const Decision*> Selector::choose(const Collective& collective) {
     Signature call = signature_of(collective);
     const std::string_view wanted = wanted_for(collective.kind, collective.algorithm);
@@ -149,8 +155,10 @@ std::string_view Selector::measured_for(const Signature& call) const {
 Status Selector::none_of(const std::vector<Prediction>& ways, const Signature& call,
                          std::string_view wanted) const {
     if (wanted.empty())
-        return Status::unsupported(concat("no schedule makes this ", schedule::to_string(call.kind),
-                                          " over ", predictor_.ranks(), " ranks"));
+        return Status::unsupported(concat(
+            "no schedule makes this ", schedule::to_string(call.kind), " over ", predictor_.ranks(),
+            " ranks",
+            predictor_.links() == nullptr ? "" : " along the links of this phase of the network"));
     std::string names;
     for (const Prediction& way : ways) names += concat(names.empty() ? "" : ", ", way.algorithm());
     return Status::invalid_argument(concat(

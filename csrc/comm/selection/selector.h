@@ -55,6 +55,9 @@ class Selector {
     /// Chooses from `catalogue` from now on.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
 
+    /// Chooses what goes over these links alone from now on; null: over any, or the board.
+    void follow(std::shared_ptr<const schedule::LinkGraph> links);
+
     /// Every way to make a collective of uint8 blocks of equal length, best first.
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t block_bytes);

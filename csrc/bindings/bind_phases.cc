@@ -1,0 +1,117 @@
+// The network of a job, as its groups share it: pccl.phases switches it. The transaction on the
+// switches is Python's, which hands it over as a function.
+
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/comm/phase/phase_network.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+using comm::PhaseLinks;
+using comm::PhaseNetwork;
+using py::arg;
+
+namespace {
+
+using NetworkPtr = std::shared_ptr<PhaseNetwork>;
+/// Name, links, whether ranks pass on what is not theirs.
+using PhaseTuple = std::tuple<std::string, std::vector<std::pair<Rank, Rank>>, bool>;
+
+NetworkPtr make(int ranks, const std::vector<PhaseTuple>& phases, bool has_hosts) {
+    PhaseNetwork::Settings settings{.ranks = ranks, .phases = {}, .has_hosts = has_hosts};
+    for (const auto& [name, links, forwards] : phases) {
+        PhaseLinks phase{.name = name, .links = {}, .forwards = forwards};
+        for (const auto& [from, to] : links) phase.links.push_back({from, to});
+        settings.phases.push_back(std::move(phase));
+    }
+    return std::make_shared<PhaseNetwork>(std::move(settings));
+}
+
+/// A function of Python, called without the GIL. What it raises is kept, and raised in the end.
+class PythonTransaction {
+   public:
+    explicit PythonTransaction(py::object run) : run_(std::move(run)) {}
+
+    comm::Transacted operator()(const std::function<Status()>& drain) {
+        const py::gil_scoped_acquire gil;
+        try {
+            const auto [is_switched, report] = run_(py::cpp_function([&drain] {
+                                                   wait_for_all(drain);
+                                               })).cast<std::pair<bool, std::string>>();
+            return {.is_switched = is_switched, .report = report};
+        } catch (...) {
+            raised_ = std::current_exception();
+            return {};
+        }
+    }
+    void rethrow() const {
+        if (raised_ != nullptr) std::rethrow_exception(raised_);
+    }
+
+   private:
+    static void wait_for_all(const std::function<Status()>& drain) {
+        const Status drained = [&] {
+            const py::gil_scoped_release released;
+            return drain();
+        }();
+        throw_unless_ok(drained);
+    }
+
+    py::object run_;
+    std::exception_ptr raised_;
+};
+
+std::pair<bool, std::string> switch_phase(PhaseNetwork& self, const std::string& phase,
+                                          double timeout, bool dry_run, py::object transact) {
+    PythonTransaction transaction(std::move(transact));
+    const comm::PhaseRequest request{
+        .phase = phase,
+        .dry_run = dry_run,
+        .timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(timeout)),
+        .transact = [&](const std::function<Status()>& drain) { return transaction(drain); }};
+    const auto done = [&] {
+        const py::gil_scoped_release released;
+        return self.switch_phase(request);
+    }();
+    transaction.rethrow();
+    throw_unless_ok(done.status());
+    return {done->is_switched, done->report};
+}
+
+constexpr const char* kHandle = "pccl.PhaseNetwork";
+
+void release(PyObject* handle) {
+    delete static_cast<NetworkPtr*>(PyCapsule_GetPointer(handle, kHandle));
+}
+
+/// For pccl._torch, which knows none of this module's types.
+py::capsule handle(const NetworkPtr& self) {
+    return py::capsule(new NetworkPtr(self), kHandle, &release);
+}
+
+}  // namespace
+
+void bind_phases(extension::Module& module) {
+    extension::Class<PhaseNetwork, NetworkPtr>(module, "PhaseNetwork")
+        .def_init(&make, arg("ranks"), arg("phases"), arg("has_hosts"))
+        .def_property_readonly("phase", &PhaseNetwork::phase)
+        .def_property_readonly("generation", &PhaseNetwork::generation)
+        .def_property_readonly("is_in_use", &PhaseNetwork::is_in_use)
+        .def_property_readonly("is_controller", &PhaseNetwork::is_controller)
+        .def("switch_phase", &switch_phase, arg("phase"), arg("timeout"), arg("dry_run"),
+             arg("transact"))
+        .def("handle", &handle);
+}
+
+}  // namespace pccl::bindings

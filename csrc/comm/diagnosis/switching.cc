@@ -1,0 +1,95 @@
+#include "csrc/comm/diagnosis/switching.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr std::size_t kLongestWish = 128;
+constexpr std::size_t kLongestReason = 600;
+
+void write(ByteWriter& out, const Switching::Progress& progress) {
+    out.u64(progress.group);
+    out.u32(progress.ranks);
+    out.u64(progress.collectives);
+    out.u64(progress.sent);
+    out.u64(progress.received);
+}
+
+Status read(ByteReader& in, Switching::Progress& progress) {
+    PCCL_TRY(in.u64(progress.group));
+    PCCL_TRY(in.u32(progress.ranks));
+    PCCL_TRY(in.u64(progress.collectives));
+    PCCL_TRY(in.u64(progress.sent));
+    return in.u64(progress.received);
+}
+
+void write(ByteWriter& out, const Switching::Verdict& verdict) {
+    out.u64(verdict.number);
+    if (verdict.number == 0) return;
+    out.u8(verdict.is_switched ? 1 : 0);
+    out.status(verdict.why, kLongestReason);
+    const bool fits = verdict.report.size() <= Switching::kLongestReport;
+    out.text(fits ? verdict.report : std::string());
+}
+
+Status read(ByteReader& in, Switching::Verdict& verdict) {
+    std::uint8_t is_switched = 0;
+    PCCL_TRY(in.u64(verdict.number));
+    if (verdict.number == 0) return Status::ok();
+    PCCL_TRY(in.u8(is_switched));
+    PCCL_TRY(in.status(verdict.why, kLongestReason));
+    verdict.is_switched = is_switched != 0;
+    return in.text(verdict.report, Switching::kLongestReport);
+}
+
+}  // namespace
+
+void Switching::write(ByteWriter& out) const {
+    out.u64(number);
+    comm::write(out, verdict);
+    if (number == 0) return;
+    out.u8(static_cast<std::uint8_t>(stage));
+    out.text(std::string_view(wish).substr(0, kLongestWish));
+    out.u64(phases);
+    out.status(why, kLongestReason);
+    const std::size_t count = std::min(groups.size(), kMostGroups);
+    out.u32(static_cast<std::uint32_t>(count));
+    for (std::size_t i = 0; i < count; ++i) comm::write(out, groups[i]);
+}
+
+Status Switching::read(ByteReader& in) {
+    PCCL_TRY(in.u64(number));
+    PCCL_TRY(comm::read(in, verdict));
+    if (number == 0) return Status::ok();
+    std::uint8_t told_stage = 0;
+    std::uint32_t count = 0;
+    PCCL_TRY(in.u8(told_stage));
+    if (told_stage > static_cast<std::uint8_t>(Stage::kDone))
+        return Status::invalid_argument(concat("stage ", int{told_stage}, " of a switch"));
+    stage = static_cast<Stage>(told_stage);
+    PCCL_TRY(in.text(wish, kLongestWish));
+    PCCL_TRY(in.u64(phases));
+    PCCL_TRY(in.status(why, kLongestReason));
+    PCCL_TRY(in.u32(count));
+    if (count > kMostGroups)
+        return Status::invalid_argument(concat("a rank in ", count, " groups of a network"));
+    groups.resize(count);
+    for (Progress& progress : groups) PCCL_TRY(comm::read(in, progress));
+    return Status::ok();
+}
+
+void SwitchState::tell(Switching now) {
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(now);
+}
+
+Switching SwitchState::told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,65 @@
+// How far a rank is on its way to another phase of the network: what it tells those who ask how it
+// fares (phase_call.h says what the stages mean).
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/status.h"
+
+namespace pccl::comm {
+
+struct PCCL_API Switching {
+    enum class Stage : std::uint8_t {
+        kNone,     // it has called for no switch yet
+        kCalled,   // operations that it has issued are still under way
+        kReady,    // nothing is, and nothing new begins until it hears how this ended
+        kGivenUp,  // it will not take part, `why`
+        kDone,     // it knows how it ended, and goes on
+    };
+    /// What has gone through one of its groups.
+    struct Progress {
+        std::uint64_t group = 0;  // stands for its identity
+        std::uint32_t ranks = 0;  // of the group
+        std::uint64_t collectives = 0;
+        std::uint64_t sent = 0;  // messages
+        std::uint64_t received = 0;
+    };
+    /// How a switch ended: rank 0 alone has it to tell.
+    struct Verdict {
+        std::uint64_t number = 0;  // of the switch; 0: none yet
+        bool is_switched = false;
+        Status why{};          // why there is no report
+        std::string report{};  // of the controller; empty where it is longer than kLongestReport
+    };
+    static constexpr std::size_t kMostGroups = 32;
+    static constexpr std::size_t kLongestReport = 3072;
+
+    std::uint64_t number = 0;  // of its latest call
+    Stage stage = Stage::kNone;
+    std::string wish{};        // "pairs"; "pairs, a dry run"
+    std::uint64_t phases = 0;  // digest of those that it knows
+    Status why{};
+    std::vector<Progress> groups{};  // at most kMostGroups of them
+    Verdict verdict{};
+
+    void write(ByteWriter& out) const;
+    /// From bytes of any origin; kInvalidArgument names the place.
+    Status read(ByteReader& in);
+};
+
+/// What a group keeps of it, for the thread that switches and for ranks that ask.
+class SwitchState {
+   public:
+    void tell(Switching now);
+    [[nodiscard]] Switching told() const;
+
+   private:
+    mutable std::mutex mutex_;
+    Switching told_;
+};
+
+}  // namespace pccl::comm

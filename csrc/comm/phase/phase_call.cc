@@ -1,0 +1,240 @@
+#include "csrc/comm/phase/phase_call.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "csrc/base/listed.h"
+#include "csrc/base/text.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr Duration kShortestPause = std::chrono::microseconds(100);
+constexpr Duration kLongestPause = std::chrono::milliseconds(2);
+constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
+
+/// Between two questions: longer each time.
+class Pause {
+   public:
+    void rest() {
+        system_clock().sleep_for(next_);
+        next_ = std::min(2 * next_, kLongestPause);
+    }
+
+   private:
+    Duration next_ = kShortestPause;
+};
+
+std::string what_it_does(const Situation& rank, std::uint64_t number) {
+    if (!rank.operation.empty()) return concat("is in ", rank.operation);
+    return rank.switching.number < number ? "has not called switch_phase"
+                                          : "still has operations under way";
+}
+
+}  // namespace
+
+PhaseCall::PhaseCall(PhaseCallOptions options)
+    : options_(std::move(options)),
+      own_(options_.group.switching().told()),
+      told_(static_cast<std::size_t>(options_.group.size())),
+      answered_(told_.size(), system_clock().now()) {
+    ++own_.number;
+    own_.wish = options_.wish;
+    own_.phases = options_.phases;
+    own_.why = Status::ok();
+    own_.groups.clear();
+    say(Stage::kCalled);
+}
+
+void PhaseCall::say(Stage stage) {
+    own_.stage = stage;
+    options_.group.switching().tell(own_);
+}
+
+Status PhaseCall::drain() {
+    Pause pause;
+    for (std::string under_way;; pause.rest()) {
+        PCCL_TRY(drain_once(under_way));
+        if (under_way.empty()) break;
+        if (options_.deadline.passed()) return Status::timeout(concat("still has ", under_way));
+        PCCL_TRY(options_.group.check_interrupt());
+    }
+    for (const auto& group : options_.groups) own_.groups.push_back(group->progress());
+    collectives_ = options_.group.progress().collectives;
+    return Status::ok();
+}
+
+Status PhaseCall::drain_once(std::string& under_way) {
+    under_way.clear();
+    for (const auto& group : options_.groups) {
+        PCCL_ASSIGN_OR_RETURN(const bool is_drained, group->drain());
+        if (!is_drained) under_way = concat(group->under_way(), " under way in ", group->name());
+    }
+    return Status::ok();
+}
+
+Status PhaseCall::ask(Rank rank) {
+    PCCL_TRY(options_.group.health());
+    const auto index = static_cast<std::size_t>(rank);
+    Result<Situation> answer = options_.group.ask(rank, Deadline::after(kOneAnswer));
+    if (answer.is_ok()) {
+        answered_[index] = system_clock().now();
+        told_[index] = *std::move(answer);
+        return told_[index].broken;
+    }
+    if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
+    if (system_clock().now() - answered_[index] < options_.patience) return Status::ok();
+    return Status::timeout(concat("rank ", rank, " does not answer while phases are switched: ",
+                                  answer.status().message()),
+                           rank);
+}
+
+bool PhaseCall::has_ended() const { return told_by(0).switching.verdict.number >= own_.number; }
+
+bool PhaseCall::has_controller() const {
+    const Switching& theirs = told_by(0).switching;
+    return theirs.number >= own_.number;
+}
+
+Status PhaseCall::why_leave(const Status& own) const {
+    PCCL_TRY(options_.group.check_interrupt());
+    if (told_by(0).sequence > collectives_ && own.is_ok()) return out_of_order(0);
+    if (!options_.deadline.passed()) return Status::ok();
+    return own.is_ok() ? late({0}) : own;
+}
+
+Result<Switching::Verdict> PhaseCall::follow() {
+    own_.why = options_.own.is_ok() ? drain() : options_.own;
+    PCCL_TRY(options_.group.health());
+    say(own_.why.is_ok() ? Stage::kReady : Stage::kGivenUp);
+    Status leaving;
+    for (Pause pause;; pause.rest()) {
+        PCCL_TRY(ask(0));
+        if (has_ended()) break;
+        if (has_controller()) continue;
+        if (!leaving.is_ok()) return leaving;
+        leaving = why_leave(own_.why);
+        if (leaving.is_ok()) continue;
+        own_.why = leaving;
+        say(Stage::kGivenUp);
+    }
+    const Switching::Verdict verdict = told_by(0).switching.verdict;
+    own_.number = verdict.number;
+    say(Stage::kDone);
+    return verdict;
+}
+
+Status PhaseCall::gather() {
+    PCCL_TRY(options_.own);
+    PCCL_TRY(drain());
+    say(Stage::kReady);
+    std::vector<Rank> missing;
+    for (Rank rank = 1; rank < options_.group.size(); ++rank) missing.push_back(rank);
+    for (Pause pause; !missing.empty(); pause.rest()) {
+        std::vector<Rank> left;
+        for (const Rank rank : missing) {
+            PCCL_TRY(ask(rank));
+            PCCL_TRY(catch_up(rank));
+            PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(rank));
+            if (!is_here) left.push_back(rank);
+        }
+        missing = std::move(left);
+        if (!missing.empty() && options_.deadline.passed()) return late(missing);
+        PCCL_TRY(options_.group.check_interrupt());
+    }
+    return compare_progress();
+}
+
+Status PhaseCall::catch_up(Rank rank) {
+    const std::uint64_t theirs = told_by(rank).switching.number;
+    if (theirs <= own_.number) return Status::ok();
+    own_.number = theirs - 1;
+    return Status::timeout(
+        concat("rank ", rank, " had given up waiting for rank 0 when that called switch_phase"),
+        rank);
+}
+
+Result<bool> PhaseCall::is_ready(Rank rank) const {
+    const Situation& it = told_by(rank);
+    const Switching& theirs = it.switching;
+    if (theirs.number < own_.number) {
+        if (it.sequence > collectives_) return out_of_order(rank);
+        return false;
+    }
+    if (theirs.wish != own_.wish)
+        return Status::mismatch(
+            rank, concat("ranks disagree about the phase: rank 0 switches to ", own_.wish,
+                         " but rank ", rank, " switches to ", theirs.wish));
+    if (theirs.phases != own_.phases)
+        return Status::mismatch(
+            rank, concat("rank ", rank, " has another description of the cluster than rank 0"));
+    if (theirs.stage == Stage::kGivenUp)
+        return Status(theirs.why.code(), concat("rank ", rank, ": ", theirs.why.message()), rank);
+    return theirs.stage == Stage::kReady;
+}
+
+Status PhaseCall::compare_progress() const {
+    std::map<std::uint64_t, std::vector<std::pair<Rank, Switching::Progress>>> by_group;
+    const auto add = [&](Rank rank, const std::vector<Switching::Progress>& groups) {
+        for (const Switching::Progress& each : groups)
+            by_group[each.group].emplace_back(rank, each);
+    };
+    add(0, own_.groups);
+    for (Rank rank = 1; rank < options_.group.size(); ++rank)
+        add(rank, told_by(rank).switching.groups);
+    for (const auto& [group, members] : by_group) {
+        const auto& [first, reference] = members.front();
+        if (members.size() != reference.ranks) continue;  // closed on some
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+        for (const auto& [rank, each] : members) {
+            sent += each.sent;
+            received += each.received;
+            if (each.collectives != reference.collectives)
+                return Status::mismatch(
+                    rank, concat("rank ", first, " has called ", reference.collectives,
+                                 " collectives of a group, rank ", rank, " ", each.collectives,
+                                 " of the same: switch between collectives, not within one"));
+        }
+        if (sent > received)
+            return Status::unavailable(
+                concat(sent - received,
+                       " of the messages that were sent have not been received: "
+                       "receive them before the phase is switched"));
+    }
+    return Status::ok();
+}
+
+bool PhaseCall::is_told(Rank rank) {
+    if (!ask(rank).is_ok()) return true;  // it hears of that in other ways
+    const Switching& theirs = told_by(rank).switching;
+    return theirs.number != own_.number || theirs.stage == Stage::kDone;
+}
+
+void PhaseCall::tell(Switching::Verdict verdict) {
+    verdict.number = own_.number;
+    own_.verdict = std::move(verdict);
+    say(Stage::kDone);
+    const Deadline last = Deadline::after(options_.patience);
+    for (Rank rank = 1; rank < options_.group.size(); ++rank)
+        for (Pause pause; !is_told(rank) && !last.passed();) pause.rest();
+}
+
+Status PhaseCall::late(const std::vector<Rank>& missing) const {
+    const Rank first = missing.front();
+    return Status::timeout(concat("the switch to phase ", own_.wish, " waits for ", listed(missing),
+                                  ": rank ", first, " ", what_it_does(told_by(first), own_.number)),
+                           first);
+}
+
+Status PhaseCall::out_of_order(Rank rank) const {
+    const Situation& it = told_by(rank);
+    const std::string operation =
+        it.operation.empty() ? concat("collective #", it.sequence) : it.operation;
+    return Status::mismatch(
+        rank, concat("ranks disagree about what comes next: rank ", options_.group.rank(),
+                     " switches to phase ", own_.wish, " but rank ", rank, " runs ", operation));
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,83 @@
+// One rank's part in a switch of phases. Ranks ask each other over the control plane, which no
+// switch of the data plane touches.
+//
+//     others                                       rank 0, the controller
+//     kCalled  drains                              kCalled  the transaction prepares all switches
+//     kReady   asks rank 0 how it ended            drains; asks the others until all are ready
+//                                                  commits, settles, reads, confirms
+//     kDone    does as the verdict says            kDone    tells the verdict; asks until all know
+//
+// A rank that is ready may give up only while rank 0 has not called: it says so first, and asks
+// then. So either rank 0 finds out before anything is switched, or the rank finds that rank 0 is
+// there, and hears from it how it ended. Calls are numbered, alike on all ranks; who comes when
+// rank 0 has given a number up hears why.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/comm/phase/phased_group.h"
+
+namespace pccl::comm {
+
+struct PhaseCallOptions {
+    PhasedGroup& group;  // of all ranks
+    /// Of this process, `group` among them: all of them drain.
+    std::vector<std::shared_ptr<PhasedGroup>> groups;
+    std::string wish;
+    std::uint64_t phases = 0;
+    Status own{};                           // why this rank does not want it
+    Deadline deadline = Deadline::never();  // for all to come, with nothing under way
+    Duration patience{};                    // with a rank that does not answer
+};
+
+class PhaseCall {
+   public:
+    explicit PhaseCall(PhaseCallOptions options);
+
+    /// Of a rank other than 0: how it ended. Errors: kTimeout, where rank 0 has not come, or
+    /// something stays under way; kPeerLost, kMismatch; kAborted, where this thread is interrupted.
+    [[nodiscard]] Result<Switching::Verdict> follow();
+
+    // Of rank 0:
+
+    /// Waits until all ranks are ready. Errors name those that are not, and what they do.
+    [[nodiscard]] Status gather();
+    /// Tells how it ended, and waits until all who have called know, or are gone.
+    void tell(Switching::Verdict verdict);
+
+   private:
+    using Stage = Switching::Stage;
+
+    void say(Stage stage);
+    /// Until nothing is under way here.
+    [[nodiscard]] Status drain();
+    [[nodiscard]] Status drain_once(std::string& under_way);
+    [[nodiscard]] bool has_ended() const;
+    [[nodiscard]] bool has_controller() const;
+    /// Why not to wait for a controller that has not called; ok: there is no reason yet.
+    [[nodiscard]] Status why_leave(const Status& own) const;
+    [[nodiscard]] Result<bool> is_ready(Rank rank) const;
+    /// Not ok where the rank has given this number up, and waits for another: numbers that others
+    /// have given up are given up here, too.
+    [[nodiscard]] Status catch_up(Rank rank);
+    [[nodiscard]] Status compare_progress() const;
+    /// Asks, and remembers the answer. ok, too, where the rank is silent for now.
+    [[nodiscard]] Status ask(Rank rank);
+    [[nodiscard]] bool is_told(Rank rank);
+    [[nodiscard]] Status late(const std::vector<Rank>& missing) const;
+    [[nodiscard]] Status out_of_order(Rank rank) const;
+    [[nodiscard]] const Situation& told_by(Rank rank) const {
+        return told_[static_cast<std::size_t>(rank)];
+    }
+
+    const PhaseCallOptions options_;
+    Switching own_;
+    std::uint64_t collectives_ = 0;  // of the group
+    std::vector<Situation> told_;    // by rank, as they last answered
+    std::vector<TimePoint> answered_;
+};
+
+}  // namespace pccl::comm

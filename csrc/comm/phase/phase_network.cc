@@ -1,0 +1,217 @@
+#include "csrc/comm/phase/phase_network.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/digest.h"
+#include "csrc/base/scope_exit.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/phase/phase_call.h"
+
+namespace pccl::comm {
+
+using schedule::DirectedLink;
+using schedule::LinkGraph;
+
+namespace {
+
+/// Why collectives of a group cannot go along these links.
+Status why_unusable(const PhasedGroup& group, const PhaseLinks& phase, const LinkGraph& graph) {
+    const std::string what = concat("phase ", phase.name, " of the network ");
+    if (const auto apart = graph.apart())
+        return Status::unsupported(concat(
+            what, "takes group ", group.name(), " apart: no way from its rank ", apart->from,
+            " to its rank ", apart->to, "; use a group that the phase joins, or switch phases"));
+    if (graph.has_ring() || phase.forwards) return Status::ok();
+    return Status::unsupported(concat(what, "has no ring through the ranks of group ", group.name(),
+                                      ": give it the links of one, or let ranks pass on what is "
+                                      "not theirs (forward: true)"));
+}
+
+/// Whether all ranks have a way to some others, and those that are joined can be used together.
+Status check_whole(const PhasedGroup& group, const PhaseLinks& phase, const LinkGraph& graph) {
+    if (const auto alone = graph.cut_off())
+        return Status::invalid_argument(concat("phase ", phase.name, " leaves rank ", *alone,
+                                               " without a way to and from any other of group ",
+                                               group.name()));
+    const Status unusable = why_unusable(group, phase, graph);
+    if (unusable.is_ok() || graph.apart()) return Status::ok();
+    return Status::invalid_argument(unusable.message());
+}
+
+/// What rank 0 does. Its ranks are all there before anything is switched.
+Switching::Verdict lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
+    if (!own.is_ok()) return {.why = own};
+    std::optional<Status> gathered;
+    const auto drain = [&] {
+        gathered = call.gather();
+        return *gathered;
+    };
+    Transacted done = request.transact(drain);
+    // A dry run ends before the switches' commit, and may be called for by all or by none, too.
+    if (done.is_switched && !gathered) static_cast<void>(drain());
+    return {.is_switched = done.is_switched,
+            .why = gathered.value_or(Status::ok()),
+            .report = std::move(done.report)};
+}
+
+}  // namespace
+
+PhaseNetwork::PhaseNetwork(Settings settings) : settings_(std::move(settings)) {}
+
+std::string PhaseNetwork::phase() const {
+    const std::lock_guard lock(mutex_);
+    return phase_;
+}
+
+std::uint32_t PhaseNetwork::generation() const {
+    const std::lock_guard lock(mutex_);
+    return generation_;
+}
+
+bool PhaseNetwork::is_in_use() const {
+    const auto group = switching_group();
+    return group != nullptr && group->health().is_ok();
+}
+
+bool PhaseNetwork::is_controller() const {
+    const auto group = switching_group();
+    return group != nullptr && group->rank() == 0;
+}
+
+std::uint64_t PhaseNetwork::digest() const {
+    Digest digest;
+    digest.add(concat(settings_.ranks));
+    for (const PhaseLinks& phase : settings_.phases) {
+        digest.add(concat(phase.name, phase.forwards ? " forwards" : ""));
+        for (const DirectedLink& link : phase.links)
+            digest.add(concat(" ", link.from, ">", link.to));
+    }
+    return digest.value();
+}
+
+const PhaseLinks* PhaseNetwork::find(const std::string& name) const {
+    const auto found = std::ranges::find(settings_.phases, name, &PhaseLinks::name);
+    return found == settings_.phases.end() ? nullptr : &*found;
+}
+
+std::vector<PhaseNetwork::Living> PhaseNetwork::living() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Living> groups;
+    for (const Joined& each : joined_)
+        if (auto group = each.group.lock(); group != nullptr && group->health().is_ok())
+            groups.push_back({std::move(group), each.ranks, each.may_switch});
+    return groups;
+}
+
+std::shared_ptr<PhasedGroup> PhaseNetwork::switching_group() const {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<PhasedGroup> found;
+    for (const Joined& each : joined_) {
+        auto group = each.may_switch ? each.group.lock() : nullptr;
+        if (group == nullptr) continue;
+        found = std::move(group);
+        if (found->health().is_ok()) break;
+    }
+    return found;
+}
+
+std::shared_ptr<const LinkGraph> PhaseNetwork::graph_of(const PhasedGroup& group,
+                                                        const std::vector<Rank>& ranks,
+                                                        const PhaseLinks& phase) const {
+    const auto size = static_cast<Rank>(ranks.size());
+    std::vector<DirectedLink> links;
+    for (Rank from = 0; from < size; ++from)
+        for (Rank to = 0; to < size; ++to) {
+            const DirectedLink wanted{ranks[static_cast<std::size_t>(from)],
+                                      ranks[static_cast<std::size_t>(to)]};
+            const bool is_linked = std::ranges::find(phase.links, wanted) != phase.links.end();
+            const bool is_near = settings_.has_hosts && group.share_memory(from, to);
+            if (from != to && (is_linked || is_near)) links.push_back({from, to});
+        }
+    auto graph = std::make_shared<const LinkGraph>(size, links);
+    return graph->is_complete() ? nullptr : graph;
+}
+
+Status PhaseNetwork::join(const std::shared_ptr<PhasedGroup>& group, std::vector<Rank> ranks,
+                          bool may_switch) {
+    const auto is_known = [&](Rank rank) { return rank >= 0 && rank < settings_.ranks; };
+    if (!std::ranges::all_of(ranks, is_known) ||
+        ranks.size() != static_cast<std::size_t>(group->size()))
+        return Status::invalid_argument(concat("group ", group->name(), " of ", group->size(),
+                                               " ranks does not fit a cluster of ", settings_.ranks,
+                                               " devices"));
+    group->enter(phase_of(*group, ranks));
+    const std::lock_guard lock(mutex_);
+    std::erase_if(joined_, [](const Joined& each) { return each.group.expired(); });
+    joined_.push_back({group, std::move(ranks), may_switch});
+    return Status::ok();
+}
+
+Status PhaseNetwork::check(const std::string& name, const std::vector<Living>& groups) const {
+    const PhaseLinks* const wanted = find(name);
+    if (wanted == nullptr) return Status::invalid_argument(concat("there is no phase ", name));
+    for (const Living& each : groups) {
+        if (!each.may_switch) continue;
+        const auto graph = graph_of(*each.group, each.ranks, *wanted);
+        if (graph != nullptr) PCCL_TRY(check_whole(*each.group, *wanted, *graph));
+    }
+    return Status::ok();
+}
+
+GroupPhase PhaseNetwork::phase_of(const PhasedGroup& group, const std::vector<Rank>& ranks) const {
+    GroupPhase present{.name = phase(), .generation = generation(), .links = nullptr};
+    const PhaseLinks* const known = find(present.name);
+    if (known == nullptr) return present;
+    present.links = graph_of(group, ranks, *known);
+    if (present.links != nullptr) present.unusable = why_unusable(group, *known, *present.links);
+    return present;
+}
+
+void PhaseNetwork::enter(const std::string& name, const std::vector<Living>& groups) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (phase_ == name) return;
+        phase_ = name;
+        ++generation_;
+    }
+    for (const Living& each : groups) each.group->enter(phase_of(*each.group, each.ranks));
+}
+
+Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
+    const std::unique_lock turn(switching_, std::try_to_lock);
+    if (!turn.owns_lock())
+        return Status::unavailable("another thread of this process switches phases");
+    const auto group = switching_group();
+    if (group == nullptr) return Status::unavailable("no group of this cluster is there to switch");
+    PCCL_TRY(group->health());
+    const std::vector<Living> groups = living();
+    PhaseCallOptions options{.group = *group,
+                             .groups = {},
+                             .wish = concat(request.phase, request.dry_run ? ", a dry run" : ""),
+                             .phases = digest(),
+                             .own = check(request.phase, groups),
+                             .deadline = Deadline::after(request.timeout),
+                             .patience = process_config().peer_timeout};
+    for (const Living& each : groups) {
+        each.group->hold();
+        options.groups.push_back(each.group);
+    }
+    const ScopeExit released([&] {
+        for (const Living& each : groups) each.group->release();
+    });
+    const Status own = options.own;
+    PhaseCall call(std::move(options));
+    Result<Switching::Verdict> verdict =
+        group->rank() == 0 ? lead(call, own, request) : call.follow();
+    const Status why = verdict.is_ok() ? verdict->why : verdict.status();
+    if (why.is_ok() && verdict->is_switched && !request.dry_run) enter(request.phase, groups);
+    if (group->rank() == 0) call.tell(*verdict);
+    if (why.code() == StatusCode::kPeerLost) group->end(why);
+    if (!why.is_ok()) return why;
+    return Transacted{.is_switched = verdict->is_switched, .report = std::move(verdict->report)};
+}
+
+}  // namespace pccl::comm

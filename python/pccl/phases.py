@@ -1,0 +1,236 @@
+"""Phases of a job: all ranks finish what they have called, then the network is switched.
+
+>>> def halves(comm):
+...     x = numpy.ones(4)
+...     pccl.switch_phase("ring")
+...     comm.all_reduce(x)
+...     with pccl.phase("pairs"):
+...         part = comm.split(comm.rank % 2)
+...         part.all_reduce(x)
+...     return x[0]
+>>> cluster = pccl.Cluster({
+...     "devices": [{}] * 4,
+...     "phases": {"ring": {"links": "ring"}, "pairs": {"links": [[0, 2], [1, 3]], "duplex": True}},
+... })
+>>> pccl.run(halves, ranks=4, cluster=cluster)
+[8.0, 8.0, 8.0, 8.0]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from pccl.cluster import Cluster
+from pccl.cluster_results import raise_unless_done
+from pccl.errors import Error, InvalidArgumentError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pccl._core import PhaseNetwork
+    from pccl.cluster_results import Switched
+
+__all__ = ["current_phase", "phase", "switch_phase"]
+
+_MOST_TOLD = 3072  # bytes of a result that other ranks get (Switching::kLongestReport)
+_joined: list[Cluster] = []  # that groups of this process are on, the latest last
+
+
+def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> Switched:
+    """Switch the network of a job to another phase: a collective call of all of its ranks.
+
+    Collectives and messages that a rank has called come first; calls of its other threads wait.
+    Rank 0 switches the devices, all or none; then all ranks go on over the links of the new phase.
+    Groups that were split off follow.
+
+    Parameters
+    ----------
+    phase
+        Which one, the same on all ranks.
+    dry_run
+        Only have the switches check it.
+    timeout
+        In seconds: for all ranks to call this and finish what they have called, and for each step
+        on all switches.
+
+    Returns
+    -------
+    Switched
+        How long it took, on each switch: the same on all ranks.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such phase, or it leaves a rank without a way.
+    SwitchError
+        It was refused or rolled back: all ranks go on in the old phase. Or it is degraded.
+    CollectiveTimeoutError
+        A rank did not come in time: the message says which, and what it does. Nothing is switched.
+    MismatchError
+        Ranks ask for different phases, or one of them for a collective. Nothing was switched.
+    PeerLostError
+        A rank is gone.
+    UnavailableError
+        There is no group here whose cluster could be switched; or messages are not received yet.
+    """
+    cluster = _cluster()
+    network = _network_of(cluster)
+    if phase not in cluster.phases:
+        cluster.plan(None, phase)  # it names the nearest
+    kept: list[str] = []
+    transact = _transaction(cluster, phase, timeout=timeout, dry_run=dry_run, kept=kept)
+    _, told = network.switch_phase(phase, timeout, dry_run, transact)
+    text = kept[0] if kept else told
+    return raise_unless_done(phase, json.loads(text) if text else _UNTOLD)
+
+
+@contextlib.contextmanager
+def phase(name: str, *, timeout: float = 5.0) -> Iterator[Switched]:
+    """Be in a phase: ``with pccl.phase("pairs"):``, and back in the one before at its end.
+
+    All ranks must come through it alike. An exception in the block leaves the phase as it is: other
+    ranks may not come to switch back.
+
+    Parameters
+    ----------
+    name
+        Which one.
+    timeout
+        As that of ``switch_phase``, for each way.
+
+    Yields
+    ------
+    Switched
+        How long it took to get there.
+
+    Raises
+    ------
+    InvalidArgumentError
+        No phase was switched to before, to come back to.
+    SwitchError, CollectiveTimeoutError, MismatchError, PeerLostError, UnavailableError
+        As ``switch_phase``.
+    """
+    before = current_phase()
+    if before is None:
+        raise InvalidArgumentError(
+            f"phase {name}: there is none to come back to at the end of the block: "
+            "call pccl.switch_phase first"
+        )
+    yield switch_phase(name, timeout=timeout)
+    switch_phase(before, timeout=timeout)
+
+
+def current_phase() -> str | None:
+    """Return the phase that this job was last switched to; None before.
+
+    Raises
+    ------
+    UnavailableError
+        There is no group here on a cluster.
+    """
+    return _network_of(_cluster()).phase or None
+
+
+_UNTOLD: dict[str, Any] = {
+    "outcome": "switched",
+    "code": "ok",
+    "reason": "",
+    "total_ms": 0.0,
+    "dark_ms": 0.0,
+    "switches": [],
+}
+
+
+def _transaction(
+    cluster: Cluster, phase: str, *, timeout: float, dry_run: bool, kept: list[str]
+) -> Callable[[Callable[[], None]], tuple[bool, str]]:
+    """Return what rank 0 does once it is its turn; the whole result is kept for it."""
+
+    def transact(drain: Callable[[], None]) -> tuple[bool, str]:
+        try:
+            text = cluster._switch_text(
+                phase, timeout=timeout, dry_run=dry_run, adopt=False, drain=drain
+            )
+        except Error as error:
+            failed = {"outcome": "refused", "code": error.code, "reason": str(error)}
+            text = json.dumps({**_UNTOLD, **failed})
+        kept.append(text)
+        told = json.loads(text)
+        return told["outcome"] in {"switched", "prepared"}, _shortened(told)
+
+    return transact
+
+
+def _shortened(told: dict[str, Any]) -> str:
+    """Return a result as other ranks get it: times, without what was asked of each switch."""
+    steps = ("name", "fault", "steps")
+    switches = [{key: each[key] for key in steps} | {"found": []} for each in told["switches"]]
+    text = json.dumps({**told, "switches": switches}, separators=(",", ":"))
+    if len(text) <= _MOST_TOLD:
+        return text
+    reason = told["reason"][: _MOST_TOLD // 2]
+    return json.dumps({**told, "reason": reason, "switches": []})
+
+
+def _cluster() -> Cluster:
+    in_use = [each for each in _joined if each._network.is_in_use]
+    if in_use:
+        return in_use[-1]
+    if _joined:
+        return _joined[-1]
+    raise UnavailableError(
+        "no group of this process is on a cluster: give it one (cluster=), or set PCCL_CLUSTER"
+    )
+
+
+def _network_of(cluster: Cluster) -> PhaseNetwork:
+    return cluster._network
+
+
+def network_for(cluster: Cluster | None, world_size: int) -> PhaseNetwork | None:
+    """Return the network of a group to be made; of the cluster of ``PCCL_CLUSTER`` for the first.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The cluster is another group's already.
+    """
+    if cluster is None:
+        cluster = from_environment()
+        is_free = cluster is not None and not cluster._network.is_in_use
+        if cluster is None or not is_free or cluster.ranks != world_size:
+            return None
+    if not isinstance(cluster, Cluster):
+        raise TypeError(f"cluster must be a pccl.Cluster, not {type(cluster).__name__}")
+    if cluster._network.is_in_use:
+        raise InvalidArgumentError(
+            f"{cluster!r} is another group's of this process already: split that one"
+        )
+    if cluster in _joined:
+        _joined.remove(cluster)
+    _joined.append(cluster)
+    return cluster._network
+
+
+def handle_of(cluster: Cluster) -> object:
+    """Return the network of a cluster for ``pccl._torch``.
+
+    Raises
+    ------
+    TypeError
+        It is no cluster.
+    """
+    network = network_for(cluster, cluster.ranks if isinstance(cluster, Cluster) else 0)
+    assert network is not None
+    return network.handle()
+
+
+@functools.cache
+def from_environment() -> Cluster | None:
+    """Return the cluster that ``PCCL_CLUSTER`` names; None: none."""
+    path = os.environ.get("PCCL_CLUSTER", "")
+    return Cluster.load(path) if path else None

@@ -1,0 +1,124 @@
+"""Process groups of torch on a network whose phases are switched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import pccl
+from support.launch import new_store, not_on_gloo, run_ranks
+
+pytestmark = not_on_gloo("has no phases")
+
+DESCRIPTION: dict[str, Any] = {
+    "devices": [{}] * 4,
+    "phases": {
+        "ring": {"links": "ring"},
+        "both_ways": {"links": "ring", "duplex": True},
+        "pairs": {"links": [[0, 2], [1, 3]], "duplex": True},
+    },
+}
+RANKS = 4
+
+
+def init(rank: int, options: Any) -> None:
+    dist.init_process_group(
+        "pccl", store=new_store(), rank=rank, world_size=RANKS, pg_options=options
+    )
+
+
+def switch_between_collectives(rank: int, world_size: int) -> list[Any]:
+    init(rank, pccl.Options(cluster=pccl.Cluster(DESCRIPTION)))
+    assert pccl.current_phase() is None
+    x = torch.full((1000,), float(rank))
+    works = [dist.all_reduce(torch.ones(5000), async_op=True) for _ in range(4)]
+    pccl.switch_phase("ring")
+    assert all(work.is_completed() for work in works)
+    dist.all_reduce(x)
+    others = dist.new_group([0, 2]), dist.new_group([1, 3])
+    mine = others[rank % 2]
+    with pccl.phase("pairs"):
+        y = torch.full((10,), float(rank))
+        dist.all_reduce(y, group=mine)
+        try:
+            dist.all_reduce(x)
+        except NotImplementedError as error:
+            refused = str(error)
+    z = torch.ones(3)
+    dist.all_reduce(z)
+    ways = {way.over for way in pccl.explain("all_reduce", 4000).ways}
+    dist.destroy_process_group()
+    return [x[0].item(), y[0].item(), refused, z.tolist(), ways]
+
+
+def test_process_groups_follow_phases() -> None:
+    for transports in ("shm,tcp", "tcp"):
+        results = run_ranks(
+            switch_between_collectives,
+            RANKS,
+            backend=None,
+            environment={"PCCL_TRANSPORTS": transports},
+        )
+        for rank, (x, y, refused, z, ways) in enumerate(results):
+            assert x == 6.0
+            assert y == [2.0, 4.0][rank % 2]
+            assert "phase pairs of the network takes group" in refused
+            assert z == [4.0] * 3
+            assert ways == {"links"}
+
+
+def losses(rank: int, switches: bool) -> list[float]:
+    torch.manual_seed(20)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    data = torch.Generator().manual_seed(rank)
+    seen = []
+    for epoch in range(6):
+        if switches:
+            pccl.switch_phase(["ring", "both_ways"][epoch % 2])
+        for _ in range(5):
+            images = torch.randn(8, 16, generator=data)
+            optimizer.zero_grad()
+            loss = model(images).square().mean()
+            loss.backward()
+            optimizer.step()
+        whole = loss.detach().clone()
+        dist.all_reduce(whole)
+        seen.append(whole.item())
+    return seen
+
+
+def train(rank: int, world_size: int) -> list[list[float]]:
+    init(rank, pccl.Options(cluster=pccl.Cluster(DESCRIPTION)))
+    pccl.switch_phase("ring")
+    result = [losses(rank, switches=False), losses(rank, switches=True)]
+    dist.destroy_process_group()
+    return result
+
+
+def test_training_does_not_notice() -> None:
+    for stayed, switched in run_ranks(train, RANKS, backend=None):
+        torch.testing.assert_close(stayed, switched, rtol=1e-5, atol=1e-6)
+
+
+def find_cluster_in_environment(rank: int, world_size: int) -> str | None:
+    init(rank, None)
+    pccl.switch_phase("ring")
+    phase = pccl.current_phase()
+    dist.destroy_process_group()
+    return phase
+
+
+def test_the_environment_names_a_cluster(tmp_path: Any) -> None:
+    import json
+
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(DESCRIPTION))
+    found = run_ranks(
+        find_cluster_in_environment, RANKS, backend=None, environment={"PCCL_CLUSTER": str(file)}
+    )
+    assert found == ["ring"] * RANKS
