@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
@@ -39,6 +40,14 @@ struct GroupArgs {
     std::string gpu;
 };
 
+/// The network of a pccl.Cluster, whose type is the other module's; of None that of the cluster
+/// that PCCL_CLUSTER names, for a group of so many ranks, or null.
+std::shared_ptr<comm::PhaseNetwork> network_of(const py::object& cluster, int ranks) {
+    const py::object handle = py::module_::import("pccl.phases").attr("handle_for")(cluster, ranks);
+    if (handle.is_none()) return nullptr;
+    return *handle.cast<py::capsule>().get_pointer<std::shared_ptr<comm::PhaseNetwork>>();
+}
+
 BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     const auto own =
         options ? c10::make_intrusive<PcclOptions>(*options) : c10::make_intrusive<PcclOptions>();
@@ -46,13 +55,11 @@ BackendPtr create(const GroupArgs& group, const OptionsPtr& options) {
     own->group_name = group.name;
     own->global_ranks_in_group = group.global_ranks;
     own->gpu = group.gpu;
+    if (own->network == nullptr && own->switches_phases && !process_config().cluster.empty()) {
+        const py::gil_scoped_acquire gil;
+        own->network = network_of(py::none(), group.size);
+    }
     return c10::make_intrusive<PcclBackend>(group.store, group.rank, group.size, own);
-}
-
-/// The network of a pccl.Cluster, whose type is the other module's.
-std::shared_ptr<comm::PhaseNetwork> network_in(const py::object& cluster) {
-    const py::capsule handle = py::module_::import("pccl.phases").attr("handle_of")(cluster);
-    return *handle.get_pointer<std::shared_ptr<comm::PhaseNetwork>>();
 }
 
 // Not comm::Prediction, whose type is the other module's.
@@ -187,7 +194,7 @@ void bind_options(extension::Module& module) {
                 options->algorithm = algorithm;
                 options->copy_engines = copy_engines;
                 options->least = least;
-                if (!cluster.is_none()) options->network = network_in(cluster);
+                if (!cluster.is_none()) options->network = network_of(cluster, 0);
                 return options;
             },
             py::kw_only(), py::arg("transports") = "", py::arg("algorithm") = "",
@@ -211,10 +218,6 @@ void bind_options(extension::Module& module) {
                  self.network = leading.network;
                  self.switches_phases = false;
              })
-        .def("_use_network", [](PcclOptions& self,
-                                const py::object& cluster) { self.network = network_in(cluster); })
-        .def_property_readonly("_has_network",
-                               [](const PcclOptions& self) { return self.network != nullptr; })
         .def("__copy__",
              [](const PcclOptions& self) { return c10::make_intrusive<PcclOptions>(self); })
         .def("__deepcopy__", [](const PcclOptions& self, const py::dict&) {

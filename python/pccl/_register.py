@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import copy
 import functools
-import os
 import typing
 
 import torch
@@ -40,7 +39,7 @@ def _create(
     if options is not None and not isinstance(options, _torch.Options):
         raise TypeError(f"pg_options must be a pccl.Options, not {type(options).__name__}")
     _shut_down_at_exit()
-    options = _with_network(options, group.group_size)
+    options = _on_network_of_default(options)
     return _torch.ProcessGroupPCCL(
         group.store,
         group.group_rank,
@@ -53,24 +52,15 @@ def _create(
     )
 
 
-def _with_network(options: Options | None, ranks: int) -> Options | None:
-    """Return the options of a group on the network of the default one, which has its cluster."""
+def _on_network_of_default(options: Options | None) -> Options | None:
+    """Return the options of a group that follows the phases of the default one."""
     from pccl import _torch
 
     leading = None if dist.group.WORLD is None else backend_of(dist.group.WORLD)
     if leading is None:
-        if (options is not None and options._has_network) or not os.environ.get("PCCL_CLUSTER"):
-            return options
-        from pccl import phases
-
-        cluster = phases.from_environment()
-        if cluster is None or cluster.ranks != ranks or cluster._network.is_in_use:
-            return options
-        options = _torch.Options() if options is None else copy.copy(options)
-        options._use_network(cluster)
-    elif leading.options._has_network:
-        options = _torch.Options() if options is None else copy.copy(options)
-        options._follow(leading.options)
+        return options
+    options = _torch.Options() if options is None else copy.copy(options)
+    options._follow(leading.options)
     return options
 
 

@@ -1,11 +1,16 @@
 """The torch.distributed backend; import torch first."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
 
-from pccl.cluster import Cluster
+class _Cluster(Protocol):
+    """A ``pccl.Cluster``."""
+
+    @property
+    def ranks(self) -> int:
+        """How many devices there are."""
 
 class Options(Backend.Options):
     """What ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)`` take.
@@ -42,21 +47,10 @@ class Options(Backend.Options):
         algorithm: str = "",
         copy_engines: bool | None = None,
         least: int | None = None,
-        cluster: Cluster | None = None,
+        cluster: _Cluster | None = None,
     ) -> None: ...
-    @property
-    def _has_network(self) -> bool:
-        """Whether it is a cluster's."""
-    def _use_network(self, cluster: Cluster) -> None:
-        """Take a cluster's.
-
-        Parameters
-        ----------
-        cluster
-            Which one.
-        """
     def _follow(self, leading: Options) -> None:
-        """Take the network of the default group.
+        """Follow the phases of the default group.
 
         Parameters
         ----------

@@ -216,17 +216,10 @@ def network_for(cluster: Cluster | None, world_size: int) -> PhaseNetwork | None
     return cluster._network
 
 
-def handle_of(cluster: Cluster) -> object:
-    """Return the network of a cluster for ``pccl._torch``.
-
-    Raises
-    ------
-    TypeError
-        It is no cluster.
-    """
-    network = network_for(cluster, cluster.ranks if isinstance(cluster, Cluster) else 0)
-    assert network is not None
-    return network.handle()
+def handle_for(cluster: Cluster | None, world_size: int) -> object | None:
+    """Return what ``network_for`` does, for ``pccl._torch``."""
+    network = network_for(cluster, world_size)
+    return None if network is None else network.handle()
 
 
 @functools.cache
