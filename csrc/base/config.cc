@@ -167,6 +167,9 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     parser.text("PCCL_SOCKET_IFNAME", "=^,.:/_-@",
                 "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
                 config.socket_ifname);
+    parser.text("PCCL_MANAGEMENT_IFNAME", "=^,.:/_-@",
+                "use interface names such as eth, =eth0 or ^lo, or a subnet such as 10.0.0.0/8",
+                config.management_ifname);
     parser.path("PCCL_SECRET_FILE", config.secret_file);
     parser.path("PCCL_TUNING_FILE", config.tuning_file);
     parser.path("PCCL_COSTS_FILE", config.costs_file);

@@ -21,7 +21,8 @@ struct Config {
     LogLevel log_level = LogLevel::kWarning;  // PCCL_LOG_LEVEL
     std::string transports;                   // PCCL_TRANSPORTS: "shm,tcp"; empty = all
     std::string
-        socket_ifname;        // PCCL_SOCKET_IFNAME: "eth", "=eth0", "^lo", or a subnet "10.0.0.0/8"
+        socket_ifname;  // PCCL_SOCKET_IFNAME: "eth", "=eth0", "^lo", or a subnet "10.0.0.0/8"
+    std::string management_ifname;  // PCCL_MANAGEMENT_IFNAME: the same, of a network beside that
     std::string secret_file;  // PCCL_SECRET_FILE: the job secret; empty = from the rendezvous store
     int tcp_sockets = 2;      // PCCL_TCP_SOCKETS: data sockets a direction and peer, 1 to 16
     std::size_t shm_ring_bytes = 0;  // PCCL_SHM_RING_BYTES: 0 = by the number of ranks

@@ -16,6 +16,8 @@ struct NetworkOptions {
     transport::TransportFlags allowed = transport::TransportFlags::all();
     /// Where to listen for other hosts, in the syntax of PCCL_SOCKET_IFNAME.
     std::string interface{};
+    /// Where ranks ask and tell each other; empty: at the same.
+    std::string management{};
 };
 
 struct Network {

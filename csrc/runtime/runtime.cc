@@ -50,7 +50,9 @@ Result<std::shared_ptr<Runtime>> Runtime::create(const NetworkOptions& options) 
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::create(transport::TransportFlags allowed) {
-    return create({.allowed = allowed, .interface = process_config().socket_ifname});
+    return create({.allowed = allowed,
+                   .interface = process_config().socket_ifname,
+                   .management = process_config().management_ifname});
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::of_process() {

@@ -72,6 +72,7 @@ Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const Networ
         {.within_host = is_any_of(options.allowed, Reach::kHost),
          .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
          .interface = options.interface,
+         .management = options.management,
          .stream = transport::tcp::TcpOptions().stream});
 }
 

@@ -208,12 +208,9 @@ class Prediction:
     def is_chosen(self) -> bool:
         """Whether calls of this length go this way."""
 
-class _Cluster(Protocol):
-    """A ``pccl.Cluster``."""
-
+class _Cluster(Protocol):  # pccl.Cluster
     @property
-    def ranks(self) -> int:
-        """How many devices there are."""
+    def ranks(self) -> int: ...
 
 class Communicator:
     """The collectives and messages of one group of processes.
@@ -2620,7 +2617,7 @@ class PhaseNetwork:
         dry_run: bool,
         transact: Callable[[Callable[[], None]], tuple[bool, str]],
     ) -> tuple[bool, str]:
-        """Switch with all other ranks; return whether it was switched, and rank 0's report.
+        """Switch with all other ranks.
 
         Parameters
         ----------
@@ -2632,6 +2629,11 @@ class PhaseNetwork:
             Go on in the old phase, whatever comes of it.
         transact
             What rank 0 does on the switches; it calls what it is given once all are prepared.
+
+        Returns
+        -------
+        tuple
+            Whether it was switched, or prepared in a dry run; and rank 0's report.
 
         Raises
         ------

@@ -5,12 +5,9 @@ from typing import Any, Protocol
 
 from torch._C._distributed_c10d import Backend, ErrorType, Store
 
-class _Cluster(Protocol):
-    """A ``pccl.Cluster``."""
-
+class _Cluster(Protocol):  # pccl.Cluster
     @property
-    def ranks(self) -> int:
-        """How many devices there are."""
+    def ranks(self) -> int: ...
 
 class Options(Backend.Options):
     """What ``init_process_group(pg_options=...)`` and ``new_group(pg_options=...)`` take.

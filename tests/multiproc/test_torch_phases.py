@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +27,7 @@ DESCRIPTION: dict[str, Any] = {
     },
 }
 RANKS = 4
+EXAMPLE = Path(__file__).parents[2] / "examples/train_phases.py"
 
 
 def init(rank: int, options: Any) -> None:
@@ -113,12 +118,34 @@ def find_cluster_in_environment(rank: int, world_size: int) -> str | None:
     return phase
 
 
-def test_the_environment_names_a_cluster(tmp_path: Any) -> None:
-    import json
-
+def test_the_environment_names_a_cluster(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(DESCRIPTION))
     found = run_ranks(
         find_cluster_in_environment, RANKS, backend=None, environment={"PCCL_CLUSTER": str(file)}
     )
     assert found == ["ring"] * RANKS
+
+
+def example(folder: Path, *arguments: str) -> dict[str, Any]:
+    """Run examples/train_phases.py on four ranks, and return what it wrote."""
+    result = folder / "result.json"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pccl", "run", "-n", str(RANKS), str(EXAMPLE)),
+            *("--epochs", "4", "--json", str(result), *arguments),
+        ],
+        check=True,
+        timeout=120,
+    )
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+def test_the_example_trains_as_without_switching(tmp_path: Path) -> None:
+    switched, stayed = example(tmp_path), example(tmp_path, "--stay")
+    phases = [each["phase"] for each in switched["switches"]]
+    assert phases == ["ring", "reverse", "ring", "reverse"]
+    assert len(stayed["switches"]) == 1
+    assert switched["losses"][-1] < switched["losses"][0] / 2
+    torch.testing.assert_close(switched["losses"], stayed["losses"], rtol=1e-4, atol=1e-5)

@@ -108,6 +108,7 @@ NEVER_RAISE = {
     "_core.Communicator.capsules",
     "_core.Communicator.links_counted_on",
     "_core.Controller.audit",
+    "_core.PhaseNetwork.handle",
     "_core.DeviceGroup.abort",
     "_core.DoneQueue.expect",
     "_core.DoneQueue.take",

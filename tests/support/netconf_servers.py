@@ -134,14 +134,14 @@ def netconf_servers(count: int, ports: list[int] | None = None) -> Iterator[Test
     """Run so many servers in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pccl-netconf-") as name, contextlib.ExitStack() as end:
         folder = Path(name)
-        _make_keys(folder)
+        make_keys(folder)
         chosen = ports or _free_ports(count)
         bed = TestBed(folder, [Server(port, folder / f"switch{port}") for port in chosen])
         for server in bed.servers:
             end.callback(server.stop)
             server.start()
-        sshd = _start_sshd(bed)
-        end.callback(_stop, sshd)
+        ways = " ".join(f"--ncxserver-sockname={each.port}@{each.socket}" for each in bed.servers)
+        end.enter_context(sshd(folder, ports=chosen, subsystem=f"{SUBSYSTEM} {ways}"))
         yield bed
 
 
@@ -155,7 +155,7 @@ def _free_ports(count: int) -> list[int]:
     return [free_port() for _ in range(count)]
 
 
-def _make_keys(folder: Path) -> None:
+def make_keys(folder: Path) -> None:
     for name in ("host_key", "user_key", "other_key"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
@@ -173,17 +173,25 @@ def fingerprint(public_key: Path) -> str:
     return line.split()[1]
 
 
-def _start_sshd(bed: TestBed) -> subprocess.Popen[bytes]:
+@contextlib.contextmanager
+def sshd(
+    folder: Path,
+    *,
+    ports: list[int],
+    subsystem: str,
+    address: str = "127.0.0.1",
+    prefix: tuple[str, ...] = (),
+) -> Iterator[None]:
+    """Have sshd listen, with the keys of a folder, and run ``subsystem`` for NETCONF."""
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    config = bed.folder / "sshd_config"
-    ways = " ".join(f"--ncxserver-sockname={each.port}@{each.socket}" for each in bed.servers)
-    ports = "\n".join(f"Port {each.port}" for each in bed.servers)
-    config.write_text(f"""{ports}
-ListenAddress 127.0.0.1
-HostKey {bed.folder / "host_key"}
+    config = folder / "sshd_config"
+    lines = "\n".join(f"Port {port}" for port in ports)
+    config.write_text(f"""{lines}
+ListenAddress {address}
+HostKey {folder / "host_key"}
 PidFile none
-AuthorizedKeysFile {bed.folder / "authorized_keys"}
+AuthorizedKeysFile {folder / "authorized_keys"}
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
@@ -191,25 +199,24 @@ UsePAM no
 StrictModes no
 UseDNS no
 MaxStartups 256
-Subsystem netconf "{SUBSYSTEM} {ways}"
+Subsystem netconf "{subsystem}"
 """)
-    log = bed.folder / "sshd.log"
+    log = folder / "sshd.log"
     process = subprocess.Popen(
-        [SSHD, "-D", "-f", config, "-E", log],
+        [*prefix, SSHD, "-D", "-f", config, "-E", log],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
 
     def listens() -> bool:
-        return log.exists() and log.read_text().count("Server listening") >= len(bed.servers)
+        return log.exists() and log.read_text().count("Server listening") >= len(ports)
 
     try:
         _await(listens, "sshd", log)
-    except RuntimeError:
+        yield
+    finally:
         _stop(process)
-        raise
-    return process
 
 
 def _await(is_there: Any, what: str, log: Path) -> None:

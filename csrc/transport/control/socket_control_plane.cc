@@ -21,14 +21,28 @@ Result<std::unique_ptr<SocketControlPlane>> SocketControlPlane::create(
 Result<HostSide> SocketControlPlane::listen_within_host() {
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
     PCCL_ASSIGN_OR_RETURN(const sys::Address socket, listen(name, {.way = "shm"}));
+    add_door(socket);
     return HostSide{.host = address_.host, .socket = socket};
 }
 
+/// The door is on the network that no switch changes, where there is one of its own.
 Result<NetworkSide> SocketControlPlane::listen_between_hosts(const ControlOptions& options) {
+    PCCL_ASSIGN_OR_RETURN(const NetworkSide links, listen_at(options.interface, options.stream));
+    management_ = links;
+    if (!options.management.empty()) {
+        management_ = listen_at(options.management, options.stream);
+        PCCL_TRY(management_.status());
+    }
+    add_door(management_->socket);
+    return links;
+}
+
+Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
+                                                  const sys::StreamOptions& stream) {
     PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
-    PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, options.interface));
+    PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, interface));
     PCCL_ASSIGN_OR_RETURN(const sys::Address socket,
-                          listen(chosen.address, {.way = "tcp", .stream = options.stream}));
+                          listen(chosen.address, {.way = "tcp", .stream = stream}));
     return NetworkSide{.host = address_.host, .socket = socket, .interface = chosen};
 }
 
@@ -36,7 +50,6 @@ Result<sys::Address> SocketControlPlane::listen(const sys::Address& address,
                                                 const HandshakeServer::Options& options) {
     PCCL_ASSIGN_OR_RETURN(auto server, HandshakeServer::listen(address, options));
     const sys::Address bound = server->address();
-    address_.doors.push_back(bound.to_string());
     servers_.push_back(std::move(server));
     return bound;
 }
@@ -47,9 +60,9 @@ Result<sys::Address> SocketControlPlane::way_to(const ControlAddress& peer) cons
         PCCL_ASSIGN_OR_RETURN(const sys::Address address, sys::Address::parse(door));
         if (address.family() == AF_UNIX) {
             if (within_host_.is_ok() && peer.host == address_.host) return address;
-        } else if (between_hosts_.is_ok()) {
-            reason = between_hosts_->reaches(peer.host, address);
-            if (reason.is_ok()) return between_hosts_->from_here(address);
+        } else if (management_.is_ok()) {
+            reason = management_->reaches(peer.host, address);
+            if (reason.is_ok()) return management_->from_here(address);
         }
     }
     return reason;

@@ -17,6 +17,8 @@ struct ControlOptions {
     bool between_hosts = true;
     /// Which interface to listen at, in the syntax of PCCL_SOCKET_IFNAME (sys/socket/interfaces.h).
     std::string interface = {};
+    /// At which interface ranks are asked, and told; empty: at the same.
+    std::string management = {};
     /// Of connections that come from the network.
     sys::StreamOptions stream = {};
 };
@@ -44,15 +46,17 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
     SocketControlPlane() = default;
     Result<HostSide> listen_within_host();
     Result<NetworkSide> listen_between_hosts(const ControlOptions& options);
-    /// Adds a door.
+    Result<NetworkSide> listen_at(const std::string& interface, const sys::StreamOptions& stream);
     Result<sys::Address> listen(const sys::Address& address,
                                 const HandshakeServer::Options& options);
+    void add_door(const sys::Address& address) { address_.doors.push_back(address.to_string()); }
     /// The first door of a peer that can be reached from here.
     [[nodiscard]] Result<sys::Address> way_to(const ControlAddress& peer) const;
 
     ControlAddress address_;
-    std::vector<std::unique_ptr<HandshakeServer>> servers_;  // as the doors
+    std::vector<std::unique_ptr<HandshakeServer>> servers_;
     Result<HostSide> within_host_ = Status::unavailable("it was not asked for");
+    Result<NetworkSide> management_ = Status::unavailable("it was not asked for");
     Result<NetworkSide> between_hosts_ = Status::unavailable("it was not asked for");
 };
 

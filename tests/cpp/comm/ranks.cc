@@ -20,6 +20,10 @@ std::shared_ptr<const bootstrap::Locality> locality_of(Rank rank, const RanksOpt
     return std::make_shared<const bootstrap::Locality>(std::move(locality));
 }
 
+std::shared_ptr<PhaseNetwork> network_of(Rank rank, const RanksOptions& options) {
+    return options.networks.empty() ? nullptr : options.networks[static_cast<std::size_t>(rank)];
+}
+
 }  // namespace
 
 void run_ranks(const RanksOptions& options, const std::function<void(Communicator&)>& body) {
@@ -36,7 +40,8 @@ void run_ranks(const RanksOptions& options, const std::function<void(Communicato
                                               .algorithm = options.algorithm,
                                               .catalogue = options.catalogue,
                                               .runtime = *runtime,
-                                              .locality = locality_of(rank, options)});
+                                              .locality = locality_of(rank, options),
+                                              .network = network_of(rank, options)});
             ASSERT_TRUE(comm.is_ok()) << comm.status().to_string();
             body(**comm);
             // Leaving early must not cut off a peer that still reads.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "csrc/comm/communicator.h"
 #include "csrc/transport/transport_flags.h"
@@ -18,7 +19,8 @@ struct RanksOptions {
     std::chrono::milliseconds timeout{60'000};
     std::string algorithm{};  // as CommunicatorOptions has it, and what follows
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
-    bool on_hosts_of_their_own = false;  // as far as they say; only over kTcp
+    bool on_hosts_of_their_own = false;                     // as far as they say; only over kTcp
+    std::vector<std::shared_ptr<PhaseNetwork>> networks{};  // by rank; empty: none
 };
 
 /// Fails the running test where a communicator cannot be made; returns when all ranks are through.

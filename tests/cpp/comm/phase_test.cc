@@ -1,0 +1,186 @@
+// Groups whose network is switched: links of older generations, and transactions that fail.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "csrc/comm/links/connection_context.h"
+#include "csrc/comm/phase/phase_network.h"
+#include "csrc/runtime/runtime.h"
+#include "tests/cpp/comm/ranks.h"
+
+namespace pccl::comm {
+namespace {
+
+using transport::TransportKind;
+
+class AnyLink final : public transport::RecvLink {
+   public:
+    explicit AnyLink(TransportKind kind) : kind_(kind) {}
+    [[nodiscard]] TransportKind kind() const override { return kind_; }
+    Result<transport::Bytes> peek(ChannelId) override { return transport::Bytes{}; }
+    void consume(ChannelId, std::size_t) override {}
+    Result<std::size_t> receive(ChannelId, transport::MutableBytes) override {
+        return std::size_t{0};
+    }
+    void abort(const Status&) override {}
+
+   private:
+    const TransportKind kind_;
+};
+
+class GenerationTest : public testing::Test {
+   protected:
+    transport::RecvLink* accept(std::uint32_t generation,
+                                TransportKind kind = TransportKind::kTcp) {
+        auto link = std::make_unique<AnyLink>(kind);
+        auto* const offered = link.get();
+        links_.accepted({.group = {}, .source = 1, .destination = 0, .generation = generation},
+                        std::move(link));
+        return offered;
+    }
+    transport::RecvLink* link() { return links_.receive_link(1, 0); }
+
+    std::shared_ptr<runtime::Runtime> runtime_ =
+        runtime::Runtime::create(TransportKind::kTcp).value();
+    const runtime::PeerDirectory peers_{*runtime_, {}, {.rank = 0, .size = 2}};
+    ConnectionContext links_{*runtime_, peers_};
+};
+
+TEST_F(GenerationTest, LinksOfAnOlderOneAreReleasedAndRefused) {
+    const auto* const first = accept(0);
+    EXPECT_EQ(link(), first);
+    links_.renew(1);
+    EXPECT_EQ(link(), nullptr);
+    accept(0);
+    EXPECT_EQ(link(), nullptr);
+    const auto* const second = accept(1);
+    EXPECT_EQ(link(), second);
+}
+
+TEST_F(GenerationTest, LinksOfANewerOneWaitUntilThisRankIsThere) {
+    const auto* const early = accept(2);
+    EXPECT_EQ(link(), nullptr);
+    links_.renew(1);
+    EXPECT_EQ(link(), nullptr);
+    links_.renew(2);
+    EXPECT_EQ(link(), early);
+}
+
+TEST_F(GenerationTest, SharedMemoryHasNone) {
+    const auto* const near = accept(0, TransportKind::kShm);
+    links_.renew(1);
+    EXPECT_EQ(link(), near);
+}
+
+constexpr int kRanks = 3;
+
+std::vector<std::shared_ptr<PhaseNetwork>> networks() {
+    std::vector<std::shared_ptr<PhaseNetwork>> made;
+    for (int rank = 0; rank < kRanks; ++rank)
+        made.push_back(std::make_shared<PhaseNetwork>(
+            PhaseNetwork::Settings{.ranks = kRanks,
+                                   .phases = {{.name = "ring", .links = {{0, 1}, {1, 2}, {2, 0}}},
+                                              {.name = "back", .links = {{0, 2}, {2, 1}, {1, 0}}}},
+                                   .has_hosts = false}));
+    return made;
+}
+
+std::int64_t sum(Communicator& comm) {
+    std::array<std::int64_t, 100> x{};
+    x.fill(comm.rank() + 1);
+    const std::array<Block, 1> block{{{reinterpret_cast<std::byte*>(x.data()), x.size()}}};
+    const Status done = comm.run({.kind = CollectiveKind::kAllReduce,
+                                  .type = DataType::kInt64,
+                                  .inputs = block,
+                                  .outputs = block});
+    EXPECT_TRUE(done.is_ok()) << done.to_string();
+    return x.back();
+}
+
+class PhaseTest : public testing::TestWithParam<TransportKind> {
+   protected:
+    /// Calls `body` as each rank, which the ring joins.
+    void run_on_ring(const std::function<void(PhaseNetwork&, Communicator&)>& body) {
+        const auto all = networks();
+        run_ranks({.size = kRanks, .transports = GetParam(), .networks = all},
+                  [&](Communicator& comm) {
+                      PhaseNetwork& own = *all[static_cast<std::size_t>(comm.rank())];
+                      const auto switched = own.switch_phase({.phase = "ring", .transact = go_on});
+                      ASSERT_TRUE(switched.is_ok()) << switched.status().to_string();
+                      EXPECT_TRUE(switched->is_switched);
+                      EXPECT_EQ(sum(comm), 6);
+                      body(own, comm);
+                      EXPECT_EQ(sum(comm), 6);
+                  });
+    }
+
+    static Transacted go_on(const std::function<Status()>& drain) {
+        return {.is_switched = drain().is_ok(), .report = "switched"};
+    }
+    static Transacted refuse(const std::function<Status()>&) { return {false, "refused"}; }
+    static Transacted roll_back(const std::function<Status()>& drain) {
+        EXPECT_TRUE(drain().is_ok());
+        return {false, "rolled back"};
+    }
+};
+
+TEST_P(PhaseTest, AllGoOnInTheNextOne) {
+    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
+        for (int turn = 0; turn < 10; ++turn) {
+            const std::string phase = turn % 2 == 0 ? "back" : "ring";
+            ASSERT_TRUE(own.switch_phase({.phase = phase, .transact = go_on}).is_ok());
+            EXPECT_EQ(own.phase(), phase);
+            EXPECT_EQ(own.generation(), static_cast<std::uint32_t>(turn + 2));
+            EXPECT_EQ(sum(comm), 6);
+        }
+    });
+}
+
+TEST_P(PhaseTest, AllStayWhereTheTransactionFails) {
+    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
+        for (const auto& [transact, report] :
+             {std::pair<Transact, std::string>{refuse, "refused"}, {roll_back, "rolled back"}}) {
+            const auto done = own.switch_phase({.phase = "back", .transact = transact});
+            ASSERT_TRUE(done.is_ok()) << done.status().to_string();
+            EXPECT_FALSE(done->is_switched);
+            EXPECT_EQ(done->report, report);
+            EXPECT_EQ(own.phase(), "ring");
+            EXPECT_EQ(own.generation(), 1U);
+            EXPECT_EQ(sum(comm), 6);
+        }
+    });
+}
+
+TEST_P(PhaseTest, CallsOfOtherThreadsWait) {
+    run_on_ring([](PhaseNetwork& own, Communicator& comm) {
+        std::atomic<bool> is_switching{false};
+        const Transact slow = [&](const std::function<Status()>& drain) {
+            const bool is_drained = drain().is_ok();
+            is_switching.store(true);
+            system_clock().sleep_for(std::chrono::milliseconds(200));
+            EXPECT_EQ(own.generation(), 1U);
+            return Transacted{.is_switched = is_drained, .report = {}};
+        };
+        std::thread other([&] {
+            while (comm.rank() == 0 && !is_switching.load()) std::this_thread::yield();
+            if (comm.rank() != 0) system_clock().sleep_for(std::chrono::milliseconds(100));
+            EXPECT_EQ(sum(comm), 6);
+            EXPECT_EQ(own.generation(), 2U);
+        });
+        EXPECT_TRUE(own.switch_phase({.phase = "back", .transact = slow}).is_ok());
+        other.join();
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, PhaseTest,
+                         testing::Values(TransportKind::kShm, TransportKind::kTcp));
+
+}  // namespace
+}  // namespace pccl::comm

@@ -1,0 +1,59 @@
+// What the links of a group allow: worked out by hand.
+#include "csrc/schedule/generators/link_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "csrc/schedule/generators/generators.h"
+
+namespace pccl::schedule {
+namespace {
+
+using Links = std::vector<DirectedLink>;
+
+Links both_ways(Links links) {
+    const Links one_way = links;
+    for (const auto& [from, to] : one_way) links.push_back({to, from});
+    return links;
+}
+
+TEST(LinkGraph, CountsLinksOfItsRanksOnce) {
+    const LinkGraph graph(3, {{0, 1}, {0, 1}, {1, 2}, {2, 2}, {0, 3}, {-1, 0}});
+    EXPECT_EQ(graph.links(), (Links{{0, 1}, {1, 2}}));
+    EXPECT_TRUE(graph.has(0, 1));
+    EXPECT_FALSE(graph.has(1, 0));
+}
+
+TEST(LinkGraph, FindsRings) {
+    EXPECT_TRUE(LinkGraph(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}).has_ring());
+    EXPECT_TRUE(LinkGraph(4, {{0, 2}, {2, 1}, {1, 3}, {3, 0}}).has_ring());
+    EXPECT_TRUE(LinkGraph(4, both_ways({{0, 2}, {2, 1}, {1, 3}, {3, 0}})).has_ring());
+    EXPECT_TRUE(LinkGraph(2, both_ways({{0, 1}})).has_ring());
+    EXPECT_FALSE(LinkGraph(4, both_ways({{0, 1}, {0, 2}, {1, 3}})).has_ring());
+    EXPECT_FALSE(LinkGraph(4, both_ways({{0, 2}, {1, 3}})).has_ring());
+    EXPECT_FALSE(LinkGraph(6, {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5}, {5, 3}}).has_ring());
+}
+
+TEST(LinkGraph, NamesRanksWithoutAWay) {
+    EXPECT_EQ(LinkGraph(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}}).apart(), std::nullopt);
+    EXPECT_EQ(LinkGraph(4, both_ways({{0, 2}, {1, 3}})).apart(), (DirectedLink{0, 1}));
+    EXPECT_EQ(LinkGraph(3, {{0, 1}, {1, 2}}).apart(), (DirectedLink{1, 0}));
+    EXPECT_EQ(LinkGraph(4, both_ways({{0, 2}, {1, 3}})).cut_off(), std::nullopt);
+    EXPECT_EQ(LinkGraph(3, both_ways({{0, 1}})).cut_off(), Rank{2});
+    EXPECT_EQ(LinkGraph(3, {{0, 1}, {1, 0}, {1, 2}}).cut_off(), Rank{2});
+    EXPECT_TRUE(LinkGraph(3, both_ways({{0, 1}, {1, 2}, {0, 2}})).is_complete());
+}
+
+TEST(LinkGraph, CarriesWhatSendsAlongItsLinks) {
+    const LinkGraph ring(8, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 0}});
+    for (const auto& [name, is_carried] :
+         {std::pair{"ring", true}, {"recursive_halving", false}, {"pat", false}}) {
+        const SourcePtr source = built_in()->find(name, CollectiveKind::kAllReduce);
+        ASSERT_NE(source, nullptr) << name;
+        EXPECT_EQ(ring.carries(*source, least_shape(*source, 8), {}), is_carried) << name;
+        const RankOrder backwards{7, 6, 5, 4, 3, 2, 1, 0};
+        EXPECT_FALSE(ring.carries(*source, least_shape(*source, 8), backwards)) << name;
+    }
+}
+
+}  // namespace
+}  // namespace pccl::schedule

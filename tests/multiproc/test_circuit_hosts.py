@@ -1,0 +1,72 @@
+"""Hosts joined by an optical switch that NETCONF drives, and what a job on them notices."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from support import circuit_hosts, phase_soak
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.circuit_hosts import Bed
+
+EXAMPLE = Path(__file__).parents[2] / "examples/train_phases.py"
+RANKS = 4
+PHASES = {"ring": {"links": "ring"}, "reverse": {"links": [[0, 3], [3, 2], [2, 1], [1, 0]]}}
+RING, REVERSE = {1: 2, 2: 3, 3: 4, 4: 1}, {1: 4, 4: 3, 3: 2, 2: 1}
+
+pytestmark = pytest.mark.alone
+
+no_hosts = circuit_hosts.missing()
+no_server = phase_soak.missing()
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Bed]:
+    with circuit_hosts.circuit_hosts(RANKS) as made:
+        yield made
+
+
+def train(bed: Bed, *arguments: str) -> dict[str, Any]:
+    """Run the example on all hosts, and return what rank 0 wrote."""
+    file, result = bed.folder / "cluster.json", bed.folder / "result.json"
+    file.write_text(json.dumps(bed.description(PHASES)))
+    command = [sys.executable, str(EXAMPLE), "--epochs", "4", "--json", str(result), *arguments]
+    ranks = [bed.start(rank, *command, PCCL_CLUSTER=str(file)) for rank in range(RANKS)]
+    try:
+        said = [rank.communicate(timeout=120)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert [rank.returncode for rank in ranks] == [0] * RANKS, "\n".join(said)
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+@pytest.mark.skipif(bool(no_hosts), reason=no_hosts or "all is there")
+def test_training_over_circuits_that_are_switched_at_each_epoch(bed: Bed) -> None:
+    switched = train(bed)
+    assert bed.device.running == REVERSE
+    assert bed.bytes_over_circuits() > 10_000_000  # gradients: 4 epochs, 8 steps, 4 ranks
+    stayed = train(bed, "--stay")
+    assert bed.device.running == RING
+    assert [each["phase"] for each in switched["switches"]] == ["ring", "reverse"] * 2
+    torch.testing.assert_close(switched["losses"], stayed["losses"], rtol=1e-4, atol=1e-5)
+    events = [json.loads(line) for line in (bed.folder / "audit.jsonl").read_text().splitlines()]
+    assert [each["outcome"] for each in events if each["event"] == "end"] == ["switched"] * 5
+
+
+@pytest.mark.skipif(bool(no_server), reason=no_server or "all is there")
+def test_a_short_soak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PCCL_TRANSPORTS", "tcp")
+    ended, faults = phase_soak.run(phase_soak.Soak(seed=3, switches=25, chance=0.02))
+    assert sum(ended.values()) == 25
+    assert ended["switched"] > 15
+    assert sum(faults.values()) > 0
