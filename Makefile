@@ -16,6 +16,8 @@ PACKAGE_SOURCES := $(shell find python -type f -not -path '*/__pycache__/*')
 help:
 	@echo "make demo           train on the digits data set with pccl, then with gloo, and compare"
 	@echo "make demo-netns     the same training between two network namespaces (root)"
+	@echo "make demo-phases    training on four namespaces, whose optical switch changes at each epoch (root)"
+	@echo "make soak-phases    SWITCHES=200 SEED=1: switch phases with faults of the switch"
 	@echo "make test           build, lint, C++ tests, Python tests, multi-process tests"
 	@echo "make test-gpu       build, test and measure on a machine with several GPUs"
 	@echo "make test-upstream  PyTorch's own distributed tests on pccl, all of them"
@@ -59,6 +61,14 @@ demo: $(STAMPS)/wheel-$(CUDA)
 .PHONY: demo-netns
 demo-netns: $(STAMPS)/wheel-$(CUDA)
 	tools/demo_netns.sh
+
+.PHONY: demo-phases
+demo-phases: $(STAMPS)/wheel-$(CUDA)
+	PYTHONPATH=tests $(VENV)/python -m support.circuit_hosts
+
+.PHONY: soak-phases
+soak-phases: $(STAMPS)/wheel-$(CUDA)
+	PYTHONPATH=tests $(VENV)/python -m support.phase_soak --seed $(or $(SEED),1) --switches $(or $(SWITCHES),200)
 
 .PHONY: lint
 lint: dev

@@ -90,7 +90,7 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
 
 @contextlib.contextmanager
 def phase(name: str, *, timeout: float = 5.0) -> Iterator[Switched]:
-    """Be in a phase: ``with pccl.phase("pairs"):``, and back in the one before at its end.
+    """Give the job another phase for a block, ``with pccl.phase("pairs"):``, and the old one back.
 
     All ranks must come through it alike. An exception in the block leaves the phase as it is: other
     ranks may not come to switch back.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -17,9 +15,7 @@ if TYPE_CHECKING:
 
     from support.circuit_hosts import Bed
 
-EXAMPLE = Path(__file__).parents[2] / "examples/train_phases.py"
 RANKS = 4
-PHASES = {"ring": {"links": "ring"}, "reverse": {"links": [[0, 3], [3, 2], [2, 1], [1, 0]]}}
 RING, REVERSE = {1: 2, 2: 3, 3: 4, 4: 1}, {1: 4, 4: 3, 3: 2, 2: 1}
 
 pytestmark = pytest.mark.alone
@@ -34,28 +30,12 @@ def bed() -> Iterator[Bed]:
         yield made
 
 
-def train(bed: Bed, *arguments: str) -> dict[str, Any]:
-    """Run the example on all hosts, and return what rank 0 wrote."""
-    file, result = bed.folder / "cluster.json", bed.folder / "result.json"
-    file.write_text(json.dumps(bed.description(PHASES)))
-    command = [sys.executable, str(EXAMPLE), "--epochs", "4", "--json", str(result), *arguments]
-    ranks = [bed.start(rank, *command, PCCL_CLUSTER=str(file)) for rank in range(RANKS)]
-    try:
-        said = [rank.communicate(timeout=120)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * RANKS, "\n".join(said)
-    found: dict[str, Any] = json.loads(result.read_text())
-    return found
-
-
 @pytest.mark.skipif(bool(no_hosts), reason=no_hosts or "all is there")
 def test_training_over_circuits_that_are_switched_at_each_epoch(bed: Bed) -> None:
-    switched = train(bed)
+    switched = bed.train("--epochs", "4")[0]
     assert bed.device.running == REVERSE
     assert bed.bytes_over_circuits() > 10_000_000  # gradients: 4 epochs, 8 steps, 4 ranks
-    stayed = train(bed, "--stay")
+    stayed = bed.train("--epochs", "4", "--stay")[0]
     assert bed.device.running == RING
     assert [each["phase"] for each in switched["switches"]] == ["ring", "reverse"] * 2
     torch.testing.assert_close(switched["losses"], stayed["losses"], rtol=1e-4, atol=1e-5)

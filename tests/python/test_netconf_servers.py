@@ -309,3 +309,21 @@ def test_the_audit_log_tells_each_request(bed: TestBed, tmp_path: Path) -> None:
         "discard-changes", "unlock",
     ]  # fmt: skip
     assert str(bed.key_file) not in (tmp_path / "audit.jsonl").read_text()
+
+
+def test_a_job_switches_the_servers(bed: TestBed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PCCL_TRANSPORTS", "tcp")
+
+    def body(comm: pccl.Communicator) -> list[Any]:
+        half = comm.split(comm.rank % 2)
+        assert half is not None
+        x = np.ones(1000)
+        pccl.switch_phase("ring")
+        comm.all_reduce(x)
+        with pccl.phase("pairs") as switched:
+            half.all_reduce(x)
+        return [switched.outcome, float(x[-1]), pccl.current_phase()]
+
+    found = pccl.run(body, ranks=4, cluster=cluster_of(bed), timeout=60)
+    assert found == [["switched", 8.0, "ring"]] * 4
+    assert pairs_in(running_config(bed)) == RING

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PORT = 8300
+_EXAMPLE = Path(__file__).parents[2] / "examples/train_phases.py"
+_PHASES = {"ring": {"links": "ring"}, "reverse": {"links": [[0, 3], [3, 2], [2, 1], [1, 0]]}}
+_RANKS = 4
+_LONGEST_S = 240
+_MOST_APART = 1e-4
 _PROGRAM = Path(__file__).with_name("optical_switch.py")
 _numbers = itertools.count()
 
@@ -108,6 +114,29 @@ class Bed:
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def train(self, *arguments: str) -> tuple[dict[str, Any], str]:
+        """Run examples/train_phases.py on all hosts; give what rank 0 wrote, and what it said.
+
+        Raises
+        ------
+        RuntimeError
+            A rank failed; the text is what all of them said.
+        """
+        file, result = self.folder / "cluster.json", self.folder / "result.json"
+        file.write_text(json.dumps(self.description(_PHASES)))
+        command = (sys.executable, str(_EXAMPLE), "--json", str(result), *arguments)
+        ranks = [
+            self.start(rank, *command, PCCL_CLUSTER=str(file)) for rank in range(len(self.hosts))
+        ]
+        try:
+            said = [rank.communicate(timeout=_LONGEST_S)[0] for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+        if any(rank.returncode for rank in ranks):
+            raise RuntimeError("\n".join(said))
+        return json.loads(result.read_text()), said[0]
 
     def bytes_over_circuits(self) -> int:
         """Return what has come into the switch's ports."""
@@ -203,3 +232,23 @@ def circuit_hosts(count: int) -> Iterator[Bed]:
             )
         )
         yield bed
+
+
+def main() -> None:
+    """Train with and without switching, and compare the losses."""
+    if why := missing():
+        sys.exit(f"demo-phases: {why}")
+    with circuit_hosts(_RANKS) as bed:
+        switched, said = bed.train()
+        print(f"on {_RANKS} hosts, switched at each epoch:\n{said}")
+        stayed, said = bed.train("--stay")
+        print(f"switched once:\n{said}")
+    pairs = zip(switched["losses"], stayed["losses"], strict=True)
+    apart = max(abs(one - other) / other for one, other in pairs)
+    print(f"losses differ by at most {apart:.1e}")
+    if apart > _MOST_APART:
+        sys.exit("they should not by more than rounding")
+
+
+if __name__ == "__main__":
+    main()
