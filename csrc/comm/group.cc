@@ -169,7 +169,7 @@ Status Group::check_process() const {
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
-    PCCL_TRY(phase_.unusable);
+    if (!phase_.unusable.is_ok()) return phase_.unusable;
     PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
     return collectives_.prepare(collective, *decision, peers_.board());
 }

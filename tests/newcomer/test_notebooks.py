@@ -78,3 +78,11 @@ def test_it_shows_a_mistake_at_its_line_and_runs_what_is_mended(shown: Any) -> N
     printed = [now["printed"] for _, now in shown]
     assert any("x = x.reduce_to(1)\n" in text and "a second time" in text for text in printed)
     assert "[6.0, 6.0, 6.0, 6.0]" in [now["text"] for _, now in shown]
+
+
+@pytest.mark.parametrize("shown", [EXAMPLES / "phases.ipynb"], indirect=True)
+def test_it_switches_under_a_job_and_shows_what_is_refused(shown: Any) -> None:
+    assert str([("ring", "switched", 8.0)] * 4) in [now["text"] for _, now in shown]
+    printed = "".join(now["printed"] for _, now in shown)
+    assert "phase one_pair leaves rank 2 without a way" in printed
+    assert "phase tree of the network has no ring" in printed
