@@ -60,7 +60,7 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
     Returns
     -------
     Switched
-        How long it took, on each switch: the same on all ranks.
+        How long it took, on each switch; which circuits were read, rank 0 alone knows.
 
     Raises
     ------
@@ -83,9 +83,9 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
         cluster.plan(None, phase)  # it names the nearest
     kept: list[str] = []
     transact = _transaction(cluster, phase, timeout=timeout, dry_run=dry_run, kept=kept)
-    _, told = network.switch_phase(phase, timeout, dry_run, transact)
+    is_done, told = network.switch_phase(phase, timeout, dry_run, transact)
     text = kept[0] if kept else told
-    return raise_unless_done(phase, json.loads(text) if text else _UNTOLD)
+    return raise_unless_done(phase, json.loads(text) if text else _untold(is_done, dry_run))
 
 
 @contextlib.contextmanager
@@ -135,14 +135,17 @@ def current_phase() -> str | None:
     return _network_of(_cluster()).phase or None
 
 
-_UNTOLD: dict[str, Any] = {
-    "outcome": "switched",
-    "code": "ok",
-    "reason": "",
-    "total_ms": 0.0,
-    "dark_ms": 0.0,
-    "switches": [],
-}
+def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
+    """Return a result of which rank 0 has told no more, as when it was interrupted."""
+    done = "prepared" if dry_run else "switched"
+    return {
+        "outcome": done if is_done else "rolled back",
+        "code": "ok" if is_done else "aborted",
+        "reason": "" if is_done else "rank 0 was interrupted, or failed: it says why",
+        "total_ms": 0.0,
+        "dark_ms": 0.0,
+        "switches": [],
+    }
 
 
 def _transaction(
@@ -157,7 +160,7 @@ def _transaction(
             )
         except Error as error:
             failed = {"outcome": "refused", "code": error.code, "reason": str(error)}
-            text = json.dumps({**_UNTOLD, **failed})
+            text = json.dumps({**_untold(is_done=False, dry_run=dry_run), **failed})
         kept.append(text)
         told = json.loads(text)
         return told["outcome"] in {"switched", "prepared"}, _shortened(told)

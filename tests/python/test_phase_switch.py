@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 import time
 from typing import Any
 
@@ -324,3 +325,90 @@ def test_two_hundred_switches(transports: str) -> None:
         return float(pccl.phases._cluster().generation if comm.rank == 0 else 200)
 
     assert run(body) == [200.0] * RANKS
+
+
+def interrupted(phase: str, after: float) -> tuple[str, str]:
+    """Switch, with a Ctrl-C while that waits."""
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        return failure_of(phase, timeout=20.0)
+    except KeyboardInterrupt:
+        return "KeyboardInterrupt", ""
+    finally:
+        timer.join()
+
+
+@pytest.mark.parametrize(("who", "late"), [(0, 3), (2, 0)])
+def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int) -> None:
+    def body(comm: pccl.Communicator) -> list[Any]:
+        pccl.switch_phase("ring")
+        if comm.rank == late:
+            time.sleep(1.5)
+        wait = interrupted if comm.rank == who else failure_of
+        kind, reason = wait("both_ways", 0.5 if comm.rank == who else 20.0)
+        phase = pccl.current_phase()
+        if comm.rank == who:
+            time.sleep(1.5)  # who calls again at once does not say why it gave up
+        pccl.switch_phase("both_ways")
+        return [kind, reason, phase, total(comm)]
+
+    for rank, (kind, reason, phase, summed) in enumerate(run(body)):
+        assert kind == ("KeyboardInterrupt" if rank == who else "AbortedError"), reason
+        assert rank == who or "a signal interrupted this rank" in reason
+        assert phase == "ring"
+        assert summed == expected([0, 1, 2, 3])
+
+
+def test_an_interrupt_between_the_switches_steps_rolls_back() -> None:
+    def body(comm: pccl.Communicator) -> list[Any]:
+        pccl.switch_phase("ring")
+        cluster = pccl.phases._cluster()
+        real = cluster._switch_text
+
+        def interrupt(phase: str, *, drain: Any, **options: Any) -> str:
+            def drain_and_interrupt() -> None:
+                drain()
+                os.kill(os.getpid(), signal.SIGINT)
+
+            return real(phase, drain=drain_and_interrupt, **options)
+
+        cluster._switch_text = interrupt  # type: ignore[method-assign, assignment]
+        try:
+            kind, reason = failure_of("both_ways")
+        except KeyboardInterrupt:
+            kind, reason = "KeyboardInterrupt", ""
+        cluster._switch_text = real  # type: ignore[method-assign]
+        phase = pccl.current_phase()
+        if comm.rank == 0:
+            assert cluster.phase_shown() == "ring"
+        return [kind, reason, phase, total(comm)]
+
+    for rank, (kind, reason, phase, summed) in enumerate(run(body)):
+        assert kind == ("KeyboardInterrupt" if rank == 0 else "SwitchError")
+        assert rank == 0 or "rolled back: rank 0 was interrupted" in reason
+        assert phase == "ring"
+        assert summed == expected([0, 1, 2, 3])
+
+
+def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
+    def body(comm: pccl.Communicator) -> list[Any]:
+        pccl.switch_phase("ring")
+        cluster = pccl.phases._cluster()
+        real = cluster._switch_text
+
+        def refuse(phase: str, **options: Any) -> str:
+            raise pccl.UnavailableError("switch ocs: its lock is held by session 7")
+
+        cluster._switch_text = refuse  # type: ignore[method-assign, assignment]
+        try:
+            pccl.switch_phase("both_ways")
+        except pccl.SwitchError as error:
+            found = [error.result.outcome, error.code, str(error)]
+        cluster._switch_text = real  # type: ignore[method-assign]
+        return [*found, pccl.current_phase(), total(comm)]
+
+    for outcome, code, reason, phase, summed in run(body):
+        assert (outcome, code) == ("refused", "unavailable")
+        assert "its lock is held by session 7" in reason
+        assert (phase, summed) == ("ring", expected([0, 1, 2, 3]))
