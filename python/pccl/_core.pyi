@@ -2603,7 +2603,7 @@ class PhaseNetwork:
         """The phase that was last switched to; empty before."""
     @property
     def generation(self) -> int:
-        """How often the phase has changed."""
+        """The number of the switch that led to it."""
     @property
     def is_in_use(self) -> bool:
         """Whether a group of this process can switch it."""

@@ -412,3 +412,22 @@ def test_a_switch_that_refuses_is_an_error_on_all_ranks() -> None:
         assert (outcome, code) == ("refused", "unavailable")
         assert "its lock is held by session 7" in reason
         assert (phase, summed) == ("ring", expected([0, 1, 2, 3]))
+
+
+def test_those_who_are_left_switch_on() -> None:
+    def body(comm: pccl.Communicator) -> list[Any]:
+        pccl.switch_phase("ring")
+        if comm.rank == 2:
+            comm.shutdown()
+            return []
+        kind, reason = failure_of("both_ways", timeout=20.0)
+        smaller = comm.shrink([2])
+        refused = failure_of("ring")
+        result = pccl.switch_phase("passed_on")
+        return [kind, reason, refused, result.outcome, total(smaller)]
+
+    for kind, reason, refused, outcome, summed in [each for each in run(body) if each]:
+        assert kind == "PeerLostError"
+        assert "rank 2" in reason
+        assert "phase ring leaves rank 1 without a way" in refused[1]
+        assert (outcome, summed) == ("switched", expected([0, 1, 2]))

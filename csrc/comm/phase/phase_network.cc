@@ -144,6 +144,7 @@ Status PhaseNetwork::join(const std::shared_ptr<PhasedGroup>& group, std::vector
                                                " ranks does not fit a cluster of ", settings_.ranks,
                                                " devices"));
     group->enter(phase_of(*group, ranks));
+    if (may_switch) group->switching().tell({.number = calls_});
     const std::lock_guard lock(mutex_);
     std::erase_if(joined_, [](const Joined& each) { return each.group.expired(); });
     joined_.push_back({group, std::move(ranks), may_switch});
@@ -173,9 +174,8 @@ GroupPhase PhaseNetwork::phase_of(const PhasedGroup& group, const std::vector<Ra
 void PhaseNetwork::enter(const std::string& name, const std::vector<Living>& groups) {
     {
         const std::lock_guard lock(mutex_);
-        if (phase_ == name) return;
         phase_ = name;
-        ++generation_;
+        generation_ = static_cast<std::uint32_t>(calls_);
     }
     for (const Living& each : groups) each.group->enter(phase_of(*each.group, each.ranks));
 }
@@ -207,6 +207,7 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
     Result<Switching::Verdict> verdict =
         group->rank() == 0 ? lead(call, own, request) : call.follow();
     const Status why = verdict.is_ok() ? verdict->why : verdict.status();
+    calls_ = group->switching().told().number;
     if (why.is_ok() && verdict->is_switched && !request.dry_run) enter(request.phase, groups);
     if (group->rank() == 0) call.tell(*verdict);
     if (why.code() == StatusCode::kPeerLost) group->end(why);

@@ -54,7 +54,7 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] int ranks() const { return settings_.ranks; }
     /// The phase that was last switched to; empty before.
     [[nodiscard]] std::string phase() const;
-    /// How often the phase has changed.
+    /// The number of the switch that led to it, alike on all ranks.
     [[nodiscard]] std::uint32_t generation() const;
     /// Whether a group lives that can switch.
     [[nodiscard]] bool is_in_use() const;
@@ -97,7 +97,8 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] std::uint64_t digest() const;
 
     const Settings settings_;
-    std::mutex switching_;  // held by the thread that switches
+    std::mutex switching_;     // held by the thread that switches
+    std::uint64_t calls_ = 0;  // so far, of all groups that could switch
     mutable std::mutex mutex_;
     std::string phase_;
     std::uint32_t generation_ = 0;

@@ -15,7 +15,7 @@ namespace pccl::comm {
 /// The network as a group has it.
 struct GroupPhase {
     std::string name;              // empty: none was switched to yet
-    std::uint32_t generation = 0;  // how often the network's phase has changed
+    std::uint32_t generation = 0;  // the number of the switch that led to it
     /// Between its ranks; null: all of them reach each other.
     std::shared_ptr<const schedule::LinkGraph> links;
     Status unusable{};  // why none of its collectives gets through
