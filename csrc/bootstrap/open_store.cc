@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/rendezvous/file_store.h"
 #include "csrc/bootstrap/rendezvous/tcp_store.h"
@@ -41,10 +40,8 @@ Result<StoreLocation> parse_location(const std::string& url) {
 
 Result<std::shared_ptr<Store>> open_tcp(const std::string& url, Rank rank, Deadline deadline) {
     PCCL_ASSIGN_OR_RETURN(const StoreLocation location, parse_location(url));
-    transport::Secret secret = kNoStoreSecret;
-    if (const std::string& file = process_config().secret_file; !file.empty()) {
-        PCCL_ASSIGN_OR_RETURN(secret, secret_from_file(file, kStoreGroup));
-    }
+    PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kStoreGroup));
+    const transport::Secret secret = job.value_or(kNoStoreSecret);
     PCCL_ASSIGN_OR_RETURN(auto store, rank == 0 ? TcpStore::host(location, deadline, secret)
                                                 : TcpStore::join(location, deadline, secret));
     return std::shared_ptr<Store>(std::move(store));

@@ -127,10 +127,10 @@ Result<Roster> collect(Store& store, const Endpoint& mine, const Meeting& meetin
 }  // namespace
 
 Result<std::shared_ptr<Store>> lobby_at(std::shared_ptr<Store> store) {
-    const std::string& file = process_config().secret_file;
-    if (store == nullptr || file.empty()) return store;
-    PCCL_ASSIGN_OR_RETURN(const transport::Secret secret, secret_from_file(file, kLobby));
-    return std::shared_ptr<Store>(new SealedStore(std::move(store), secret));
+    if (store == nullptr) return store;
+    PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(kLobby));
+    if (!job) return store;
+    return std::shared_ptr<Store>(new SealedStore(std::move(store), *job));
 }
 
 std::shared_ptr<Store> room_at(std::shared_ptr<Store> lobby, const GroupIdentity& identity) {
@@ -173,10 +173,8 @@ Result<GroupIdentity> share_identity(Store& store, Rank rank, const Meeting& mee
 
 Result<GroupIdentity> agree_on_identity(Store& store, Rank rank, const Meeting& meeting) {
     PCCL_ASSIGN_OR_RETURN(GroupIdentity identity, share_identity(store, rank, meeting));
-    const std::string& file = process_config().secret_file;
-    if (!file.empty()) {
-        PCCL_ASSIGN_OR_RETURN(identity.secret, secret_from_file(file, identity.group));
-    }
+    PCCL_ASSIGN_OR_RETURN(const auto job, job_secret(identity.group));
+    identity.secret = job.value_or(identity.secret);
     return identity;
 }
 

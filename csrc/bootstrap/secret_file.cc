@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "csrc/base/config.h"
 #include "csrc/base/text.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/sys/crypto/hmac.h"
@@ -38,6 +39,13 @@ Result<transport::Secret> secret_from_file(const std::string& path,
         return refuse(" needs ", kShortest, " to ", kLongest, " bytes");
     return sys::hmac_sha256({reinterpret_cast<const std::uint8_t*>(key->data()), key->size()},
                             group);
+}
+
+Result<std::optional<transport::Secret>> job_secret(const transport::GroupId& group) {
+    const std::string& file = process_config().secret_file;
+    if (file.empty()) return std::optional<transport::Secret>();
+    PCCL_ASSIGN_OR_RETURN(const transport::Secret secret, secret_from_file(file, group));
+    return std::optional(secret);
 }
 
 }  // namespace pccl::bootstrap

@@ -2,6 +2,7 @@
 // with it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "csrc/base/status.h"
@@ -15,5 +16,9 @@ namespace pccl::bootstrap {
 /// or holds less than 16 bytes or more than 4 KiB.
 [[nodiscard]] PCCL_API Result<transport::Secret> secret_from_file(const std::string& path,
                                                                   const transport::GroupId& group);
+
+/// The same of PCCL_SECRET_FILE; nullopt where that is not set.
+[[nodiscard]] PCCL_API Result<std::optional<transport::Secret>> job_secret(
+    const transport::GroupId& group);
 
 }  // namespace pccl::bootstrap

@@ -100,6 +100,9 @@ class Group final : public WitnessingParticipant,
     void hear(Rank from, const Status& reason) override { diagnosis_.hear(from, reason); }
     void fall_short(const Status& why) override;
     [[nodiscard]] std::string describe() const override { return diagnosis_.report().answer(); }
+    [[nodiscard]] const runtime::VisibleGroup* visible() const override {
+        return &diagnosis_.report();
+    }
     [[nodiscard]] bool is_busy() const override { return unattended_.load() > 0; }
     bool advance() override;
     void look_around(Duration idle) override { diagnosis_.look_around(idle); }

@@ -6,6 +6,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/runtime/visible_group.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::runtime {
@@ -27,6 +28,8 @@ class Participant {
     virtual void fall_short(const Status& /*why*/) {}
     /// How this rank fares in the group, for another that asks.
     [[nodiscard]] virtual std::string describe() const { return {}; }
+    /// For onlookers; null where it is of no group.
+    [[nodiscard]] virtual const VisibleGroup* visible() const { return nullptr; }
 
     // On the progress thread:
 

@@ -11,6 +11,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
+#include "csrc/runtime/status_report.h"
 #include "csrc/runtime/transports.h"
 #include "csrc/transport/region.h"
 
@@ -240,6 +241,10 @@ std::string Runtime::answer(const transport::LinkRequest& request) {
     const std::lock_guard lock(mutex_);
     const LastWord* const word = last_word_at({request.group, request.destination});
     return word == nullptr ? std::string() : word->answer;
+}
+
+std::string Runtime::status(const transport::StatusQuestion& question) {
+    return status_report(participants(), question);
 }
 
 void Runtime::noticed(const transport::LinkRequest& request, const Status& reason) {

@@ -96,6 +96,7 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     std::optional<transport::Secret> secret_of(const transport::GroupId& group) override;
     bool serves(const transport::LinkRequest& request) override;
     std::string answer(const transport::LinkRequest& request) override;
+    std::string status(const transport::StatusQuestion& question) override;
     void noticed(const transport::LinkRequest& request, const Status& reason) override;
     void arrived(transport::Arrival arrival) override;
     void refused(std::string_view way, const Status& why) override;

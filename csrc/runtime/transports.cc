@@ -8,6 +8,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/bootstrap/secret_file.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/tcp/tcp_transport.h"
@@ -68,12 +69,14 @@ bool is_any_of(transport::TransportFlags allowed, Reach reach) {
 }
 
 Result<std::unique_ptr<transport::SocketControlPlane>> make_control(const NetworkOptions& options) {
+    PCCL_ASSIGN_OR_RETURN(const auto job, bootstrap::job_secret(transport::kOnlookers));
     return transport::SocketControlPlane::create(
         {.within_host = is_any_of(options.allowed, Reach::kHost),
          .between_hosts = is_any_of(options.allowed, Reach::kNetwork),
          .interface = options.interface,
          .management = options.management,
-         .stream = transport::tcp::TcpOptions().stream});
+         .stream = transport::tcp::TcpOptions().stream,
+         .job = job});
 }
 
 }  // namespace

@@ -68,6 +68,30 @@ class _Verdict(TypedDict):
 def flight_record_json() -> str:
     """Return what ``pccl.flight_record`` does, as text."""
 
+def ask_status(door: str, group: bytes, first: int, timeout_s: float) -> bytes:
+    """Ask a process in what its groups are, as ``pccl status`` does.
+
+    Parameters
+    ----------
+    door
+        Where it listens: ``"10.0.0.1:4567"``, ``"[fd00::1]:4567"`` or ``"unix:@name"``.
+    group
+        Whose members are asked for: the 16 bytes of its key. Empty: all groups of the process.
+    first
+        Where the list goes on that did not fit the last answer: its ``"next"``; else 0.
+    timeout_s
+        How long to wait for the answer, in seconds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The process does not prove the job's secret (``PCCL_SECRET_FILE``), or it is no address.
+    PeerLostError
+        Nobody listens there.
+    CollectiveTimeoutError
+        The answer did not come in time.
+    """
+
 def set_log_level(
     level: Literal["trace", "debug", "info", "warning", "error", "off"],
 ) -> None:

@@ -108,7 +108,7 @@ def _explain_waits(ranks: dict[int, Record]) -> list[str]:
             f" {'waits' if len(who) == 1 else 'wait'} in {operation} for rank {peer}, for"
             f" {longest:.1f} s;{_where_is(ranks.get(peer), waits[0])}"
         )
-    different = _different(ranks, max(record.called for record in ranks.values()))
+    different = _different(ranks)
     return [*sentences, different] if sentences and different else sentences
 
 
@@ -137,7 +137,7 @@ def _explain_calls(ranks: dict[int, Record]) -> list[str]:
     operation = front.at(last)
     assert operation is not None
     behind = sorted(rank for rank, record in ranks.items() if record.called < last)
-    different = _different(ranks, last)
+    different = _different(ranks)
     if different:
         return [different]
     if behind:
@@ -160,9 +160,10 @@ def _how_far(ranks: dict[int, Record], last: int) -> str:
     return ", and it has ended"
 
 
-def _different(ranks: dict[int, Record], last: int) -> str:
+def _different(ranks: dict[int, Record]) -> str:
     """Say where ranks called different collectives under one number, if they did."""
-    for sequence in range(1, last + 1):
+    recorded = {operation.sequence for record in ranks.values() for operation in record.operations}
+    for sequence in sorted(recorded):
         texts: dict[str, list[int]] = {}
         for rank, record in sorted(ranks.items()):
             operation = record.at(sequence)

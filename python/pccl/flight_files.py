@@ -10,7 +10,7 @@ from pccl.flight import Operation, Record, Wait
 if typing.TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["find", "load"]
+__all__ = ["find", "load", "parse"]
 
 _VERSION = 1
 _LONGEST_FILE = 64 << 20
@@ -45,8 +45,24 @@ def load(path: Path) -> list[Record]:
     OSError
         It cannot be read.
     """
+    if path.stat().st_size > _LONGEST_FILE:
+        raise ValueError(f"{path} is no flight record: it is longer than {_LONGEST_FILE >> 20} MiB")
     try:
-        return _records(path.name, _parsed(path))
+        return parse(path.name, path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is no flight record: {error}") from None
+
+
+def parse(source: str, text: bytes) -> list[Record]:
+    """Read a flight record of whatever origin, which is named ``source``; one for each group.
+
+    Raises
+    ------
+    ValueError
+        It is not one; the message says why.
+    """
+    try:
+        return _records(source, _parsed(text))
     except KeyError as error:
         reason = f"it has no {error}"
     except (AttributeError, OverflowError, TypeError) as error:
@@ -55,14 +71,12 @@ def load(path: Path) -> list[Record]:
         reason = "it is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    raise ValueError(f"{path} is no flight record: {reason}")
+    raise ValueError(reason)
 
 
-def _parsed(path: Path) -> _Json:
-    if path.stat().st_size > _LONGEST_FILE:
-        raise ValueError(f"it is longer than {_LONGEST_FILE >> 20} MiB")
+def _parsed(text: bytes) -> _Json:
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(text)
     except ValueError as error:  # of the JSON, or of its encoding
         raise ValueError(f"it is not JSON ({error})") from None
     if not isinstance(raw, dict):

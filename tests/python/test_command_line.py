@@ -16,7 +16,7 @@ import pytest
 import pccl
 from pccl import topology
 
-COMMANDS = ["info", "bench", "tune", "topo", "capsule", "debug", "phase"]
+COMMANDS = ["info", "bench", "tune", "topo", "capsule", "debug", "status", "phase"]
 ONE_SIZE = ["bench", "all_reduce", "--min", "1K", "--max", "1K"]
 
 

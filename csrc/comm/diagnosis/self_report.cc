@@ -1,5 +1,8 @@
 #include "csrc/comm/diagnosis/self_report.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/runtime/flight/flight_recorder.h"
@@ -45,6 +48,23 @@ std::string SelfReport::answer() const {
     answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
     answer.has_one_thread = subject_.runtime.has_one_thread();
     return answer.serialise();
+}
+
+runtime::VisibleGroup::Standing SelfReport::standing() const {
+    Situation now = situation();
+    return {.awaited = std::move(now.awaited),
+            .broken = std::move(now.broken),
+            .is_whole = now.is_whole};
+}
+
+std::vector<bootstrap::Endpoint> SelfReport::members(Rank first, std::size_t most) const {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    std::vector<bootstrap::Endpoint> some;
+    const auto lock = lock_soon(subject_.group);
+    if (!lock.owns_lock() || !members.knows_peers()) return some;
+    for (Rank rank = std::max(first, 0); rank < members.size() && some.size() < most; ++rank)
+        some.push_back(members.endpoint(rank));
+    return some;
 }
 
 Elsewhere SelfReport::blocked_in() const {

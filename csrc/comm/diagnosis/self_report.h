@@ -3,20 +3,24 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "csrc/base/scope_exit.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/shrinking.h"
 #include "csrc/comm/diagnosis/situation.h"
 #include "csrc/comm/diagnosis/switching.h"
+#include "csrc/runtime/visible_group.h"
 #include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
 /// From any thread. Nothing here waits longer than 20 ms for the group's lock: what lies behind it
 /// is missing then, and the answer says so.
-class SelfReport {
+class SelfReport final : public runtime::VisibleGroup {
    public:
     /// `heard` is why the group is over, before it is; it outlives the report.
     SelfReport(const DiagnosisSubject& subject, const transport::StickyStatus& heard)
@@ -37,6 +41,17 @@ class SelfReport {
         return ScopeExit([this] { waiting_.fetch_sub(1, std::memory_order_relaxed); });
     }
     [[nodiscard]] bool has_waiter() const { return waiting_.load() > 0; }
+
+    // For onlookers:
+
+    [[nodiscard]] const transport::GroupId& id() const override {
+        return subject_.peers.directory().identity().group;
+    }
+    [[nodiscard]] std::uint32_t flight_group() const override { return subject_.flight_group; }
+    [[nodiscard]] Standing standing() const override;
+    [[nodiscard]] std::vector<bootstrap::Endpoint> members(Rank first,
+                                                           std::size_t most) const override;
+
     [[nodiscard]] ShrinkState& shrinking() { return shrinking_; }
     [[nodiscard]] const ShrinkState& shrinking() const { return shrinking_; }
     [[nodiscard]] SwitchState& switching() { return switching_; }

@@ -11,6 +11,8 @@ std::optional<std::string> take_up(Arrival& arrival, ControlHost& host) {
     switch (from.service) {
         case Service::kQuery:
             return host.answer(from.request);
+        case Service::kStatus:
+            return host.status(word_in<StatusQuestion>(from.purpose));
         case Service::kNotice:
             host.noticed(from.request, reason_of(word_in<Notice>(from.purpose)));
             return std::nullopt;

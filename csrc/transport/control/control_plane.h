@@ -15,6 +15,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/unique_fd.h"
 #include "csrc/transport/control/handshake_host.h"
+#include "csrc/transport/control/onlooker.h"
 
 namespace pccl::transport {
 
@@ -41,6 +42,8 @@ class ControlHost : public HandshakeHost {
     /// What request.destination answers a rank of the group that asks how it fares. Must not wait
     /// for long.
     virtual std::string answer(const LinkRequest& request) = 0;
+    /// What an onlooker is told, who is in no group with this process. Must not wait for long.
+    virtual std::string status(const StatusQuestion& /*question*/) { return {}; }
     /// request.source tells why it has left its group, or what made it leave.
     virtual void noticed(const LinkRequest& request, const Status& reason) = 0;
     /// Of any other service. Must not wait.
@@ -49,8 +52,8 @@ class ControlHost : public HandshakeHost {
 
 // What control planes are made of:
 
-/// Deals with a proven connection: it goes to the host unless it is a query, whose answer is
-/// returned, or a notice.
+/// Deals with a proven connection: it goes to the host unless it is a question, whose answer
+/// is returned, or a notice.
 [[nodiscard]] std::optional<std::string> take_up(Arrival& arrival, ControlHost& host);
 [[nodiscard]] Introduction notice_for(const LinkRequest& request, const Status& reason);
 

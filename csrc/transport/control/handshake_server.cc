@@ -12,6 +12,7 @@
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/descriptors.h"
 #include "csrc/transport/control/handshake_messages.h"
+#include "csrc/transport/control/onlooker.h"
 #include "csrc/transport/control/unix_socket.h"
 
 namespace pccl::transport {
@@ -46,7 +47,8 @@ Status about_client(int socket, const Status& why) {
 
 class ServerHandshake {
    public:
-    ServerHandshake(UniqueFd fd, TimePoint begun) : fd_(std::move(fd)), begun_(begun) {}
+    ServerHandshake(UniqueFd fd, const HandshakeServer::Options& options)
+        : options_(options), fd_(std::move(fd)), begun_(options.clock->now()) {}
 
     /// True when the client has proven itself and was told so.
     Result<bool> advance(HandshakeHost& host, const Secret& no_secret) {
@@ -85,7 +87,7 @@ class ServerHandshake {
         if (hello.version != kVersion)
             return Status::invalid_argument(
                 concat("it speaks version ", hello.version, " of the protocol, not ", kVersion));
-        const auto known = host.secret_of(hello.group);
+        const auto known = is_of_onlooker() ? options_.onlookers : host.secret_of(hello.group);
         is_known_ = known.has_value();
         secret_ = known.value_or(no_secret);
         transcript_.hello = hello;
@@ -98,19 +100,24 @@ class ServerHandshake {
         transcript_.request = client_proof_.message().request;
         const bool proven = sys::equal_in_constant_time(client_proof_.message().proof,
                                                         prove(secret_, kClientLabel, transcript_));
-        const bool is_served = is_known_ && host.serves(introduction().request);
-        const bool is_service = transcript_.request.service < kServices;
+        const bool is_served =
+            is_known_ && (is_of_onlooker() || host.serves(introduction().request));
+        const bool is_service = transcript_.request.service < kServices &&
+                                is_of_onlooker() == (introduction().service == Service::kStatus);
         if (proven && is_served && is_service) return send_whole(fd_.get(), Verdict::kAccepted);
         static_cast<void>(send_whole(fd_.get(), Verdict::kRefused));
         if (proven && is_served)
             return Status::invalid_argument(concat("it asks for service ",
-                                                   int{transcript_.request.service}, " of 0 to ",
-                                                   kServices - 1));
+                                                   int{transcript_.request.service},
+                                                   ", which there is not, or not for it"));
         return Status::invalid_argument(
             is_known_ && !proven ? "it does not prove the secret of the group"
                                  : "it asks for a group that this process is not in, or has left");
     }
 
+    [[nodiscard]] bool is_of_onlooker() const { return hello_.message().group == kOnlookers; }
+
+    const HandshakeServer::Options& options_;
     UniqueFd fd_;
     TimePoint begun_;
     bool greeted_ = false;
@@ -214,7 +221,7 @@ Status HandshakeServer::let_in(UniqueFd client, HandshakeHost& host) {
     }
     PCCL_TRY(watch(client.get()));
     told_ = told_ && !shortage_.is_ok();
-    pending_.push_back(std::make_unique<ServerHandshake>(std::move(client), options_.clock->now()));
+    pending_.push_back(std::make_unique<ServerHandshake>(std::move(client), options_));
     return Status::ok();
 }
 

@@ -31,6 +31,8 @@ class PCCL_API HandshakeServer {
         /// ... and while most_pending run, or descriptors are out, already one that takes this
         /// long.
         Duration patience_when_crowded = std::chrono::milliseconds(500);
+        /// What onlookers prove (onlooker.h); without one they are strangers.
+        std::optional<Secret> onlookers = {};
         const Clock* clock = &system_clock();
     };
     /// Takes over a socket whose peer has proven itself and was told that it is accepted.

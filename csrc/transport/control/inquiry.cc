@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 
 namespace pccl::transport {
@@ -18,13 +19,13 @@ Result<std::string> inquire(const DialArgs& args, const Introduction& introducti
     Status received = sys::receive_all(sockets.front().get(),
                                        std::as_writable_bytes(std::span(&bytes, 1)), deadline);
     if (received.is_ok() && bytes > kLongestAnswer)
-        return Status::peer_lost(peer, concat("rank ", peer, " answers with ", bytes, " bytes"));
+        return Status::peer_lost(peer, concat(peer_name(peer), " answers with ", bytes, " bytes"));
     std::string text(received.is_ok() ? bytes : 0, '\0');
     if (received.is_ok())
         received = sys::receive_all(sockets.front().get(), std::as_writable_bytes(std::span(text)),
                                     deadline);
     if (received.is_ok()) return text;
-    return Status(received.code(), concat("rank ", peer, " did not answer: ", received.message()),
+    return Status(received.code(), concat(peer_name(peer), " did not answer: ", received.message()),
                   peer);
 }
 

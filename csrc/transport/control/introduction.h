@@ -18,8 +18,9 @@ enum class Service : std::uint8_t {
     kQuery,    // says how a rank fares
     kNotice,   // hears why a rank has left
     kSession,  // goes on by a protocol of its own
+    kStatus,   // says to an onlooker in what the process is
 };
-inline constexpr int kServices = 5;
+inline constexpr int kServices = 6;
 
 /// Who asks whom, and in which group.
 struct LinkRequest {

@@ -13,24 +13,26 @@ Result<std::unique_ptr<SocketControlPlane>> SocketControlPlane::create(
     const ControlOptions& options) {
     std::unique_ptr<SocketControlPlane> control(new SocketControlPlane);
     PCCL_ASSIGN_OR_RETURN(control->address_.host, sys::host_identity());
-    if (options.within_host) control->within_host_ = control->listen_within_host();
+    if (options.within_host) control->within_host_ = control->listen_within_host(options);
     if (options.between_hosts) control->between_hosts_ = control->listen_between_hosts(options);
     return control;
 }
 
-Result<HostSide> SocketControlPlane::listen_within_host() {
+Result<HostSide> SocketControlPlane::listen_within_host(const ControlOptions& options) {
     PCCL_ASSIGN_OR_RETURN(const sys::Address name, fresh_unix_address());
-    PCCL_ASSIGN_OR_RETURN(const sys::Address socket, listen(name, {.way = "shm"}));
+    PCCL_ASSIGN_OR_RETURN(
+        const sys::Address socket,
+        listen(name, {.way = "shm", .onlookers = options.job.value_or(kNoJobSecret)}));
     add_door(socket);
     return HostSide{.host = address_.host, .socket = socket};
 }
 
 /// The door is on the network that no switch changes, where there is one of its own.
 Result<NetworkSide> SocketControlPlane::listen_between_hosts(const ControlOptions& options) {
-    PCCL_ASSIGN_OR_RETURN(const NetworkSide links, listen_at(options.interface, options.stream));
+    PCCL_ASSIGN_OR_RETURN(const NetworkSide links, listen_at(options.interface, options));
     management_ = links;
     if (!options.management.empty()) {
-        management_ = listen_at(options.management, options.stream);
+        management_ = listen_at(options.management, options);
         PCCL_TRY(management_.status());
     }
     add_door(management_->socket);
@@ -38,11 +40,12 @@ Result<NetworkSide> SocketControlPlane::listen_between_hosts(const ControlOption
 }
 
 Result<NetworkSide> SocketControlPlane::listen_at(const std::string& interface,
-                                                  const sys::StreamOptions& stream) {
+                                                  const ControlOptions& options) {
     PCCL_ASSIGN_OR_RETURN(const auto interfaces, sys::list_interfaces());
     PCCL_ASSIGN_OR_RETURN(const auto chosen, sys::choose_interface(interfaces, interface));
-    PCCL_ASSIGN_OR_RETURN(const sys::Address socket,
-                          listen(chosen.address, {.way = "tcp", .stream = stream}));
+    PCCL_ASSIGN_OR_RETURN(
+        const sys::Address socket,
+        listen(chosen.address, {.way = "tcp", .stream = options.stream, .onlookers = options.job}));
     return NetworkSide{.host = address_.host, .socket = socket, .interface = chosen};
 }
 

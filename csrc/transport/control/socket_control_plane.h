@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ControlOptions {
     std::string management = {};
     /// Of connections that come from the network.
     sys::StreamOptions stream = {};
+    /// The job's secret, which onlookers prove; without one only those of this host may look.
+    std::optional<Secret> job = {};
 };
 
 class PCCL_API SocketControlPlane final : public ControlPlane {
@@ -44,9 +47,9 @@ class PCCL_API SocketControlPlane final : public ControlPlane {
 
    private:
     SocketControlPlane() = default;
-    Result<HostSide> listen_within_host();
+    Result<HostSide> listen_within_host(const ControlOptions& options);
     Result<NetworkSide> listen_between_hosts(const ControlOptions& options);
-    Result<NetworkSide> listen_at(const std::string& interface, const sys::StreamOptions& stream);
+    Result<NetworkSide> listen_at(const std::string& interface, const ControlOptions& options);
     Result<sys::Address> listen(const sys::Address& address,
                                 const HandshakeServer::Options& options);
     void add_door(const sys::Address& address) { address_.doors.push_back(address.to_string()); }

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.cli import bench, capsule, debug, info, p2p, phase, run, terminal, topo, tune
+from pccl.cli import bench, capsule, debug, info, p2p, phase, run, status, terminal, topo, tune
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -64,6 +64,7 @@ app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
 app.add_typer(capsule.app, name="capsule", epilog=capsule.EXAMPLES)
 app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
+app.command("status", epilog=status.EXAMPLES)(status.status)
 app.add_typer(phase.app, name="phase")
 app.add_typer(p2p.app, name="p2p")
 

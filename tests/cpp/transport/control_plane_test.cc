@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "csrc/base/text.h"
 #include "csrc/transport/control/handshake.h"
+#include "csrc/transport/control/onlooker.h"
 #include "csrc/transport/control/socket_control_plane.h"
 #include "tests/fakes/no_descriptors.h"
 
@@ -39,6 +43,9 @@ class Receptionist final : public ControlHost {
     void refused(std::string_view, const Status& why) override { refusals.push_back(why); }
     std::string answer(const LinkRequest&) override { return "well"; }
     void noticed(const LinkRequest&, const Status&) override {}
+    std::string status(const StatusQuestion& question) override {
+        return concat("from ", question.first, " on");
+    }
     void arrived(Arrival arrival) override { arrivals.push_back(std::move(arrival)); }
 
     std::vector<Status> refusals;
@@ -117,6 +124,73 @@ TEST(SocketControlPlaneTest, HandsOnWhatIsNeitherQuestionNorNotice) {
         host.arrivals.clear();
     }
     EXPECT_TRUE(host.refusals.empty());
+}
+
+/// How a client fails that proves `secret`.
+Status refusal(SocketControlPlane& control, Receptionist& host, const Introduction& introduction,
+               const Secret& secret) {
+    const DialArgs door{.address = sys::Address::parse(control.address().doors.front()).value(),
+                        .secret = secret};
+    const auto client = HandshakeClient::start(door, {&introduction, 1}, nullptr).value();
+    Status status;
+    for (const Deadline deadline = patience(); status.is_ok() && !deadline.passed();) {
+        status = client->advance().status();
+        control.advance(host);
+    }
+    return status;
+}
+
+/// What an onlooker is told at a door that another thread serves.
+Result<std::string> look(SocketControlPlane& control, const std::string& door, const Secret& job) {
+    Receptionist host;
+    std::atomic<bool> over{false};
+    std::thread acceptor([&] {
+        while (!over.load()) control.advance(host);
+    });
+    auto answer = ask_status(sys::Address::parse(door).value(), job, {.first = 3}, patience());
+    over.store(true);
+    acceptor.join();
+    return answer;
+}
+
+TEST(SocketControlPlaneTest, WithoutASecretOfTheJobOnlyItsHostMayLook) {
+    const auto control = make({.interface = "127.0.0.0/8"});
+    const auto within = look(*control, control->address().doors[0], kNoJobSecret);
+    ASSERT_TRUE(within.is_ok()) << within.status().to_string();
+    EXPECT_EQ(*within, "from 3 on");
+    const Status between = look(*control, control->address().doors[1], kNoJobSecret).status();
+    EXPECT_EQ(between.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(between.message(), HasSubstr("does not prove the secret"));
+}
+
+TEST(SocketControlPlaneTest, WithASecretOfTheJobWhoHasItMayLook) {
+    const auto control = make({.interface = "127.0.0.0/8", .job = kSecret});
+    for (const std::string& door : control->address().doors) {
+        const auto answer = look(*control, door, kSecret);
+        ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+        EXPECT_EQ(*answer, "from 3 on");
+        EXPECT_EQ(look(*control, door, kNoJobSecret).status().code(), StatusCode::kInvalidArgument);
+    }
+}
+
+TEST(SocketControlPlaneTest, AnOnlookerAsksForNothingElse) {
+    const auto control = make({.between_hosts = false});
+    Receptionist host;
+    for (const Service service :
+         {Service::kLink, Service::kRegion, Service::kQuery, Service::kNotice, Service::kSession}) {
+        const Introduction introduction{.request = {.group = kOnlookers}, .service = service};
+        const Status refused = refusal(*control, host, introduction, kNoJobSecret);
+        EXPECT_EQ(refused.code(), StatusCode::kPeerLost);
+    }
+    EXPECT_TRUE(host.arrivals.empty());
+    EXPECT_EQ(host.refusals.size(), 5U);
+}
+
+TEST(SocketControlPlaneTest, ARankOfAGroupIsNoOnlooker) {
+    const auto control = make({.between_hosts = false});
+    Receptionist host;
+    const Introduction introduction{.request = kRequest, .service = Service::kStatus};
+    EXPECT_EQ(refusal(*control, host, introduction, kSecret).code(), StatusCode::kPeerLost);
 }
 
 TEST(SocketControlPlaneTest, WithoutDescriptorsItAnswersQuestionsAndSaysWhatLinksLack) {

@@ -1,0 +1,32 @@
+// ask_status(): what `pccl status` asks a process.
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/errors.h"
+#include "csrc/bindings/seconds.h"
+#include "csrc/runtime/ask_status.h"
+
+namespace pccl::bindings {
+
+namespace py = pybind11;
+
+namespace {
+
+py::bytes ask_status(const std::string& door, const py::bytes& group, std::uint32_t first,
+                     double timeout_s) {
+    const std::string key = group;
+    return released([&] {
+        return runtime::ask_status(door, key, first, Deadline::after(milliseconds_of(timeout_s)));
+    });
+}
+
+}  // namespace
+
+void bind_status(extension::Module& module) {
+    module.def("ask_status", &ask_status, py::arg("door"), py::arg("group"), py::arg("first"),
+               py::arg("timeout_s"));
+}
+
+}  // namespace pccl::bindings

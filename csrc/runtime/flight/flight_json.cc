@@ -1,0 +1,112 @@
+#include "csrc/runtime/flight/flight_json.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "csrc/base/clock.h"
+#include "csrc/runtime/flight/flight_text.h"
+
+namespace pccl::runtime {
+
+using nlohmann::json;
+
+namespace {
+
+/// Null for a point that has not been passed.
+json time_of(TimePoint point) {
+    if (point == TimePoint{}) return nullptr;
+    return point.time_since_epoch().count();
+}
+
+const char* state_of(const FlightEntry& entry) {
+    if (entry.finished == TimePoint{}) return entry.started == TimePoint{} ? "queued" : "started";
+    return entry.outcome == StatusCode::kOk ? "completed" : "failed";
+}
+
+/// Of a call on a GPU: nothing came of it, and it has no number among those of its group.
+bool is_refused(const FlightEntry& entry) {
+    return entry.outcome == StatusCode::kInvalidArgument ||
+           entry.outcome == StatusCode::kUnsupported;
+}
+
+/// Of what was launched on a GPU: collectives run one after the other there.
+const char* state_of(const FlightEntry& entry, const FlightProgress& progress) {
+    if (is_refused(entry)) return "refused";
+    const bool is_launched = entry.finished == TimePoint{} && entry.started != TimePoint{};
+    if (!is_launched) return state_of(entry);
+    if (progress.captured.contains(entry.ticket)) return "captured";
+    const FlightTicket reached = progress.reached;
+    if (entry.kind != FlightKind::kCollective || reached == 0) return "launched";
+    if (entry.ticket == reached) return "started";
+    return entry.ticket < reached ? "completed" : "queued";
+}
+
+json json_of(const FlightWait& wait) {
+    return {{"ticket", wait.ticket},
+            {"operation", wait.operation},
+            {"peer", wait.peer},
+            {"seconds", std::chrono::duration<double>(wait.waited).count()}};
+}
+
+}  // namespace
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+json flight_head() {
+    return {{"version", 1},
+            {"host", host_name()},
+            {"pid", ::getpid()},
+            {"wall_ms", wall_clock_ms()},
+            {"steady_ns", system_clock().now().time_since_epoch().count()}};
+}
+
+ProgressOnGpus progress_of(std::span<const FlightGroup> groups) {
+    ProgressOnGpus known;
+    for (const FlightGroup& group : groups) {
+        if (!group.is_on_gpus) continue;
+        const auto witness = group.witness.lock();
+        known[group.id] = witness == nullptr ? FlightProgress{} : witness->progress();
+    }
+    return known;
+}
+
+json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus) {
+    json text{{"id", group.id},
+              {"name", group.name},
+              {"rank", group.rank},
+              {"size", group.size},
+              {"global_ranks", group.global_ranks},
+              {"device", group.is_on_gpus ? "cuda" : "cpu"}};
+    if (!group.is_on_gpus) return text;
+    text["waits"] = json::array();
+    for (const FlightWait& wait : on_gpus.at(group.id).waits)
+        text["waits"].push_back(json_of(wait));
+    return text;
+}
+
+json json_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus) {
+    const auto launched = on_gpus.find(entry.group);
+    const bool is_on_gpu = launched != on_gpus.end();
+    json text{{"ticket", entry.ticket},
+              {"group", entry.group},
+              {"state", is_on_gpu ? state_of(entry, launched->second) : state_of(entry)},
+              {"operation", is_on_gpu ? describe_launch(entry) : describe(entry)},
+              {"issued_ns", time_of(entry.issued)},
+              {"started_ns", time_of(entry.started)},
+              {"finished_ns", time_of(entry.finished)}};
+    if (entry.kind != FlightKind::kCollective)
+        text["peer"] = entry.message.peer;
+    else if (!is_on_gpu || !is_refused(entry))
+        text["sequence"] = entry.collective.sequence;
+    if (entry.outcome != StatusCode::kOk) text["error"] = to_string(entry.outcome);
+    if (entry.blamed != kNoRank) text["blamed"] = entry.blamed;
+    return text;
+}
+
+}  // namespace pccl::runtime

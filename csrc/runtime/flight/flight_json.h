@@ -1,0 +1,26 @@
+// Groups and operations of the flight recorder as JSON; docs/failure.md has the fields.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "csrc/runtime/flight/flight_recorder.h"
+
+namespace pccl::runtime {
+
+[[nodiscard]] std::string host_name();
+
+/// "version", "host", "pid", and one moment on both clocks: "wall_ms", "steady_ns".
+[[nodiscard]] nlohmann::json flight_head();
+
+/// What is known of the groups on GPUs, by group.
+using ProgressOnGpus = std::map<std::uint32_t, FlightProgress>;
+[[nodiscard]] ProgressOnGpus progress_of(std::span<const FlightGroup> groups);
+
+[[nodiscard]] nlohmann::json json_of(const FlightGroup& group, const ProgressOnGpus& on_gpus);
+[[nodiscard]] nlohmann::json json_of(const FlightEntry& entry, const ProgressOnGpus& on_gpus);
+
+}  // namespace pccl::runtime

@@ -1,0 +1,179 @@
+#include "csrc/runtime/status_report.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csrc/runtime/flight/flight_json.h"
+#include "csrc/runtime/flight/flight_recorder.h"
+#include "csrc/runtime/visible_group.h"
+#include "csrc/transport/control/inquiry.h"
+
+namespace pccl::runtime {
+namespace {
+
+using nlohmann::json;
+
+// With these, the report of one group fits an answer.
+constexpr std::size_t kMostOpen = 4;
+constexpr std::size_t kMostLast = 2;
+constexpr std::size_t kMostWaits = 4;
+constexpr std::size_t kMostAwaited = 64;
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kLongestText = 240;
+
+// As many members do.
+constexpr std::size_t kMostMembers = 8;
+constexpr std::size_t kMostDoors = 3;
+
+std::string text_of(const json& report) {
+    return report.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+void shorten(json& text, std::size_t longest) {
+    text = text.get_ref<const std::string&>().substr(0, longest);
+}
+
+std::string key_of(const transport::GroupId& group) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    std::string key;
+    for (const std::uint8_t byte : group) {
+        key += kHex[byte >> 4];
+        key += kHex[byte & 15];
+    }
+    return key;
+}
+
+using Seen = std::map<std::uint32_t, const VisibleGroup*>;  // by FlightGroup::id
+
+Seen seen_of(std::span<const std::shared_ptr<Participant>> participants) {
+    Seen seen;
+    for (const auto& participant : participants)
+        if (const VisibleGroup* const group = participant->visible())
+            seen[group->flight_group()] = group;
+    return seen;
+}
+
+/// Groups that are still there, from that id on.
+std::vector<FlightGroup> living(const Seen& seen, std::uint32_t first) {
+    std::vector<FlightGroup> groups = flight_recorder().groups();
+    std::erase_if(groups, [&](const FlightGroup& group) {
+        const bool is_there = seen.contains(group.id) || !group.witness.expired();
+        return !is_there || group.id < first;
+    });
+    return groups;
+}
+
+/// What is under way in a group, what its GPU waits in, and its last collectives.
+std::vector<FlightEntry> telling(const FlightGroup& group, const FlightProgress& progress,
+                                 std::vector<FlightEntry> entries) {
+    std::erase_if(entries, [&](const FlightEntry& entry) { return entry.group != group.id; });
+    std::set<FlightTicket> kept;
+    for (const FlightWait& wait : progress.waits) kept.insert(wait.ticket);
+    std::size_t last = 0;
+    for (auto entry = entries.rbegin(); entry != entries.rend() && last < kMostLast; ++entry)
+        if (entry->kind == FlightKind::kCollective && kept.insert(entry->ticket).second) ++last;
+    std::size_t open = 0;
+    for (const FlightEntry& entry : entries)
+        if (!group.is_on_gpus && entry.finished == TimePoint{} && open++ < kMostOpen)
+            kept.insert(entry.ticket);
+    std::erase_if(entries, [&](const FlightEntry& entry) { return !kept.contains(entry.ticket); });
+    return entries;
+}
+
+void add_standing(json& report, const VisibleGroup& group) {
+    VisibleGroup::Standing standing = group.standing();
+    if (standing.awaited.size() > kMostAwaited) standing.awaited.resize(kMostAwaited);
+    report["key"] = key_of(group.id());
+    report["awaited"] = standing.awaited;
+    report["whole"] = standing.is_whole;
+    if (!standing.broken.is_ok())
+        report["broken"] = standing.broken.message().substr(0, kLongestText);
+}
+
+struct GroupReport {
+    json group;
+    json entries = json::array();
+};
+
+GroupReport report_on(FlightGroup group, const Seen& seen,
+                      const std::vector<FlightEntry>& entries) {
+    group.global_ranks.clear();
+    ProgressOnGpus on_gpus = progress_of({&group, 1});
+    if (group.is_on_gpus) {
+        auto& waits = on_gpus.at(group.id).waits;
+        if (waits.size() > kMostWaits) waits.resize(kMostWaits);
+    }
+    GroupReport report{.group = json_of(group, on_gpus)};
+    report.group.erase("global_ranks");
+    shorten(report.group["name"], kLongestName);
+    if (report.group.contains("waits"))
+        for (json& wait : report.group["waits"]) shorten(wait["operation"], kLongestText);
+    if (const auto found = seen.find(group.id); found != seen.end())
+        add_standing(report.group, *found->second);
+    const FlightProgress& progress = group.is_on_gpus ? on_gpus.at(group.id) : FlightProgress{};
+    for (const FlightEntry& entry : telling(group, progress, entries)) {
+        report.entries.push_back(json_of(entry, on_gpus));
+        shorten(report.entries.back()["operation"], kLongestText);
+    }
+    return report;
+}
+
+std::string report_groups(const Seen& seen, std::uint32_t first) {
+    json report = flight_head();
+    report["groups"] = json::array();
+    report["entries"] = json::array();
+    report["next"] = nullptr;
+    const std::vector<FlightEntry> entries = flight_recorder().entries();
+    for (const FlightGroup& group : living(seen, first)) {
+        json longer = report;
+        GroupReport next = report_on(group, seen, entries);
+        longer["groups"].push_back(std::move(next.group));
+        for (json& entry : next.entries) longer["entries"].push_back(std::move(entry));
+        const bool is_first = report["groups"].empty();
+        // Room for "next".
+        if (!is_first && text_of(longer).size() + kLongestName > transport::kLongestAnswer) {
+            report["next"] = group.id;
+            break;
+        }
+        report = std::move(longer);
+    }
+    return text_of(report);
+}
+
+json json_of(const bootstrap::Endpoint& member) {
+    std::vector<std::string> doors = member.address.control.doors;
+    if (doors.size() > kMostDoors) doors.resize(kMostDoors);
+    return {{"rank", member.rank},
+            {"host", member.host.substr(0, kLongestName)},
+            {"pid", member.pid},
+            {"doors", doors}};
+}
+
+std::string report_members(const Seen& seen, const transport::StatusQuestion& question) {
+    json report{{"members", json::array()}, {"next", nullptr}};
+    const auto found = std::ranges::find_if(
+        seen, [&](const auto& group) { return group.second->id() == question.group; });
+    if (found == seen.end()) return text_of(report);
+    const auto first = static_cast<Rank>(question.first);
+    const auto members = found->second->members(first, kMostMembers);
+    for (const bootstrap::Endpoint& member : members) report["members"].push_back(json_of(member));
+    if (members.size() == kMostMembers) report["next"] = question.first + kMostMembers;
+    return text_of(report);
+}
+
+}  // namespace
+
+std::string status_report(std::span<const std::shared_ptr<Participant>> participants,
+                          const transport::StatusQuestion& question) {
+    const Seen seen = seen_of(participants);
+    const bool is_about_all = question.group == transport::GroupId{};
+    return is_about_all ? report_groups(seen, question.first) : report_members(seen, question);
+}
+
+}  // namespace pccl::runtime

@@ -1,0 +1,159 @@
+"""``pccl status``."""
+
+import dataclasses
+import socket
+import textwrap
+from typing import Annotated
+
+import typer
+
+from pccl import job_status, process_doors
+from pccl.cli import terminal
+
+EXAMPLES = terminal.examples(
+    "pccl status 4711               # a process of this host, or torchrun that started it",
+    "pccl status 10.0.0.1:40123     # where a process listens; with the job's PCCL_SECRET_FILE",
+    "pccl status 4711 --json",
+)
+
+
+def status(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="PID|ADDRESS",
+            help="A process of the job, one that has started such, or where one listens.",
+        ),
+    ],
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=60, help="Seconds that each process has to answer.")
+    ] = 3.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """Ask a running job who is in what, for how long, and who is waited for.
+
+    The process that is named leads to all others that are in a group with it. They answer while
+    their Python hangs. Where the job has a PCCL_SECRET_FILE, so must who asks; a job without one
+    answers its own user alone, on its own host.
+    """
+    job = job_status.ask_job(_processes_at(target), timeout)
+    if not job.processes:
+        raise ValueError(job.unheard[0].reason)
+    if as_json:
+        terminal.print_json(_as_json(job))
+    else:
+        _print(job)
+
+
+def _processes_at(target: str) -> list[tuple[str, ...]]:
+    if not target.isdecimal():
+        return [_resolved(target.removeprefix("tcp://"))]
+    family = process_doors.family_of(int(target))
+    processes = [doors for pid in family if (doors := tuple(_doors_of(pid, int(target))))]
+    if processes:
+        return processes
+    raise ValueError(
+        f"neither process {target} nor any that it has started has a pccl group: none of"
+        f" {len(family)} listens for others"
+    )
+
+
+def _doors_of(pid: int, asked: int) -> list[str]:
+    try:
+        return process_doors.doors_of(pid)
+    except FileNotFoundError:  # it has ended meanwhile
+        return []
+    except PermissionError:
+        if pid != asked:
+            return []
+        raise ValueError(f"process {pid} is of another user: ask as that one") from None
+
+
+def _resolved(address: str) -> tuple[str, ...]:
+    host, colon, port = address.rpartition(":")
+    if address.startswith(("unix:", "[")):
+        return (address,)
+    if not colon or not port.isdecimal():
+        raise ValueError(
+            f"'{address}' is neither a process id nor an address such as 10.0.0.1:40123"
+        )
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"'{address}' has no address: {error}") from None
+    names = [
+        f"[{name[0]}]:{port}" if family == socket.AF_INET6 else f"{name[0]}:{port}"
+        for family, _, _, _, name in found
+    ]
+    return tuple(dict.fromkeys(names))
+
+
+def _as_json(job: job_status.Job) -> dict[str, object]:
+    return {
+        "processes": [
+            {
+                "host": process.host,
+                "pid": process.pid,
+                "door": process.door,
+                "groups": [dataclasses.asdict(seat) for seat in process.seats],
+            }
+            for process in job.processes
+        ],
+        "unheard": [dataclasses.asdict(process) for process in job.unheard],
+        "explained": job.explain(),
+    }
+
+
+def _print(job: job_status.Job) -> None:
+    for paragraph in job.explain():
+        print(textwrap.fill(paragraph, width=terminal.width(), subsequent_indent="  "))
+    if not any(process.seats for process in job.processes):
+        print("No process is in a group.")
+        return
+    print()
+    groups = dict.fromkeys(
+        (seat.group, seat.device) for process in job.processes for seat in process.seats
+    )
+    for group in groups:
+        _print_group(group, job)
+    for silent in job.unheard:
+        print(f"{silent.name} does not answer: {silent.reason}")
+
+
+def _print_group(group: tuple[str, str], job: job_status.Job) -> None:
+    seats = sorted(
+        (
+            (seat, process)
+            for process in job.processes
+            for seat in process.seats
+            if (seat.group, seat.device) == group
+        ),
+        key=lambda found: found[0].rank,
+    )
+    rows = [("rank", "process", "is in", "for", "waits for")]
+    rows += [
+        (
+            str(seat.rank),
+            f"{process.pid} on {process.host}",
+            _is_in(seat),
+            "-" if seat.seconds is None else f"{seat.seconds:.1f} s",
+            ", ".join(map(str, seat.awaited)) or "-",
+        )
+        for seat, process in seats
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    print(f"group {group[0]}, {'GPUs' if group[1] == 'cuda' else 'host memory'}")
+    for row in rows:
+        print("  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())
+    for seat, _ in seats:
+        if seat.broken:
+            print(f"rank {seat.rank} has left the group: {seat.broken}")
+    print()
+
+
+def _is_in(seat: job_status.Seat) -> str:
+    if seat.operation:
+        return seat.operation.partition(" (")[0]
+    return f"nothing since {seat.last.partition(' (')[0]}" if seat.last else "nothing yet"

@@ -1,0 +1,243 @@
+"""A running job, asked from outside: in what each process is, for how long, and for whom it waits.
+
+The thread that accepts connections answers, so a process does while its Python hangs.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import typing
+
+from pccl import flight, flight_files
+from pccl.errors import Error
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Job", "Process", "Seat", "Unheard", "ask_job"]
+
+_AT_ONCE = 16
+_MOST_ANSWERS = 1 << 13  # of one process
+
+_Json: typing.TypeAlias = dict[str, typing.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Seat:
+    """A rank of a group, in its own words."""
+
+    group: str
+    device: str  # "cpu" or "cuda"
+    rank: int
+    size: int
+    key: str  # of the group, to ask for its members by; empty on GPUs
+    operation: str  # that is under way; empty: none
+    last: str  # its last collective; empty: none
+    seconds: float | None  # that the operation has taken, or since the last one ended
+    awaited: tuple[int, ...]  # ranks
+    broken: str  # why the group is over here; empty while it is not
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """A process that answered."""
+
+    host: str
+    pid: int
+    door: str  # where it was asked
+    seats: tuple[Seat, ...]
+    records: tuple[flight.Record, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Unheard:
+    """A process that did not answer."""
+
+    name: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What all processes said."""
+
+    processes: tuple[Process, ...]
+    unheard: tuple[Unheard, ...]
+
+    def explain(self) -> list[str]:
+        """Say in one paragraph for each group which rank is behind in what."""
+        return flight.explain(record for process in self.processes for record in process.records)
+
+
+def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:
+    """Ask processes, and all that are in a group with them.
+
+    Parameters
+    ----------
+    processes
+        Of each where it may listen, as ``_core.ask_status`` takes it.
+    timeout_s
+        How long each answer may take, in seconds.
+    """
+    survey = _Survey(timeout_s)
+    survey.ask([_Member(doors[0], doors) for doors in processes])
+    heard = {(process.host, process.pid): process for process in survey.heard}
+    return Job(tuple(heard.values()), tuple(survey.unheard))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Member:
+    name: str
+    doors: tuple[str, ...]  # the nearest first
+
+
+class _Survey:
+    """Goes from processes to those that are in a group with them."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.heard: list[Process] = []
+        self.unheard: list[Unheard] = []
+        self._timeout_s = timeout_s
+        self._known: set[str] = set()  # doors of whoever was asked
+        self._listed: set[str] = set()  # keys of groups whose members are known
+
+    def ask(self, members: list[_Member]) -> None:
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            while members:
+                self._known.update(door for member in members for door in member.doors)
+                heard = []
+                for answer in pool.map(self._ask, members):
+                    if isinstance(answer, Process):
+                        heard.append(answer)
+                    else:
+                        self.unheard.append(answer)
+                self.heard += heard
+                members = [member for process in heard for member in self._further(process)]
+
+    def _ask(self, member: _Member) -> Process | Unheard:
+        reason = "it listens nowhere"
+        for door in member.doors:
+            try:
+                return _process_at(door, self._timeout_s)
+            except (Error, ValueError) as error:
+                reason = _in_words(error)
+        return Unheard(member.name, reason)
+
+    def _further(self, process: Process) -> Iterator[_Member]:
+        """Give the members of its groups that nobody has asked yet."""
+        for seat in process.seats:
+            if not seat.key or seat.key in self._listed:
+                continue
+            for member in _members_of(seat, process.door, self._timeout_s):
+                self._listed.add(seat.key)
+                if self._known.isdisjoint(member.doors):
+                    self._known.update(member.doors)
+                    yield member
+
+
+def _in_words(error: Exception) -> str:
+    if "prove the secret" not in str(error):
+        return str(error)
+    if os.environ.get("PCCL_SECRET_FILE"):
+        return f"{error}; is PCCL_SECRET_FILE the job's?"
+    return (
+        f"{error}; set PCCL_SECRET_FILE as the job does. A job without one answers its own user"
+        " alone, on its own host: pccl status PID"
+    )
+
+
+def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes, _Json]]:
+    """Ask for a list that may need several answers; each as it came, and read."""
+    from pccl import _core
+
+    first = 0
+    for _ in range(_MOST_ANSWERS):
+        text = _core.ask_status(door, group, first, timeout_s)
+        try:
+            answer = json.loads(text)
+            following = answer["next"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise _unreadable(door, error) from None
+        yield text, answer
+        if not isinstance(following, int) or following <= first:
+            return
+        first = following
+
+
+def _unreadable(door: str, error: Exception) -> ValueError:
+    return ValueError(f"the answer from {door} cannot be read ({error!r})")
+
+
+def _process_at(door: str, timeout_s: float) -> Process:
+    seats: list[Seat] = []
+    records: list[flight.Record] = []
+    answer: _Json = {}
+    for text, answer in _answers(door, b"", timeout_s):
+        try:
+            records += flight_files.parse(door, text)
+            seats += [_seat(group, answer) for group in answer["groups"]]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _unreadable(door, error) from None
+    return Process(
+        host=str(answer["host"]),
+        pid=int(answer["pid"]),
+        door=door,
+        seats=tuple(seats),
+        records=tuple(records),
+    )
+
+
+def _seat(group: _Json, answer: _Json) -> Seat:
+    entries = [entry for entry in answer["entries"] if entry["group"] == group["id"]]
+    collectives = [entry for entry in entries if "sequence" in entry]
+    seat = Seat(
+        group=str(group["name"]),
+        device=str(group["device"]),
+        rank=int(group["rank"]),
+        size=int(group["size"]),
+        key=str(group.get("key", "")),
+        operation="",
+        last=str(collectives[-1]["operation"]) if collectives else "",
+        seconds=_since((entry["finished_ns"] for entry in entries), answer),
+        awaited=tuple(int(rank) for rank in group.get("awaited", ())),
+        broken=str(group.get("broken", "")),
+    )
+    if waits := group.get("waits"):
+        return dataclasses.replace(
+            seat,
+            operation=str(waits[0]["operation"]),
+            seconds=float(waits[0]["seconds"]),
+            awaited=tuple(sorted({int(wait["peer"]) for wait in waits})),
+        )
+    under_way = [entry for entry in entries if entry["state"] in ("queued", "started")]
+    if not under_way:
+        return seat
+    # Messages run beside the collective that is at the front.
+    front = next((entry for entry in under_way if "sequence" in entry), under_way[0])
+    return dataclasses.replace(
+        seat, operation=str(front["operation"]), seconds=_since([front["issued_ns"]], answer)
+    )
+
+
+def _since(times_ns: Iterable[int | None], answer: _Json) -> float | None:
+    """Return how long before the answer the latest of some times was."""
+    passed = [time_ns for time_ns in times_ns if time_ns is not None]
+    return (answer["steady_ns"] - max(passed)) / 1e9 if passed else None
+
+
+def _members_of(seat: Seat, door: str, timeout_s: float) -> Iterator[_Member]:
+    for _, answer in _answers(door, bytes.fromhex(seat.key), timeout_s):
+        try:
+            yield from [
+                _Member(
+                    f"rank {int(member['rank'])} of group {seat.group} (process"
+                    f" {int(member['pid'])} on {member['host']})",
+                    tuple(str(door) for door in member["doors"]),
+                )
+                for member in answer["members"]
+            ]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _unreadable(door, error) from None
