@@ -129,6 +129,17 @@ endfunction()
 pccl_test_example(all_reduce "rank 1 of 2: sum of ranks is 1")
 pccl_test_example(workspace "rank 1 of 2: its neighbour wrote 1\nrank 1 of 2: three sums make 12")
 
+# One for GPUs; where there is none, it says so in a line.
+add_executable(example_all_reduce_gpu ${PROJECT_SOURCE_DIR}/examples/all_reduce_gpu.cc)
+target_link_libraries(example_all_reduce_gpu PRIVATE pccl pccl_flags)
+add_test(NAME example_all_reduce_gpu COMMAND example_all_reduce_gpu 0,1 1M)
+set_tests_properties(
+  example_all_reduce_gpu
+  PROPERTIES
+    TIMEOUT 120 LABELS cpu PASS_REGULAR_EXPRESSION
+    "^rank 0: [^\n]*(CUDA|GPU|libcuda)[^\n]*\n$;rank 1 on GPU 1: 1048576 bytes in [^\n]* 0 wrong"
+)
+
 # Another one: a file of odd length, out of one process's memory into another's.
 add_executable(example_move_file ${PROJECT_SOURCE_DIR}/examples/move_file.cc)
 target_link_libraries(example_move_file PRIVATE pccl pccl_flags)

@@ -16,11 +16,14 @@ torch=${TORCH:-none}
 work=$PWD/build/wheels
 
 pythons() {
-    local version found
+    local version candidate
     for version in 3.10 3.11 3.12 3.13; do
-        found=$(command -v "python$version" || compgen -G "$HOME/.pyenv/versions/$version.*/bin/python" | tail -1) ||
-            continue
-        "$found" -c '' 2>/dev/null && echo "$found"
+        for candidate in "python$version" "$HOME/.pyenv/versions/$version".*/bin/python; do
+            # The shims of pyenv are there for releases that it does not run, too.
+            "$candidate" -c '' 2>/dev/null || continue
+            command -v "$candidate"
+            break
+        done
     done
 }
 

@@ -13,6 +13,7 @@ void bind_communicator(extension::Module& module);
 void bind_memory(extension::Module& module);
 void bind_operator(extension::Module& module);
 void bind_device(extension::Module& module);
+void bind_device_memory(extension::Module& module);
 void bind_schedule(extension::Module& module);
 void bind_topology(extension::Module& module);
 void bind_cluster(extension::Module& module);

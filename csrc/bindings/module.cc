@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, bare) {
     pccl::bindings::bind_memory(module);
     pccl::bindings::bind_operator(module);
     pccl::bindings::bind_device(module);
+    pccl::bindings::bind_device_memory(module);
     pccl::bindings::bind_schedule(module);
     pccl::bindings::bind_topology(module);
     pccl::bindings::bind_job(module);

@@ -21,6 +21,14 @@ transport::TransportFlags transports_of(const std::string& text) {
     return value_or_throw(runtime::transports_named(text));
 }
 
+/// Of a group.
+std::chrono::milliseconds limit_of(double seconds) {
+    if (!(seconds > 0))
+        throw_status(
+            Status::invalid_argument(concat("a timeout of ", seconds, " s; it must be above 0")));
+    return milliseconds_of(seconds);
+}
+
 /// What is not asynchronous is waited for on the caller's thread.
 comm::MessageOptions message_options(DataType type, const CallOptions& options) {
     return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
@@ -34,12 +42,12 @@ std::span<std::byte> bytes_of(Block block, DataType type) {
 
 PyCommunicator::PyCommunicator(const GroupOptions& options)
     : store_(store_at(options.rendezvous, options.place, options.name,
-                      Deadline::after(milliseconds_of(options.timeout)))) {
+                      Deadline::after(limit_of(options.timeout)))) {
     comm::CommunicatorOptions wanted{.rank = options.place.rank,
                                      .size = options.place.world_size,
                                      .store = store_,
                                      .name = options.name,
-                                     .timeout = milliseconds_of(options.timeout),
+                                     .timeout = limit_of(options.timeout),
                                      .transports = transports_of(options.transports),
                                      .algorithm = options.algorithm,
                                      .runtime = nullptr,

@@ -142,6 +142,12 @@ std::shared_ptr<bootstrap::Store> store_of_environment(const Place& place, const
 }  // namespace
 
 std::shared_ptr<bootstrap::Store> adapt_store(py::object store) {
+    for (const char* const method : {"set", "get", "add"})
+        if (!py::hasattr(store, method))
+            throw_status(Status::invalid_argument(
+                concat("rendezvous=", py::repr(store).cast<std::string>(),
+                       " is no store; give 'tcp://host:port', 'file:///path', 'env://', or an "
+                       "object with set, get and add, such as a store of torch.distributed")));
     return std::make_shared<PythonStore>(std::move(store));
 }
 

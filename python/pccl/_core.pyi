@@ -82,6 +82,11 @@ def ask_status(door: str, group: bytes, first: int, timeout_s: float) -> bytes:
     timeout_s
         How long to wait for the answer, in seconds.
 
+    Returns
+    -------
+    bytes
+        JSON: a part of a flight record (docs/failure.md), or ``"members"``; and ``"next"``.
+
     Raises
     ------
     InvalidArgumentError
@@ -260,7 +265,7 @@ class Communicator:
         by one process alone. At ``"env://"`` groups of one name are told apart by the order in
         which each process makes them. docs/security.md says what protects it.
     timeout
-        Seconds that an operation, or the rendezvous, may take.
+        Seconds that an operation, or the rendezvous, may take; above 0.
     name
         For messages.
     transports
@@ -2601,6 +2606,69 @@ class DeviceGroup:
 
     def abort(self) -> None:
         """Make kernels that wait end, and later launches fail. Raises nothing."""
+
+class DeviceMemory:
+    """A buffer on a GPU, zero-filled, for programs that have no other library for it.
+
+    Only the thread that made it may use it. Copies go by the default stream, behind the launches
+    that it has got.
+
+    Parameters
+    ----------
+    device
+        The GPU, as CUDA numbers it in this process.
+    nbytes
+        Its length.
+
+    Raises
+    ------
+    UnavailableError
+        A build without CUDA, or a machine without a driver or GPU.
+    ResourceExhaustedError
+        There is no such memory left.
+    """
+
+    def __init__(self, *, device: int, nbytes: int) -> None: ...
+    @property
+    def address(self) -> int:
+        """Where it is, for ``DeviceGroup.launch``."""
+    @property
+    def nbytes(self) -> int:
+        """Its length in bytes."""
+    def write(self, source: _Buffer) -> None:
+        """Copy an array to its beginning, and wait for that.
+
+        Parameters
+        ----------
+        source
+            A buffer in host memory.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The array is longer, or not contiguous.
+        """
+    def read(self, target: _Buffer) -> None:
+        """Copy its beginning into an array, and wait for that.
+
+        Parameters
+        ----------
+        target
+            A writable buffer in host memory.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The array is longer, not contiguous, or read-only.
+        """
+    def wait(self) -> None:
+        """Wait until the default stream has done what it has got.
+
+        Raises
+        ------
+        InternalError
+            A launch there has failed.
+        """
 
 class PhaseNetwork:
     """The network of a job, as the groups of this process share it; see ``pccl.phases``."""

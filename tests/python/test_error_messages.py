@@ -187,6 +187,26 @@ def test_a_name_that_there_is_not_lists_what_there_is(
 
 
 @pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        (
+            "rendezvous",
+            29500,
+            "rendezvous=29500 is no store; give 'tcp://host:port', 'file:///path', 'env://', or",
+        ),
+        ("timeout", -1, "a timeout of -1 s; it must be above 0"),
+        ("timeout", float("nan"), "a timeout of nan s; it must be above 0"),
+    ],
+)
+def test_what_no_group_can_be_made_of_is_refused_at_once(
+    option: str, value: Any, reason: str
+) -> None:
+    with pytest.raises(pccl.InvalidArgumentError) as raised:
+        pccl.Communicator(rank=0, world_size=2, **{option: value})
+    assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("name", "value"), [("PCCL_ALGORITHM", "foo"), ("PCCL_TRANSPORTS", "verbs")]
 )
 def test_a_setting_that_names_nothing_raises_as_documented(name: str, value: str) -> None:

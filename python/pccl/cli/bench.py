@@ -9,12 +9,14 @@ import typer
 
 from pccl._version import __version__
 from pccl.bench import collectives as benchmark
+from pccl.bench import gpus as gpu_benchmark
 from pccl.bench.cases import COLLECTIVES, REDUCTIONS
 from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl bench --max 1M",
     "pccl bench all_reduce broadcast --ranks 4 --min 64K --max 1M",
+    "pccl bench --gpus 0,1 --min 256K --max 16M",
     "pccl bench all_reduce --dtype float16 --op max --max 64K --json > rows.json",
 )
 
@@ -26,7 +28,12 @@ def bench(
             metavar="COLLECTIVE", help=f"Among {', '.join(COLLECTIVES)}; else all of them."
         ),
     ] = None,
-    ranks: Annotated[int, typer.Option(help="Processes to start on this machine.")] = 2,
+    ranks: Annotated[
+        int | None, typer.Option(help="Processes to start on this machine.  [default: 2]")
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="LIST", help="GPUs instead, a process for each: 0,1.")
+    ] = None,
     smallest: Annotated[str, typer.Option("--min", help="Smallest size, bytes.")] = "1K",
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "64M",
     factor: Annotated[int, typer.Option(help="From one size to the next.")] = 4,
@@ -41,9 +48,10 @@ def bench(
 ) -> None:
     """Time collectives between processes of this machine.
 
-    They run over numpy arrays; torch is not needed. Sizes are those of the whole buffer. Times are
-    medians of the slowest rank's; algbw is size over time, and busbw what a link of a ring would
-    carry, both in 10^9 bytes a second. Results are checked: #wrong counts the elements that are not
+    They run over numpy arrays, or in the memory of GPUs; torch is not needed. Sizes are those of
+    the whole buffer. Times are medians of the slowest rank's; algbw is size over time, and busbw
+    what a link of a ring would carry, both in 10^9 bytes a second. GPUs get several launches at
+    once, whose time is shared out. Results are checked: #wrong counts the elements that are not
     what numpy computes.
     """
     chosen = collectives or list(COLLECTIVES)
@@ -54,17 +62,26 @@ def bench(
         raise ValueError(f"no folder for the rows: {output.parent}")
     if op and not set(chosen) & set(REDUCTIONS):
         raise ValueError(f"--op {op} has no effect on {', '.join(chosen)}")
+    if gpus is not None and ranks is not None:
+        raise ValueError("--ranks has no effect with --gpus, which has a process for each")
+    cards = gpu_benchmark.parse_gpus(gpus) if gpus is not None else ()
     job = benchmark.Job(
         sizes=benchmark.sizes_between(
             benchmark.parse_size(smallest), benchmark.parse_size(largest), factor
         ),
         collectives=tuple(chosen or COLLECTIVES),
-        ranks=ranks,
+        ranks=len(cards) or ranks or 2,
         dtype=dtype,
         op=op or "sum",
     )
-    rows = _measure(job, is_shown=not as_json)
-    found = {"pccl": __version__, "ranks": ranks, "rows": [*map(dataclasses.asdict, rows)]}
+    rows = _measure(job, cards, is_shown=not as_json)
+    on = {"gpus": cards} if cards else {}
+    found = {
+        "pccl": __version__,
+        "ranks": job.ranks,
+        **on,
+        "rows": [*map(dataclasses.asdict, rows)],
+    }
     if as_json:
         terminal.print_json(found)
     if output:
@@ -72,14 +89,17 @@ def bench(
     raise typer.Exit(1 if any(row.wrong for row in rows) else 0)
 
 
-def _measure(job: benchmark.Job, *, is_shown: bool) -> list[benchmark.Row]:
+def _measure(job: benchmark.Job, gpus: tuple[int, ...], *, is_shown: bool) -> list[benchmark.Row]:
     """Measure; print row by row, if so wanted, with a heading for each collective."""
     rows: list[benchmark.Row] = []
     steps = len(list(job.cases()))
-    with terminal.progress("pccl bench", steps, job.expected_seconds()) as step:
-        for row in benchmark.measured(job):
+    seconds = gpu_benchmark.expected_seconds(job) if gpus else job.expected_seconds()
+    place = f"GPUs: {','.join(map(str, gpus))}" if gpus else f"ranks: {job.ranks}"
+    measured = gpu_benchmark.measured(job, gpus) if gpus else benchmark.measured(job)
+    with terminal.progress("pccl bench", steps, seconds) as step:
+        for row in measured:
             if is_shown and (not rows or rows[-1].collective != row.collective):
-                print(f"# {row.collective}, ranks: {job.ranks}\n{benchmark.table_header()}")
+                print(f"# {row.collective}, {place}\n{benchmark.table_header()}")
             if is_shown:
                 print(row.line(), flush=True)
             rows.append(row)

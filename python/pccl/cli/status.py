@@ -11,8 +11,8 @@ from pccl import job_status, process_doors
 from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
-    "pccl status 4711               # a process of this host, or torchrun that started it",
-    "pccl status 10.0.0.1:40123     # where a process listens; with the job's PCCL_SECRET_FILE",
+    "pccl status 4711                 # a process, or the torchrun that started it",
+    "pccl status 10.0.0.1:40123       # where one listens, on any host",
     "pccl status 4711 --json",
 )
 
@@ -32,7 +32,7 @@ def status(
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
 ) -> None:
-    """Ask a running job who is in what, for how long, and who is waited for.
+    """Ask a running job who is in what, and for whom it waits.
 
     The process that is named leads to all others that are in a group with it. They answer while
     their Python hangs. Where the job has a PCCL_SECRET_FILE, so must who asks; a job without one
