@@ -40,6 +40,11 @@ class Seat:
     awaited: tuple[int, ...]  # ranks
     broken: str  # why the group is over here; empty while it is not
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What tells its group from others: several may have one name."""
+        return self.key or self.group, self.device
+
 
 @dataclasses.dataclass(frozen=True)
 class Process:
@@ -49,7 +54,7 @@ class Process:
     pid: int
     door: str  # where it was asked
     seats: tuple[Seat, ...]
-    records: tuple[flight.Record, ...]
+    records: tuple[flight.Record, ...]  # of each seat
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +74,19 @@ class Job:
 
     def explain(self) -> list[str]:
         """Say in one paragraph for each group which rank is behind in what."""
-        return flight.explain(record for process in self.processes for record in process.records)
+        groups: dict[tuple[str, str], list[flight.Record]] = {}
+        for process in self.processes:
+            for seat, record in zip(process.seats, process.records, strict=True):
+                groups.setdefault(seat.identity, []).append(record)
+        return [line for records in groups.values() for line in flight.explain(records)]
+
+    def groups(self) -> list[list[tuple[Seat, Process]]]:
+        """Return the ranks of each group that answered, in their order."""
+        groups: dict[tuple[str, str], list[tuple[Seat, Process]]] = {}
+        for process in self.processes:
+            for seat in process.seats:
+                groups.setdefault(seat.identity, []).append((seat, process))
+        return [sorted(group, key=lambda member: member[0].rank) for group in groups.values()]
 
 
 def ask_job(processes: Iterable[tuple[str, ...]], timeout_s: float) -> Job:

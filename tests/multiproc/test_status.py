@@ -34,6 +34,17 @@ if comm.rank == comm.world_size - 1:
     ctypes.PyDLL(None).sleep(120)
 comm.all_reduce(np.ones(8))
 """
+# More groups, and more ranks, than an answer has room for.
+LARGE_JOB = """
+import time
+import pccl
+
+world = pccl.Communicator(rendezvous="env://", timeout=120.0)
+groups = [world.split(0, world.rank) for _ in range(24)]
+for group in groups:
+    group.barrier()
+time.sleep(120)
+"""
 TORCH_JOB = """
 import time
 import torch
@@ -150,6 +161,26 @@ def test_a_rank_leads_to_the_others(tmp_path: Path) -> None:
         for process in answer["processes"]:
             assert len(seats(asked_until(waits_for(1), process["pid"]))) == 2
             assert len(seats(asked_until(waits_for(1), process["door"]))) == 2
+
+
+def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None:
+    ranks, groups = 9, 25
+    with job(LARGE_JOB, "pccl", "run", "-n", str(ranks), folder=tmp_path) as launcher:
+        answer = asked_until(
+            lambda found: (
+                [len(process["groups"]) for process in found["processes"]] == [groups] * ranks
+            ),
+            launcher,
+        )
+        first = answer["processes"][0]["pid"]
+        again = asked_until(lambda found: len(found["processes"]) == ranks, first)
+    for found in (answer, again):
+        assert found["unheard"] == []
+        seats = [seat for process in found["processes"] for seat in process["groups"]]
+        assert len({seat["key"] for seat in seats}) == groups == len(found["explained"])
+        assert len({(seat["key"], seat["rank"]) for seat in seats}) == groups * ranks
+        barriers = [seat["last"] for seat in seats if seat["group"] != "world"]
+        assert all(last.startswith("barrier #1") for last in barriers)
 
 
 def test_one_that_is_stopped_is_named(tmp_path: Path) -> None:

@@ -113,25 +113,13 @@ def _print(job: job_status.Job) -> None:
         print("No process is in a group.")
         return
     print()
-    groups = dict.fromkeys(
-        (seat.group, seat.device) for process in job.processes for seat in process.seats
-    )
-    for group in groups:
-        _print_group(group, job)
+    for group in job.groups():
+        _print_group(group)
     for silent in job.unheard:
         print(f"{silent.name} does not answer: {silent.reason}")
 
 
-def _print_group(group: tuple[str, str], job: job_status.Job) -> None:
-    seats = sorted(
-        (
-            (seat, process)
-            for process in job.processes
-            for seat in process.seats
-            if (seat.group, seat.device) == group
-        ),
-        key=lambda found: found[0].rank,
-    )
+def _print_group(seats: list[tuple[job_status.Seat, job_status.Process]]) -> None:
     rows = [("rank", "process", "is in", "for", "waits for")]
     rows += [
         (
@@ -144,7 +132,8 @@ def _print_group(group: tuple[str, str], job: job_status.Job) -> None:
         for seat, process in seats
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    print(f"group {group[0]}, {'GPUs' if group[1] == 'cuda' else 'host memory'}")
+    first = seats[0][0]
+    print(f"group {first.group}, {'GPUs' if first.device == 'cuda' else 'host memory'}")
     for row in rows:
         print("  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())
     for seat, _ in seats:
