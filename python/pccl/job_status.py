@@ -21,6 +21,15 @@ __all__ = ["Job", "Process", "Seat", "Unheard", "ask_job"]
 
 _AT_ONCE = 16
 _MOST_ANSWERS = 1 << 13  # of one process
+# What comes of reading JSON that is not as it should be.
+_MALFORMED = (
+    AttributeError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 _Json: typing.TypeAlias = dict[str, typing.Any]
 
@@ -148,8 +157,13 @@ class _Survey:
         for seat in process.seats:
             if not seat.key or seat.key in self._listed:
                 continue
-            for member in _members_of(seat, process.door, self._timeout_s):
+            try:
+                members = list(_members_of(seat, process.door, self._timeout_s))
+            except (Error, ValueError):  # it has ended meanwhile; others may list them
+                continue
+            if members:
                 self._listed.add(seat.key)
+            for member in members:
                 if self._known.isdisjoint(member.doors):
                     self._known.update(member.doors)
                     yield member
@@ -176,7 +190,7 @@ def _answers(door: str, group: bytes, timeout_s: float) -> Iterator[tuple[bytes,
         try:
             answer = json.loads(text)
             following = answer["next"]
-        except (ValueError, KeyError, TypeError) as error:
+        except _MALFORMED as error:
             raise _unreadable(door, error) from None
         yield text, answer
         if not isinstance(following, int) or following <= first:
@@ -191,16 +205,17 @@ def _unreadable(door: str, error: Exception) -> ValueError:
 def _process_at(door: str, timeout_s: float) -> Process:
     seats: list[Seat] = []
     records: list[flight.Record] = []
-    answer: _Json = {}
+    name = ("", 0)
     for text, answer in _answers(door, b"", timeout_s):
         try:
             records += flight_files.parse(door, text)
             seats += [_seat(group, answer) for group in answer["groups"]]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            name = (str(answer["host"]), int(answer["pid"]))
+        except _MALFORMED as error:
             raise _unreadable(door, error) from None
     return Process(
-        host=str(answer["host"]),
-        pid=int(answer["pid"]),
+        host=name[0],
+        pid=name[1],
         door=door,
         seats=tuple(seats),
         records=tuple(records),
@@ -256,5 +271,5 @@ def _members_of(seat: Seat, door: str, timeout_s: float) -> Iterator[_Member]:
                 )
                 for member in answer["members"]
             ]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except _MALFORMED as error:
             raise _unreadable(door, error) from None
