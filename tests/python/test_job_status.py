@@ -40,6 +40,18 @@ def test_a_good_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert job.explain()[0].endswith("all have called all_reduce #1 (8 float32); rank 0 is in it.")
 
 
+def test_a_gpu_that_waits_is_told_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = {"ticket": 1, "operation": "all_reduce #1 (8 bfloat16)", "peer": 1, "seconds": 2.5}
+    group = {k: v for k, v in GROUP.items() if k != "key"} | {"device": "cuda", "waits": [wait]}
+    launched = ENTRY | TIMES | {"state": "started"}
+    answer = json.dumps(ANSWER | {"groups": [group], "entries": [launched]}).encode()
+    job = asked(monkeypatch, answer, b"")
+    ((seat, _),) = job.groups()[0]
+    assert (seat.device, seat.operation, seat.seconds) == ("cuda", wait["operation"], 2.5)
+    assert seat.awaited == (1,)
+    assert "the GPU of rank 0 waits in all_reduce #1 (8 bfloat16) for rank 1" in job.explain()[0]
+
+
 @pytest.mark.parametrize(
     "answer",
     [
