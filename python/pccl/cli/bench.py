@@ -13,6 +13,8 @@ from pccl.bench import gpus as gpu_benchmark
 from pccl.bench.cases import COLLECTIVES, REDUCTIONS
 from pccl.cli import terminal
 
+_DEFAULT_RANKS = 2
+
 EXAMPLES = terminal.examples(
     "pccl bench --max 1M",
     "pccl bench all_reduce broadcast --ranks 4 --min 64K --max 1M",
@@ -29,7 +31,8 @@ def bench(
         ),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option(help="Processes to start on this machine.  [default: 2]")
+        int | None,
+        typer.Option(help=f"Processes to start on this machine.  [default: {_DEFAULT_RANKS}]"),
     ] = None,
     gpus: Annotated[
         str | None, typer.Option(metavar="LIST", help="GPUs instead, a process for each: 0,1.")
@@ -65,12 +68,13 @@ def bench(
     if gpus is not None and ranks is not None:
         raise ValueError("--ranks has no effect with --gpus, which has a process for each")
     cards = gpu_benchmark.parse_gpus(gpus) if gpus is not None else ()
+    processes = len(cards) if cards else _DEFAULT_RANKS if ranks is None else ranks
     job = benchmark.Job(
         sizes=benchmark.sizes_between(
             benchmark.parse_size(smallest), benchmark.parse_size(largest), factor
         ),
         collectives=tuple(chosen or COLLECTIVES),
-        ranks=len(cards) or ranks or 2,
+        ranks=processes,
         dtype=dtype,
         op=op or "sum",
     )
