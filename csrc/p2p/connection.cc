@@ -9,6 +9,9 @@ namespace {
 
 /// What begin() moves by itself: some tens of microseconds' work.
 constexpr std::uint64_t kSmall = 256 * kKiB;
+// Sockets tell when a peer goes; in shared memory one that was killed is seen by those who look.
+constexpr Duration kBetweenLooks = std::chrono::seconds(1);
+constexpr Duration kForever = std::chrono::hours(1);
 
 }  // namespace
 
@@ -71,15 +74,37 @@ bool Connection::try_carry() {
     return lock.owns_lock() && carry_locked(nullptr);
 }
 
+Duration Connection::longest_sleep() {
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) return kForever;
+    const bool is_idle = approach_ == nullptr && waiting_.empty() && flying_.empty() &&
+                         words_.is_empty() && link_->is_flushed();
+    if (!is_idle) return transport::Backoff::kSlice;
+    return path_.kind == transport::TransportKind::kShm ? kBetweenLooks : kForever;
+}
+
 void Connection::look() {
     const std::lock_guard lock(mutex_);
     if (link_ == nullptr) return;
     if (const Status gone = link_->look(); !gone.is_ok()) carry_locked(nullptr);
 }
 
+void Connection::wind_up(const Status& reason) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& task : waiting_) task->fail(described(reason));
+    carry_locked(nullptr);
+}
+
+bool Connection::has_unsaid() {
+    const std::lock_guard lock(mutex_);
+    if (is_lost()) return false;
+    return !words_.is_empty() || (link_ != nullptr && !link_->is_flushed());
+}
+
 void Connection::close(const Status& reason) {
     const std::lock_guard lock(mutex_);
     if (is_lost()) return;
+    hear_last_words();
     if (approach_ != nullptr) approach_->give_up(reason);
     if (link_ != nullptr) link_->abort(reason);
     lose(reason);
@@ -184,15 +209,24 @@ Status Connection::cause_of(const Status& failure) {
 }
 
 Status Connection::hear_words() {
-    bool any = false;
     while (parts_.inbox->has_room()) {
-        PCCL_ASSIGN_OR_RETURN(auto word, link_->next_notification());
-        if (!word) break;
-        parts_.inbox->put({peer_.id.name, std::move(*word)});
-        any = true;
+        PCCL_ASSIGN_OR_RETURN(const bool heard, hear_word());
+        if (!heard) break;
     }
-    if (any) waiter().wake();
     return Status::ok();
+}
+
+void Connection::hear_last_words() {
+    if (link_ == nullptr) return;
+    for (Result<bool> heard = true; heard.is_ok() && *heard;) heard = hear_word();
+}
+
+Result<bool> Connection::hear_word() {
+    PCCL_ASSIGN_OR_RETURN(auto word, link_->next_notification());
+    if (!word) return false;
+    parts_.inbox->put({peer_.id.name, std::move(*word)});
+    waiter().wake();
+    return true;
 }
 
 void Connection::finish(Task& task) {
@@ -202,6 +236,7 @@ void Connection::finish(Task& task) {
 
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
+    hear_last_words();
     // What had landed before counts as it did.
     for (const auto& [post, task] : flying_) {
         task->landed(why_lost_);

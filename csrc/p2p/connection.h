@@ -61,8 +61,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool carry(const Task* awaited = nullptr);
     /// The same, unless another thread is at it.
     bool try_carry();
+    /// How long nobody need look at it who is not woken.
+    [[nodiscard]] Duration longest_sleep();
     /// Finds out whether the peer is gone; a system call.
     void look();
+    /// Before close(): transfers that are not on their way fail with `reason`.
+    void wind_up(const Status& reason);
+    /// Whether it has taken notifications that have not left.
+    [[nodiscard]] bool has_unsaid();
     /// Ends all that is under way with `reason`, and tells the peer.
     void close(const Status& reason);
 
@@ -79,6 +85,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void land(const transport::RmaCompletion& completion);
     [[nodiscard]] Status cause_of(const Status& failure);
     Status hear_words();
+    /// Those that had come before it was lost, for which there is room or not.
+    void hear_last_words();
+    /// False when there is none.
+    Result<bool> hear_word();
     void finish(Task& task);
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;

@@ -14,6 +14,9 @@ namespace pccl::p2p {
 namespace {
 
 constexpr std::size_t kMostCallers = 1024;
+// To be connected where that is under way, and to have room for what was said.
+constexpr Duration kLastWords = std::chrono::seconds(2);
+constexpr Duration kForever = std::chrono::hours(1);
 
 Status closed() { return Status::aborted("this session is closed"); }
 
@@ -184,9 +187,26 @@ void SessionCore::disconnect(const std::string& peer, const Status& reason) {
         const std::lock_guard lock(mutex_);
         const auto [first, last] = connections_.equal_range(peer);
         for (auto each = first; each != last; ++each) gone.push_back(each->second);
-        connections_.erase(first, last);
     }
-    for (const auto& connection : gone) connection->close(reason);
+    see_off(gone, reason);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(connections_, [&gone](const auto& each) {
+        return std::ranges::find(gone, each.second) != gone.end();
+    });
+}
+
+void SessionCore::see_off(const Connections& leaving, const Status& reason) {
+    for (const auto& connection : leaving) connection->wind_up(reason);
+    const auto has_unsaid = [](const auto& connection) { return connection->has_unsaid(); };
+    const Deadline deadline = Deadline::after(kLastWords);
+    transport::Backoff backoff(*waiter_);
+    while (std::ranges::any_of(leaving, has_unsaid) && !deadline.passed()) {
+        if (carry_all())
+            backoff.reset();
+        else
+            backoff.pause();
+    }
+    for (const auto& connection : leaving) connection->close(reason);
 }
 
 std::vector<SessionId> SessionCore::peers() const {
@@ -203,6 +223,14 @@ bool SessionCore::carry_all() {
     bool moved = hear_callers();
     for (const auto& connection : all_connections()) moved |= connection->try_carry();
     return moved;
+}
+
+Duration SessionCore::longest_sleep() const {
+    if (awaits_greeting_.load()) return transport::Backoff::kSlice;
+    Duration longest = kForever;
+    for (const auto& connection : all_connections())
+        longest = std::min(longest, connection->longest_sleep());
+    return longest;
 }
 
 bool SessionCore::advance() {
@@ -267,6 +295,7 @@ bool SessionCore::hear_callers() {
     }
     const std::size_t before = heard_.size();
     heard_.remove_if([this](Caller& caller) { return !hear(caller); });
+    awaits_greeting_.store(!heard_.empty());
     return heard_.size() != before;
 }
 
@@ -319,6 +348,9 @@ void SessionCore::refuse(const Status& why) {
 }
 
 void SessionCore::close() {
+    const Status reason =
+        Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
+    see_off(all_connections(), reason);
     std::list<Caller> callers;
     std::set<std::shared_ptr<LocalMemory>> memories;
     {
@@ -329,8 +361,6 @@ void SessionCore::close() {
     }
     runtime_->dismiss({info_.group, kNoRank});
     is_busy_.store(false);
-    const Status reason =
-        Status::aborted(concat("session \"", info_.id.name, "\" was closed by its program"));
     const std::lock_guard hearing(hearing_);
     callers.splice(callers.end(), heard_);
     for (const Caller& caller : callers) caller.link->abort(reason);

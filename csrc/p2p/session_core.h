@@ -54,6 +54,7 @@ class SessionCore final : public runtime::Participant {
                      std::unique_ptr<transport::RecvLink> link) override;
     void accept_region(const transport::LinkRequest&, std::unique_ptr<transport::Region>) override;
     [[nodiscard]] bool is_busy() const override { return is_busy_.load(); }
+    [[nodiscard]] Duration longest_sleep() const override;
     bool advance() override;
     void look_around(Duration idle) override;
 
@@ -83,6 +84,8 @@ class SessionCore final : public runtime::Participant {
     void refuse(const Status& why);
 
     [[nodiscard]] Connections all_connections() const;
+    /// Closes them once what was said to these peers has left, for which it waits a moment.
+    void see_off(const Connections& leaving, const Status& reason);
     void drop_lost();
     /// Logs refusals that were not yet told.
     void tell_refusals();
@@ -113,9 +116,10 @@ class SessionCore final : public runtime::Participant {
     std::map<std::string, ConnectionInfo> known_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
-    std::list<Caller> callers_;  // of the acceptor, for the next advance()
-    std::mutex hearing_;         // held by who hears callers; before mutex_
-    std::list<Caller> heard_;    // guarded by hearing_
+    std::list<Caller> callers_;                 // of the acceptor, for the next advance()
+    std::mutex hearing_;                        // held by who hears callers; before mutex_
+    std::list<Caller> heard_;                   // guarded by hearing_
+    std::atomic<bool> awaits_greeting_{false};  // whether there are any
 };
 
 }  // namespace pccl::p2p

@@ -7,6 +7,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/runtime/visible_group.h"
+#include "csrc/transport/doorbell.h"
 #include "csrc/transport/transport.h"
 
 namespace pccl::runtime {
@@ -35,6 +36,8 @@ class Participant {
 
     /// Whether operations are in flight that somebody should carry on.
     [[nodiscard]] virtual bool is_busy() const = 0;
+    /// How long the thread may sleep when nothing moves and nobody wakes it.
+    [[nodiscard]] virtual Duration longest_sleep() const { return transport::Backoff::kSlice; }
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
     /// What a thread does now and then that has waited for `idle` and seen nothing move.

@@ -167,6 +167,7 @@ const Runtime::LastWord* Runtime::last_word_at(const Seat& seat) const {
 void Runtime::notify() {
     work_.fetch_add(1);
     work_.notify_one();
+    waiter_->wake();  // it may sleep for others, and long
     const std::lock_guard lock(mutex_);
     if (progress_ == nullptr)
         progress_ = std::make_unique<BackgroundThread>("pccl-progress",
@@ -188,9 +189,9 @@ void Runtime::progress_until_stopped() {
     TimePoint idle_since{};
     while (!stopping_.load(std::memory_order_relaxed)) {
         const std::uint32_t seen = work_.load();
-        const std::optional<bool> moved = advance_busy();
-        if (moved && !*moved) {
-            backoff.pause();
+        const std::optional<Round> round = advance_busy();
+        if (round && !round->moved) {
+            backoff.pause(round->longest_sleep);
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
             if (backoff.slept()) let_busy_look_around(now - idle_since);
@@ -198,22 +199,25 @@ void Runtime::progress_until_stopped() {
         }
         idle_since = {};
         backoff.reset();
-        if (!moved) work_.wait(seen);
+        if (!round) work_.wait(seen);
     }
 }
 
-std::optional<bool> Runtime::advance_busy() {
+std::optional<Runtime::Round> Runtime::advance_busy() {
     {
         const std::lock_guard lock(mutex_);
         for (const auto& [seat, member] : members_)
             if (auto participant = member.participant.lock(); participant && participant->is_busy())
-                round_.push_back(std::move(participant));
+                busy_.push_back(std::move(participant));
     }
-    if (round_.empty()) return std::nullopt;
-    bool moved = false;
-    for (const auto& participant : round_) moved |= participant->advance();
-    round_.clear();
-    return moved;
+    if (busy_.empty()) return std::nullopt;
+    Round round{.moved = false, .longest_sleep = Duration::max()};
+    for (const auto& participant : busy_) {
+        round.moved |= participant->advance();
+        round.longest_sleep = std::min(round.longest_sleep, participant->longest_sleep());
+    }
+    busy_.clear();
+    return round;
 }
 
 void Runtime::let_busy_look_around(Duration idle) {

@@ -128,8 +128,13 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     Status start();
     void accept_until_stopped();
     void progress_until_stopped();
+    /// What one look at all busy participants gave.
+    struct Round {
+        bool moved = false;
+        Duration longest_sleep{};
+    };
     /// Advances every busy participant once; nullopt when none is busy.
-    std::optional<bool> advance_busy();
+    std::optional<Round> advance_busy();
     void let_busy_look_around(Duration idle);
     std::shared_ptr<Participant> participant_at(const Seat& seat);
     /// Of the rank that a request is for.
@@ -152,9 +157,9 @@ class PCCL_API Runtime final : public transport::ControlHost, public transport::
     LimitedLog refusals_{"connections refused"};
     std::mutex mutex_;  // guards members_, last_words_ and the start of progress_
     std::map<Seat, Member> members_;
-    std::deque<LastWord> last_words_;                  // oldest first
-    std::vector<std::shared_ptr<Participant>> round_;  // of advance_busy, kept for its memory
-    std::unique_ptr<BackgroundThread> acceptor_;       // last: they stop first
+    std::deque<LastWord> last_words_;                 // oldest first
+    std::vector<std::shared_ptr<Participant>> busy_;  // of advance_busy, kept for its memory
+    std::unique_ptr<BackgroundThread> acceptor_;      // last: they stop first
     std::unique_ptr<BackgroundThread> progress_;
 };
 

@@ -32,7 +32,6 @@ constexpr Duration kLongestYielding = std::chrono::microseconds(200);
 // processes the kernel groups apart (autogroup), or asleep.
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
 constexpr int kFruitlessYields = 3;
-constexpr Duration kSlice = std::chrono::milliseconds(50);
 
 Result<DoorbellPage*> map_page(int memfd) {
     void* memory =
@@ -133,7 +132,8 @@ Status Waiter::watch(int fd) {
     epoll_event interest{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) != 0)
         return Status::from_errno(errno, "cannot watch a socket");
-    watched_.fetch_add(1, std::memory_order_relaxed);
+    // Who sleeps on the futex would not see it.
+    if (watched_.fetch_add(1, std::memory_order_relaxed) == 0) wake();
     return Status::ok();
 }
 
@@ -183,11 +183,11 @@ void Waiter::wake() {
     if (ring_page(page_)) add_one(event_.get());
 }
 
-void Backoff::pause() {
+void Backoff::pause(Duration longest) {
     slept_ = false;
     if (armed_) {
         armed_ = false;
-        waiter_.sleep(ticket_, kSlice);
+        waiter_.sleep(ticket_, longest);
         slept_ = true;
         return;
     }

@@ -103,7 +103,7 @@ class PCCL_API Waiter final : public SocketWatcher {
     std::atomic_flag leading_;  // one thread sleeps in epoll, others on the futex
 };
 
-/// Paces one wait: bounded spin, bounded yield, then sleeps in slices of at most 50 ms. Where more
+/// Paces one wait: bounded spin, bounded yield, then sleeps in slices. Where more
 /// processes of a group share this host than it has cores, nobody spins: the one that is waited for
 /// may need this core.
 ///
@@ -111,12 +111,15 @@ class PCCL_API Waiter final : public SocketWatcher {
 ///     while (!look()) backoff.pause();
 class PCCL_API Backoff {
    public:
+    static constexpr Duration kSlice = std::chrono::milliseconds(50);
+
     explicit Backoff(Waiter& waiter) : waiter_(waiter) {}
     ~Backoff() { reset(); }
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
 
-    void pause();
+    /// Sleeps at most so long, where it sleeps.
+    void pause(Duration longest = kSlice);
     /// Something moved: start over with spinning.
     void reset();
     /// Whether the last pause() slept: time to look at rare things (deadlines, dead peers).

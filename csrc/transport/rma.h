@@ -113,6 +113,8 @@ class RmaLink {
     /// the word is dropped: it would speak of bytes that have not come. False when there is no room
     /// now.
     virtual Result<bool> notify(std::span<const std::byte> word) = 0;
+    /// Whether all words that notify() took have left, or were dropped: abort() drops the rest.
+    [[nodiscard]] virtual bool is_flushed() const = 0;
     /// Goes on with what was posted, a few MiB at most, and tells what is complete: of each post
     /// once, also when the link has failed. Then, and only when there is nothing to tell, the
     /// link's error.

@@ -53,6 +53,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
     Result<bool> notify(std::span<const std::byte> word) override;
+    [[nodiscard]] bool is_flushed() const override { return words_out_.is_empty(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }

@@ -49,7 +49,7 @@ Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const Read
             sent_ = 0;
         }
     }
-    PCCL_TRY(stream.flush(kRmaChannel).status());
+    PCCL_ASSIGN_OR_RETURN(flushed_, stream.flush(kRmaChannel));
     return moved;
 }
 

@@ -19,6 +19,7 @@ class PCCL_API RmaOutbox {
     using ReadServed = std::function<void(RmaOutcome)>;
 
     [[nodiscard]] std::size_t size() const { return messages_.size(); }
+    [[nodiscard]] bool is_flushed() const { return messages_.empty() && flushed_; }
     /// No payload; of kData, that of the registration which its head names.
     void add(const RmaFrame& head) {
         messages_.push_back({.head = head, .payload = {}, .own = {}});
@@ -47,6 +48,7 @@ class PCCL_API RmaOutbox {
     std::deque<Message> messages_;
     std::size_t sent_ = 0;  // bytes of the front message, its head first
     RmaOutcome outcome_{};  // of a kData at the front, so far
+    bool flushed_ = true;   // whether the stream holds nothing back
 };
 
 /// What a peer is told of a failed use of a registration.

@@ -13,6 +13,7 @@ namespace {
 // Until poll() looks up: what the streams buffer, so often.
 constexpr int kRounds = 16;
 constexpr std::size_t kMostReceived = 1 * kMiB;
+constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
 
 RmaFrame frame(RmaFrameKind kind, std::uint64_t number) {
     RmaFrame head{};
@@ -92,17 +93,24 @@ Status RmaStreamLink::advance() {
 Status RmaStreamLink::carry() {
     for (int round = 0; round < kRounds; ++round) {
         PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
-        const auto sent = send_some();
+        const auto sent = unsendable_.is_ok() ? send_some() : Result<bool>(false);
         if (!sent.is_ok()) {
-            // What the peer had answered before it left still counts.
-            for (int more = 0; more < kRounds && received_more(); ++more) {
-            }
-            return sent.status();
+            unsendable_ = sent.status();
+            since_ = system_clock().now();
         }
-        if (!received && !*sent) break;
+        if (!received && sent.is_ok() && !*sent) return unsendable_.is_ok() ? Status::ok() : fade();
         moved_ = true;
     }
     return Status::ok();
+}
+
+// What the peer had said and answered before it left still counts. Each stream has sockets of its
+// own, so that the end of one may overtake bytes of the other.
+Status RmaStreamLink::fade() {
+    const Status gone = streams_.in->look();
+    PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
+    const bool may_come = gone.is_ok() && system_clock().now() - since_ < kOnTheWay;
+    return received || may_come ? Status::ok() : unsendable_;
 }
 
 Result<bool> RmaStreamLink::send_some() {
@@ -111,11 +119,6 @@ Result<bool> RmaStreamLink::send_some() {
         if (outcome != RmaOutcome::kOk) refuse(failed_reads_);
         deliver();
     });
-}
-
-bool RmaStreamLink::received_more() {
-    const auto received = receive_some();
-    return received.is_ok() && *received;
 }
 
 Result<bool> RmaStreamLink::receive_some() {

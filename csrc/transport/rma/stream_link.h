@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/frames.h"
 #include "csrc/transport/rma/outbox.h"
@@ -25,6 +26,7 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
     Result<bool> notify(std::span<const std::byte> word) override;
+    [[nodiscard]] bool is_flushed() const override { return outbox_.is_flushed(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
@@ -52,8 +54,9 @@ class RmaStreamLink final : public RmaLink {
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
     Status carry();
     Result<bool> receive_some();
-    bool received_more();
     Result<bool> send_some();
+    /// The stream out has failed, and that is told once nothing more comes on the other.
+    Status fade();
     void request(RmaOp op, const RmaPiece& piece, RmaPost& post);
 
     // What has come: a head, then its payload.
@@ -78,6 +81,8 @@ class RmaStreamLink final : public RmaLink {
     RmaStreams streams_;
     const std::shared_ptr<RmaRegistry> registry_;
     StickyStatus status_;
+    Status unsendable_;  // of the stream out, while what the peer had said may still come
+    TimePoint since_{};  // of that
     bool moved_ = false;
     RmaOutbox outbox_;
 

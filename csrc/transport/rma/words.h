@@ -28,6 +28,7 @@ class PCCL_API RmaWordSender {
     [[nodiscard]] bool has_room() const {
         return waiting_.size() < kMostWaiting && ready_.size() < kMostReady;
     }
+    [[nodiscard]] bool is_empty() const { return waiting_.empty() && sent_ == ready_.size(); }
     /// To be sent when `when.over` pieces are over, if `when.failed` have failed by then.
     void add(std::span<const std::byte> word, const RmaProgress& when);
     /// How many further pieces may be over before reached() must be called again.

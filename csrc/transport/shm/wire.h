@@ -29,7 +29,10 @@ class PeerWire {
     Status look();  // now
     void reset_idle() { idle_ = 0; }
     /// Ends the connection: the peer's look_idle() fails soon, with `reason`.
-    void close(const Status& reason) { say_farewell(socket_.get(), reason); }
+    void close(const Status& reason) {
+        say_farewell(socket_.get(), reason);
+        ring();
+    }
     [[nodiscard]] Rank peer() const { return farewell_.departure().leaver; }
     /// Its number here. kUnsupported where it is in a pid namespace that this process does not see.
     [[nodiscard]] Result<pid_t> process() const;

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "csrc/base/text.h"
 #include "csrc/p2p/connection_info.h"
 #include "tests/cpp/p2p/pair.h"
 
@@ -185,6 +188,42 @@ TEST_P(SessionTest, DisconnectingSaysWhoAndConnectsAgain) {
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
 }
 
+TEST_P(SessionTest, NothingThatWasSaidIsLostWhenItsSenderClosesAtOnce) {
+    constexpr std::size_t kWords = 200;  // more than a link takes at once
+    for (int round = 0; round < 10; ++round) {
+        const auto guest = session("guest", GetParam());
+        ASSERT_TRUE(guest->load_remote_conn_info(server_->connection_info()).is_ok());
+        for (std::size_t i = 0; i < kWords; ++i)
+            ASSERT_EQ(guest->notify("server", bytes_of(std::to_string(i))).to_string(), "ok");
+        guest->close();
+        std::vector<std::string> heard;
+        while (heard.size() < kWords) {
+            const auto some = server_->await_notifications(patience());
+            ASSERT_FALSE(some.empty()) << heard.size() << " words in round " << round;
+            for (const auto& each : some) heard.push_back(text_of(each));
+        }
+        for (std::size_t i = 0; i < kWords; ++i) EXPECT_EQ(heard[i], std::to_string(i));
+    }
+}
+
+TEST_P(SessionTest, TheWordBehindATransferIsNotLostWhenItsSenderLeavesAtOnce) {
+    for (int round = 0; round < 20; ++round) {
+        const auto guest = session("guest", GetParam());
+        const Stamped its(*guest, 1000, 3);
+        const RemoteMemory remote = seen_by(*guest, *server_, *theirs_.local);
+        const std::string word = concat("round ", round);
+        ASSERT_EQ(ended(guest->write(its.all(), {remote, {0, 1000}}, bytes_of(word))).to_string(),
+                  "ok");
+        if (round % 2 == 0)
+            ASSERT_TRUE(guest->disconnect("server").is_ok());
+        else
+            guest->close();
+        const auto heard = server_->await_notifications(patience());
+        ASSERT_EQ(heard.size(), 1U) << word;
+        EXPECT_EQ(text_of(heard.front()), word);
+    }
+}
+
 TEST_P(SessionTest, APeerThatClosesIsLostAndTheOthersAreNot) {
     auto other = session("other", GetParam());
     Stamped its(*other, kBytes, 3);
@@ -268,6 +307,36 @@ TEST_P(SessionTest, ManyThreadsShareASession) {
     EXPECT_EQ(wrong.load(), 0);
     EXPECT_TRUE(std::equal(mine_.bytes().begin(), mine_.bytes().begin() + kThreads * kPart,
                            theirs_.bytes().begin()));
+}
+
+/// How often the threads of that name of this process have gone to sleep so far.
+std::uint64_t sleeps_of(const std::string& thread) {
+    std::uint64_t sleeps = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(entry.path() / "comm"), name);
+        if (name != thread) continue;
+        std::ifstream status(entry.path() / "status");
+        for (std::string key; status >> key;)
+            if (key == "voluntary_ctxt_switches:") {
+                std::uint64_t count = 0;
+                status >> count;
+                sleeps += count;
+            }
+    }
+    return sleeps;
+}
+
+TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    ASSERT_EQ(client_->notify("server", bytes_of("x")).to_string(), "ok");
+    ASSERT_EQ(server_->await_notifications(patience()).size(), 1U);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until both have settled
+    const std::uint64_t before = sleeps_of("pccl-progress");
+    ASSERT_GT(before, 0U);
+    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    EXPECT_LE(sleeps_of("pccl-progress") - before, 4U) << "of two sessions";
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok") << "they wake";
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, SessionTest, testing::Values("shm", "tcp"),
