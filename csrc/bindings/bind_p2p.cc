@@ -14,7 +14,7 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/buffer.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/extension/signals.h"
+#include "csrc/bindings/p2p_waits.h"
 #include "csrc/p2p/session.h"
 
 namespace pccl::bindings {
@@ -30,23 +30,9 @@ using transport::RmaOp;
 
 namespace {
 
-/// How often a wait looks for signals.
-constexpr Duration kSlice = std::chrono::milliseconds(50);
-
 using MemoryPtr = std::shared_ptr<LocalMemory>;
 using PlanPtr = std::shared_ptr<const Plan>;
 using Words = std::vector<std::pair<std::string, py::bytes>>;
-
-Duration duration_of(double seconds) {
-    constexpr double kMost = 1e9;  // beyond that: never
-    if (!(seconds >= 0)) throw_status(Status::invalid_argument("a timeout is at least 0 s"));
-    if (seconds > kMost) return Duration(-1);
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
-Deadline deadline_after(std::optional<double> seconds) {
-    return seconds ? Deadline::after(duration_of(*seconds)) : Deadline::never();
-}
 
 std::span<const std::byte> span_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -78,14 +64,7 @@ std::vector<std::pair<std::string, std::uint64_t>> peers_of(const Session& sessi
     return peers;
 }
 
-/// Carries the wait on in slices, so that Ctrl-C ends it.
-Status connect(Session& session, const std::string& peer, Deadline deadline) {
-    for (;;) {
-        Status status = session.connect(peer, deadline.within(kSlice));
-        if (status.code() != StatusCode::kTimeout || deadline.passed()) return status;
-        PCCL_TRY(extension::check_signals());
-    }
-}
+bool is_no_timeout(const Status& status) { return status.code() != StatusCode::kTimeout; }
 
 MemoryPtr register_buffer(Session& session, const py::object& object) {
     auto buffers = std::make_shared<Buffers>();
@@ -168,7 +147,7 @@ Words notifications(Session& session, std::optional<double> timeout) {
     const Deadline deadline = deadline_after(timeout);
     const auto heard = released([&]() -> Result<std::vector<p2p::Notification>> {
         for (;;) {
-            auto some = session.await_notifications(deadline.within(kSlice));
+            auto some = session.await_notifications(deadline.within(kSignalSlice));
             if (!some.empty() || deadline.passed()) return some;
             PCCL_TRY(extension::check_signals());
         }
@@ -180,18 +159,9 @@ Words notifications(Session& session, std::optional<double> timeout) {
 
 void wait(const Work& work, std::optional<double> timeout) {
     if (work.is_complete()) return throw_unless_ok(work.status());
-    const Deadline deadline = deadline_after(timeout);
-    const auto wait_in_slices = [&] {
-        for (;;) {
-            Status status = work.wait(deadline.within(kSlice));
-            if (work.is_complete() || deadline.passed()) return status;
-            PCCL_TRY(extension::check_signals());
-        }
-    };
-    throw_unless_ok([&] {
-        const py::gil_scoped_release released;
-        return wait_in_slices();
-    }());
+    wait_in_slices(
+        timeout, [&](Deadline deadline) { return work.wait(deadline); },
+        [&](const Status&) { return work.is_complete(); });
 }
 
 bool is_done(const Work& work) {
@@ -229,11 +199,9 @@ void bind_session(extension::Module& module) {
         .def(
             "connect",
             [](Session& self, const std::string& peer, std::optional<double> timeout) {
-                const Deadline deadline = deadline_after(timeout);
-                throw_unless_ok([&] {
-                    const py::gil_scoped_release released;
-                    return connect(self, peer, deadline);
-                }());
+                wait_in_slices(
+                    timeout, [&](Deadline deadline) { return self.connect(peer, deadline); },
+                    &is_no_timeout);
             },
             arg("peer"), arg("timeout"))
         .def(
@@ -270,6 +238,12 @@ void bind_session(extension::Module& module) {
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
              arg("notify"))
         .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"))
+        .def(
+            "create_transfer",
+            [](Session& self, const std::string& peer, std::size_t window) {
+                return value_or_throw(self.create_transfer(peer, {.window = window}));
+            },
+            arg("peer"), arg("window"))
         .def("time_posts", &time_posts, arg("writes"), arg("plan"), arg("rounds"))
         .def(
             "notify",
@@ -320,6 +294,7 @@ void bind_work(extension::Module& module) {
 void bind_p2p(extension::Module& module) {
     bind_registered_memory(module);
     bind_work(module);
+    bind_p2p_transfer(module);
     bind_session(module);
 }
 

@@ -52,13 +52,13 @@ std::shared_ptr<Task> Connection::begin(Order order) {
     return task;
 }
 
-Status Connection::notify(std::vector<std::byte> word) {
+Status Connection::say(const PeerWord& word) {
     const std::lock_guard lock(mutex_);
     if (is_lost()) return why_lost_;
     if (!words_.has_room())
         return described(Status::resource_exhausted(
             concat(Words::kMost, " notifications are waiting for it to take them")));
-    words_.add(std::move(word), nullptr);
+    words_.add(serialise(word), nullptr);
     carry_locked(nullptr);
     if (!words_.is_empty()) waiter().wake();
     return Status::ok();
@@ -78,7 +78,7 @@ Duration Connection::longest_sleep() {
     const std::lock_guard lock(mutex_);
     if (is_lost()) return kForever;
     const bool is_idle = approach_ == nullptr && waiting_.empty() && flying_.empty() &&
-                         words_.is_empty() && link_->is_flushed();
+                         words_.is_empty() && link_->is_flushed() && listener().is_idle();
     if (!is_idle) return transport::Backoff::kSlice;
     return path_.kind == transport::TransportKind::kShm ? kBetweenLooks : kForever;
 }
@@ -224,8 +224,15 @@ void Connection::hear_last_words() {
 Result<bool> Connection::hear_word() {
     PCCL_ASSIGN_OR_RETURN(auto word, link_->next_notification());
     if (!word) return false;
-    parts_.inbox->put({peer_.id.name, std::move(*word)});
-    waiter().wake();
+    auto said = parse_peer_word(*word);
+    if (!said.is_ok())
+        return Status::peer_lost(kNoRank, concat("it said ", said.status().message()));
+    if (auto* const notified = std::get_if<Notified>(&*said)) {
+        parts_.inbox->put({peer_.id.name, std::move(notified->bytes)});
+        waiter().wake();
+    } else {
+        PCCL_TRY(listener().hear(shared_from_this(), std::move(*said)));
+    }
     return true;
 }
 
@@ -252,6 +259,7 @@ void Connection::lose(const Status& why) {
     approach_.reset();
     link_.reset();
     lost_.store(true, std::memory_order_release);
+    listener().lost(*this, why_lost_);
     waiter().wake();
 }
 

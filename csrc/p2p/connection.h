@@ -16,6 +16,7 @@
 #include "csrc/p2p/approach.h"
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/task.h"
+#include "csrc/p2p/word_listener.h"
 #include "csrc/p2p/words.h"
 #include "csrc/transport/doorbell.h"
 #include "csrc/transport/rma.h"
@@ -26,6 +27,7 @@ namespace pccl::p2p {
 struct ConnectionParts {
     std::shared_ptr<transport::Waiter> waiter;
     std::shared_ptr<Inbox> inbox;
+    std::shared_ptr<WordListener> listener;
     std::shared_ptr<transport::RmaTransport> direct;  // null: there is none here
     std::shared_ptr<transport::RmaTransport> by_messages;
 };
@@ -41,6 +43,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
     [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
+    [[nodiscard]] WordListener& listener() const { return *parts_.listener; }
     /// Of a call, until it is answered.
     [[nodiscard]] bool awaits(std::uint64_t number);
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
@@ -54,8 +57,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     /// Begins a transfer, which small ones end at once.
     std::shared_ptr<Task> begin(Order order);
-    /// kResourceExhausted when too many are waiting to be sent.
-    Status notify(std::vector<std::byte> word);
+    /// kResourceExhausted when too many words are waiting to be sent.
+    Status say(const PeerWord& word);
     /// Goes on; true when something moved. The end of `awaited` (or null) wakes nobody: it is what
     /// this thread waits for.
     bool carry(const Task* awaited = nullptr);

@@ -8,7 +8,6 @@
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/mapping.h"
-#include "csrc/transport/rma/words.h"
 
 namespace pccl::p2p {
 namespace {
@@ -39,8 +38,11 @@ Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& opti
     return runtime::Runtime::create({.allowed = allowed, .interface = interface});
 }
 
-Status check_notification(std::span<const std::byte> word) {
-    return word.empty() ? Status::ok() : transport::check_word(word);
+/// As a transfer carries it; empty where there is none.
+Result<std::vector<std::byte>> word_of(std::span<const std::byte> notification) {
+    if (notification.empty()) return std::vector<std::byte>();
+    PCCL_TRY(check_notification(notification));
+    return serialise(Notified{{notification.begin(), notification.end()}});
 }
 
 Status check_indices(std::span<const std::uint32_t> indices, std::uint64_t blocks) {
@@ -161,7 +163,7 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
                            std::span<const std::uint32_t> indices,
                            std::span<const std::byte> notification) {
     PCCL_TRY(check_usable());
-    PCCL_TRY(check_notification(notification));
+    PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_TRY(check_indices(indices, plan->size()));
     const SessionId& owner = plan->remote().owner;
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(owner.name, &owner));
@@ -169,14 +171,21 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
     return Work(connection->begin({.op = op,
                                    .plan = std::move(plan),
                                    .indices = {indices.begin(), indices.end()},
-                                   .notification = {notification.begin(), notification.end()}}));
+                                   .notification = std::move(word)}));
+}
+
+Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {
+    PCCL_TRY(check_usable());
+    PCCL_TRY(core_->known(peer).status());
+    if (options.window == 0) return Status::invalid_argument("a window of no messages");
+    return Transfer(core_, peer, options);
 }
 
 Status Session::notify(const std::string& peer, std::span<const std::byte> word) {
     PCCL_TRY(check_usable());
-    PCCL_TRY(transport::check_word(word));
+    PCCL_TRY(check_notification(word));
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
-    return connection->notify({word.begin(), word.end()});
+    return connection->say(Notified{{word.begin(), word.end()}});
 }
 
 std::vector<Notification> Session::notifications() {

@@ -30,6 +30,7 @@
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/session_options.h"
+#include "csrc/p2p/transfer.h"
 #include "csrc/p2p/work.h"
 
 namespace pccl::runtime {
@@ -38,11 +39,7 @@ class Runtime;
 
 namespace pccl::p2p {
 
-/// Of a transfer, here and there.
-struct LocalBlock {
-    std::shared_ptr<LocalMemory> memory;
-    Block block;
-};
+/// Of a transfer, there.
 struct RemoteBlock {
     RemoteMemory memory;
     Block block;
@@ -96,7 +93,7 @@ class PCCL_API Session {
     /// or beyond it. Those that peers of the host copy by themselves come not here.
     [[nodiscard]] std::uint64_t refused_requests() const;
 
-    // Transfers. `notification` (at most RmaLink::kMostNotification bytes; none: empty) reaches the
+    // One-sided. `notification` (at most kMostNotification bytes; none: empty) reaches the
     // peer once all data is there. kInvalidArgument for blocks that are out of bounds.
 
     Result<Work> read(const LocalBlock& into, const RemoteBlock& from,
@@ -107,6 +104,12 @@ class PCCL_API Session {
     Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
                       std::span<const std::byte> notification = {});
+
+    // Two-sided:
+
+    /// For messages with tags, of which the peer's program makes the counterparts. kInvalidArgument
+    /// for a peer that is not known, or a window of nothing.
+    Result<Transfer> create_transfer(const std::string& peer, const TransferOptions& options = {});
 
     // Notifications:
 

@@ -66,7 +66,25 @@ Status SessionCore::start(const SessionOptions& options) {
 
 OwnSide SessionCore::own_side() const { return {*runtime_, info_, allowed_}; }
 
-ConnectionParts SessionCore::parts() const { return {waiter_, inbox_, direct_, by_messages_}; }
+ConnectionParts SessionCore::parts_for(const SessionId& peer) {
+    return {waiter_, inbox_, matcher_locked(peer), direct_, by_messages_};
+}
+
+std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
+    std::erase_if(matchers_, [](const auto& each) { return each.second.expired(); });
+    auto& known = matchers_[{peer.name, peer.incarnation}];
+    auto matcher = known.lock();
+    if (matcher == nullptr) {
+        matcher = std::make_shared<Matcher>(peer);
+        known = matcher;
+    }
+    return matcher;
+}
+
+std::shared_ptr<Matcher> SessionCore::matcher_for(const SessionId& peer) {
+    const std::lock_guard lock(mutex_);
+    return matcher_locked(peer);
+}
 
 Result<transport::MemoryIdentity> SessionCore::identity_for_memory() {
     PCCL_ASSIGN_OR_RETURN(auto identity, transport::fresh_identity());
@@ -138,8 +156,8 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
                                           "imported: import what it has now"));
     if (connection != nullptr) return connection;
     PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), known->second));
-    connection =
-        std::make_shared<Connection>(parts(), known->second, std::move(approach), patience());
+    connection = std::make_shared<Connection>(parts_for(known->second.id), known->second,
+                                              std::move(approach), patience());
     add_locked(connection);
     return connection;
 }
@@ -221,7 +239,10 @@ std::vector<SessionId> SessionCore::peers() const {
 
 bool SessionCore::carry_all() {
     bool moved = hear_callers();
-    for (const auto& connection : all_connections()) moved |= connection->try_carry();
+    for (const auto& connection : all_connections()) {
+        moved |= connection->try_carry();
+        moved |= connection->listener().advance();
+    }
     return moved;
 }
 
@@ -323,10 +344,10 @@ Status SessionCore::take(Greeting greeting, std::unique_ptr<transport::RecvLink>
 Status SessionCore::take_hello(const Hello& hello, std::unique_ptr<transport::RecvLink> link) {
     for (const auto& old : take_older(hello.from.id)) old->close(came_back(hello.from.id));
     PCCL_ASSIGN_OR_RETURN(auto approach, Approach::answer(own_side(), hello, std::move(link)));
-    const auto connection =
-        std::make_shared<Connection>(parts(), hello.from, std::move(approach), patience());
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
+    const auto connection = std::make_shared<Connection>(parts_for(hello.from.id), hello.from,
+                                                         std::move(approach), patience());
     known_[hello.from.id.name] = hello.from;
     add_locked(connection);
     return Status::ok();

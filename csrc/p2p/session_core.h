@@ -13,6 +13,7 @@
 
 #include "csrc/base/limited_log.h"
 #include "csrc/p2p/connection.h"
+#include "csrc/p2p/matcher.h"
 #include "csrc/p2p/session_options.h"
 #include "csrc/runtime/participant.h"
 #include "csrc/runtime/runtime.h"
@@ -36,6 +37,8 @@ class SessionCore final : public runtime::Participant {
     /// does not matter.
     Result<std::shared_ptr<Connection>> connection_to(const std::string& peer,
                                                       const SessionId* life = nullptr);
+    /// Of that life of a peer.
+    std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     void disconnect(const std::string& peer, const Status& reason);
     [[nodiscard]] std::vector<SessionId> peers() const;
     Result<std::shared_ptr<LocalMemory>> add(const transport::Memory& memory,
@@ -72,7 +75,10 @@ class SessionCore final : public runtime::Participant {
     Result<transport::MemoryIdentity> identity_for_memory();
     Status remember(const std::shared_ptr<LocalMemory>& memory);
     [[nodiscard]] OwnSide own_side() const;
-    [[nodiscard]] ConnectionParts parts() const;
+    // Under mutex_:
+    [[nodiscard]] ConnectionParts parts_for(const SessionId& peer);
+    std::shared_ptr<Matcher> matcher_locked(const SessionId& peer);
+
     [[nodiscard]] Deadline patience() const { return Deadline::after(connect_timeout_); }
 
     bool hear_callers();
@@ -116,6 +122,8 @@ class SessionCore final : public runtime::Participant {
     std::map<std::string, ConnectionInfo> known_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
+    /// Of lives of peers, while there are connections to them.
+    std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
     std::list<Caller> callers_;                 // of the acceptor, for the next advance()
     std::mutex hearing_;                        // held by who hears callers; before mutex_
     std::list<Caller> heard_;                   // guarded by hearing_

@@ -95,8 +95,8 @@ struct RmaCompletion {
 /// One-sided access to one peer, and what the peer's link asks of this process.
 class RmaLink {
    public:
-    /// Of one notification, in bytes.
-    static constexpr std::size_t kMostNotification = 16 * kKiB;
+    /// Of one notification, in bytes: 16 KiB of a program, with room for a head.
+    static constexpr std::size_t kMostNotification = 16 * kKiB + 64;
 
     virtual ~RmaLink() = default;
 

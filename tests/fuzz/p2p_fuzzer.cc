@@ -2,6 +2,7 @@
 // most inputs out, so bytes are tried with one made for them, too.
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "csrc/p2p/connection_info.h"
 #include "csrc/p2p/greeting.h"
 #include "csrc/p2p/memory.h"
+#include "csrc/p2p/peer_word.h"
 
 namespace {
 
@@ -37,6 +39,14 @@ void read_greeting(std::string_view bytes) {
     if (greeting.is_ok()) require(frame_of(*greeting).substr(sizeof(std::uint32_t)) == bytes);
 }
 
+void read_word(std::string_view bytes) {
+    const auto word = parse_peer_word(std::as_bytes(std::span(bytes)));
+    if (!word.is_ok()) return;
+    const auto said = serialise(*word);
+    const auto again = parse_peer_word(said);
+    require(again.is_ok() && serialise(*again) == said);
+}
+
 void read_descriptor(std::string_view bytes) {
     const auto memory = import_descriptor({.name = "peer", .incarnation = 0}, bytes);
     if (memory.is_ok()) static_cast<void>(memory->is_mapped());
@@ -51,5 +61,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         read_descriptor(each);
     }
     read_greeting(bytes);
+    read_word(bytes);
     return 0;
 }

@@ -65,6 +65,56 @@ def test_a_slice_is_read_and_the_notification_follows(pair, transports):
     assert a.peers() == ["decode-3"]
 
 
+def test_messages_with_tags_go_where_their_receives_say(pair):
+    a, b = pair
+    a.load(b.connection_info())
+    there, here = random_bytes(1), random_bytes(2)
+    expected = here.copy()
+    theirs, mine = a.register(there), b.register(here)
+    outgoing, incoming = a.transfer("decode-3"), b.transfer("prefill-0")
+    second = incoming.post_recv(mine, 5000, 1000, tag=2)
+    first = incoming.post_recv(mine, 0, 2000, tag=1)
+    outgoing.post_send(theirs, 100, 1500, tag=1)
+    outgoing.post_send(theirs, 7000, 1000, tag=2)
+    outgoing.wait(timeout=20)
+    incoming.wait(timeout=20)
+    assert outgoing.is_complete()
+    assert (first.nbytes, second.nbytes) == (1500, 1000)
+    assert first.done()
+    expected[:1500] = there[100:1600]
+    expected[5000:6000] = there[7000:8000]
+    np.testing.assert_array_equal(here, expected)
+
+
+def test_messages_are_given_up_are_too_long_and_have_a_window(pair):
+    a, b = pair
+    a.load(b.connection_info())
+    theirs, mine = a.register(random_bytes(1)), b.register(random_bytes(2))
+    outgoing = a.transfer("decode-3", window=1)
+    unwanted = outgoing.post_send(theirs, 0, 10, tag=1)
+    with pytest.raises(pccl.CollectiveTimeoutError, match="1 sends have not ended"):
+        outgoing.post_send(theirs, 0, 10, tag=2, timeout=0.05)
+    with pytest.raises(pccl.CollectiveTimeoutError, match="a send of 10 bytes with tag 1"):
+        outgoing.wait(timeout=0.05)
+    assert not unwanted.done()
+    outgoing.release()
+    with pytest.raises(pccl.AbortedError, match="given up"):
+        outgoing.wait(timeout=20)
+    incoming = b.transfer("prefill-0")
+    incoming.post_recv(mine, 0, 9, tag=3)
+    outgoing.post_send(theirs, 0, 10, tag=3)
+    for transfer in outgoing, incoming:
+        with pytest.raises(pccl.InvalidArgumentError, match="10 bytes with tag 3"):
+            transfer.wait(timeout=20)
+    for offset, nbytes, tag in ((-1, 1, 0), (0, -1, 0), (0, 1, -1), (0, 1, 2**64), (NBYTES, 1, 0)):
+        with pytest.raises(pccl.InvalidArgumentError):
+            outgoing.post_send(theirs, offset, nbytes, tag=tag)
+    with pytest.raises(pccl.InvalidArgumentError):
+        a.transfer("decode-3", window=0)
+    with pytest.raises(pccl.InvalidArgumentError, match="nobody"):
+        a.transfer("nobody")
+
+
 def test_torch_tensors_bytearrays_and_addresses_are_memory(pair):
     torch = pytest.importorskip("torch")
     a, b = pair

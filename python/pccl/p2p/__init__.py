@@ -7,17 +7,20 @@ far side makes no call. Peers have names, come and go. See ``docs/p2p.md``.
 from pccl.p2p.memory import Descriptor, LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
 from pccl.p2p.session import Session
+from pccl.p2p.transfer import Message, Transfer
 from pccl.p2p.work import Plan, Work, WorkStats
 
 __all__ = [
     "Descriptor",
     "LocalSlice",
     "Memory",
+    "Message",
     "Notification",
     "Plan",
     "RemoteMemory",
     "RemoteSlice",
     "Session",
+    "Transfer",
     "Work",
     "WorkStats",
 ]

@@ -9,6 +9,7 @@ from pccl import _core
 from pccl.errors import InvalidArgumentError
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
+from pccl.p2p.transfer import Transfer
 from pccl.p2p.work import Blocks, Plan, Work, indices_of
 
 if TYPE_CHECKING:
@@ -391,6 +392,30 @@ class Session:
             The peer has come back in another life since its memory was imported.
         """
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify))
+
+    def transfer(self, peer: str, *, window: int = 16) -> Transfer:
+        """Return what sends messages with tags to a peer, and receives them.
+
+        Parameters
+        ----------
+        peer
+            Its name.
+        window
+            How many sends, and how many receives, may be under way: posting waits for room.
+
+        Returns
+        -------
+        Transfer
+            It connects at its first post.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The peer is not known, or the window is less than 1.
+        """
+        if window < 1:
+            raise InvalidArgumentError(f"a window has at least one message, not {window}")
+        return Transfer(self._core.create_transfer(peer, window))
 
     def notify(self, peer: str, word: bytes) -> None:
         """Send a word to a peer, which gets it from ``notifications()``.

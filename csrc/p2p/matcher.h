@@ -1,0 +1,113 @@
+// Messages with tags between two sessions: which send goes into which receive.
+//
+//     receiver                                           sender
+//       | -- wanted: tag, number, registered memory ------> |   waits for a send of that tag
+//       | <= one-sided write of the message =============== |
+//       | <- sent: number, bytes -------------------------- |   follows the bytes
+//
+// The receiver says where a message is to go, so that its bytes move once, straight into place, and
+// nothing has to be kept of messages that nobody waits for. Of one tag, the first send goes into
+// the first receive. A receive that is given up is withdrawn; the sender answers with what came
+// first.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "csrc/p2p/peer_word.h"
+#include "csrc/p2p/posting.h"
+#include "csrc/p2p/session_id.h"
+#include "csrc/p2p/word_listener.h"
+
+namespace pccl::p2p {
+
+class Connection;
+class Task;
+
+/// Of one life of one peer, over all connections to it. Safe from every thread.
+class Matcher final : public WordListener {
+   public:
+    /// Of either direction, not ended.
+    static constexpr std::size_t kMost = 1024;
+
+    explicit Matcher(SessionId peer) : peer_(std::move(peer)) {}
+    Matcher(const Matcher&) = delete;
+    Matcher& operator=(const Matcher&) = delete;
+
+    // Without locks of connections:
+
+    /// kResourceExhausted where there are kMost; its memory's use is then the caller's again.
+    Status post(const std::shared_ptr<Posting>& posting);
+    /// It ends soon, as given up or as done.
+    void give_up(const std::shared_ptr<Posting>& posting);
+
+    // As WordListener has them:
+
+    Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
+    void lost(const Connection& connection, const Status& why) override;
+    bool advance() override;
+    [[nodiscard]] bool is_idle() const override;
+
+   private:
+    using PostingPtr = std::shared_ptr<Posting>;
+    using ConnectionPtr = std::shared_ptr<Connection>;
+    /// Of the peer.
+    struct Place {
+        ConnectionPtr through;
+        Wanted wanted;
+    };
+    struct Match {
+        PostingPtr send;
+        Place place;
+    };
+    struct Flight {
+        Match match;
+        std::shared_ptr<Task> write;
+    };
+    struct Saying {
+        ConnectionPtr to;
+        PeerWord word;
+    };
+
+    // Under mutex_:
+
+    Status add(const PostingPtr& posting);
+    void match(std::uint64_t tag);
+    void end(Posting& posting, const Status& status, std::uint64_t bytes = 0);
+    void say(const ConnectionPtr& to, PeerWord word);
+    bool end_flights();
+    Status hear_kind(const ConnectionPtr& from, const Wanted& wanted);
+    Status hear_kind(const ConnectionPtr& from, const Sent& sent);
+    Status hear_kind(const ConnectionPtr& from, const Failed& failed);
+    Status hear_kind(const ConnectionPtr& from, const Withdrawn& withdrawn);
+    Status hear_kind(const ConnectionPtr& from, const Notified& notified);
+    /// The receive that the peer speaks of; null where there is none.
+    PostingPtr take_receive(const ConnectionPtr& from, std::uint64_t number);
+
+    // Under advancing_ alone:
+
+    void begin_all(std::vector<Match> matches);
+    Result<std::shared_ptr<Task>> write(const Match& match);
+    void say_all(std::deque<Saying> sayings);
+
+    const SessionId peer_;
+    std::mutex advancing_;                                   // held by who advances; before mutex_
+    mutable std::mutex mutex_;                               // after those of connections
+    std::map<std::uint64_t, std::deque<PostingPtr>> sends_;  // waiting for a place, by tag
+    std::map<std::uint64_t, std::deque<Place>> places_;      // waiting for a send, by tag
+    std::size_t waiting_sends_ = 0;
+    std::size_t waiting_places_ = 0;
+    std::map<std::uint64_t, PostingPtr> receives_;  // told to the peer, by number
+    std::uint64_t next_number_ = 0;
+    std::vector<Match> matches_;  // to be begun
+    std::list<Flight> flights_;
+    std::deque<Saying> sayings_;  // to be said
+};
+
+}  // namespace pccl::p2p

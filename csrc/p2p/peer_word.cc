@@ -1,0 +1,128 @@
+#include "csrc/p2p/peer_word.h"
+
+#include <string>
+#include <string_view>
+
+#include "csrc/base/bytes.h"
+#include "csrc/base/text.h"
+#include "csrc/transport/memory_descriptor.h"
+#include "csrc/transport/rma.h"
+
+namespace pccl::p2p {
+namespace {
+
+enum class Kind : std::uint8_t { kNotified, kWanted, kSent, kFailed, kWithdrawn };
+
+constexpr std::size_t kLongestReason = 1024;
+constexpr std::size_t kLongestDescriptor = 256;
+static_assert(sizeof(Kind) + kMostNotification <= transport::RmaLink::kMostNotification);
+
+void write(ByteWriter& out, const Notified& word) {
+    out.u8(static_cast<std::uint8_t>(Kind::kNotified));
+    out.raw(word.bytes);
+}
+
+void write(ByteWriter& out, const Wanted& word) {
+    out.u8(static_cast<std::uint8_t>(Kind::kWanted));
+    out.u64(word.number);
+    out.u64(word.tag);
+    out.u64(word.offset);
+    out.u64(word.bytes);
+    out.text(transport::serialise(word.memory));
+}
+
+void write(ByteWriter& out, const Sent& word) {
+    out.u8(static_cast<std::uint8_t>(Kind::kSent));
+    out.u64(word.number);
+    out.u64(word.bytes);
+}
+
+void write(ByteWriter& out, const Failed& word) {
+    out.u8(static_cast<std::uint8_t>(Kind::kFailed));
+    out.u64(word.number);
+    out.status(word.why, kLongestReason);
+}
+
+void write(ByteWriter& out, const Withdrawn& word) {
+    out.u8(static_cast<std::uint8_t>(Kind::kWithdrawn));
+    out.u64(word.number);
+}
+
+Result<PeerWord> read_notified(std::span<const std::byte> bytes) {
+    PCCL_TRY(check_notification(bytes));
+    return PeerWord(Notified{{bytes.begin(), bytes.end()}});
+}
+
+Result<PeerWord> read_wanted(ByteReader& in) {
+    Wanted word;
+    std::string memory;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.u64(word.tag));
+    PCCL_TRY(in.u64(word.offset));
+    PCCL_TRY(in.u64(word.bytes));
+    PCCL_TRY(in.text(memory, kLongestDescriptor));
+    PCCL_TRY(in.finish());
+    PCCL_ASSIGN_OR_RETURN(word.memory, transport::parse_memory_descriptor(memory));
+    return PeerWord(word);
+}
+
+Result<PeerWord> read_sent(ByteReader& in) {
+    Sent word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.u64(word.bytes));
+    PCCL_TRY(in.finish());
+    return PeerWord(word);
+}
+
+Result<PeerWord> read_failed(ByteReader& in) {
+    Failed word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.status(word.why, kLongestReason));
+    PCCL_TRY(in.finish());
+    if (word.why.is_ok()) return Status::invalid_argument("a failure that is none");
+    return PeerWord(std::move(word));
+}
+
+Result<PeerWord> read_withdrawn(ByteReader& in) {
+    Withdrawn word;
+    PCCL_TRY(in.u64(word.number));
+    PCCL_TRY(in.finish());
+    return PeerWord(word);
+}
+
+}  // namespace
+
+std::vector<std::byte> serialise(const PeerWord& word) {
+    ByteWriter out;
+    std::visit([&out](const auto& kind) { write(out, kind); }, word);
+    const std::string text = out.take();
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+Result<PeerWord> parse_peer_word(std::span<const std::byte> bytes) {
+    ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    std::uint8_t kind = 0;
+    PCCL_TRY(in.u8(kind));
+    switch (static_cast<Kind>(kind)) {
+        case Kind::kNotified:
+            return read_notified(bytes.subspan(in.offset()));
+        case Kind::kWanted:
+            return read_wanted(in);
+        case Kind::kSent:
+            return read_sent(in);
+        case Kind::kFailed:
+            return read_failed(in);
+        case Kind::kWithdrawn:
+            return read_withdrawn(in);
+    }
+    return Status::invalid_argument(concat("a word of unknown kind ", int{kind}));
+}
+
+Status check_notification(std::span<const std::byte> bytes) {
+    if (!bytes.empty() && bytes.size() <= kMostNotification) return Status::ok();
+    return Status::invalid_argument(concat("a notification of ", bytes.size(), " bytes: 1 to ",
+                                           kMostNotification, " are possible"));
+}
+
+}  // namespace pccl::p2p

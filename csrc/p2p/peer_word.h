@@ -1,0 +1,55 @@
+// What two sessions say to each other once they are connected: notifications of their programs, and
+// how messages with tags find their place (matcher.h). Each is one word of the link (rma.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "csrc/abi/memory.h"
+#include "csrc/base/status.h"
+
+namespace pccl::p2p {
+
+/// Of a notification, in bytes.
+inline constexpr std::size_t kMostNotification = 16 * kKiB;
+
+/// A word of the peer's program.
+struct Notified {
+    std::vector<std::byte> bytes;
+};
+/// "Write the next message of that tag there": `bytes` of `memory` from `offset` on, at most.
+struct Wanted {
+    std::uint64_t number = 0;  // names the receive in what is said of it
+    std::uint64_t tag = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    abi::MemoryDescriptor memory{};
+};
+/// "It is there": follows its bytes.
+struct Sent {
+    std::uint64_t number = 0;
+    std::uint64_t bytes = 0;
+};
+/// "It does not come", and why.
+struct Failed {
+    std::uint64_t number = 0;
+    Status why;
+};
+/// "I want it no more": a Sent or a Failed answers.
+struct Withdrawn {
+    std::uint64_t number = 0;
+};
+
+using PeerWord = std::variant<Notified, Wanted, Sent, Failed, Withdrawn>;
+
+[[nodiscard]] PCCL_API std::vector<std::byte> serialise(const PeerWord& word);
+/// From bytes of any origin: kInvalidArgument names what is wrong.
+[[nodiscard]] PCCL_API Result<PeerWord> parse_peer_word(std::span<const std::byte> bytes);
+
+/// kInvalidArgument unless it has 1 to kMostNotification bytes.
+[[nodiscard]] Status check_notification(std::span<const std::byte> bytes);
+
+}  // namespace pccl::p2p

@@ -1,0 +1,66 @@
+// What a session keeps of a message that was posted, on either side.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "csrc/p2p/memory.h"
+#include "csrc/p2p/plan.h"
+
+namespace pccl::p2p {
+
+class Connection;
+
+enum class Direction : std::uint8_t { kSend, kReceive };
+
+/// What is asked for.
+struct MessageOrder {
+    Direction direction{};
+    std::uint64_t tag = 0;
+    std::shared_ptr<LocalMemory> memory;
+    Block block;
+};
+
+class Posting {
+   public:
+    /// `order` is checked, and its memory in use (LocalMemory::begin_use()). It ends with `through`
+    /// if that is lost.
+    Posting(MessageOrder order, std::shared_ptr<Connection> through)
+        : order_(std::move(order)), through_(std::move(through)) {}
+
+    // From every thread:
+
+    [[nodiscard]] const MessageOrder& order() const { return order_; }
+    [[nodiscard]] const std::shared_ptr<Connection>& through() const { return through_; }
+    [[nodiscard]] bool is_complete() const { return done_.load(std::memory_order_acquire); }
+    /// Of one that is complete.
+    [[nodiscard]] const Status& status() const { return status_; }
+    /// That the message has, which may be fewer than a receive has room for. Of one that is
+    /// complete.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+    // Under the matcher's lock:
+
+    void give_up() { given_up_ = true; }
+    [[nodiscard]] bool is_given_up() const { return given_up_; }
+    /// A transfer has taken over the use of the memory.
+    void hand_on_use() { uses_memory_ = false; }
+    void finish(const Status& status, std::uint64_t bytes) {
+        if (uses_memory_) order_.memory->end_use();
+        status_ = status;
+        bytes_ = status.is_ok() ? bytes : 0;
+        done_.store(true, std::memory_order_release);
+    }
+
+   private:
+    const MessageOrder order_;
+    const std::shared_ptr<Connection> through_;
+    bool given_up_ = false;
+    bool uses_memory_ = true;
+    Status status_;            // once done_
+    std::uint64_t bytes_ = 0;  // once done_
+    std::atomic<bool> done_{false};
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,104 @@
+// Messages with tags to and from one peer, where both sides' programs take part.
+//
+//     Transfer transfer = session->create_transfer("decode-3").value();
+//     transfer.post_recv({theirs, {0, n}}, 2, deadline);
+//     transfer.post_send({mine, {0, n}}, 1, deadline);
+//     transfer.wait(Deadline::after(2s));
+//
+// Tags are between two sessions: a send goes into the first receive of its tag that the peer has
+// posted, whichever Transfer of the two made them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/status.h"
+#include "csrc/p2p/memory.h"
+#include "csrc/p2p/plan.h"
+
+namespace pccl::p2p {
+
+class Matcher;
+class Posting;
+class SessionCore;
+struct MessageOrder;
+
+/// Of a transfer, here.
+struct LocalBlock {
+    std::shared_ptr<LocalMemory> memory;
+    Block block;
+};
+
+/// One that was posted: a handle, cheap to copy, safe from every thread. It goes on when all are
+/// dropped.
+class PCCL_API Message {
+   public:
+    Message(std::shared_ptr<Posting> posting, std::shared_ptr<Matcher> matcher);
+
+    /// Whether it has ended, well or not: of a send, the peer's memory has its bytes; of a receive,
+    /// they are here. One load.
+    [[nodiscard]] bool is_complete() const;
+    /// How it ended, of one that is complete. kAborted for one that was given up, here or there;
+    /// kInvalidArgument for a message that is longer than its receive; kPeerLost; the errors of
+    /// transport/rma.h.
+    [[nodiscard]] Status status() const;
+    /// Of one that is complete: 0 unless it is ok; of a receive, those of the message.
+    [[nodiscard]] std::uint64_t bytes() const;
+    [[nodiscard]] std::uint64_t tag() const;
+    [[nodiscard]] bool is_send() const;
+    /// Carries it on until it has ended, and says how. kTimeout names the peer, and leaves it
+    /// going.
+    [[nodiscard]] Status wait(Deadline deadline) const;
+    /// Gives it up, and returns at once: it ends soon, done or kAborted, and only then is its
+    /// memory free. Nothing where it is complete.
+    void release() const;
+    /// Goes on with it, for who waits for something else of its transfer; whether anything moved.
+    bool carry() const;
+    [[nodiscard]] std::string to_string() const;
+
+   private:
+    std::shared_ptr<Posting> posting_;
+    std::shared_ptr<Matcher> matcher_;
+};
+
+struct TransferOptions {
+    /// Sends, and receives, of a transfer that have not ended: at most so many of each.
+    std::size_t window = 16;
+};
+
+/// A handle, cheap to copy, safe from every thread. Messages go on when all are dropped.
+class PCCL_API Transfer {
+   public:
+    /// Of Session::create_transfer().
+    Transfer(std::shared_ptr<SessionCore> core, std::string peer, const TransferOptions& options);
+
+    /// Waits until the window has room: kTimeout names the peer, and nothing is posted. Connects if
+    /// need be. kInvalidArgument for a block that is out of bounds or memory that is not
+    /// registered, kResourceExhausted where more messages of the two sessions wait than they keep.
+    Result<Message> post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline);
+    /// The same. The message may be shorter than the block.
+    Result<Message> post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline);
+    /// Whether all that were posted have ended.
+    [[nodiscard]] bool is_complete() const;
+    /// Until all have ended. kTimeout says what has not, and leaves it going.
+    [[nodiscard]] Status await_end(Deadline deadline);
+    /// The first error of those that have ended since the last call.
+    [[nodiscard]] Status take_error();
+    /// Both, one after the other.
+    Status wait(Deadline deadline);
+    /// Gives up all that have not ended, and returns at once.
+    void release();
+
+   private:
+    struct State;
+    Result<Message> post(MessageOrder order, Deadline deadline);
+    Status await_room(const MessageOrder& order, Deadline deadline);
+
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace pccl::p2p

@@ -1,0 +1,32 @@
+// Who hears what a peer's session says, but for notifications.
+#pragma once
+
+#include <memory>
+
+#include "csrc/base/status.h"
+#include "csrc/p2p/peer_word.h"
+
+namespace pccl::p2p {
+
+class Connection;
+
+class WordListener {
+   public:
+    virtual ~WordListener() = default;
+
+    // From connections, under their locks:
+
+    /// kPeerLost where it makes no sense.
+    virtual Status hear(const std::shared_ptr<Connection>& from, PeerWord word) = 0;
+    /// The connection tells that it is lost by now.
+    virtual void lost(const Connection& connection, const Status& why) = 0;
+
+    // From every thread, without:
+
+    /// Does what is to be done about what was heard; whether that was anything.
+    virtual bool advance() = 0;
+    /// Whether nothing is awaited of the peer.
+    [[nodiscard]] virtual bool is_idle() const = 0;
+};
+
+}  // namespace pccl::p2p

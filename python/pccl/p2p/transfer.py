@@ -1,0 +1,210 @@
+"""Messages with tags, in which the programs of both sides take part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pccl.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pccl._core import _P2pMessage, _P2pTransfer
+    from pccl.p2p.memory import Memory
+
+__all__ = ["Message", "Transfer"]
+
+_MOST = 2**64 - 1
+
+
+def _number(what: str, value: int) -> int:
+    if not 0 <= value <= _MOST:
+        raise InvalidArgumentError(f"{what} is 0 to 2**64 - 1, not {value}")
+    return value
+
+
+class Message:
+    """A send or a receive that was posted. It goes on when this object is dropped."""
+
+    def __init__(self, core: _P2pMessage) -> None:
+        """Take what a transfer made."""
+        self._core = core
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the message once it is done, which may be fewer than a receive has room for."""
+        return self._core.nbytes
+
+    @property
+    def tag(self) -> int:
+        """As it was posted."""
+        return self._core.tag
+
+    def done(self) -> bool:
+        """Tell whether it has ended, at once.
+
+        Raises
+        ------
+        PeerLostError, InvalidArgumentError, UnavailableError, AbortedError
+            It has failed, as ``wait()`` tells.
+        """
+        return self._core.done()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until it has ended, and raise if it failed.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait at most. The message goes on if they pass.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            ``timeout`` passed.
+        InvalidArgumentError
+            The message is longer than its receive; both sides hear that.
+        PeerLostError
+            The peer has gone.
+        AbortedError
+            It was given up, here or there, or one of the two sessions closed.
+        """
+        self._core.wait(timeout)
+
+    def release(self) -> None:
+        """Give it up, and return at once.
+
+        It ends soon, done or with :class:`~pccl.AbortedError`, and only then is its memory free.
+        """
+        self._core.release()
+
+    def __repr__(self) -> str:
+        """Say what it is."""
+        return f"<pccl.p2p.Message: {self._core}>"
+
+
+class Transfer:
+    """Messages to and from one peer, from ``Session.transfer()``.
+
+    A send goes into the first receive of its tag that the peer has posted; its bytes move once,
+    from memory to memory. Tags are those of the two sessions, whichever of their transfers posts.
+    """
+
+    def __init__(self, core: _P2pTransfer) -> None:
+        """Take what a session made."""
+        self._core = core
+
+    def post_send(
+        self,
+        memory: Memory,
+        offset: int,
+        nbytes: int,
+        *,
+        tag: int = 0,
+        timeout: float | None = 10.0,
+    ) -> Message:
+        """Begin to send bytes of a memory.
+
+        Parameters
+        ----------
+        memory, offset, nbytes
+            The bytes, which must not change until the message is done.
+        tag
+            0 to 2**64 - 1: which receive of the peer it goes into.
+        timeout
+            Seconds to wait for room in the window; None: for as long as it takes.
+
+        Returns
+        -------
+        Message
+            Done once the peer's memory has the bytes.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            As many sends as the window has did not end in time; nothing is posted.
+        InvalidArgumentError
+            The bytes are not within the memory, or that is not registered any more.
+        PeerLostError
+            Nobody is there.
+        ResourceExhaustedError
+            1024 sends of the two sessions wait already.
+        """
+        return Message(
+            self._core.post_send(
+                memory._core,
+                _number("offset", offset),
+                _number("nbytes", nbytes),
+                _number("tag", tag),
+                timeout,
+            )
+        )
+
+    def post_recv(
+        self,
+        memory: Memory,
+        offset: int,
+        nbytes: int,
+        *,
+        tag: int = 0,
+        timeout: float | None = 10.0,
+    ) -> Message:
+        """Begin to receive a message, of ``nbytes`` bytes or fewer.
+
+        Parameters
+        ----------
+        memory, offset, nbytes
+            Where it goes; these bytes are the peer's until the message is done.
+        tag
+            0 to 2**64 - 1: which sends of the peer it takes.
+        timeout
+            Seconds to wait for room in the window; None: for as long as it takes.
+
+        Returns
+        -------
+        Message
+            Done once the bytes are here; its ``nbytes`` says how many.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            As many receives as the window has did not end in time; nothing is posted.
+        InvalidArgumentError
+            The bytes are not within the memory, or that is not registered any more.
+        PeerLostError
+            Nobody is there.
+        ResourceExhaustedError
+            1024 receives of the two sessions wait already.
+        """
+        return Message(
+            self._core.post_recv(
+                memory._core,
+                _number("offset", offset),
+                _number("nbytes", nbytes),
+                _number("tag", tag),
+                timeout,
+            )
+        )
+
+    def is_complete(self) -> bool:
+        """Tell whether all that were posted have ended, well or not."""
+        return self._core.is_complete()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until all have ended; raise the first error of those that ended since the last wait.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait at most. Messages go on if they pass.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            ``timeout`` passed; says what has not ended.
+        PeerLostError, InvalidArgumentError, UnavailableError, AbortedError
+            As ``Message.wait()``.
+        """
+        self._core.wait(timeout)
+
+    def release(self) -> None:
+        """Give up all that have not ended, and return at once, as ``Message.release()``."""
+        self._core.release()

@@ -1,0 +1,391 @@
+// Messages with tags: what both sides' programs see of them, over every transport.
+#include "csrc/p2p/transfer.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "tests/cpp/p2p/pair.h"
+
+namespace pccl::p2p {
+namespace {
+
+using testing::HasSubstr;
+
+class TransferTest : public Pair {
+   protected:
+    /// Sends `bytes` from `at` on.
+    Message send(std::size_t at, std::size_t bytes, std::uint64_t tag) {
+        return to_server_.post_send({mine_.local, {at, bytes}}, tag, patience()).value();
+    }
+    Message receive(std::size_t at, std::size_t bytes, std::uint64_t tag) {
+        return to_client_.post_recv({theirs_.local, {at, bytes}}, tag, patience()).value();
+    }
+    /// Whether the server has from `to` on what the client has from `from` on.
+    bool has_come(std::size_t to, std::size_t from, std::size_t bytes) {
+        return std::equal(theirs_.bytes().begin() + static_cast<std::ptrdiff_t>(to),
+                          theirs_.bytes().begin() + static_cast<std::ptrdiff_t>(to + bytes),
+                          mine_.bytes().begin() + static_cast<std::ptrdiff_t>(from));
+    }
+
+    static Transfer transfer(Session& session, const Session& peer) {
+        EXPECT_TRUE(session.load_remote_conn_info(peer.connection_info()).is_ok());
+        return session.create_transfer(peer.id().name).value();
+    }
+
+    Transfer to_server_ = transfer(*client_, *server_);
+    Transfer to_client_ = transfer(*server_, *client_);
+};
+
+TEST_P(TransferTest, AMessageGoesWhereItsReceiveSays) {
+    const auto before = theirs_.bytes();
+    const Message sent = send(5, kBytes / 2, 7);
+    const Message received = receive(100, kBytes / 2, 7);
+    ASSERT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    ASSERT_EQ(to_client_.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(sent.bytes(), kBytes / 2);
+    EXPECT_EQ(received.bytes(), kBytes / 2);
+    auto expected = before;
+    std::copy_n(mine_.bytes().begin() + 5, kBytes / 2, expected.begin() + 100);
+    EXPECT_EQ(theirs_.bytes(), expected);
+}
+
+TEST_P(TransferTest, OrderIsThatOfATagAndNotOfTime) {
+    const std::vector<Message> late{receive(0, 10, 2), receive(10, 10, 1), receive(20, 10, 1)};
+    send(100, 10, 1);
+    send(200, 10, 1);
+    send(300, 10, 2);
+    for (const Message& message : late) ASSERT_EQ(message.wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(has_come(0, 300, 10));
+    EXPECT_TRUE(has_come(10, 100, 10));
+    EXPECT_TRUE(has_come(20, 200, 10));
+    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok");
+}
+
+TEST_P(TransferTest, ASendIsNotDoneBeforeSomebodyWantsIt) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    const Message sent = send(0, 10, 3);
+    const Status early = to_server_.wait(Deadline::after(std::chrono::milliseconds(50)));
+    EXPECT_EQ(early.code(), StatusCode::kTimeout);
+    EXPECT_THAT(early.message(), testing::AllOf(HasSubstr("session \"server\""),
+                                                HasSubstr("a send of 10 bytes with tag 3")));
+    EXPECT_FALSE(to_server_.is_complete());
+    receive(0, 10, 3);
+    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(sent.is_complete());
+}
+
+TEST_P(TransferTest, AShorterMessageTellsItsLengthAndALongerOneFailsOnBothSides) {
+    const auto before = theirs_.bytes();
+    const Message shorter = receive(0, 100, 1);
+    const Message longer = receive(1000, 100, 2);
+    const Message fits = send(0, 60, 1);
+    const Message does_not = send(0, 101, 2);
+    const Message none = send(0, 0, 3);
+    const Message of_none = receive(0, 0, 3);
+    EXPECT_EQ(fits.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(shorter.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(shorter.bytes(), 60U);
+    EXPECT_TRUE(has_come(0, 0, 60));
+    for (const Message& message : {does_not, longer}) {
+        const Status status = message.wait(patience());
+        EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+        EXPECT_THAT(status.message(), HasSubstr("101 bytes with tag 2"));
+        EXPECT_EQ(message.bytes(), 0U);
+    }
+    EXPECT_EQ(none.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(of_none.wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(std::equal(before.begin() + 60, before.end(), theirs_.bytes().begin() + 60));
+    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kInvalidArgument) << "the first";
+    EXPECT_EQ(to_server_.wait(patience()).to_string(), "ok") << "which is told once";
+}
+
+TEST_P(TransferTest, AWindowHasRoomAgainOnceMessagesEnd) {
+    Transfer narrow = client_->create_transfer("server", {.window = 2}).value();
+    const auto post = [&](Duration timeout) {
+        return narrow.post_send({mine_.local, {0, 10}}, 1, Deadline::after(timeout));
+    };
+    ASSERT_TRUE(post(std::chrono::seconds(20)).is_ok());
+    ASSERT_TRUE(post(std::chrono::seconds(20)).is_ok());
+    const Status full = post(std::chrono::milliseconds(20)).status();
+    EXPECT_EQ(full.code(), StatusCode::kTimeout) << full.to_string();
+    EXPECT_THAT(full.message(),
+                testing::AllOf(HasSubstr("session \"server\""), HasSubstr("2 sends")));
+    EXPECT_TRUE(narrow.post_recv({mine_.local, {0, 10}}, 9, patience()).is_ok())
+        << "receives have a window of their own";
+    receive(0, 10, 1);
+    EXPECT_TRUE(post(std::chrono::seconds(20)).is_ok());
+    EXPECT_EQ(client_->create_transfer("server", {.window = 0}).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(client_->create_transfer("nobody").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(TransferTest, WhatIsGivenUpIsToldApartFromWhatIsDone) {
+    const Message done = receive(0, 10, 1);
+    const Message unwanted = receive(100, 10, 2);
+    ASSERT_EQ(send(50, 10, 1).wait(patience()).to_string(), "ok");
+    to_client_.release();
+    EXPECT_EQ(done.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(unwanted.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok") << "nothing uses it";
+    const Message unsent = send(0, 10, 2);
+    EXPECT_FALSE(unsent.is_complete()) << "the receive of that tag is withdrawn";
+    to_server_.release();
+    EXPECT_EQ(unsent.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(to_server_.wait(patience()).code(), StatusCode::kAborted);
+    EXPECT_EQ(client_->deregister_memory(mine_.local).to_string(), "ok");
+}
+
+TEST_P(TransferTest, AReceiveThatIsGivenUpWhileItsMessageComesIsOneOfBoth) {
+    for (int round = 0; round < 50; ++round) {
+        const std::vector<std::byte> before(theirs_.bytes().begin(), theirs_.bytes().begin() + 64);
+        const Message received = receive(0, 64, 4);
+        const Message sent = send(static_cast<std::size_t>(round) * 64, 64, 4);
+        received.release();
+        const Status status = received.wait(patience());
+        if (status.is_ok()) {
+            EXPECT_TRUE(has_come(0, static_cast<std::size_t>(round) * 64, 64));
+            EXPECT_EQ(sent.wait(patience()).to_string(), "ok");
+        } else {
+            EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+            EXPECT_TRUE(std::equal(before.begin(), before.end(), theirs_.bytes().begin()));
+            sent.release();
+            EXPECT_EQ(sent.wait(patience()).code(), StatusCode::kAborted);
+        }
+    }
+}
+
+TEST_P(TransferTest, MemoryOfMessagesStaysRegisteredAndWithinBounds) {
+    receive(0, 10, 1);
+    EXPECT_EQ(server_->deregister_memory(theirs_.local).code(), StatusCode::kUnavailable);
+    for (const Block block : {Block{kBytes, 1}, Block{~0ULL, 2}, Block{0, kBytes + 1}})
+        EXPECT_EQ(to_server_.post_send({mine_.local, block}, 1, patience()).status().code(),
+                  StatusCode::kInvalidArgument);
+    ASSERT_EQ(client_->deregister_memory(mine_.local).to_string(), "ok");
+    EXPECT_EQ(to_server_.post_send({mine_.local, {0, 1}}, 1, patience()).status().code(),
+              StatusCode::kInvalidArgument);
+}
+
+TEST_P(TransferTest, MessagesEndWithTheirPeer) {
+    const Message wanted = receive(0, 10, 1);
+    const Message unwanted = send(0, 10, 2);
+    const Message done = send(0, 10, 1);
+    ASSERT_EQ(done.wait(patience()).to_string(), "ok");
+    server_->close();
+    const Status lost = unwanted.wait(patience());
+    EXPECT_EQ(lost.code(), StatusCode::kPeerLost) << lost.to_string();
+    EXPECT_THAT(lost.message(), HasSubstr("session \"server\""));
+    EXPECT_EQ(done.status().to_string(), "ok");
+    EXPECT_EQ(wanted.status().to_string(), "ok");
+}
+
+TEST_P(TransferTest, MessagesFindEachOtherThoughBothHaveCalled) {
+    for (int round = 0; round < 20; ++round) {
+        Status theirs;
+        std::thread other([&] { theirs = server_->connect("client", patience()); });
+        EXPECT_EQ(client_->connect("server", patience()).to_string(), "ok");
+        other.join();
+        EXPECT_EQ(theirs.to_string(), "ok");
+        const Message there = receive(0, 10, 1);
+        const Message back = to_client_.post_send({theirs_.local, {50, 10}}, 2, patience()).value();
+        const Message sent = send(20, 10, 1);
+        const Message come = to_server_.post_recv({mine_.local, {70, 10}}, 2, patience()).value();
+        for (const Message& message : {there, back, sent, come})
+            ASSERT_EQ(message.wait(patience()).to_string(), "ok");
+        ASSERT_TRUE(client_->disconnect("server").is_ok());
+        ASSERT_TRUE(server_->disconnect("client").is_ok());
+    }
+}
+
+TEST_P(TransferTest, NotificationsAndOneSidedTransfersGoBesideMessages) {
+    const Message received = receive(0, 1000, 1);
+    const Work work =
+        client_->write({mine_.local, {2000, 500}}, {remote_, {2000, 500}}, bytes_of("beside"))
+            .value();
+    send(0, 1000, 1);
+    EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(received.wait(patience()).to_string(), "ok");
+    const auto heard = server_->await_notifications(patience());
+    ASSERT_EQ(heard.size(), 1U) << "messages are none";
+    EXPECT_EQ(text_of(heard.front()), "beside");
+    EXPECT_TRUE(has_come(0, 0, 1000));
+    EXPECT_TRUE(has_come(2000, 2000, 500));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, TransferTest, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
+/// What every message is full of: of which life, with which tag, and which of that tag it is.
+struct Stamp {
+    std::uint64_t life;
+    std::uint64_t tag;
+    std::uint64_t number;
+    std::uint64_t check;
+
+    [[nodiscard]] static Stamp make(std::uint64_t life, std::uint64_t tag, std::uint64_t number) {
+        return {life, tag, number, (life * 31 + tag) * 1'000'003 + number};
+    }
+    bool operator==(const Stamp&) const = default;
+};
+
+/// One side of a conversation, with room for some messages, each of which has a slot.
+class Side {
+   public:
+    static constexpr std::size_t kSlots = 8;
+    static constexpr std::size_t kStamps = 128;
+    static constexpr std::size_t kSlot = kStamps * sizeof(Stamp);
+
+    Side(const std::string& name, const std::string& transports)
+        : session(p2p::session(name, transports)), memory_(*session, kSlots * kSlot, 0) {}
+
+    ~Side() { session->close(); }  // before its memory goes
+    Side(const Side&) = delete;
+    Side& operator=(const Side&) = delete;
+
+    void meet(const Side& other) {
+        ASSERT_TRUE(session->load_remote_conn_info(other.session->connection_info()).is_ok());
+        transfer.emplace(session->create_transfer(other.session->id().name).value());
+    }
+    Message send(std::size_t slot, const Stamp& stamp, std::size_t stamps) {
+        for (std::size_t i = 0; i < stamps; ++i)
+            std::memcpy(at(slot) + i * sizeof stamp, &stamp, sizeof stamp);
+        return transfer->post_send(block(slot, stamps), stamp.tag, patience()).value();
+    }
+    Message receive(std::size_t slot, std::uint64_t tag) {
+        return transfer->post_recv(block(slot, kStamps), tag, patience()).value();
+    }
+    /// All of one message; nullopt where its stamps differ.
+    std::optional<Stamp> stamp_in(std::size_t slot, std::size_t bytes) {
+        Stamp first{};
+        std::memcpy(&first, at(slot), sizeof first);
+        for (std::size_t done = 0; done < bytes; done += sizeof first)
+            if (std::memcmp(at(slot) + done, &first, sizeof first) != 0) return std::nullopt;
+        return first;
+    }
+
+    std::unique_ptr<Session> session;
+    std::optional<Transfer> transfer;
+
+   private:
+    [[nodiscard]] std::byte* at(std::size_t slot) { return memory_.bytes().data() + slot * kSlot; }
+    [[nodiscard]] LocalBlock block(std::size_t slot, std::size_t stamps) const {
+        return {memory_.local, {slot * kSlot, stamps * sizeof(Stamp)}};
+    }
+
+    Stamped memory_;
+};
+
+/// Rounds of some sends and receives in any order and with any tags, by peers that come and go. Of
+/// each tag, as many find each other as both sides have posted.
+class ConversationTest : public testing::TestWithParam<std::string> {
+   protected:
+    static constexpr std::uint64_t kTags = 3;
+    struct Posted {
+        Message message;
+        std::size_t slot;
+    };
+
+    std::size_t pick(std::size_t below) {
+        return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
+    }
+    void begin_life() {
+        ++life_;
+        sent_ = {};
+        heard_ = {};
+        sender_.emplace("sender", GetParam());
+        sender_->meet(receiver_);
+        receiver_.meet(*sender_);
+    }
+    void post_some() {
+        sends_ = {};
+        receives_ = {};
+        std::size_t sends = 1 + pick(Side::kSlots);
+        std::size_t receives = 1 + pick(Side::kSlots);
+        while (sends + receives > 0) {
+            const std::uint64_t tag = pick(kTags);
+            if (pick(sends + receives) < sends) {
+                const Stamp stamp = Stamp::make(life_, tag, sent_[tag]++);
+                --sends;
+                sends_[tag].push_back(
+                    {sender_->send(sends, stamp, 1 + pick(Side::kStamps)), sends});
+            } else {
+                --receives;
+                receives_[tag].push_back({receiver_.receive(receives, tag), receives});
+            }
+        }
+    }
+    /// Those that find each other are done.
+    void await_pairs() {
+        for (std::uint64_t tag = 0; tag < kTags; ++tag) {
+            const std::size_t pairs = std::min(sends_[tag].size(), receives_[tag].size());
+            for (std::size_t i = 0; i < pairs; ++i) {
+                ASSERT_EQ(sends_[tag][i].message.wait(patience()).to_string(), "ok");
+                ASSERT_EQ(receives_[tag][i].message.wait(patience()).to_string(), "ok");
+            }
+        }
+    }
+    /// Ends what is left. Of each tag as many are received as are sent, in their order.
+    void end_round() {
+        sender_->transfer->release();
+        receiver_.transfer->release();
+        for (std::uint64_t tag = 0; tag < kTags; ++tag) {
+            std::size_t pairs = 0;
+            for (const Posted& each : sends_[tag])
+                pairs += each.message.wait(patience()).is_ok() ? 1 : 0;
+            EXPECT_EQ(received_of(tag), pairs);
+        }
+    }
+    std::size_t received_of(std::uint64_t tag) {
+        std::size_t received = 0;
+        for (const Posted& each : receives_[tag]) {
+            if (!each.message.wait(patience()).is_ok()) continue;
+            ++received;
+            const auto stamp = receiver_.stamp_in(each.slot, each.message.bytes());
+            EXPECT_TRUE(stamp.has_value()) << "a mixture";
+            if (!stamp) continue;
+            EXPECT_GE(stamp->number, heard_[tag]);
+            EXPECT_EQ(*stamp, Stamp::make(life_, tag, stamp->number));
+            heard_[tag] = stamp->number + 1;
+        }
+        received_ += received;
+        return received;
+    }
+
+    std::mt19937 random_{20261126};
+    Side receiver_{"receiver", GetParam()};
+    std::optional<Side> sender_;
+    std::uint64_t life_ = 0;
+    std::array<std::uint64_t, kTags> sent_{};
+    std::array<std::uint64_t, kTags> heard_{};
+    std::array<std::vector<Posted>, kTags> sends_;
+    std::array<std::vector<Posted>, kTags> receives_;
+    std::size_t received_ = 0;
+};
+
+TEST_P(ConversationTest, WhatIsReceivedWasSentInThisLifeWithThisTagInItsOrder) {
+    for (int life = 0; life < 12; ++life) {
+        begin_life();
+        for (int round = 0; round < 25; ++round) {
+            post_some();
+            if (pick(2) == 0) await_pairs();
+            end_round();
+        }
+        post_some();
+        // In the middle of messages; what did get through is whole, and of this life.
+        if (life % 3 == 0) sender_->session->close();
+        if (life % 3 == 1) static_cast<void>(receiver_.session->disconnect("sender"));
+        if (life % 3 == 2) sender_.reset();
+        for (std::uint64_t tag = 0; tag < kTags; ++tag) received_of(tag);
+    }
+    EXPECT_GT(received_, 300U) << "or too little was tried";
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, ConversationTest, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace pccl::p2p
