@@ -23,4 +23,4 @@ set_target_properties(
              INSTALL_RPATH "$ORIGIN"
 )
 set_property(TARGET pccl APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libpccl.map)
-install(TARGETS pccl LIBRARY DESTINATION pccl COMPONENT python)
+install(TARGETS pccl LIBRARY DESTINATION pccl COMPONENT python EXCLUDE_FROM_ALL)

@@ -30,7 +30,7 @@ function(pccl_extension)
                BUILD_RPATH_USE_ORIGIN ON
                INSTALL_RPATH "${MODULE_RPATH}"
   )
-  install(TARGETS ${MODULE_NAME} LIBRARY DESTINATION pccl COMPONENT python)
+  install(TARGETS ${MODULE_NAME} LIBRARY DESTINATION pccl COMPONENT python EXCLUDE_FROM_ALL)
 endfunction()
 
 # What a module needs to compile against headers of the rooms, without linking the rooms again.
@@ -70,7 +70,7 @@ if(PCCL_WITH_CUDA AND CMAKE_CUDA_COMPILER_LOADED)
   set(PCCL_CUDA_BUILT True)
 endif()
 configure_file(cmake/build_info.py.in ${PCCL_PACKAGE_DIR}/_build_info.py @ONLY)
-install(FILES ${PCCL_PACKAGE_DIR}/_build_info.py DESTINATION pccl COMPONENT python)
+install(FILES ${PCCL_PACKAGE_DIR}/_build_info.py DESTINATION pccl COMPONENT python EXCLUDE_FROM_ALL)
 
 # The wheel takes python/pccl by itself; the tree in the build folder points at it, file by file.
 if(NOT SKBUILD)
