@@ -6,7 +6,20 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.cli import bench, capsule, debug, info, p2p, phase, run, status, terminal, topo, tune
+from pccl.cli import (
+    bench,
+    capsule,
+    debug,
+    info,
+    nixl,
+    p2p,
+    phase,
+    run,
+    status,
+    terminal,
+    topo,
+    tune,
+)
 from pccl.errors import Error
 
 app = typer.Typer(
@@ -67,6 +80,7 @@ app.command("debug", epilog=debug.EXAMPLES)(debug.debug)
 app.command("status", epilog=status.EXAMPLES)(status.status)
 app.add_typer(phase.app, name="phase")
 app.add_typer(p2p.app, name="p2p")
+app.add_typer(nixl.app, name="nixl")
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,19 @@
+# libplugin_PCCL.so, by which NIXL's agents reach each other over sessions (docs/nixl.md). It holds
+# all of PCCL that it needs, and no symbol of NIXL: it works with every NIXL from 1.0 on.
+
+file(STRINGS ${PROJECT_SOURCE_DIR}/python/pccl/_version.py nixl_version REGEX "^__version__")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" nixl_version "${nixl_version}")
+file(GLOB nixl_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/nixl/*.cc)
+add_library(plugin_PCCL MODULE ${nixl_sources})
+target_compile_definitions(plugin_PCCL PRIVATE PCCL_VERSION="${nixl_version}")
+target_include_directories(plugin_PCCL BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/plugins/nixl/include)
+target_include_directories(plugin_PCCL SYSTEM PRIVATE ${PCCL_NIXL_INCLUDE})
+target_link_libraries(plugin_PCCL PRIVATE pccl_p2p)
+target_link_options(
+  plugin_PCCL PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/plugins/nixl/plugin.map
+)
+if(NOT PCCL_SANITIZE)
+  target_link_options(plugin_PCCL PRIVATE -Wl,--no-undefined)
+endif()
+set_target_properties(plugin_PCCL PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR})
+install(TARGETS plugin_PCCL LIBRARY DESTINATION pccl COMPONENT python EXCLUDE_FROM_ALL)

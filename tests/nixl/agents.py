@@ -1,0 +1,183 @@
+"""Agents of NIXL over one of its plugins: ``python agents.py PLUGIN SCENARIO`` ends with status 0.
+
+It asks of a backend what NIXL's own tests ask: transfers of memory, notifications behind them and
+alone, a peer that dies and one that comes back. Run it with UCX to see that it asks for no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BLOCK = 4096
+PATIENCE = 20.0
+
+
+def package() -> Any:  # NIXL has no types for its bindings
+    for name in ("nixl_cu12", "nixl_cu13"):
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(f"{name}._api")
+    sys.exit("no package of NIXL is here")
+
+
+NIXL = package()
+BINDINGS = importlib.import_module(NIXL.__name__.replace("_api", "_bindings"))
+
+
+class Agent:
+    """An agent whose blocks lie in several registered memories."""
+
+    def __init__(self, name: str, plugin: str, seed: int, regions: int = 3) -> None:
+        self.nixl = NIXL.nixl_agent(name, NIXL.nixl_agent_config(backends=[plugin]))
+        random = np.random.default_rng(seed)
+        self.regions = [
+            random.integers(0, 256, (64, BLOCK), dtype=np.uint8) for _ in range(regions)
+        ]
+        spans = [(region.ctypes.data, region.nbytes, 0, "") for region in self.regions]
+        self.registered = self.nixl.register_memory(spans, "DRAM")
+
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """Every second block of each memory."""
+        return [
+            (region.ctypes.data + row * BLOCK, BLOCK, 0)
+            for region in self.regions
+            for row in range(0, len(region), 2)
+        ]
+
+    def transfer(self, op: str, remote: Any, peer: str, word: bytes) -> None:
+        local = self.nixl.get_xfer_descs(self.blocks(), "DRAM")
+        handle = self.nixl.initialize_xfer(op, local, remote, peer, word)
+        try:
+            state = self.nixl.transfer(handle)
+            until = time.monotonic() + PATIENCE
+            while state == "PROC" and time.monotonic() < until:
+                state = self.nixl.check_xfer_state(handle)
+            assert state == "DONE", state
+        finally:
+            self.nixl.release_xfer_handle(handle)
+
+    def hear(self, peer: str, word: bytes) -> None:
+        heard: list[bytes] = []
+
+        def look() -> bool:
+            heard.extend(self.nixl.get_new_notifs().get(peer, []))
+            return bool(heard)
+
+        await_that(look)
+        assert heard == [word], heard
+
+
+def await_that(look: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not look():
+        assert time.monotonic() < until, "nothing has happened"
+
+
+def pair(plugin: str) -> tuple[Agent, Agent, Any]:
+    a, b = Agent("agent a", plugin, 1), Agent("b", plugin, 2)
+    assert b.nixl.add_remote_agent(a.nixl.get_agent_metadata()) == b"agent a"
+    return a, b, b.nixl.get_xfer_descs(a.blocks(), "DRAM")
+
+
+def same_blocks(a: Agent, b: Agent) -> bool:
+    return all(np.array_equal(x[::2], y[::2]) for x, y in zip(a.regions, b.regions, strict=True))
+
+
+def read(plugin: str) -> None:
+    a, b, remote = pair(plugin)
+    untouched = [region[1::2].copy() for region in b.regions]
+    b.transfer("READ", remote, "agent a", b"have read")
+    assert same_blocks(a, b)
+    for region, before in zip(b.regions, untouched, strict=True):
+        assert np.array_equal(region[1::2], before), "other blocks changed"
+    a.hear("b", b"have read")
+
+
+def write(plugin: str) -> None:
+    a, b, remote = pair(plugin)
+    for word in (b"first", b"second"):
+        b.regions[0][:] = np.random.default_rng(len(word)).integers(0, 256, (64, BLOCK))
+        b.transfer("WRITE", remote, "agent a", word)
+        a.hear("b", word)
+        assert same_blocks(a, b), "the word came before its bytes"
+
+
+def local(plugin: str) -> None:
+    agent = Agent("alone", plugin, 1, regions=1)
+    first, second = agent.regions[0][:8], agent.regions[0][8:16]
+    descriptors = [
+        agent.nixl.get_xfer_descs([(part.ctypes.data, part.nbytes, 0)], "DRAM")
+        for part in (first, second)
+    ]
+    handle = agent.nixl.initialize_xfer("WRITE", *descriptors, "alone", b"")
+    agent.nixl.transfer(handle)
+    await_that(lambda: agent.nixl.check_xfer_state(handle) == "DONE")
+    assert np.array_equal(first, second)
+    agent.nixl.release_xfer_handle(handle)
+
+
+def notifications(plugin: str) -> None:
+    a, b, _ = pair(plugin)
+    a.nixl.add_remote_agent(b.nixl.get_agent_metadata())
+    for word in (b"x", b"\x00\xff binary \x00", b"y" * 8000):
+        b.nixl.send_notif("agent a", word)
+        a.hear("b", word)
+        a.nixl.send_notif("b", word)
+        b.hear("agent a", word)
+
+
+def serve(plugin: str) -> None:
+    agent = Agent("server", plugin, int(sys.argv[3]))
+    print(agent.nixl.get_agent_metadata().hex(), json.dumps(agent.blocks()), flush=True)
+    sys.stdin.read()
+
+
+@contextlib.contextmanager
+def server(plugin: str, seed: int) -> Iterator[tuple[subprocess.Popen[bytes], bytes, Any]]:
+    command = [sys.executable, __file__, plugin, "serve", str(seed)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout
+        while b" [[" not in (line := process.stdout.readline()):
+            assert line, "the server has ended"
+        metadata, blocks = line.split(b" ", 1)
+        triples = [tuple(each) for each in json.loads(blocks)]
+        yield process, bytes.fromhex(metadata.decode()), triples
+    finally:
+        process.kill()
+        process.wait()
+
+
+def death(plugin: str) -> None:
+    """A peer is killed and comes back under its name."""
+    b = Agent("b", plugin, 9)
+    for seed in (1, 2, 3):
+        expected = [np.random.default_rng(seed).integers(0, 256, (64, BLOCK), dtype=np.uint8)]
+        with server(plugin, seed) as (process, metadata, blocks):
+            b.nixl.add_remote_agent(metadata)
+            remote = b.nixl.get_xfer_descs(blocks, "DRAM")
+            b.transfer("READ", remote, "server", b"")
+            assert np.array_equal(b.regions[0][::2], expected[0][::2])
+            process.kill()
+            process.wait()
+            try:
+                for _ in range(100):
+                    b.transfer("READ", remote, "server", b"")
+                raise AssertionError("transfers with a dead peer went on")
+            except BINDINGS.nixlRemoteDisconnectError:
+                b.nixl.remove_remote_agent("server")  # NIXL itself keeps its connection info
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]](sys.argv[1])
+    print("ok")

@@ -1,0 +1,76 @@
+"""NIXL's agents over libplugin_PCCL.so, and its installer.
+
+The agents run in processes of their own, with a wheel of NIXL that is installed for them alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pccl
+from pccl.cli import nixl
+
+AGENTS = Path(__file__).parents[1] / "nixl" / "agents.py"
+PLUGIN = Path(pccl.__file__).parent / nixl.PLUGIN
+
+
+def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a PYTHONPATH with NIXL, which has our plugin."""
+    if not PLUGIN.exists():
+        pytest.skip("built without PCCL_NIXL_INCLUDE: there is no plugin")
+    folder = tmp_path_factory.mktemp("nixl")
+    install = run(
+        *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder),
+        "nixl-cu12",
+    )
+    if install.returncode != 0:
+        pytest.skip(f"NIXL's wheel does not install here: {install.stderr[-300:]}")
+    path = os.pathsep.join([str(folder), str(Path(pccl.__file__).parents[1])])
+    done = run(sys.executable, "-m", "pccl", "nixl", "install", PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert all(Path(line).samefile(line) for line in done.stdout.splitlines())
+    return path
+
+
+@pytest.mark.parametrize("scenario", ["read", "write", "local", "notifications", "death"])
+def test_agents_do_over_sessions_what_they_do_over_ucx(path: str, scenario: str) -> None:
+    for plugin in ("PCCL", "UCX"):
+        done = run(sys.executable, AGENTS, plugin, scenario, PYTHONPATH=path)
+        assert done.returncode == 0, f"{plugin}: {done.stdout[-1000:]} {done.stderr[-3000:]}"
+
+
+def test_the_plugin_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "built.so"
+    source.write_bytes(b"new")
+    monkeypatch.setattr(nixl, "plugin", lambda: source)
+    folder = tmp_path / "plugins"
+    with pytest.raises(ValueError, match="no folder for the plugin"):
+        nixl.install(folder)
+    folder.mkdir()
+    (folder / nixl.PLUGIN).write_bytes(b"old")
+    nixl.install(folder)
+    assert [each.name for each in folder.iterdir()] == [nixl.PLUGIN]
+    assert (folder / nixl.PLUGIN).read_bytes() == b"new"
+
+
+def test_where_nixl_is_not_installed_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nixl, "PACKAGES", ("nixl-of-nobody",))
+    with pytest.raises(ValueError, match="nixl-of-nobody is installed here"):
+        nixl.plugin_folders()
