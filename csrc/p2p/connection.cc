@@ -12,6 +12,9 @@ constexpr std::uint64_t kSmall = 256 * kKiB;
 // Sockets tell when a peer goes; in shared memory one that was killed is seen by those who look.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
+// While others attend to a connection, one small transfer after the other: to be woken by the news
+// of each would take their cores.
+constexpr Duration kNap = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -38,6 +41,7 @@ Status Connection::why_lost() const { return is_lost() ? why_lost_ : Status::ok(
 
 std::shared_ptr<Task> Connection::begin(Order order) {
     auto task = std::make_shared<Task>(std::move(order), shared_from_this());
+    const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     if (is_lost()) {
         task->fail(why_lost_);
@@ -46,13 +50,16 @@ std::shared_ptr<Task> Connection::begin(Order order) {
         return task;
     }
     waiting_.push_back(task);
-    if (task->bytes() <= kSmall) carry_locked(task.get());
-    // Nobody may come to wait for it: the progress thread must know.
-    if (!task->is_complete()) waiter().wake();
+    const bool is_small = task->bytes() <= kSmall;
+    if (is_small) carry_locked(task.get());
+    // Nobody may come to wait for it: the progress thread must know, unless only the peer's answer
+    // is missing, which wakes it.
+    if (!task->is_complete() && !(is_small && is_at_rest())) waiter().wake();
     return task;
 }
 
 Status Connection::say(const PeerWord& word) {
+    const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     if (is_lost()) return why_lost_;
     if (!words_.has_room())
@@ -64,18 +71,41 @@ Status Connection::say(const PeerWord& word) {
     return Status::ok();
 }
 
-bool Connection::carry(const Task* awaited) {
-    const std::lock_guard lock(mutex_);
-    return carry_locked(awaited);
+bool Connection::is_at_rest() const {
+    return whole_ && !lost_ && !path_.is_direct && waiting_.empty() && link_->is_flushed() &&
+           !link_->has_moved();
 }
 
 bool Connection::try_carry() {
+    // In this order: who attends to it looks whether it was passed over after it has ended that.
+    passed_over_.store(true);
+    if (attendances_.load() > 0) return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    return lock.owns_lock() && carry_locked(nullptr);
+    if (!lock.owns_lock()) return false;
+    passed_over_.store(false);
+    return carry_locked(nullptr);
+}
+
+bool Attendance::carry(const Task* awaited) {
+    const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
+    return lock.owns_lock() && connection_.carry_locked(awaited);
+}
+
+void Attendance::look() {
+    const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
+    if (lock.owns_lock()) connection_.look_locked();
+}
+
+Attendance::~Attendance() {
+    if (connection_.passed_over_.exchange(false)) carry();
+    connection_.attendances_.fetch_sub(1);
+    if (connection_.passed_over_.exchange(false)) connection_.waiter().wake();
 }
 
 Duration Connection::longest_sleep() {
-    const std::lock_guard lock(mutex_);
+    if (attendances_.load() > 0) return nap();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || passed_over_.load()) return transport::Backoff::kSlice;
     if (is_lost()) return kForever;
     const bool is_idle = approach_ == nullptr && waiting_.empty() && flying_.empty() &&
                          words_.is_empty() && link_->is_flushed() && listener().is_idle();
@@ -83,13 +113,25 @@ Duration Connection::longest_sleep() {
     return path_.kind == transport::TransportKind::kShm ? kBetweenLooks : kForever;
 }
 
+Duration Connection::nap() {
+    const TimePoint now = system_clock().now();
+    const std::uint64_t begun = begun_attendances_.load(std::memory_order_relaxed);
+    if (begun != std::exchange(napped_for_, begun) && now >= nap_end_) nap_end_ = now + kNap;
+    return now < nap_end_ ? kNap : transport::Backoff::kSlice;
+}
+
 void Connection::look() {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock() && attendances_.load() == 0) look_locked();
+}
+
+void Connection::look_locked() {
     if (link_ == nullptr) return;
     if (const Status gone = link_->look(); !gone.is_ok()) carry_locked(nullptr);
 }
 
 void Connection::wind_up(const Status& reason) {
+    const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     for (const auto& task : waiting_) task->fail(described(reason));
     carry_locked(nullptr);

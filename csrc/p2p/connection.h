@@ -59,10 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<Task> begin(Order order);
     /// kResourceExhausted when too many words are waiting to be sent.
     Status say(const PeerWord& word);
-    /// Goes on; true when something moved. The end of `awaited` (or null) wakes nobody: it is what
-    /// this thread waits for.
-    bool carry(const Task* awaited = nullptr);
-    /// The same, unless another thread is at it.
+    /// Goes on, unless another thread is at it; true when something moved.
     bool try_carry();
     /// How long nobody need look at it who is not woken.
     [[nodiscard]] Duration longest_sleep();
@@ -80,6 +77,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     static constexpr std::size_t kBatch = 128;
 
     bool carry_locked(const Task* awaited);
+    /// Of a thread that leaves it to others.
+    Duration nap();
+    void look_locked();
+    /// Whether nothing goes on before the peer speaks, which wakes this process.
+    [[nodiscard]] bool is_at_rest() const;
     void arrive();
     bool post_waiting();
     /// False when the link has no room.
@@ -95,6 +97,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void finish(Task& task);
     void lose(const Status& why);
     [[nodiscard]] Status described(const Status& why) const;
+
+    friend class Attendance;
 
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
@@ -115,6 +119,35 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
+    std::atomic<int> attendances_{0};
+    std::atomic<std::uint64_t> begun_attendances_{0};
+    // Of the progress thread:
+    std::uint64_t napped_for_ = 0;  // how many had begun when its last nap did
+    TimePoint nap_end_{};
+    std::atomic<bool> passed_over_{false};  // by another thread, for somebody attends to it
+};
+
+/// Of a thread that carries a connection on until it has what it waits for. Other threads leave the
+/// connection to it meanwhile: the progress thread, which news of the peer wake as well, would hold
+/// it up.
+class Attendance {
+   public:
+    explicit Attendance(Connection& connection) : connection_(connection) {
+        connection_.attendances_.fetch_add(1);
+        connection_.begun_attendances_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Attendance();
+    Attendance(const Attendance&) = delete;
+    Attendance& operator=(const Attendance&) = delete;
+
+    /// Goes on, unless another thread is at it; true when something moved. The end of `awaited` (or
+    /// null) wakes nobody: it is what this thread waits for.
+    bool carry(const Task* awaited = nullptr);
+    /// As Connection::look().
+    void look();
+
+   private:
+    Connection& connection_;
 };
 
 }  // namespace pccl::p2p

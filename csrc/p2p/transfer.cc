@@ -40,15 +40,17 @@ std::string Message::to_string() const {
 }
 
 bool Message::carry() const {
-    const bool moved = posting_->through()->carry();
+    const bool moved = posting_->through()->try_carry();
     return matcher_->advance() || moved;
 }
 
 Status Message::wait(Deadline deadline) const {
     Connection& connection = *posting_->through();
+    Attendance attendance(connection);
     transport::Backoff backoff(connection.waiter());
     while (!is_complete()) {
-        if (carry()) {
+        const bool moved = attendance.carry();
+        if (matcher_->advance() || moved) {
             backoff.reset();
             continue;
         }
@@ -58,7 +60,7 @@ Status Message::wait(Deadline deadline) const {
                                           " has not ended in time"))
                 .with_process(connection.peer().process);
         backoff.pause();
-        if (backoff.slept()) connection.look();
+        if (backoff.slept()) attendance.look();
     }
     return status();
 }

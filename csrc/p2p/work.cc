@@ -35,16 +35,17 @@ Status Work::status() const { return task_->status(); }
 Status Work::wait(Deadline deadline) const {
     if (task_->is_complete()) return task_->status();
     Connection& connection = *task_->connection();
+    Attendance attendance(connection);
     transport::Backoff backoff(connection.waiter());
     while (!task_->is_complete()) {
-        if (connection.carry(task_.get())) {
+        if (attendance.carry(task_.get())) {
             backoff.reset();
             continue;
         }
         if (task_->is_complete()) break;
         if (deadline.passed()) return late(*task_);
         backoff.pause();
-        if (backoff.slept()) connection.look();
+        if (backoff.slept()) attendance.look();
     }
     return task_->status();
 }

@@ -191,10 +191,12 @@ void Runtime::progress_until_stopped() {
         const std::uint32_t seen = work_.load();
         const std::optional<Round> round = advance_busy();
         if (round && !round->moved) {
-            backoff.pause(round->longest_sleep);
             const TimePoint now = system_clock().now();
             if (idle_since == TimePoint{}) idle_since = now;
+            // Who was woken for something is in a hurry; it is time to look when it was for
+            // nothing.
             if (backoff.slept()) let_busy_look_around(now - idle_since);
+            backoff.pause(round->longest_sleep);
             continue;
         }
         idle_since = {};

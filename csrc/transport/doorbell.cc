@@ -33,6 +33,9 @@ constexpr Duration kLongestYielding = std::chrono::microseconds(200);
 constexpr Duration kFruitlessYield = std::chrono::nanoseconds(1500);
 constexpr int kFruitlessYields = 3;
 
+// Its clock has no finer ticks.
+constexpr Duration kShortestEpoll = std::chrono::milliseconds(1);
+
 Result<DoorbellPage*> map_page(int memfd) {
     void* memory =
         ::mmap(nullptr, sizeof(DoorbellPage), PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
@@ -151,7 +154,7 @@ std::uint32_t Waiter::prepare() {
 void Waiter::cancel() { page_->sleepers.fetch_sub(1, std::memory_order_seq_cst); }
 
 void Waiter::sleep(std::uint32_t ticket, Duration longest) {
-    const bool sockets = watched_.load(std::memory_order_relaxed) > 0;
+    const bool sockets = watched_.load(std::memory_order_relaxed) > 0 && longest >= kShortestEpoll;
     if (sockets && !leading_.test_and_set(std::memory_order_acquire))
         sleep_on_epoll(ticket, longest);
     else

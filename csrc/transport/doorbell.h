@@ -76,7 +76,7 @@ class PCCL_API Waiter final : public SocketWatcher {
 
     [[nodiscard]] std::uint32_t prepare();
     /// Sleeps until something happens after `ticket`'s prepare(), at most `longest`. Must follow
-    /// prepare().
+    /// prepare(). Below a millisecond, news of sockets do not end it.
     void sleep(std::uint32_t ticket, Duration longest);
     void cancel();  // instead of sleep(), after prepare()
     /// Ends all sleeps in this process (another thread has news).
