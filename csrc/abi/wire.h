@@ -22,7 +22,7 @@ struct CollectiveHeader {
     Over over;
     std::uint16_t root;        // or kBarrierRoot
     std::uint32_t sequence;    // of collectives in this group, modulo 2^32
-    std::uint32_t generation;  // of the links: how often the network's phase has changed
+    std::uint32_t generation;  // of the links: the number of the switch of phases that led to them
     std::uint64_t count;       // elements in the longest block
     std::uint32_t schedule;    // its tag (fingerprint.h), or the number of a board's algorithm
     std::uint32_t window;      // bytes of a block in one round of the program
