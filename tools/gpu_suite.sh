@@ -85,7 +85,7 @@ in_shards() {
 
 # As the presets of CMakePresets.json.
 checked() {
-    local name=$1 sanitizer=$2 status=0 whole
+    local name=$1 sanitizer=$2 status=0 whole unsharded
     local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" -DPCCL_WITH_CUDA=OFF
         -DPCCL_BUILD_TESTS=ON "-DPCCL_SANITIZE=$sanitizer" "-DPython_EXECUTABLE=$(command -v "$python")")
     [ ! -d build/deps ] || options+=("-DPCCL_DEPS_DIR=$PWD/build/deps")
@@ -93,9 +93,11 @@ checked() {
         { grep -A12 -m6 'error' "$out/$name-build.log"; return 1; }
     echo "$name: built after $((SECONDS - began)) s"
     whole="^($(sharded_tests | cut -d' ' -f1 | paste -sd'|'))\$"
-    ctest --test-dir "build/$name" --parallel $(($(nproc) / 4)) --output-on-failure -E "$whole" >"$out/$name.log" 2>&1 || status=1
-    grep -E 'tests passed|\*\*\*|FAILED  ' "$out/$name.log"
+    ctest --test-dir "build/$name" --parallel $(($(nproc) / 4)) --output-on-failure -E "$whole" >"$out/$name.log" 2>&1 &
+    unsharded=$!
     in_shards "$name" || status=1
+    wait $unsharded || status=1
+    grep -E 'tests passed|\*\*\*|FAILED  ' "$out/$name.log"
     grep -hE 'FAILED|WARNING: T|ERROR: A|runtime error' "$out/$name-shards.log" | sort | uniq -c | head -20
     echo "$name: tests ended after $((SECONDS - began)) s"
     [ -z "$sanitizer" ] || PYTHON=$(command -v "$python") tools/sanitizer_smoke.sh "$name" || status=1
