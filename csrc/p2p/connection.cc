@@ -9,7 +9,8 @@ namespace {
 
 /// What begin() moves by itself: some tens of microseconds' work.
 constexpr std::uint64_t kSmall = 256 * kKiB;
-// Sockets tell when a peer goes; in shared memory one that was killed is seen by those who look.
+// In shared memory a peer that was killed is seen by those who look. News of sockets can get lost
+// while they are busy: so long afterwards, and now and then, it is looked anyway.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
 // While others attend to a connection, one small transfer after the other: to be woken by the news
@@ -109,8 +110,8 @@ Duration Connection::longest_sleep() {
     if (is_lost()) return kForever;
     const bool is_idle = approach_ == nullptr && waiting_.empty() && flying_.empty() &&
                          words_.is_empty() && link_->is_flushed() && listener().is_idle();
-    if (!is_idle) return transport::Backoff::kSlice;
-    return path_.kind == transport::TransportKind::kShm ? kBetweenLooks : kForever;
+    const bool was_busy = system_clock().now() - moved_at_ < kBetweenLooks;
+    return is_idle && !was_busy ? kBetweenLooks : transport::Backoff::kSlice;
 }
 
 Duration Connection::nap() {
@@ -162,6 +163,7 @@ bool Connection::carry_locked(const Task* awaited) {
     const bool posted = post_waiting();
     Status status = words_.send(*link_, posts_);
     if (status.is_ok()) status = hear_completions();
+    if (posted || link_->has_moved()) moved_at_ = system_clock().now();
     if (status.is_ok()) status = words_.send(*link_, posts_);
     if (status.is_ok()) status = hear_words();
     if (!status.is_ok()) {

@@ -111,6 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
     std::uint64_t posts_ = 0;                                // so far
     const Task* awaited_ = nullptr;                          // by the thread in here
+    TimePoint moved_at_{};
     // Of one step; kept, for to clear them takes longer than a small transfer.
     std::array<Plan::Step, kBatch> steps_;
     std::array<transport::RmaPiece, kBatch> pieces_;

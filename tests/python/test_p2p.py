@@ -14,6 +14,7 @@ import pytest
 
 import pccl
 from pccl import p2p
+from pccl.bench import p2p_soak
 from pccl.cli import p2p as p2p_command
 
 if TYPE_CHECKING:
@@ -306,3 +307,27 @@ def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
             assert (path, case) in cases
     assert all(row["seconds"] > 0 and row["peer_seconds"] > 0 for row in rows)
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
+
+
+def test_a_short_soak_finds_nothing_wrong(transports):
+    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed=7, seconds=3.0))
+    assert tally.wrong == 0
+    assert tally.kills >= 1
+    assert tally.reads > 0
+    assert tally.writes > 0
+    assert tally.notifications > 0
+
+
+def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():
+    soaker = p2p_soak.Soaker(p2p_soak.Soak("shm", seed=7, seconds=1.0))
+    with soaker.session:
+        soaker.settle()
+        assert soaker.tally.wrong == 0
+        soaker.life.expected[12345] ^= 1
+        soaker.settle()
+        assert soaker.tally.wrong == 1
+        soaker.life.expected[12345] ^= 1
+        soaker.life.heard = lambda: 2
+        soaker.settle()
+        assert soaker.tally.wrong == 2
+        soaker.life.kill()

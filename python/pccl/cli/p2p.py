@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives
+from pccl.bench import collectives, p2p_soak
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
 
 EXAMPLES = terminal.examples(
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
+    "pccl p2p soak --seconds 600 --seed 7",
 )
 
 app = typer.Typer(
@@ -23,11 +24,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Sessions: transfers between processes without ranks.",
 )
-
-
-@app.callback()
-def _p2p() -> None:
-    """Hold the commands below ``p2p``; with one alone, typer would leave its name out."""
 
 
 @app.command("bench", epilog=EXAMPLES)
@@ -71,3 +67,26 @@ def bench(
         where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
         values = where | {"rows": [row.values() for row in rows]}
         output.write_text(json.dumps(values, indent=1) + "\n")
+
+
+@app.command("soak", epilog=EXAMPLES)
+def soak(
+    transports: Annotated[str, typer.Option(help="shm, tcp or shm,tcp.")] = "shm,tcp",
+    seed: Annotated[int, typer.Option(min=0, help="What chance does.")] = 0,
+    seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Read, write and compare another process's memory, which is killed and comes back.
+
+    Lists of blocks of any size, notifications, connections that are ended, and processes that
+    are killed in the middle of a transfer. The status is 1 if a transfer was done with other
+    bytes than those that were written, or a notification got lost.
+    """
+    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds))
+    if as_json:
+        terminal.print_json(tally.values())
+    else:
+        for name, value in tally.values().items():
+            typer.echo(f"{name:<14} {value:>16}")
+    if tally.wrong:
+        raise typer.Exit(1)

@@ -331,7 +331,7 @@ TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     ASSERT_EQ(client_->notify("server", bytes_of("x")).to_string(), "ok");
     ASSERT_EQ(server_->await_notifications(patience()).size(), 1U);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until both have settled
+    std::this_thread::sleep_for(std::chrono::milliseconds(1300));  // until both have settled
     const std::uint64_t before = sleeps_of("pccl-progress");
     ASSERT_GT(before, 0U);
     std::this_thread::sleep_for(std::chrono::milliseconds(900));
