@@ -37,6 +37,7 @@ class Matcher final : public WordListener {
     static constexpr std::size_t kMost = 1024;
 
     explicit Matcher(SessionId peer) : peer_(std::move(peer)) {}
+    ~Matcher() override = default;
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
 
