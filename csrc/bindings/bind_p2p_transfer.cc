@@ -21,16 +21,16 @@ using py::arg;
 
 namespace {
 
-using Post = Result<Message> (Transfer::*)(const LocalBlock&, std::uint64_t, Deadline);
+using PostMethod = Result<Message> (Transfer::*)(const LocalBlock&, std::uint64_t, Deadline);
 
-template <Post post>
+template <PostMethod Post>
 Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& memory,
                      std::uint64_t offset, std::uint64_t nbytes, std::uint64_t tag,
                      std::optional<double> timeout) {
     const LocalBlock block{memory, {offset, nbytes}};
     std::optional<Message> posted;
     const auto try_until = [&](Deadline deadline) {
-        auto message = (transfer.*post)(block, tag, deadline);
+        auto message = (transfer.*Post)(block, tag, deadline);
         if (message.is_ok()) posted = *message;
         return message.status();
     };
