@@ -201,15 +201,20 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
 }
 
 std::vector<std::string> warn_of_unknown(std::span<const std::string_view> names) {
-    const std::vector<std::string_view> known = keys();
+    constexpr std::string_view kPrefix = "PCCL_";
+    // What all names begin with makes none of them nearer than another.
+    std::vector<std::string_view> known = keys();
+    std::erase_if(known, [&](std::string_view name) { return !name.starts_with(kPrefix); });
+    for (std::string_view& name : known) name.remove_prefix(kPrefix.size());
     std::vector<std::string> warnings;
     for (const std::string_view name : names) {
-        if (!name.starts_with("PCCL_") || name.starts_with("PCCL_TEST_")) continue;
-        if (std::ranges::find(known, name) != known.end()) continue;
-        const std::string_view meant = nearest(name.substr(0, kLongestName), known);
-        warnings.push_back(concat(shown(name), " is no setting of pccl",
-                                  meant.empty() ? "" : "; did you mean ", meant,
-                                  meant.empty() ? "" : "?"));
+        if (!name.starts_with(kPrefix) || name.starts_with("PCCL_TEST_")) continue;
+        const std::string_view rest = name.substr(kPrefix.size());
+        if (std::ranges::find(known, rest) != known.end()) continue;
+        const std::string_view meant = nearest(rest.substr(0, kLongestName), known);
+        warnings.push_back(
+            concat(shown(name), " is no setting of pccl",
+                   meant.empty() ? "" : concat("; did you mean ", kPrefix, meant, "?")));
     }
     return warnings;
 }
