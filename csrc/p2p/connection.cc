@@ -98,9 +98,15 @@ void Attendance::look() {
 }
 
 Attendance::~Attendance() {
-    if (connection_.passed_over_.exchange(false)) carry();
+    // Who was passed over takes what came for seen: unless nothing more is there, it must look.
+    const bool leaves_some = connection_.passed_over_.exchange(false) && !ends_quiet();
     connection_.attendances_.fetch_sub(1);
-    if (connection_.passed_over_.exchange(false)) connection_.waiter().wake();
+    if (connection_.passed_over_.exchange(false) || leaves_some) connection_.waiter().wake();
+}
+
+bool Attendance::ends_quiet() {
+    const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
+    return lock.owns_lock() && !connection_.carry_locked(nullptr);
 }
 
 Duration Connection::longest_sleep() {

@@ -148,6 +148,9 @@ class Attendance {
     void look();
 
    private:
+    /// Goes on once more: whether that moved nothing.
+    bool ends_quiet();
+
     Connection& connection_;
 };
 

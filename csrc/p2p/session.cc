@@ -189,7 +189,8 @@ Status Session::notify(const std::string& peer, std::span<const std::byte> word)
 }
 
 std::vector<Notification> Session::notifications() {
-    core_->carry_all();
+    // What came may not be all, and the progress thread may have found this one at it.
+    if (core_->carry_all()) core_->waiter()->wake();
     return core_->inbox().take_all();
 }
 

@@ -110,7 +110,9 @@ Result<Switching::Verdict> PhaseCall::follow() {
     say(own_.why.is_ok() ? Stage::kReady : Stage::kGivenUp);
     Status leaving;
     for (Pause pause;; pause.rest()) {
-        PCCL_TRY(ask(0));
+        // All refuse what one does by itself, and rank 0 may have done so, and gone.
+        if (const Status asked = ask(0); !asked.is_ok())
+            return options_.own.is_ok() ? asked : options_.own;
         if (has_ended()) break;
         if (has_controller()) continue;
         if (!leaving.is_ok()) return leaving;
