@@ -41,6 +41,11 @@ Result<int> gpu_named(std::string_view device) {
 
 /// What a consumer of DLPack holds: all of one part.
 struct Exported {
+    explicit Exported(const PyGpuMemory& of, int device);
+    Exported(const Exported&) = delete;
+    Exported& operator=(const Exported&) = delete;
+    ~Exported() = default;
+
     PyGpuMemory memory;
     std::array<std::int64_t, 1> shape;
     dlpack::ManagedTensor managed;
@@ -49,6 +54,19 @@ struct Exported {
 void end_export(dlpack::ManagedTensor* managed) {
     const std::unique_ptr<Exported> ended(static_cast<Exported*>(managed->context));
 }
+
+Exported::Exported(const PyGpuMemory& of, int device)
+    : memory(of),
+      shape{static_cast<std::int64_t>(of.bytes())},
+      managed{.tensor = {.data = std::bit_cast<void*>(of.address()),
+                         .device = {.type = dlpack::DeviceType::kCuda, .number = device},
+                         .dimensions = 1,
+                         .type = {.code = dlpack::TypeCode::kUint, .bits = 8, .lanes = 1},
+                         .shape = shape.data(),
+                         .strides = nullptr,
+                         .byte_offset = 0},
+              .context = this,
+              .deleter = end_export} {}
 
 constexpr const char* kUnused = "dltensor";  // a consumer gives it another name
 
@@ -74,21 +92,8 @@ py::tuple PyGpuMemory::dlpack_device() const {
 }
 
 py::capsule PyGpuMemory::tensor() const {
-    auto exported = std::make_unique<Exported>(
-        Exported{.memory = *this, .shape = {static_cast<std::int64_t>(bytes())}, .managed = {}});
-    exported->managed = {
-        .tensor = {.data = std::bit_cast<void*>(address_),
-                   .device = {.type = dlpack::DeviceType::kCuda, .number = workspace_->device()},
-                   .dimensions = 1,
-                   .type = {.code = dlpack::TypeCode::kUint, .bits = 8, .lanes = 1},
-                   .shape = exported->shape.data(),
-                   .strides = nullptr,
-                   .byte_offset = 0},
-        .context = exported.get(),
-        .deleter = end_export};
-    py::capsule capsule(&exported->managed, kUnused, drop_unused);
-    static_cast<void>(exported.release());  // the capsule's
-    return capsule;
+    auto exported = std::make_unique<Exported>(*this, workspace_->device());
+    return py::capsule(&exported.release()->managed, kUnused, drop_unused);
 }
 
 std::string PyGpuMemory::described() const {
