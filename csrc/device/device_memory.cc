@@ -16,10 +16,7 @@ constexpr Stream kDefaultStream = nullptr;
 
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::allocate(int device, std::size_t bytes,
                                                              sys::cuda::Driver* driver) {
-    if (driver == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::process_driver());
-    }
-    PCCL_TRY(driver->use(device));
+    PCCL_ASSIGN_OR_RETURN(driver, sys::cuda::driver_on(device, driver));
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress address, driver->allocate(device, bytes));
     std::unique_ptr<DeviceMemory> memory(new DeviceMemory(*driver, address, bytes));
     PCCL_TRY(driver->clear(address, bytes));
