@@ -81,20 +81,28 @@ Result<std::vector<abi::MemoryDescriptor>> parts_of(const std::vector<Offer>& of
     return parts;
 }
 
+/// What all ranks offer, where that is the same, and all are able.
+Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
+                                         OptionalTimeout limit) {
+    PCCL_ASSIGN_OR_RETURN(auto offers,
+                          told_by_all(comm.size(), own, [&](const Collective& collective) {
+                              return comm.run(collective, limit);
+                          }));
+    PCCL_TRY(agree(offers).with_context(concat("group ", comm.name())));
+    return offers;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<bootstrap::Store>> Communicator::agree_on_space(const std::string& name,
                                                                        std::size_t bytes,
                                                                        const Status& here,
                                                                        OptionalTimeout limit) {
-    PCCL_TRY(check_workspace_name(name));
     const int number = ++agreed_spaces_;
-    PCCL_ASSIGN_OR_RETURN(const auto offers, told_by_all(size(), offer_of(name, bytes, here),
-                                                         [&](const Collective& collective) {
-                                                             return run(collective, limit);
-                                                         }));
-    PCCL_TRY(here);
-    PCCL_TRY(agree(offers).with_context(concat("group ", this->name())));
+    const Status able = here.is_ok() ? check_workspace_name(name) : here;
+    const auto offers = agreed_offers(*this, offer_of(name, bytes, able), limit);
+    PCCL_TRY(able);
+    PCCL_TRY(offers.status());
     if (size() == 1) return std::shared_ptr<bootstrap::Store>();
     if (options_.store == nullptr)
         return Status::unavailable(concat("group ", this->name(), " has no store to meet at"));
@@ -105,13 +113,10 @@ Result<std::span<std::byte>> Communicator::get_operator_space(const std::string&
                                                               std::size_t bytes,
                                                               OptionalTimeout limit) {
     const auto mine = memory_.add_workspace(name, bytes);
-    const auto offers =
-        told_by_all(size(), offer_of(name, bytes, mine),
-                    [&](const Collective& collective) { return run(collective, limit); });
+    const auto offers = agreed_offers(*this, offer_of(name, bytes, mine), limit);
     PCCL_TRY(mine.status());
     const auto complete = [&]() -> Status {
         PCCL_TRY(offers.status());
-        PCCL_TRY(agree(*offers).with_context(concat("group ", this->name())));
         PCCL_ASSIGN_OR_RETURN(auto parts, parts_of(*offers));
         return memory_.complete_workspace(name, std::move(parts));
     };

@@ -177,6 +177,16 @@ def test_what_one_rank_cannot_allocate_no_rank_has(tmp_path: Path) -> None:
     assert (zero[2], one[2]) == (["taken"], [])
 
 
+def test_a_rank_with_a_wrong_name_on_a_gpu_leaves_nobody_waiting(tmp_path: Path) -> None:
+    def body(comm: pccl.Communicator) -> type[pccl.Error]:
+        with pytest.raises(pccl.Error) as refused:  # its own on each rank
+            comm.memory.allocate("halo" if comm.rank == 0 else "", 8, "cuda:999", timeout=20)
+        assert comm.all_reduce(np.ones(1)) is None  # the group goes on
+        return refused.type
+
+    assert pccl.CollectiveTimeoutError not in run_threads(tmp_path, 2, body)
+
+
 def test_a_list_of_what_there_is() -> None:
     comm = pccl.Communicator(name="solo")
     assert repr(comm.memory) == '<pccl.Memory of "solo": no workspace>'
