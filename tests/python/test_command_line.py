@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import pccl
 from pccl import topology
+from pccl.bench import tune
+from pccl.cli.main import app
 
 COMMANDS = ["info", "bench", "tune", "topo", "capsule", "debug", "status", "phase"]
 ONE_SIZE = ["bench", "all_reduce", "--min", "1K", "--max", "1K"]
@@ -160,6 +163,19 @@ def test_tables_fit_80_columns() -> None:
     cells = run("tune", "--ranks", "2,3", "--max", "1K", "--rounds", "1", "--dry-run").stdout
     assert len(re.findall(r"^# all_\w+, ranks: 3", cells, re.MULTILINE)) == 3
     assert max(map(len, (rows + cells).splitlines())) <= 80
+
+
+def test_the_table_of_a_very_slow_choice_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    us = {"shm_one_shot": 1e6, "double_binary_tree": 0.5}
+    cell = tune.Cell("all_gather", 3, 1 << 26, 1 << 26, "shm_one_shot", us, us)
+    monkeypatch.setattr(tune, "measured", lambda job: [cell])
+    arguments = ["tune", "--ranks", "3", "--max", "1K", "--dry-run"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    rows = [line for line in done.stdout.splitlines() if "shm_one_shot" in line]
+    assert rows
+    assert {len(row) for row in rows} == {80}
+    assert all(row.endswith(" >10x") for row in rows)
 
 
 @pytest.mark.multiproc

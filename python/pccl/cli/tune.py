@@ -107,6 +107,16 @@ def _measure(job: "tuning.Job", step: Callable[[], None], *, is_shown: bool) -> 
 def _line(cell: "tuning.Cell") -> str:
     chosen, best = cell.chosen, cell.best
     return (
-        f"{cell.size:>8} {chosen:<18} {cell.us[chosen]:>8.1f} /{cell.predicted_us[chosen]:>8.1f}"
-        f"  {best:<18} {cell.us[best]:>8.1f} {cell.loss - 1:>4.0%}"
+        f"{cell.size:>8} {chosen:<18} {_time(cell.us[chosen])} /{_time(cell.predicted_us[chosen])}"
+        f"  {best:<18} {_time(cell.us[best])} {_percent(cell.loss - 1)}"
     )
+
+
+def _time(us: float) -> str:
+    """Write microseconds in eight columns."""
+    return f"{us:>8.1f}" if us < 999_999.95 else f"{us:>8.2e}"
+
+
+def _percent(loss: float) -> str:
+    """Write a loss in four columns: what is beyond "999%" is only said to be large."""
+    return f"{loss:>4.0%}" if loss < 9.995 else ">10x"
