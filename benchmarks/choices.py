@@ -2,11 +2,12 @@
 
     python benchmarks/choices.py --ranks 2 4 --json choices.json
 
-Every algorithm makes all collectives at all sizes in processes of its own, back to back on random
-data. Then the fastest of each cell and the default run once more, in new processes, so that luck
-does not count. A cell is good where the default takes at most 15 % or 0.5 us more than that
-second time of the winner. Needs numpy and pccl alone. Exits with status 1 where fewer than 95 % of
-the cells are good, or one loses more than 40 %.
+One set of processes has a group for each algorithm, and one that chooses by itself. For each
+collective and size they take turns, back to back on random data, so that all of them meet the same
+machine: the cores of a virtual one move, and others come and go. The fastest of the odd turns is
+the winner, and the even turns say by how much, so that luck does not count. A cell is good where
+the default takes at most 15 % or 0.5 us more than the winner. Needs numpy and pccl alone. Exits
+with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from pccl.local_ranks import run_ranks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pccl.bench.cases import ReduceOp
+
 DEFAULT = "default"
 TRANSPORTS = {"shm": "", "tcp": "tcp"}
 GOOD_RATIO = 1.15
@@ -40,7 +43,7 @@ GOOD_US = 0.5
 GOOD_SHARE = 0.95
 WORST_RATIO = 1.4
 WARM_UP_CALLS = 3
-LEAST_BATCHES = 5
+LEAST_TURNS = 8
 BATCH_SECONDS = 5e-4  # so long that looking at the clock takes nothing of it
 TIMEOUT_S = 60.0
 # Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
@@ -58,19 +61,16 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What a set of processes does: cells by one algorithm, or by whatever groups choose."""
+class Ways:
+    """What can make a cell, with predicted microseconds, and what groups choose."""
 
-    place: Place
-    algorithm: str
-    cells: tuple[Key, ...]
-    seconds: float
-    pin: bool
+    predicted_us: dict[str, float]
+    chosen: str
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What was found; ``us`` has the first times, ``best_us`` the winner's second one."""
+    """What was found; ``us`` has the times of the odd turns, the rest those of the even ones."""
 
     ranks: int
     transport: str
@@ -81,6 +81,7 @@ class Cell:
     best: str
     best_us: float
     us: dict[str, float]
+    predicted_us: dict[str, float]
 
     @property
     def loss(self) -> float:
@@ -128,45 +129,30 @@ def parse_options() -> argparse.Namespace:
 
 
 def compare(place: Place, options: argparse.Namespace) -> list[Cell]:
-    """Measure all algorithms, then the winners and the default once more."""
-    keys = tuple((name, size) for name in options.collectives for size in options.sizes)
-    ways = algorithms_of(place, keys)
-    turn = functools.partial(Turn, place, seconds=options.seconds, pin=options.pin)
-    us: dict[Key, dict[str, float]] = {key: {} for key in keys}
-    for algorithm in sorted({name for names, _ in ways.values() for name in names}):
-        able = tuple(key for key in keys if algorithm in ways[key][0])
-        for key, found in measure(turn(algorithm, able)).items():
-            us[key][algorithm] = found
-    winners = {key: min(us[key], key=us[key].__getitem__) for key in keys}
-    default = measure(turn(DEFAULT, keys))
-    again: dict[Key, float] = {}
-    for winner in sorted(set(winners.values())):
-        again |= measure(turn(winner, tuple(key for key in keys if winners[key] == winner)))
-    return [
-        Cell(
-            ranks=place.ranks,
-            transport=place.transport,
-            collective=key[0],
-            bytes=key[1],
-            chosen=ways[key][1],
-            default_us=default[key],
-            best=winners[key],
-            best_us=again[key],
-            us=us[key],
-        )
-        for key in keys
-    ]
+    """Measure all algorithms and the default in turns."""
+    keys = [(name, size) for name in options.collectives for size in options.sizes]
+    ways: dict[Key, Ways] = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
+    work = functools.partial(_work, place, ways, options.seconds, options.pin)
+    return [_cell(place, key, ways[key], turns) for key, turns in run_ranks(work, place.ranks)]
 
 
-def algorithms_of(place: Place, keys: tuple[Key, ...]) -> dict[Key, tuple[list[str], str]]:
-    """Return, for each cell, the algorithms that can make it, and the one that groups choose."""
-    found = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
-    return {key: found[key] for key in keys}
-
-
-def measure(turn: Turn) -> dict[Key, float]:
-    """Return microseconds for each cell that the ranks could make."""
-    return dict(run_ranks(functools.partial(_work, turn), turn.place.ranks))
+def _cell(place: Place, key: Key, ways: Ways, turns: dict[str, list[float]]) -> Cell:
+    odd = {name: statistics.median(us[::2]) for name, us in turns.items()}
+    even = {name: statistics.median(us[1::2]) for name, us in turns.items()}
+    del odd[DEFAULT]
+    best = min(odd, key=odd.__getitem__)
+    return Cell(
+        ranks=place.ranks,
+        transport=place.transport,
+        collective=key[0],
+        bytes=key[1],
+        chosen=ways.chosen,
+        default_us=even[DEFAULT],
+        best=best,
+        best_us=even[best],
+        us=odd,
+        predicted_us=ways.predicted_us,
+    )
 
 
 def _join(place: Place, rank: int, rendezvous: str, algorithm: str = "") -> Any:
@@ -184,50 +170,85 @@ def _join(place: Place, rank: int, rendezvous: str, algorithm: str = "") -> Any:
 
 
 def _explain(
-    place: Place, keys: tuple[Key, ...], rank: int, rendezvous: str, send: Callable[[object], None]
+    place: Place, keys: list[Key], rank: int, rendezvous: str, send: Callable[[object], None]
 ) -> None:
     comm = _join(place, rank, rendezvous)
     for collective, size in keys if rank == 0 else ():
         ways = comm.explain(collective, size)
         chosen = next((way.algorithm for way in ways if way.is_chosen), "")
-        send(((collective, size), ([way.algorithm for way in ways], chosen)))
+        predicted_us = {way.algorithm: way.seconds * 1e6 for way in ways}
+        send(((collective, size), Ways(predicted_us, chosen)))
     comm.barrier()
 
 
-def _work(turn: Turn, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    if turn.pin:
+def _work(
+    place: Place,
+    ways: dict[Key, Ways],
+    seconds: float,
+    pin: bool,
+    rank: int,
+    rendezvous: str,
+    send: Callable[[object], None],
+) -> None:
+    if pin:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    names = {collective for collective, _ in turn.cells}
-    wanted = ",".join(f"{name}={turn.algorithm}" for name in sorted(names))
-    comm = _join(turn.place, rank, rendezvous, "" if turn.algorithm == DEFAULT else wanted)
-    for key in turn.cells:
-        seconds = _time_cell(comm, Case.of_bytes(key[0], turn.place.ranks, key[1]), turn.seconds)
+    comms = {
+        name: _join(place, rank, f"{rendezvous}-{name}", wanted)
+        for name, wanted in _groups(ways).items()
+    }
+    for key, found in ways.items():
+        case, x, out = _buffers(Case.of_bytes(key[0], place.ranks, key[1]), rank)
+        calls = {
+            name: make_call(comms[name], case, x, out) for name in (DEFAULT, *found.predicted_us)
+        }
+        turns = _take_turns(comms[DEFAULT], calls, seconds)
         if rank == 0:
-            send((key, seconds * 1e6))
-    comm.barrier()
+            send((key, turns))
+    comms[DEFAULT].barrier()
 
 
-def _time_cell(comm: Any, case: Case, seconds: float) -> float:
-    """Return the median over batches of the slowest rank's seconds for a call."""
+def _groups(ways: dict[Key, Ways]) -> dict[str, str]:
+    """Return what each group is told: an algorithm for all that it can make, or nothing."""
+    able: dict[str, set[str]] = collections.defaultdict(set)
+    for (collective, _), found in ways.items():
+        for name in found.predicted_us:
+            able[name].add(collective)
+    told = {name: ",".join(f"{each}={name}" for each in sorted(able[name])) for name in able}
+    return {DEFAULT: ""} | told
+
+
+def _buffers(case: Case, rank: int) -> tuple[Case, Any, Any]:
     x, out = case.buffers()
-    random = np.random.default_rng(comm.rank).random(RANDOM_NUMBERS, dtype=np.float32)
+    random = np.random.default_rng(rank).random(RANDOM_NUMBERS, dtype=np.float32)
     x[:] = np.resize(random, x.size)
     # In place, sums would grow call by call until they are infinite.
-    case = Case(case.collective, case.ranks, case.count, op="max" if case.is_in_place else "sum")
-    call = make_call(comm, case, x, out)
-    for _ in range(WARM_UP_CALLS):
-        once = _slowest(comm, _seconds_of(call, 1))
-    calls = max(1, int(BATCH_SECONDS / once))
-    once = _slowest(comm, _seconds_of(call, calls)) / calls
-    batches = max(LEAST_BATCHES, int(seconds / (once * calls)))
-    comm.barrier()
-    times = np.array([_seconds_of(call, calls) for _ in range(batches)])
+    op: ReduceOp = "max" if case.is_in_place else "sum"
+    return Case(case.collective, case.ranks, case.count, op=op), x, out
+
+
+def _take_turns(
+    comm: Any, calls: dict[str, Callable[[], object]], seconds: float
+) -> dict[str, list[float]]:
+    """Return the slowest rank's microseconds for a call, by algorithm and turn."""
+    batches = {}
+    for name, call in calls.items():
+        for _ in range(WARM_UP_CALLS):
+            once = _slowest(comm, _seconds_of(call, 1))
+        batches[name] = max(1, int(BATCH_SECONDS / once))
+    turns = max(LEAST_TURNS, int(seconds / max(BATCH_SECONDS, once)))
+    times = np.array(
+        [
+            [_seconds_of(call, batches[name]) / batches[name] for name, call in calls.items()]
+            for _ in range(turns)
+        ]
+    )
     comm.all_reduce(times, "max")
-    return statistics.median(times.tolist()) / calls
+    return {name: (times[:, i] * 1e6).tolist() for i, name in enumerate(calls)}
 
 
 def _seconds_of(call: Callable[[], object], calls: int) -> float:
+    call()  # the turn before has left other memory in the caches
     start = time.perf_counter()
     for _ in range(calls):
         call()

@@ -61,9 +61,9 @@ struct MachineCosts {
     Figure tcp_byte;          // of its time, while the other end keeps up
     ByteFigures copy;         // within one core's reach
     ByteFigures sum;          // float32, onto others
-    ByteFigures write;        // what another core has read, plainly
-    ByteFigures take;         // copied, when another core has written it so
-    ByteFigures stream;       // what another core has read, past the caches
+    ByteFigures write;        // what another core has read, plainly, as that core does, too
+    ByteFigures take;         // copied, when another core has written it so, as that core does, too
+    ByteFigures stream;       // what another core has read, past the caches, as that core does, too
     ByteFigures take_streamed;
     ByteFigures direct;  // process_vm_readv(2) of what another core has written
     std::array<std::size_t, kLevels - 1> cache_bytes;  // of Levels but memory
@@ -89,6 +89,21 @@ struct MachineCosts {
 /// Seconds a byte.
 [[nodiscard]] inline double at(const ByteFigures& figures, Level level) {
     return figures[static_cast<std::size_t>(level)].seconds;
+}
+
+/// Seconds a byte that goes through memory which ranks share.
+struct Handing {
+    double give = 0;
+    double take = 0;
+
+    [[nodiscard]] double both() const { return give + take; }
+};
+
+/// Plainly or past the caches, whichever is faster: SharedCopy finds it.
+[[nodiscard]] inline Handing handing_at(Level level, const MachineCosts& costs) {
+    const Handing plain{at(costs.write, level), at(costs.take, level)};
+    const Handing streamed{at(costs.stream, level), at(costs.take_streamed, level)};
+    return plain.both() <= streamed.both() ? plain : streamed;
 }
 
 struct NamedFigure {

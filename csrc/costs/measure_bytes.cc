@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "csrc/base/streaming.h"
 #include "csrc/collective/arithmetic/arithmetic.h"
-#include "csrc/collective/arithmetic/streaming.h"
 #include "csrc/costs/samples.h"
 #include "csrc/sys/process_memory.h"
 
@@ -61,19 +62,36 @@ std::size_t piece_bytes(Level level, const MachineCosts& costs) {
     return kMemoryPiece;
 }
 
+/// What one of the two works on.
+struct Side {
+    std::span<std::byte> source;
+    std::span<std::byte> room;  // written by it, read by the other
+    std::span<std::byte> result;
+};
+
+/// Where the two wait for each other.
+class Meeting {
+   public:
+    void wait() {
+        const int all = 2 * (arrived_.fetch_add(1) / 2 + 1);
+        spin_until([&] { return arrived_.load() >= all; });
+    }
+
+   private:
+    std::atomic<int> arrived_{0};
+};
+
 /// Memory for the two, reused for all levels.
 class Pieces {
    public:
     explicit Pieces(std::size_t most) : lines_(kParts * most / kCacheLine), most_(most) {}
     void resize(std::size_t bytes) { bytes_ = bytes; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    [[nodiscard]] std::span<std::byte> source() { return part(0); }
-    [[nodiscard]] std::span<std::byte> room() { return part(1); }      // between the two
-    [[nodiscard]] std::span<std::byte> result() { return part(2); }    // this thread's
-    [[nodiscard]] std::span<std::byte> received() { return part(3); }  // the partner's
+    [[nodiscard]] Side own() { return {part(0), part(1), part(2)}; }
+    [[nodiscard]] Side partners() { return {part(3), part(4), part(5)}; }
 
    private:
-    static constexpr std::size_t kParts = 4;
+    static constexpr std::size_t kParts = 6;
     [[nodiscard]] std::span<std::byte> part(std::size_t index) {
         return {reinterpret_cast<std::byte*>(lines_.data()) + index * most_, bytes_};
     }
@@ -83,20 +101,30 @@ class Pieces {
     std::size_t bytes_ = 0;
 };
 
+using Write = void (*)(std::span<std::byte> into, std::span<const std::byte> from);
+
 void copy(std::span<std::byte> into, std::span<const std::byte> from) {
     arithmetic::copy_bytes(into.data(), from.data(), into.size());
+}
+
+void stream(std::span<std::byte> into, std::span<const std::byte> from) {
+    stream_bytes(into.data(), from.data(), into.size());
 }
 
 /// The figures of one level.
 class LevelMeasurement {
    public:
     LevelMeasurement(Level level, Pieces& pieces, Partner* partner)
-        : pieces_(pieces), partner_(partner), is_memory_(level == Level::kMemory) {}
+        : pieces_(pieces),
+          partner_(partner),
+          is_memory_(level == Level::kMemory),
+          is_shared_(level == Level::kLast) {}
 
     void turn() {
         work_alone();
         if (partner_ == nullptr) return;
-        hand_over();
+        exchange(copy, written_, taken_);
+        exchange(stream, streamed_, taken_streamed_);
         lend();
     }
 
@@ -122,55 +150,62 @@ class LevelMeasurement {
     }
 
     void work_alone() {
-        copy(pieces_.result(), pieces_.source());  // the partner has had them
-        forget(pieces_.source());
-        forget(pieces_.result());
-        copied_.add(seconds_of([&] { copy(pieces_.result(), pieces_.source()); }));
-        forget(pieces_.source());
-        forget(pieces_.result());
+        const Side own = pieces_.own();
+        copy(own.result, own.source);  // the partner has had them
+        forget(own.source);
+        forget(own.result);
+        copied_.add(seconds_of([&] { copy(own.result, own.source); }));
+        forget(own.source);
+        forget(own.result);
         const auto sum = arithmetic::combine_for(DataType::kFloat32, ReduceOp::kSum);
-        std::byte* const result = pieces_.result().data();
+        std::byte* const result = own.result.data();
         const std::size_t count = pieces_.bytes() / sizeof(float);
-        added_.add(seconds_of([&] { (*sum)(result, result, pieces_.source().data(), count); }));
+        added_.add(seconds_of([&] { (*sum)(result, result, own.source.data(), count); }));
     }
 
-    void take(Samples& into) {
-        forget(pieces_.room());
-        forget(pieces_.received());
-        const auto timed = [&] { into.add(seconds_of([&] { copy_room(); })); };
-        partner_->run(timed);
+    /// Both give and both take, as in a collective: they share the ways to the caches and to
+    /// memory.
+    void exchange(Write write, Samples& given, Samples& taken) {
+        Meeting meeting;
+        Samples theirs;
+        const Partner::Task other = [&] {
+            take_part(meeting, pieces_.partners(), pieces_.own(), write, theirs, theirs);
+        };
+        partner_->begin(other);
+        take_part(meeting, pieces_.own(), pieces_.partners(), write, given, taken);
+        partner_->end();
     }
-    void copy_room() { copy(pieces_.received(), pieces_.room()); }
 
-    /// The partner has read the room before, as those have who read the halves of a board.
-    void hand_over() {
-        partner_->run([this] { copy_room(); });
-        forget(pieces_.source());
-        forget(pieces_.room());
-        written_.add(seconds_of([&] { copy(pieces_.room(), pieces_.source()); }));
-        take(taken_);
-        forget(pieces_.source());
-        streamed_.add(seconds_of([&] {
-            arithmetic::stream_bytes(pieces_.room().data(), pieces_.source().data(),
-                                     pieces_.bytes());
-        }));
-        take(taken_streamed_);
+    /// The other has read the room before, as those have who read the halves of a board; and other
+    /// rooms after it, where so many are used in turn that they leave its own caches.
+    void take_part(Meeting& meeting, const Side& own, const Side& other, Write write,
+                   Samples& given, Samples& taken) const {
+        if (is_shared_) copy(own.result, own.source);
+        forget(own.source);
+        forget(own.room);
+        meeting.wait();
+        given.add(seconds_of([&] { write(own.room, own.source); }));
+        forget(own.room);
+        forget(own.result);
+        meeting.wait();
+        taken.add(seconds_of([&] { copy(own.result, other.room); }));
+        meeting.wait();
     }
 
     /// The partner reads what this thread has just written, through the kernel.
     void lend() {
         static const std::uint64_t value = 0;
         const sys::ProcessMark mark{.address = reinterpret_cast<std::uint64_t>(&value)};
-        const auto source = pieces_.source();
+        const auto source = pieces_.own().source;
+        const auto result = pieces_.partners().result;
         std::ranges::fill(source, std::byte{});
         forget(source);
-        forget(pieces_.received());
+        forget(result);
         partner_->run([&] {
             Status read;
             const double seconds = seconds_of([&] {
-                read = sys::read_process_memory(::getpid(), mark,
-                                                reinterpret_cast<std::uint64_t>(source.data()),
-                                                pieces_.received());
+                read = sys::read_process_memory(
+                    ::getpid(), mark, reinterpret_cast<std::uint64_t>(source.data()), result);
             });
             if (read.is_ok()) read_.add(seconds);
         });
@@ -179,6 +214,7 @@ class LevelMeasurement {
     Pieces& pieces_;
     Partner* const partner_;
     const bool is_memory_;
+    const bool is_shared_;
     Samples copied_, added_, written_, taken_, streamed_, taken_streamed_, read_;
 };
 

@@ -30,7 +30,8 @@ Board::Board(std::unique_ptr<transport::Region> region, Rank self, int ranks)
     : region_(std::move(region)),
       self_(self),
       ranks_(ranks),
-      known_read_(static_cast<std::size_t>(ranks), 0) {
+      known_read_(static_cast<std::size_t>(ranks), 0),
+      copies_(static_cast<std::size_t>(ranks)) {
     const std::size_t usable = region_->memory().size() - kPage;
     segment_bytes_ = usable / static_cast<std::size_t>(ranks) / kPage * kPage;
     half_offset_ = stride(sizeof(Segment));

@@ -21,6 +21,7 @@
 
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
+#include "csrc/base/shared_copy.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/control/farewell.h"
@@ -106,6 +107,10 @@ class Board {
     /// a half. Room moves on through the half from beat to beat: what has left the reader's cache
     /// for the shared one is written faster than what has not.
     std::byte* make_room(Position at, std::size_t parts, std::size_t bytes);
+    /// Copies into a room, or a part of one, that `reader` has read; this rank stands for all.
+    void put(std::byte* room, const std::byte* data, std::size_t bytes, Rank reader) {
+        copies_[static_cast<std::size_t>(reader)].copy(room, data, bytes);
+    }
     [[nodiscard]] static std::size_t stride(std::size_t bytes) {
         return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
     }
@@ -219,6 +224,7 @@ class Board {
     std::array<Posted, 2> posted_{};
     std::array<std::size_t, 2> next_room_{};  // in each half
     std::vector<Position> known_read_;        // by rank: at least so much
+    std::vector<SharedCopy> copies_;          // by reader
     std::uint64_t mark_ = 0;                  // of this process
     std::uint64_t sequence_ = 0;
     State state_ = State::kAbsent;

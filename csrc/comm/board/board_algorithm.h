@@ -17,11 +17,11 @@ struct BoardPlan {
     // With kDirect, where only two ranks know the length of what they exchange: no more goes over
     // the board all the same.
     std::size_t inline_bytes = 0;
-    std::size_t streamed_bytes = 0;  // from so many on, a half is written past the caches
 };
 
-/// Of equal rooms in a half, so many are used in turn.
-inline constexpr std::size_t kRoomsInTurn = 16;
+/// Of equal rooms in a half, so many are used in turn: those of 16 KiB leave the second-level
+/// caches of servers before they are written again.
+inline constexpr std::size_t kRoomsInTurn = 64;
 
 /// What this rank does in one beat.
 struct Beat {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "csrc/base/ids.h"
 #include "csrc/collective/fingerprint.h"
@@ -11,6 +10,7 @@ namespace pccl::comm {
 namespace {
 
 using costs::at;
+using costs::Handing;
 using costs::Level;
 using costs::MachineCosts;
 using schedule::CollectiveKind;
@@ -34,53 +34,16 @@ bool has_root(CollectiveKind kind) {
 
 std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_bytes; }
 
-/// Where the buffers of a call lie that is made again and again.
-Level level_of(const BoardShape& board, const BoardCall& call, const MachineCosts& costs) {
-    using schedule::Buffer;
-    const int blocks = schedule::blocks(call.kind, Buffer::kInput, board.ranks) +
-                       schedule::blocks(call.kind, Buffer::kOutput, board.ranks);
-    const std::size_t touched = bytes_of(call) * static_cast<std::size_t>(blocks);
-    const Level own = costs.level_of(touched);
-    if (own != Level::kLast) return own;
-    return costs.level_of(touched * static_cast<std::size_t>(board.ranks));
+/// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
+Level level_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
+    const std::size_t rooms =
+        bytes < board.half_bytes / kRoomsInTurn ? bytes * kRoomsInTurn : board.half_bytes;
+    return costs.level_of(2 * rooms);
 }
 
-/// Where the rooms lie that a board uses in turn for pieces of so many bytes.
-Level level_of_rooms(std::size_t bytes, const MachineCosts& costs) {
-    return costs.level_of(std::min(bytes, costs.cache_bytes.back()) * kRoomsInTurn);
-}
-
-/// Seconds a byte.
-struct Handing {
-    double give = 0;
-    double take = 0;
-
-    [[nodiscard]] double both() const { return give + take; }
-};
-
-Handing plain_at(Level level, const MachineCosts& costs) {
-    return {at(costs.write, level), at(costs.take, level)};
-}
-
-Handing streamed_at(Level level, const MachineCosts& costs) {
-    return {at(costs.stream, level), at(costs.take_streamed, level)};
-}
-
-/// Of pieces whose rooms are too large for the levels at which that takes longer.
-std::size_t streamed_bytes(const MachineCosts& costs) {
-    std::size_t before = 0;  // the level below holds no more
-    for (std::size_t level = 0; level < costs::kLevels; ++level) {
-        const auto here = static_cast<Level>(level);
-        if (streamed_at(here, costs).both() < plain_at(here, costs).both())
-            return before / kRoomsInTurn;
-        if (here != Level::kMemory) before = costs.cache_bytes[level] + 1;
-    }
-    return std::numeric_limits<std::size_t>::max();
-}
-
-Handing handing_of(std::size_t bytes, Level level, const MachineCosts& costs) {
-    const Level where = std::max(level, level_of_rooms(bytes, costs));
-    return bytes < streamed_bytes(costs) ? plain_at(where, costs) : streamed_at(where, costs);
+Handing handing_of(std::size_t bytes, Level level, const BoardShape& board,
+                   const MachineCosts& costs) {
+    return handing_at(std::max(level, level_of_rooms(bytes, board, costs)), costs);
 }
 
 /// Long windows keep the readers waiting for the first and the writers for the last; and what lies
@@ -95,7 +58,7 @@ std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgo
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
-    const Handing handing = handing_of(board.part_bytes, Level::kSecond, costs);
+    const Handing handing = handing_of(board.part_bytes, Level::kSecond, board, costs);
     const double spared = handing.both() - at(costs.direct, Level::kSecond);
     const double most = static_cast<double>(board.part_bytes);
     if (spared * most <= costs.direct_start.seconds) return board.part_bytes;
@@ -117,8 +80,9 @@ class CallCost {
           kind_(call.kind),
           ranks_(board.ranks),
           bytes_(static_cast<double>(bytes_of(call))),
-          level_(level_of(board, call, costs)),
-          handing_(handing_of(bytes_of(call), level_, costs)) {}
+          level_(level_of(call, board.ranks, costs)),
+          handing_(handing_of(bytes_of(call), level_, board, costs)),
+          kept_(keeping(call, level_, costs)) {}
 
     /// All windows but the first go while the others are read, where one rank writes for all.
     [[nodiscard]] double over_board(double window) const {
@@ -131,7 +95,7 @@ class CallCost {
         const double taken = kind_ == CollectiveKind::kBroadcast ? 1 : others;
         return bytes_ * (given * handing_.give +
                          taken * (reduces(kind_) ? taken_and_added() : handing_.take)) +
-               keeping();
+               kept_;
     }
 
     /// reduce_scatter, then all_gather of what came out.
@@ -142,11 +106,13 @@ class CallCost {
     }
 
     /// Pieces of all others; or one, for which the others' readers take turns in the kernel.
-    [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + keeping(); }
+    [[nodiscard]] double directly() const { return (ranks_ - 1) * read(bytes_) + kept_; }
 
+    /// The part that a rank adds up is written where the others have read the last result.
     [[nodiscard]] double directly_in_parts() const {
         const double part = bytes_ / ranks_;
-        return (ranks_ - 1) * (read(part) + copied_directly(part));
+        return (ranks_ - 1) * (read(part) + copied_directly(part)) +
+               part * at(costs_.write, level_);
     }
 
    private:
@@ -160,27 +126,25 @@ class CallCost {
         return calls * costs_.direct_start.seconds +
                bytes * (at(costs_.direct, level_) + at(costs_.sum, level_));
     }
+    /// What is added up from where it lies is not written first: half of a copy.
     [[nodiscard]] double taken_and_added() const {
-        const double farther = std::max(handing_.take - at(costs_.copy, level_), 0.0);
-        return at(costs_.sum, level_) + farther;
+        const double read = std::max(handing_.take - at(costs_.copy, level_) / 2, 0.0);
+        return at(costs_.sum, level_) + read;
     }
-    /// A rank's own block, from its input to its output.
-    [[nodiscard]] double keeping() const {
-        const bool keeps = !reduces(kind_) && !has_root(kind_);
-        return keeps ? bytes_ * at(costs_.copy, level_) : 0;
-    }
-
     const MachineCosts& costs_;
     const CollectiveKind kind_;
     const double ranks_;
     const double bytes_;
     const Level level_;
     const Handing handing_;
+    const double kept_;
 };
 
 double beat_seconds(const BoardShape& board, const MachineCosts& costs) {
-    if (board.ranks_on_core == 1) return kLinesInBeat * costs.beat.seconds;
-    return costs.shared_core_beat.seconds * board.ranks_on_core / 2;
+    const double lines = kLinesInBeat * costs.beat.seconds;
+    if (board.ranks_on_core == 1) return lines;
+    // One after the other has its core.
+    return lines + costs.shared_core_beat.seconds * board.ranks_on_core / 2;
 }
 
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
@@ -207,6 +171,21 @@ bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algor
 
 }  // namespace
 
+Level level_of(const BoardCall& call, int ranks, const MachineCosts& costs) {
+    using schedule::Buffer;
+    const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks) +
+                       schedule::blocks(call.kind, Buffer::kOutput, ranks);
+    const std::size_t touched = bytes_of(call) * static_cast<std::size_t>(blocks);
+    const Level own = costs.level_of(touched);
+    if (own != Level::kLast) return own;
+    return costs.level_of(touched * static_cast<std::size_t>(ranks));
+}
+
+double keeping(const BoardCall& call, Level level, const MachineCosts& costs) {
+    const bool keeps = !reduces(call.kind) && !has_root(call.kind);
+    return keeps ? static_cast<double>(bytes_of(call)) * at(costs.copy, level) : 0;
+}
+
 std::vector<Prediction> board_predictions(const BoardShape& board, const BoardCall& call,
                                           const MachineCosts& costs) {
     std::vector<Prediction> found;
@@ -231,13 +210,10 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.algorithm = algorithm,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
-                .inline_bytes = inline_bytes(board, costs),
-                .streamed_bytes = streamed_bytes(costs)};
+                .inline_bytes = inline_bytes(board, costs)};
     }
     const std::size_t bytes = window_bytes(board, call.kind, algorithm, costs);
-    return {.algorithm = algorithm,
-            .window = bytes / call.element_bytes / grain * grain,
-            .streamed_bytes = streamed_bytes(costs)};
+    return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
 }
 
 }  // namespace pccl::comm

@@ -25,6 +25,14 @@ struct BoardCall {
     std::size_t count = 0;  // of the longest block, as far as all ranks know it
 };
 
+/// Where the buffers of a call lie that is made again and again, by ranks that share the last
+/// cache.
+[[nodiscard]] costs::Level level_of(const BoardCall& call, int ranks,
+                                    const costs::MachineCosts& costs);
+/// Seconds for a rank's own block, from its input to its output.
+[[nodiscard]] double keeping(const BoardCall& call, costs::Level level,
+                             const costs::MachineCosts& costs);
+
 /// Every algorithm that can make the call, best first.
 [[nodiscard]] std::vector<Prediction> board_predictions(const BoardShape& board,
                                                         const BoardCall& call,

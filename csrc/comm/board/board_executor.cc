@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "csrc/base/streaming.h"
 #include "csrc/base/text.h"
-#include "csrc/collective/arithmetic/streaming.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/collective/geometry.h"
 
@@ -15,16 +15,6 @@ using Take = Beat::Take;
 
 // What one read of others' memory brings at a time stays in the second-level cache.
 constexpr std::size_t kDirectBytes = 256 * kKiB;
-
-/// The peers have read what lies in `room`. Taking those lines from their caches takes as long as
-/// the machine makes it; where writing them to memory, and reading them from there, takes less,
-/// they are streamed.
-void put(std::byte* room, const std::byte* data, std::size_t bytes, std::size_t streamed_bytes) {
-    if (bytes < streamed_bytes)
-        arithmetic::copy_bytes(room, data, bytes);
-    else
-        arithmetic::stream_bytes(room, data, bytes);
-}
 
 // Results of so many bytes leave the cache before anybody reads them.
 constexpr std::size_t kUncachedBytes = 8 * kMiB;
@@ -117,7 +107,7 @@ void BoardExecutor::give_whole() {
         lends_memory_ = true;
         return;
     }
-    put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, plan_.streamed_bytes);
+    board_->put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, board_->self());
 }
 
 void BoardExecutor::give_parts() {
@@ -136,8 +126,8 @@ void BoardExecutor::give_parts() {
     for (Rank reader = 0; reader < board_->ranks(); ++reader) {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
-            put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
-                span.bytes, plan_.streamed_bytes);
+            board_->put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
+                        span.bytes, reader);
     }
 }
 
@@ -224,7 +214,7 @@ void BoardExecutor::keep_own() const {
 
 void BoardExecutor::keep(const Span& to, const std::byte* from) const {
     if (streams_results_)
-        arithmetic::stream_bytes(to.data, from, to.bytes);
+        stream_bytes(to.data, from, to.bytes);
     else
         arithmetic::copy_bytes(to.data, from, to.bytes);
 }

@@ -23,15 +23,14 @@ using costs::MachineCosts;
 // Cache lines that go from core to core, there and back: of a message its header, its first bytes
 // and the counters of its ring; of a rank's own work for one, the counters again.
 constexpr double kBeatsInRound = 4;
-constexpr double kBeatsInMessage = 1.5;
+constexpr double kBeatsInMessage = 3;
 
-/// Rings of shared memory, which stay in the caches: what one writes, the other takes, and either
-/// is a copy.
-LinkCost ring_cost(const MachineCosts& costs) {
-    return {
-        .round_seconds = kBeatsInRound * costs.beat.seconds,
-        .message_seconds = kBeatsInMessage * costs.beat.seconds,
-        .seconds_per_byte = (at(costs.write, Level::kSecond) + at(costs.take, Level::kSecond)) / 2};
+/// Rings of shared memory: what one writes, the other takes, and either is a copy.
+LinkCost ring_cost(std::size_t ring_bytes, const MachineCosts& costs) {
+    const Level level = level_of_rings(ring_bytes, costs);
+    return {.round_seconds = kBeatsInRound * costs.beat.seconds,
+            .message_seconds = kBeatsInMessage * costs.beat.seconds,
+            .seconds_per_byte = handing_at(level, costs).both() / 2};
 }
 
 LinkCost tcp_cost(const MachineCosts& costs) {
@@ -99,6 +98,14 @@ double reduce_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     return cost;
 }
 
+/// Who shares a core waits for the others' work, and a round is a change from one to the other.
+void take_turns(LinkModel& model, const Reach& reach, const MachineCosts& costs) {
+    model.near.round_seconds = std::max(model.near.round_seconds, costs.shared_core_beat.seconds);
+    model.near.message_seconds *= reach.ranks_on_core;
+    model.near.seconds_per_byte *= reach.ranks_on_core;
+    model.reduce_seconds_per_byte *= reach.ranks_on_core;
+}
+
 bool share_memory(const bootstrap::Roster& roster) {
     return std::all_of(roster.endpoints.begin(), roster.endpoints.end(),
                        [](const bootstrap::Endpoint& endpoint) {
@@ -116,6 +123,10 @@ int most_on_a_host(const bootstrap::Roster& roster) {
 
 }  // namespace
 
+Level level_of_rings(std::size_t bytes, const MachineCosts& costs) {
+    return std::max(costs.level_of(2 * bytes), Level::kSecond);
+}
+
 Reach reach_of(const bootstrap::Roster& roster) {
     const bool shares_memory = share_memory(roster);
     return {.ranks = static_cast<int>(roster.endpoints.size()),
@@ -128,19 +139,16 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
                                const MachineCosts& costs) {
     LinkModel model;
     model.far = far_cost(layout, costs);
+    const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host);
     model.near = reach.shares_memory
-                     ? measured_cost(layout, ring_cost(costs), topo::MeasuredLink::kMemory)
+                     ? measured_cost(layout, ring_cost(ring, costs), topo::MeasuredLink::kMemory)
                      : model.far;
     model.near.copies = reach.shares_memory;
-    if (reach.shares_memory && reach.crowded)
-        model.near.round_seconds =
-            std::max(model.near.round_seconds, costs.shared_core_beat.seconds);
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
+    if (reach.shares_memory && reach.ranks_on_core > 1) take_turns(model, reach, costs);
     model.capacity = kTcpCapacity;
-    if (reach.shares_memory) {
-        const std::size_t ring = transport::shm::ring_bytes(reach.most_on_a_host);
+    if (reach.shares_memory)
         model.capacity = reach.is_on_one_host ? ring : std::min(ring, kTcpCapacity);
-    }
     return model;
 }
 

@@ -22,9 +22,12 @@ struct Reach {
     bool is_on_one_host = false;  // all of them, and they may use its memory
     bool shares_memory = false;   // those of one host may use its memory
     int most_on_a_host = 1;       // ranks
-    bool crowded = false;         // they take turns on a core
+    int ranks_on_core = 1;        // the most that take turns on one
 };
 [[nodiscard]] Reach reach_of(const bootstrap::Roster& roster);
+
+/// Where two rings of so many bytes lie, one each way: in the caches of both ends.
+[[nodiscard]] costs::Level level_of_rings(std::size_t bytes, const costs::MachineCosts& costs);
 
 /// The same on every rank of a group.
 [[nodiscard]] schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,

@@ -17,6 +17,7 @@ Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue>
       board_(setting.board),
       layout_(std::move(setting.layout)),
       costs_(costs),
+      turns_(setting.reach.ranks_on_core),
       links_(link_model(setting.reach, *layout_, costs_)),
       known_(catalogue_for(std::move(catalogue), *layout_)),
       catalogue_(known_) {}
@@ -83,8 +84,11 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation};
     if (layout_->links() == nullptr) {
+        const BoardCall touched{call.kind, element_bytes, call.count};
         made.seconds =
-            schedule::predict(links_, cost, {.seconds_per_byte = near_byte(call)}, cost.bytes_sent);
+            schedule::predict(model_for(touched), cost,
+                              {.seconds_per_byte = near_byte(touched, windows)}, cost.bytes_sent) +
+            turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
         return made;
     }
     const schedule::Traffic& crossed = traffic_of(source, shape);
@@ -93,19 +97,28 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     return made;
 }
 
-/// Who copies what it sends copies what it receives, too; of two ranks and a root, each does one.
-/// The caller's buffers may lie farther away than the rings.
-double Predictor::near_byte(const Signature& call) const {
+/// Whoever has a root makes call after call without waiting for the others, as long as their rings
+/// hold what is sent: they take rounds together.
+schedule::LinkModel Predictor::model_for(const BoardCall& call) const {
+    constexpr std::size_t kMostAhead = 8;
+    schedule::LinkModel model = links_;
+    if (!model.near.copies || !schedule::is_rooted(call.kind)) return model;
+    const std::size_t bytes = std::max<std::size_t>(call.count * call.element_bytes, 1);
+    const std::size_t ahead = std::clamp<std::size_t>(links_.capacity / bytes, 1, kMostAhead);
+    model.near.round_seconds /= static_cast<double>(ahead);
+    return model;
+}
+
+/// Who copies what it sends copies what it receives, too. Of two ranks and a root, each does one,
+/// and all windows but the first go while the others are read.
+double Predictor::near_byte(const BoardCall& call, std::size_t windows) const {
     if (!links_.near.copies) return links_.near.seconds_per_byte;
-    using schedule::Buffer;
-    const int blocks = schedule::blocks(call.kind, Buffer::kInput, ranks_) +
-                       schedule::blocks(call.kind, Buffer::kOutput, ranks_);
     const costs::Level level =
-        costs_.level_of(call.count * size_of(call.type) * static_cast<std::size_t>(blocks));
-    const double farther =
-        costs::at(costs_.copy, level) - costs::at(costs_.copy, costs::Level::kSecond);
-    const bool does_both = ranks_ > 2 || !schedule::is_rooted(call.kind);
-    return (does_both ? 2 : 1) * (links_.near.seconds_per_byte + std::max(farther, 0.0));
+        std::max(level_of(call, ranks_, costs_), level_of_rings(links_.capacity, costs_));
+    const costs::Handing handing = costs::handing_at(level, costs_);
+    if (ranks_ > 2 || !schedule::is_rooted(call.kind)) return turns_ * handing.both();
+    const auto [less, more] = std::minmax(handing.give, handing.take);
+    return turns_ * (more + less / static_cast<double>(windows));
 }
 
 const schedule::Traffic& Predictor::traffic_of(const SourcePtr& source,

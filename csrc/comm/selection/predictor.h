@@ -79,8 +79,10 @@ class Predictor {
     [[nodiscard]] std::optional<Prediction> over_links(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
+    /// For a call that is made again and again.
+    [[nodiscard]] schedule::LinkModel model_for(const BoardCall& call) const;
     /// Seconds for a byte of Cost::bytes_sent, where nothing is known but that all share a host.
-    [[nodiscard]] double near_byte(const Signature& call) const;
+    [[nodiscard]] double near_byte(const BoardCall& call, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,
                                                       const schedule::Shape& shape);
 
@@ -88,6 +90,7 @@ class Predictor {
     const std::optional<BoardShape> board_;
     const std::shared_ptr<const bootstrap::Layout> layout_;
     const costs::MachineCosts costs_;
+    const double turns_;  // ranks that share a core
     const schedule::LinkModel links_;
     std::shared_ptr<const schedule::Catalogue> known_;      // for this layout, over any links
     std::shared_ptr<const schedule::LinkGraph> followed_;   // null: any links do

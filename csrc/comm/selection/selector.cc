@@ -33,7 +33,7 @@ Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::P
     Predictor::Setting setting{.reach = reach_of(roster), .board = {}, .layout = place.layout};
     const Board* const board = place.board;
     if (board == nullptr) return setting;
-    setting.reach.crowded = board->is_crowded();
+    setting.reach.ranks_on_core = board->ranks_on_core();
     setting.board = BoardShape{.ranks = board->ranks(),
                                .half_bytes = board->half_bytes(),
                                .part_bytes = board->part_bytes(),

@@ -41,7 +41,7 @@ Result<std::size_t> ShmSendLink::send(ChannelId channel, Bytes bytes, Flush flus
     const std::size_t taken = std::min(free, bytes.size());
     if (taken > 0) {
         std::byte* to = rings_->data(channel) + cursor.written % rings_->bytes();
-        std::memcpy(to, bytes.data(), taken);
+        copy_.copy(to, bytes.data(), taken);
         cursor.written += taken;
         wire_->reset_idle();
     }

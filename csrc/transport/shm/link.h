@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "csrc/base/shared_copy.h"
 #include "csrc/transport/link.h"
 #include "csrc/transport/shm/ring.h"
 #include "csrc/transport/shm/wire.h"
@@ -37,6 +38,7 @@ class ShmSendLink final : public SendLink {
     std::unique_ptr<RingFile> rings_;
     std::unique_ptr<PeerWire> wire_;
     std::array<Cursor, kChannels> cursors_{};
+    SharedCopy copy_;
     StickyStatus status_;
 };
 

@@ -20,7 +20,7 @@
 namespace pccl::transport::shm {
 
 /// Bytes of each ring between `ranks` of a host: its rings stay near 16 MiB together. A power
-/// of two from 16 KiB to 1 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a
+/// of two from 16 KiB to 2 MiB, unless PCCL_SHM_RING_BYTES says otherwise (then rounded down to a
 /// power of two).
 [[nodiscard]] PCCL_API std::size_t ring_bytes(int ranks);
 

@@ -89,20 +89,6 @@ TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
     EXPECT_GT(cheap, 0U);
 }
 
-TEST(BoardCost, HalvesAreStreamedWhereThatIsFaster) {
-    // Whatever the call: where two ranks alone know a length, the plan does not.
-    const BoardCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
-    const auto from = [&](const std::string& text) {
-        const MachineCosts costs = MachineCosts::parse(text).value();
-        return plan_on_board(shape_of(2), call, BoardAlgorithm::kOneShot, costs).streamed_bytes;
-    };
-    EXPECT_GT(from("stream 5 5 5 5\n"), 1024 * kMiB);
-    EXPECT_EQ(from("write 5 5 5 5\n"), 0U);
-    // The first level holds as many rooms as are used in turn.
-    const std::size_t second = from("caches 32768 1048576 33554432\nstream 5 0.01 0.01 0.01\n");
-    EXPECT_EQ(second, 32 * kKiB / kRoomsInTurn);
-}
-
 TEST(BoardCost, EveryPlanMovesSomething) {
     for (const CollectiveKind kind : kKinds)
         for (const int ranks : {2, 256})

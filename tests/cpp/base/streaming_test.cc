@@ -1,4 +1,4 @@
-#include "csrc/collective/arithmetic/streaming.h"
+#include "csrc/base/streaming.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "csrc/base/ids.h"
 
-namespace pccl::arithmetic {
+namespace pccl {
 namespace {
 
 std::vector<std::byte> counted(std::size_t bytes) {
@@ -36,4 +36,4 @@ TEST(Streaming, CopiesExactlyItsBytesFromAndToAnyAddress) {
 }
 
 }  // namespace
-}  // namespace pccl::arithmetic
+}  // namespace pccl

@@ -1,4 +1,4 @@
-#include "csrc/collective/arithmetic/streaming.h"
+#include "csrc/base/streaming.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace pccl::arithmetic {
+namespace pccl {
 
 #if defined(__SSE2__)
 
@@ -51,4 +51,4 @@ void stream_bytes(std::byte* dst, const std::byte* src, std::size_t bytes) {
 
 #endif
 
-}  // namespace pccl::arithmetic
+}  // namespace pccl
