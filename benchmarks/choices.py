@@ -44,6 +44,7 @@ GOOD_SHARE = 0.95
 WORST_RATIO = 1.4
 WARM_UP_CALLS = 3
 LEAST_TURNS = 8
+LEAST_CALLS = 4  # in a turn
 BATCH_SECONDS = 5e-4  # so long that looking at the clock takes nothing of it
 TIMEOUT_S = 60.0
 # Large buffers of random numbers take longer to make than to send: a prime number of them repeats.
@@ -235,20 +236,19 @@ def _take_turns(
     for name, call in calls.items():
         for _ in range(WARM_UP_CALLS):
             once = _slowest(comm, _seconds_of(call, 1))
-        batches[name] = max(1, int(BATCH_SECONDS / once))
+        batches[name] = max(LEAST_CALLS, int(BATCH_SECONDS / once))
     turns = max(LEAST_TURNS, int(seconds / max(BATCH_SECONDS, once)))
-    times = np.array(
-        [
-            [_seconds_of(call, batches[name]) / batches[name] for name, call in calls.items()]
-            for _ in range(turns)
-        ]
-    )
+    times = np.zeros((turns, len(calls)))
+    for turn in range(turns):
+        for i, (name, call) in enumerate(calls.items()):
+            call()  # the turn before has left other memory in the caches
+            comm.barrier()  # who begins late finds there what it would have waited for
+            times[turn, i] = _seconds_of(call, batches[name]) / batches[name]
     comm.all_reduce(times, "max")
     return {name: (times[:, i] * 1e6).tolist() for i, name in enumerate(calls)}
 
 
 def _seconds_of(call: Callable[[], object], calls: int) -> float:
-    call()  # the turn before has left other memory in the caches
     start = time.perf_counter()
     for _ in range(calls):
         call()

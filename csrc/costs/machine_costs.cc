@@ -17,6 +17,7 @@ constexpr double kLeastFigure = 1e-6;
 constexpr double kMostFigure = 1e6;
 constexpr std::size_t kLongestWord = 128;
 constexpr int kMostTries = 1000;
+constexpr int kMostCores = 65536;
 
 constexpr std::array kFigures = {
     NamedFigure{"beat", "a cache line handed to another core and back", kMicro,
@@ -96,10 +97,11 @@ Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& 
         (name == "load" ? into.load : into.spread) = *number;
         return true;
     }
-    if (name != "tries" && name != "quiet") return false;
-    const auto number = number_in(word, 0, kMostTries);
+    if (name != "tries" && name != "quiet" && name != "cores") return false;
+    const auto number = number_in(word, 0, name == "cores" ? kMostCores : kMostTries);
     if (!number) return wrong(name, "a number");
     if (name == "tries") into.tries = *number;
+    if (name == "cores") into.cores = *number;
     if (name == "quiet") into.is_quiet = *number != 0;
     return true;
 }
@@ -187,6 +189,7 @@ std::string MachineCosts::text() const {
     std::string text = "# What steps cost on this machine: us, and ns a byte by cache level.\n";
     const auto add = [&text](const auto&... parts) { text += concat(parts..., "\n"); };
     if (!origin.machine.empty()) add("machine ", origin.machine);
+    if (origin.cores > 0) add("cores ", std::min(origin.cores, kMostCores));
     if (!origin.boot.empty()) add("boot ", origin.boot);
     if (!origin.date.empty()) add("date ", origin.date);
     add("load ", written(origin.load, 0));

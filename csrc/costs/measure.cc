@@ -46,6 +46,7 @@ MachineCosts measure_here(Duration budget) {
     const Deadline deadline = Deadline::after(budget);
     MachineCosts costs;
     costs.origin.load = sys::load_average();
+    costs.origin.cores = static_cast<int>(sys::allowed_cores().count());
     take_cache_sizes(costs);
     static_cast<void>(sys::run_on(sys::CoreSet().set(sys::current_core())));
     Partner partner;

@@ -98,12 +98,12 @@ double reduce_cost(const bootstrap::Layout& layout, const MachineCosts& costs) {
     return cost;
 }
 
-/// Who shares a core waits for the others' work, and a round is a change from one to the other.
-void take_turns(LinkModel& model, const Reach& reach, const MachineCosts& costs) {
-    model.near.round_seconds = std::max(model.near.round_seconds, costs.shared_core_beat.seconds);
-    model.near.message_seconds *= reach.ranks_on_core;
-    model.near.seconds_per_byte *= reach.ranks_on_core;
-    model.reduce_seconds_per_byte *= reach.ranks_on_core;
+/// Who shares a core waits for the others' work; in a round each of them has it once.
+LinkCost in_turns(LinkCost cost, int ranks_on_core, double change_seconds) {
+    cost.round_seconds = std::max(cost.round_seconds, change_seconds * ranks_on_core);
+    cost.message_seconds *= ranks_on_core;
+    cost.seconds_per_byte *= ranks_on_core;
+    return cost;
 }
 
 bool share_memory(const bootstrap::Roster& roster) {
@@ -127,12 +127,15 @@ Level level_of_rings(std::size_t bytes, const MachineCosts& costs) {
     return std::max(costs.level_of(2 * bytes), Level::kSecond);
 }
 
-Reach reach_of(const bootstrap::Roster& roster) {
+Reach reach_of(const bootstrap::Roster& roster, const MachineCosts& costs) {
     const bool shares_memory = share_memory(roster);
+    const int most = most_on_a_host(roster);
+    const int cores = costs.origin.cores > 0 ? costs.origin.cores : most;
     return {.ranks = static_cast<int>(roster.endpoints.size()),
             .is_on_one_host = is_on_one_host(roster),
             .shares_memory = shares_memory,
-            .most_on_a_host = shares_memory ? most_on_a_host(roster) : 1};
+            .most_on_a_host = shares_memory ? most : 1,
+            .ranks_on_core = (most + cores - 1) / cores};
 }
 
 schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layout,
@@ -145,7 +148,13 @@ schedule::LinkModel link_model(const Reach& reach, const bootstrap::Layout& layo
                      : model.far;
     model.near.copies = reach.shares_memory;
     model.reduce_seconds_per_byte = reduce_cost(layout, costs);
-    if (reach.shares_memory && reach.ranks_on_core > 1) take_turns(model, reach, costs);
+    if (reach.ranks_on_core > 1) {
+        const double change = costs.shared_core_beat.seconds / 2;
+        model.far = in_turns(model.far, reach.ranks_on_core, costs.wake.seconds);
+        model.near =
+            model.near.copies ? in_turns(model.near, reach.ranks_on_core, change) : model.far;
+        model.reduce_seconds_per_byte *= reach.ranks_on_core;
+    }
     model.capacity = kTcpCapacity;
     if (reach.shares_memory)
         model.capacity = reach.is_on_one_host ? ring : std::min(ring, kTcpCapacity);

@@ -24,7 +24,7 @@ struct Reach {
     int most_on_a_host = 1;       // ranks
     int ranks_on_core = 1;        // the most that take turns on one
 };
-[[nodiscard]] Reach reach_of(const bootstrap::Roster& roster);
+[[nodiscard]] Reach reach_of(const bootstrap::Roster& roster, const costs::MachineCosts& costs);
 
 /// Where two rings of so many bytes lie, one each way: in the caches of both ends.
 [[nodiscard]] costs::Level level_of_rings(std::size_t bytes, const costs::MachineCosts& costs);

@@ -29,8 +29,10 @@ std::vector<Prediction>::const_iterator least_of(const std::vector<Prediction>& 
     return on_board;
 }
 
-Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place) {
-    Predictor::Setting setting{.reach = reach_of(roster), .board = {}, .layout = place.layout};
+Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place,
+                              const costs::MachineCosts& costs) {
+    Predictor::Setting setting{
+        .reach = reach_of(roster, costs), .board = {}, .layout = place.layout};
     const Board* const board = place.board;
     if (board == nullptr) return setting;
     setting.reach.ranks_on_core = board->ranks_on_core();
@@ -69,7 +71,7 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
 }
 
 Selector::Selector(const bootstrap::Roster& roster, const Place& place, Preferences preferences)
-    : Selector(place.rank, setting_of(roster, place), std::move(preferences)) {}
+    : Selector(place.rank, setting_of(roster, place, preferences.costs), std::move(preferences)) {}
 
 Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preferences)
     : rank_(rank),

@@ -222,22 +222,39 @@ TEST(LayoutTest, NamesTheLinksThatItCountsOn) {
 
 TEST(LayoutTest, MeasuredTimesCountMoreThanConstants) {
     bootstrap::Roster roster = roster_of({{0, 0}, {0, 1}}, 10'000);
-    const double usual =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {}).near.seconds_per_byte;
+    const double usual = link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {})
+                             .near.seconds_per_byte;
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("memory 0 0 1 20\nmemory 0 1 6 2\n");
     roster.job = encode(*topo::JobTopology::make(hosts));
     const schedule::LinkModel model =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {});
+        link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
     EXPECT_NE(model.near.seconds_per_byte, usual);
     EXPECT_NEAR(model.near.seconds_per_byte, 0.5e-9, 1e-12) << "between the NUMA nodes";
     EXPECT_NEAR(model.near.round_seconds + model.near.message_seconds, 6e-6, 1e-12);
 }
 
+TEST(LayoutTest, RanksOfACoreTakeTurnsOnLinks) {
+    const bootstrap::Roster roster = roster_of({{0, 0}, {0, 0}, {0, 0}, {0, 0}}, 10'000);
+    const auto layout = *bootstrap::Layout::make(roster);
+    const auto model_with = [&](const std::string& text) {
+        const auto costs = costs::MachineCosts::parse(text).value();
+        return link_model(reach_of(roster, costs), *layout, costs);
+    };
+    const schedule::LinkModel alone = model_with("wake 20\ncores 4\n");
+    const schedule::LinkModel crowded = model_with("wake 20\ncores 2\n");
+    EXPECT_DOUBLE_EQ(crowded.near.seconds_per_byte, 2 * alone.near.seconds_per_byte);
+    EXPECT_DOUBLE_EQ(crowded.far.seconds_per_byte, 2 * alone.far.seconds_per_byte);
+    EXPECT_DOUBLE_EQ(crowded.far.message_seconds, 2 * alone.far.message_seconds);
+    EXPECT_DOUBLE_EQ(crowded.far.round_seconds, 40e-6) << "each rank of a core is woken";
+    EXPECT_EQ(model_with("").near.seconds_per_byte, alone.near.seconds_per_byte)
+        << "how many cores there are is not known";
+}
+
 TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     bootstrap::Roster roster = roster_of(kInterleaved, 10'000);
     const schedule::LinkModel usual =
-        link_model(reach_of(roster), **bootstrap::Layout::make(roster), {});
+        link_model(reach_of(roster, {}), **bootstrap::Layout::make(roster), {});
     std::vector<topo::HostTopology> hosts = topo::decode_job(roster.job)->hosts();
     hosts[0].calibration = *topo::Calibration::parse("network eth0 node1 58 2.5\n");
     hosts[1].calibration =
@@ -249,7 +266,7 @@ TEST(LayoutTest, MeasuredNetworksCountMoreThanDeclaredOnes) {
     const topo::HostLink link = layout->links()->job().link_between(0, 1);
     EXPECT_EQ(link.bandwidth, 2) << "the slower of what both found, though 1.25 are declared";
     EXPECT_NEAR(link.latency, 58e-6, 1e-12);
-    const schedule::LinkModel model = link_model(reach_of(roster), *layout, {});
+    const schedule::LinkModel model = link_model(reach_of(roster, {}), *layout, {});
     EXPECT_NEAR(model.far.round_seconds + model.far.message_seconds, 58e-6, 1e-12);
     EXPECT_EQ(model.far.seconds_per_byte, usual.far.seconds_per_byte)
         << "what a rank can send is another matter than what the network carries";

@@ -16,6 +16,7 @@ constexpr std::string_view kSome =
     "# a heading\n"
     "\n"
     "machine xeon-2/2\n"
+    "cores 2\n"
     "boot 1234\n"
     "date 2026-11-25T21:40:03Z\n"
     "load 0.5\n"
@@ -55,7 +56,7 @@ TEST(MachineCosts, CanBeReadWhateverWasMeasured) {
         MachineCosts costs;
         costs.beat = {.seconds = odd, .is_measured = true};
         costs.copy = {costs.beat, costs.beat, costs.beat, costs.beat};
-        costs.origin = {.load = odd, .tries = 1'000'000, .spread = odd};
+        costs.origin = {.cores = 1 << 30, .load = odd, .tries = 1'000'000, .spread = odd};
         EXPECT_TRUE(MachineCosts::parse(costs.text()).is_ok()) << costs.text();
     }
 }
@@ -77,7 +78,8 @@ TEST(MachineCosts, SayWhichLineIsWrong) {
                              "copy 1 2 3 4 5", "copy 1 2 3 x", "caches 1 2",
                              "caches 3 2 1",   "caches 0 1 2", "caches 1 2 99999999999999999999",
                              "load -1",        "tries x",      "tries 9999",
-                             "date",           "melody 3",     "date a b"}) {
+                             "date",           "melody 3",     "date a b",
+                             "cores -1"}) {
         EXPECT_EQ(refused(line).code(), StatusCode::kInvalidArgument) << line;
         EXPECT_THAT(refused(line).message(), HasSubstr("line 2")) << line;
     }
