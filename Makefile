@@ -64,7 +64,7 @@ demo-netns: $(STAMPS)/wheel-$(CUDA)
 
 .PHONY: demo-phases
 demo-phases: $(STAMPS)/wheel-$(CUDA)
-	PYTHONPATH=tests $(VENV)/python -m support.circuit_hosts
+	PYTHONPATH=tests $(VENV)/python -m support.circuit_hosts $(PHASE_ARGS)
 
 .PHONY: soak-phases
 soak-phases: $(STAMPS)/wheel-$(CUDA)

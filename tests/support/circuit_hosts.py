@@ -7,17 +7,22 @@
 A circuit is a tc redirect between two ports, one way; nothing else leaves a port of the switch. A
 host reaches those to which it has a circuit by ``opt0``, and answers others over ``mgmt0``: the
 way back of TCP, by routes that the bed sets with the circuits. Needs root, iproute2 and sshd.
+
+    PYTHONPATH=tests python -m support.circuit_hosts --hosts 8 --epochs 201 --settle-ms 25
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +34,7 @@ if TYPE_CHECKING:
 
 PORT = 8300
 _EXAMPLE = Path(__file__).parents[2] / "examples/train_phases.py"
-_PHASES = {"ring": {"links": "ring"}, "reverse": {"links": [[0, 3], [3, 2], [2, 1], [1, 0]]}}
-_RANKS = 4
-_LONGEST_S = 240
+_LONGEST_S = 900
 _MOST_APART = 1e-4
 _PROGRAM = Path(__file__).with_name("optical_switch.py")
 _numbers = itertools.count()
@@ -69,15 +72,52 @@ def _namespace(name: str) -> Iterator[str]:
         _ip("netns", "delete", full)
 
 
+class _Batch:
+    """A program of iproute2 that does line after line: to start one takes longer than a switch."""
+
+    def __init__(self, *command: str, question: str) -> None:
+        self._question = question  # answered by one line, once all before it is done
+        self._process = subprocess.Popen(
+            ["stdbuf", "-oL", *command, "-batch", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, lines: Sequence[str]) -> None:
+        told, answers = self._process.stdin, self._process.stdout
+        assert told is not None
+        assert answers is not None
+        told.write("".join(f"{line}\n" for line in [*lines, self._question]))
+        told.flush()
+        if not answers.readline():
+            raise RuntimeError(f"refused one of {list(lines)}")
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
 class Bed:
     """Hosts, their switch, and what runs on them."""
 
     def __init__(self, folder: Path, switch: str, management: str, hosts: Sequence[str]) -> None:
         self.folder, self.switch, self.management, self.hosts = folder, switch, management, hosts
         self.device = Device(self._apply)
+        self.settle_ms = 0  # without light, while mirrors move
+        self._light: threading.Timer | None = None
+        in_switch = ("ip", "netns", "exec", switch, "tc")
+        self._circuits = _Batch(*in_switch, question="qdisc show dev lo")
+        self._routes = [_Batch("ip", "-o", "-n", host, question="link show lo") for host in hosts]
 
-    def description(self, phases: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster: a port of the switch for each host."""
+    def close(self) -> None:
+        """End what the bed runs."""
+        for batch in (self._circuits, *self._routes):
+            batch.close()
+
+    def description(self) -> dict[str, Any]:
+        """Return the cluster: a port of the switch for each host, and rings both ways."""
+        count = len(self.hosts)
+        backwards = [[rank, (rank - 1) % count] for rank in range(count)]
         key = self.folder / "host_key.pub"
         return {
             "audit": str(self.folder / "audit.jsonl"),
@@ -88,10 +128,11 @@ class Bed:
                     "host_key": servers.fingerprint(key),
                     "key_file": str(self.folder / "user_key"),
                     "confirm_timeout_s": 2,
+                    "settle_ms": self.settle_ms,
                 }
             ],
             "devices": [{"ports": {"ocs": rank + 1}} for rank in range(len(self.hosts))],
-            "phases": dict(phases),
+            "phases": {"ring": {"links": "ring"}, "reverse": {"links": backwards}},
         }
 
     def start(self, rank: int, *command: str, **environment: str) -> subprocess.Popen[str]:
@@ -124,7 +165,7 @@ class Bed:
             A rank failed; the text is what all of them said.
         """
         file, result = self.folder / "cluster.json", self.folder / "result.json"
-        file.write_text(json.dumps(self.description(_PHASES)))
+        file.write_text(json.dumps(self.description()))
         command = (sys.executable, str(_EXAMPLE), "--json", str(result), *arguments)
         ranks = [
             self.start(rank, *command, PCCL_CLUSTER=str(file)) for rank in range(len(self.hosts))
@@ -148,6 +189,20 @@ class Bed:
             text=True,
         )
         return sum(map(int, told.stdout.split()))
+
+    def tcp_timeouts(self) -> int:
+        """Return how often a host's TCP has waited in vain for what it sent."""
+        return sum(map(self._tcp_timeouts_of, self.hosts))
+
+    def _tcp_timeouts_of(self, host: str) -> int:
+        told = subprocess.run(
+            [*self._in(host), "cat", "/proc/net/netstat"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        rows = [line.split() for line in told.stdout.splitlines() if line.startswith("TcpExt:")]
+        return int(dict(zip(*rows, strict=True))["TCPTimeouts"])
 
     def build(self) -> None:
         """Lay the cables; the switch is dark."""
@@ -180,22 +235,26 @@ class Bed:
         _ip("-n", end[0], "link", "set", end[1], "up")
 
     def _apply(self, before: Circuits, after: Circuits) -> None:
-        lines = [
+        cut = [
             f"filter del dev p{ingress - 1} parent ffff: prio 1"
             for ingress, egress in before.items()
             if after.get(ingress) != egress
         ]
-        lines += [
+        made = [
             f"filter add dev p{ingress - 1} parent ffff: protocol all prio 1 u32 match u32 0 0 "
             f"action mirred egress redirect dev p{egress - 1}"
             for ingress, egress in after.items()
             if before.get(ingress) != egress
         ]
-        _run(*self._in(self.switch), "tc", "-batch", "-", text="\n".join(lines) + "\n")
+        if self._light is not None:
+            self._light.join()  # who switches before there is light waits for it
+        self._circuits.run(cut)
         self._set_routes(after)
+        self._light = threading.Timer(self.settle_ms / 1e3, self._circuits.run, [made])
+        self._light.start()
 
     def _set_routes(self, circuits: Circuits) -> None:
-        for rank, host in enumerate(self.hosts):
+        for rank in range(len(self.hosts)):
             lines = []
             for other in range(len(self.hosts)):
                 if other == rank:
@@ -203,7 +262,7 @@ class Bed:
                 is_joined = circuits.get(rank + 1) == other + 1
                 way = "dev opt0" if is_joined else f"via 10.78.0.{other + 1} dev mgmt0"
                 lines.append(f"route replace 10.77.0.{other + 1}/32 {way}")
-            _run("ip", "-n", host, "-batch", "-", text="\n".join(lines) + "\n")
+            self._routes[rank].run(lines)
 
 
 def _hardware(rank: int) -> str:
@@ -218,6 +277,7 @@ def circuit_hosts(count: int) -> Iterator[Bed]:
         names = ["pccl-ocs", "pccl-mgmt", *(f"pccl-h{rank}" for rank in range(count))]
         switch, management, *hosts = [stack.enter_context(_namespace(name)) for name in names]
         bed = Bed(folder, switch, management, hosts)
+        stack.callback(bed.close)
         bed.build()
         path = folder / "device.sock"
         stack.enter_context(serving(bed.device, path))
@@ -234,18 +294,37 @@ def circuit_hosts(count: int) -> Iterator[Bed]:
         yield bed
 
 
+def _report(switches: Sequence[Mapping[str, Any]]) -> None:
+    print(f"{len(switches)} switches, ms{'median':>12}{'p99':>8}{'longest':>9}")
+    for name, what in [("switches_ms", "switches"), ("dark_ms", "dark"), ("job_ms", "job")]:
+        times = sorted(each[name] for each in switches)
+        late = times[len(times) * 99 // 100]
+        print(f"  {what:<16}{statistics.median(times):>12.1f}{late:>8.1f}{times[-1]:>9.1f}")
+
+
 def main() -> None:
     """Train with and without switching, and compare the losses."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--settle-ms", type=int, default=0)
+    wanted = parser.parse_args()
     if why := missing():
         sys.exit(f"demo-phases: {why}")
-    with circuit_hosts(_RANKS) as bed:
-        switched, said = bed.train()
-        print(f"on {_RANKS} hosts, switched at each epoch:\n{said}")
-        stayed, said = bed.train("--stay")
+    with circuit_hosts(wanted.hosts) as bed:
+        bed.settle_ms = wanted.settle_ms
+        epochs = ("--epochs", str(wanted.epochs))
+        switched, said = bed.train(*epochs)
+        timeouts = bed.tcp_timeouts()
+        print(f"on {wanted.hosts} hosts, switched at each epoch:\n{said}")
+        stayed, said = bed.train(*epochs, "--stay")
         print(f"switched once:\n{said}")
+    _report(switched["switches"])
     pairs = zip(switched["losses"], stayed["losses"], strict=True)
-    apart = max(abs(one - other) / other for one, other in pairs)
-    print(f"losses differ by at most {apart:.1e}")
+    apart = max(abs(one - other) for one, other in pairs) / stayed["losses"][0]
+    print(
+        f"losses differ by at most {apart:.1e} of the first; retransmission timeouts of TCP: {timeouts}"
+    )
     if apart > _MOST_APART:
         sys.exit("they should not by more than rounding")
 
