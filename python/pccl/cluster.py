@@ -35,6 +35,7 @@ from pccl.cluster_results import (
     pairs_of,
     raise_unless_done,
 )
+from pccl.cluster_watch import Drift, Measured, measure, watch
 from pccl.errors import UnavailableError
 from pccl.table import Table
 
@@ -264,6 +265,64 @@ class Cluster:
         with self._alone() as controller:
             controller.adopt(timeout)
         return self._current
+
+    def watch(
+        self, phase: str | None = None, *, interval: float = 1.0, timeout: float = 5.0
+    ) -> Iterator[Table[Drift]]:
+        """Tell what differs from a phase, at once and whenever that changes.
+
+        Parameters
+        ----------
+        phase
+            What is meant; None for the phase that the switches show at first.
+        interval
+            Seconds between two looks; above 0.
+        timeout
+            In seconds. A switch that does not answer in time has a fault.
+
+        Yields
+        ------
+        Table[Drift]
+            For each switch what is missing and what is foreign.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such phase, or the interval is not above 0.
+        MismatchError
+            No phase is given, and the switches show none.
+        """
+        return watch(self, phase, interval=interval, timeout=timeout)
+
+    def measure(
+        self, first: str, second: str, *, rounds: int = 5, timeout: float = 5.0
+    ) -> Measured:
+        """Switch back and forth between two phases, and tell how long that takes.
+
+        Of a cluster that no job is on. It ends in the second phase.
+
+        Parameters
+        ----------
+        first, second
+            Two phases.
+        rounds
+            How often the second is switched to; 1 or more.
+        timeout
+            Of each step on all switches, in seconds.
+
+        Returns
+        -------
+        Measured
+            Medians; its ``seconds`` are what ``pccl.advise`` calls ``reconfiguration``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There is no such phase, both are the same, or there are no rounds.
+        SwitchError
+            A switch of phases was refused or rolled back, or the cluster is degraded.
+        """
+        return measure(self, first, second, rounds=rounds, timeout=timeout)
 
     def audit(self) -> list[dict[str, Any]]:
         """Return what this process did to the switches, oldest first."""

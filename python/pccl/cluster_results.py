@@ -23,6 +23,7 @@ __all__ = [
     "SwitchPlan",
     "SwitchTimes",
     "Switched",
+    "arrows",
     "count_of",
     "pairs_of",
     "raise_unless_done",
@@ -34,7 +35,8 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 _MOST_SHOWN = 12
 
 
-def _arrows(pairs: Pairs) -> str:
+def arrows(pairs: Pairs) -> str:
+    """Return "1->2, 2->3", shortened where there are many."""
     shown = ", ".join(f"{first}->{second}" for first, second in pairs[:_MOST_SHOWN])
     more = len(pairs) - _MOST_SHOWN
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
@@ -59,7 +61,7 @@ class SwitchPlan:
 
     def row(self) -> Fields:
         """Return its fields, as for a data frame."""
-        return {"switch": self.name, "removes": _arrows(self.remove), "adds": _arrows(self.add)}
+        return {"switch": self.name, "removes": arrows(self.remove), "adds": arrows(self.add)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,12 +85,12 @@ class Plan:
     def __str__(self) -> str:
         lines = [self._headline()]
         lines += [
-            f"  {each.name}: removes {_arrows(each.remove)}; adds {_arrows(each.add)}"
+            f"  {each.name}: removes {arrows(each.remove)}; adds {arrows(each.add)}"
             for each in self.switches
         ]
         for what, links in [("lost", self.lost), ("gained", self.gained), ("moved", self.moved)]:
             if links:
-                lines.append(f"  links {what}: {_arrows(links)}")
+                lines.append(f"  links {what}: {arrows(links)}")
         return "\n".join(lines)
 
     def _headline(self) -> str:
@@ -243,4 +245,4 @@ class Sight:
 
     def row(self) -> Fields:
         """Return its fields, as for a data frame."""
-        return {"switch": self.name, "circuits": _arrows(self.circuits), "fault": self.fault}
+        return {"switch": self.name, "circuits": arrows(self.circuits), "fault": self.fault}

@@ -154,6 +154,8 @@ NEVER_RAISE = {
     "pccl.bench.Row.row",
     "pccl.cluster_results.Sight.row",
     "pccl.cluster_results.SwitchPlan.row",
+    "pccl.cluster_watch.Drift.row",
+    "pccl.cluster_watch.StepMedian.row",
     "pccl.cluster_results.SwitchTimes.row",
     "pccl.p2p.Descriptor.serialize",
     "pccl.p2p.Memory.array",

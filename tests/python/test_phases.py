@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -196,6 +197,54 @@ def test_the_command_lists_plans_switches_and_shows(file: Path, tmp_path: Path) 
     lines = run("audit", log).stdout.splitlines()
     assert lines[0].endswith("begin, from unknown, to ring")
     assert lines[1].endswith("end, to ring, outcome prepared")
+
+
+def test_watching_tells_what_has_changed_against_what_is_meant(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    cluster.switch("ring")
+    changes = cluster.watch(interval=0.001)
+    assert [str(each) for each in next(changes)] == ["fabric: ring, as meant"]
+    planned = cluster.plan("ring", "pairs").switches[0]
+    cluster.switch("pairs")
+    (drift,) = next(changes)
+    assert not drift.is_as_meant
+    assert (set(drift.missing), set(drift.foreign)) == (set(planned.remove), set(planned.add))
+    assert str(drift).startswith("fabric: not ring: ")
+    cluster.switch("ring")
+    assert next(changes)[0].is_as_meant
+
+
+def test_watching_wants_to_know_what_is_meant(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    with pytest.raises(pccl.MismatchError, match="name the one that is meant"):
+        next(cluster.watch())
+    (drift,) = next(cluster.watch("ring"))
+    assert drift.missing
+    with pytest.raises(pccl.InvalidArgumentError, match="rings"):
+        next(cluster.watch("rings"))
+    with pytest.raises(pccl.InvalidArgumentError, match="interval of 0"):
+        next(cluster.watch("ring", interval=0))
+
+
+def test_measuring_switches_back_and_forth(file: Path) -> None:
+    cluster = pccl.Cluster.load(file)
+    before = cluster.generation
+    measured = cluster.measure("ring", "pairs", rounds=3)
+    assert cluster.current == "pairs"
+    assert cluster.generation - before == 6
+    assert measured.switches == 5
+    assert 0 <= measured.dark_ms <= measured.total_ms <= measured.longest_ms
+    assert measured.seconds * 1e3 == pytest.approx(measured.total_ms)
+    with pytest.raises(pccl.InvalidArgumentError, match="two phases"):
+        cluster.measure("ring", "ring")
+
+
+def test_the_command_watches_and_measures(file: Path) -> None:
+    watched = run("watch", file, "ring", "--looks", "1")
+    assert watched.returncode == 2, "nothing is connected yet"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d fabric: not ring: .* missing\n", watched.stdout)
+    measured = run("measure", file, "ring", "pairs", "--rounds", "2")
+    assert measured.stdout.startswith("ring <-> pairs: 3 switches, ")
 
 
 def test_the_command_complains_in_one_line(file: Path) -> None:

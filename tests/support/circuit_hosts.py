@@ -322,9 +322,8 @@ def main() -> None:
     _report(switched["switches"])
     pairs = zip(switched["losses"], stayed["losses"], strict=True)
     apart = max(abs(one - other) for one, other in pairs) / stayed["losses"][0]
-    print(
-        f"losses differ by at most {apart:.1e} of the first; retransmission timeouts of TCP: {timeouts}"
-    )
+    print(f"losses differ by at most {apart:.1e} of the first")
+    print(f"retransmission timeouts of TCP: {timeouts}")
     if apart > _MOST_APART:
         sys.exit("they should not by more than rounding")
 

@@ -108,6 +108,58 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
         raise typer.Exit(2)
 
 
+@app.command("watch")
+def watch(
+    file: _File,
+    phase: Annotated[
+        str | None,
+        typer.Argument(metavar="PHASE", help="What is meant; else what is shown at first."),
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Between two looks, seconds.")] = 1.0,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="End after so many changes; else at Ctrl-C.")
+    ] = None,
+    timeout: _Timeout = 5.0,
+) -> None:
+    """Print what differs from a phase, and each change.
+
+    Exits with status 2 where some switch is not as meant in the end.
+    """
+    import itertools
+    import time
+
+    drifts = None
+    for drifts in itertools.islice(
+        _load(file).watch(phase, interval=interval, timeout=timeout), looks
+    ):
+        for each in drifts:
+            print(f"{time.strftime('%H:%M:%S')} {each}", flush=True)
+    if drifts and not all(each.is_as_meant for each in drifts):
+        raise typer.Exit(2)
+
+
+@app.command("measure")
+def measure(
+    file: _File,
+    first: Annotated[str, typer.Argument(metavar="PHASE", help="A phase of the file.")],
+    second: Annotated[str, typer.Argument(metavar="PHASE", help="Another one.")],
+    rounds: Annotated[int, typer.Option(help="How often the second is switched to.")] = 5,
+    timeout: _Timeout = 5.0,
+    as_json: _Json = False,
+) -> None:
+    """Print how long switching back and forth takes.
+
+    No job may be on the cluster, which ends in the second phase.
+    """
+    import dataclasses
+
+    measured = _load(file).measure(first, second, rounds=rounds, timeout=timeout)
+    if as_json:
+        terminal.print_json(dataclasses.asdict(measured))
+    else:
+        print(measured)
+
+
 @app.command("audit")
 def audit(
     file: Annotated[Path, typer.Argument(metavar="LOG", help="An audit log.")],
