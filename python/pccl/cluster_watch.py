@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from pccl.cluster_results import Pairs, arrows, count_of
+from pccl.cluster_results import Pairs, arrows
 from pccl.errors import InvalidArgumentError, MismatchError
 from pccl.table import Table
 
@@ -140,7 +140,7 @@ class Measured:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.first} <-> {self.second}: {count_of(self.switches, 'switch')}, "
+            f"{self.first} <-> {self.second}: {self.switches} times, "
             f"{self.total_ms:.1f} ms, dark {self.dark_ms:.1f} ms, longest {self.longest_ms:.1f} ms"
         ]
         lines += [f"  {each.name}: {each.step} {each.ms:.1f} ms" for each in self.steps]

@@ -244,7 +244,7 @@ def test_the_command_watches_and_measures(file: Path) -> None:
     assert watched.returncode == 2, "nothing is connected yet"
     assert re.fullmatch(r"\d\d:\d\d:\d\d fabric: not ring: .* missing\n", watched.stdout)
     measured = run("measure", file, "ring", "pairs", "--rounds", "2")
-    assert measured.stdout.startswith("ring <-> pairs: 3 switches, ")
+    assert measured.stdout.startswith("ring <-> pairs: 3 times, ")
 
 
 def test_the_command_complains_in_one_line(file: Path) -> None:

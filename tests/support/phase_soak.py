@@ -3,7 +3,8 @@
     PYTHONPATH=tests python -m support.phase_soak --seed 7 --switches 200
 
 Ranks are processes that reach each other by TCP; their switch is a stand-in (optical_switch.py)
-behind sshd, which rejects, hangs, drops and lies as the seed says. After every switch, whatever
+behind sshd, which rejects, hangs, drops and lies as the seed says, and which somebody else changes
+while a switch of phases begins, and mends again. After every switch, whatever
 came of it, the ranks are in one phase, a sum is right, and the switch shows what is meant, or rank
 0 knows that it is degraded. In the end a rank is killed in the middle of a switch, and named.
 """
@@ -19,6 +20,7 @@ import random
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,7 @@ _PHASES: dict[str, Any] = {
     "crossed": {"links": [[0, 2], [2, 1], [1, 3], [3, 0]]},
 }
 RANKS = 4
+_REST_S = 0.3  # a switch that hangs holds its lock for a while
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +79,24 @@ def _switch(soak: Soak, seen: collections.Counter[str]) -> Iterator[dict[str, An
 
     device = Device(lambda _before, _after: None)
     device.pick_fault = pick
+
+    before: list[str] = [""]
+    edited: list[dict[int, int]] = []
+
+    def meddle(operation: str) -> str:
+        """Be somebody else, too, who changes circuits once the switch is locked."""
+        if (before[0], operation) == ("lock", "discard-changes") and device.running:
+            if dice.random() < soak.chance:
+                edited.append(dict(device.running))
+                device.running = _turned(device.running)
+                seen["edit by somebody else"] += 1
+        elif operation == "unlock" and edited:
+            assert device.running == _turned(edited[-1]), "it was overwritten"
+            device.running = edited.pop()
+        before[0] = operation
+        return pick(operation)
+
+    device.pick_fault = meddle
     with tempfile.TemporaryDirectory(prefix="pccl-soak-") as name, contextlib.ExitStack() as stack:
         folder, port = Path(name), free_port()
         path = folder / "device.sock"
@@ -96,6 +117,12 @@ def _switch(soak: Soak, seen: collections.Counter[str]) -> Iterator[dict[str, An
             "devices": [{"ports": {"ocs": rank + 1}} for rank in range(RANKS)],
             "phases": _PHASES,
         }
+
+
+def _turned(circuits: dict[int, int]) -> dict[int, int]:
+    """Give each ingress the egress of the next."""
+    outwards = list(circuits.values())
+    return dict(zip(circuits, [*outwards[1:], outwards[0]], strict=True))
 
 
 def _circuits(phase: str) -> list[tuple[int, int]]:
@@ -124,6 +151,7 @@ def _be_rank(comm: pccl.Communicator, soak: Soak) -> collections.Counter[str]:
             assert pccl.current_phase() == wanted
         except pccl.SwitchError as error:
             outcomes[error.result.outcome] += 1
+            time.sleep(_REST_S)
             assert pccl.current_phase() == before
         except pccl.UnavailableError:
             outcomes["refused"] += 1
