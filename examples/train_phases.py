@@ -113,7 +113,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=64, help="images a rank and step")
     parser.add_argument("--phases", nargs="+", default=["ring", "reverse"])
     parser.add_argument("--stay", action="store_true", help="in the first phase")
-    parser.add_argument("--json", type=Path, help="where rank 0 writes its result")
+    parser.add_argument(
+        "--json", type=Path, default=os.environ.get("RESULT"), help="where rank 0 writes its result"
+    )
     return parser.parse_args()
 
 

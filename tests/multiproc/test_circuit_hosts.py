@@ -46,7 +46,7 @@ def test_training_over_circuits_that_are_switched_at_each_epoch(bed: Bed) -> Non
 @pytest.mark.skipif(bool(no_server), reason=no_server or "all is there")
 def test_a_short_soak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PCCL_TRANSPORTS", "tcp")
-    ended, faults = phase_soak.run(phase_soak.Soak(seed=3, switches=25, chance=0.02))
+    ended, faults = phase_soak.run(phase_soak.Soak(seed=3, switches=25, chance=0.04))
     assert sum(ended.values()) == 25
     assert ended["switched"] > 15
     assert sum(faults.values()) > 0

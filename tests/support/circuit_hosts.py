@@ -114,10 +114,8 @@ class Bed:
         for batch in (self._circuits, *self._routes):
             batch.close()
 
-    def description(self) -> dict[str, Any]:
-        """Return the cluster: a port of the switch for each host, and rings both ways."""
-        count = len(self.hosts)
-        backwards = [[rank, (rank - 1) % count] for rank in range(count)]
+    def description(self, phases: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cluster: a port of the switch for each host."""
         key = self.folder / "host_key.pub"
         return {
             "audit": str(self.folder / "audit.jsonl"),
@@ -132,7 +130,7 @@ class Bed:
                 }
             ],
             "devices": [{"ports": {"ocs": rank + 1}} for rank in range(len(self.hosts))],
-            "phases": {"ring": {"links": "ring"}, "reverse": {"links": backwards}},
+            "phases": dict(phases),
         }
 
     def start(self, rank: int, *command: str, **environment: str) -> subprocess.Popen[str]:
@@ -164,12 +162,23 @@ class Bed:
         RuntimeError
             A rank failed; the text is what all of them said.
         """
+        count = len(self.hosts)
+        backwards = [[rank, (rank - 1) % count] for rank in range(count)]
+        phases = {"ring": {"links": "ring"}, "reverse": {"links": backwards}}
+        return self.run(phases, sys.executable, str(_EXAMPLE), *arguments)
+
+    def run(self, phases: Mapping[str, Any], *command: str) -> tuple[Any, str]:
+        """Run a program on all hosts; give the JSON that rank 0 wrote to $RESULT, and its output.
+
+        Raises
+        ------
+        RuntimeError
+            A rank failed; the text is what all of them said.
+        """
         file, result = self.folder / "cluster.json", self.folder / "result.json"
-        file.write_text(json.dumps(self.description()))
-        command = (sys.executable, str(_EXAMPLE), "--json", str(result), *arguments)
-        ranks = [
-            self.start(rank, *command, PCCL_CLUSTER=str(file)) for rank in range(len(self.hosts))
-        ]
+        file.write_text(json.dumps(self.description(phases)))
+        told = {"PCCL_CLUSTER": str(file), "RESULT": str(result)}
+        ranks = [self.start(rank, *command, **told) for rank in range(len(self.hosts))]
         try:
             said = [rank.communicate(timeout=_LONGEST_S)[0] for rank in ranks]
         finally:
@@ -178,6 +187,12 @@ class Bed:
         if any(rank.returncode for rank in ranks):
             raise RuntimeError("\n".join(said))
         return json.loads(result.read_text()), said[0]
+
+    def limit(self, mbit: float) -> None:
+        """Give every port of a host this rate, by a token bucket."""
+        for host in self.hosts:
+            rate = ("tbf", "rate", f"{mbit}mbit", "burst", "256kb", "latency", "20ms")
+            _run(*self._in(host), "tc", "qdisc", "replace", "dev", "opt0", "root", *rate)
 
     def bytes_over_circuits(self) -> int:
         """Return what has come into the switch's ports."""

@@ -63,6 +63,11 @@ class Device:
         self._apply = apply
         self._turn = threading.RLock()
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a commit waits to be confirmed."""
+        return self._before is not None
+
     def answer(self, operation: ElementTree.Element, session: int) -> str:
         """Do it, and return what goes into the reply."""
         name = operation.tag.removeprefix(f"{{{NETCONF}}}")
