@@ -11,11 +11,13 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/text.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/sys/sysfs/sysfs.h"
 #include "csrc/topo/detect/detect.h"
 #include "csrc/topo/search/process_plan.h"
+#include "csrc/topo/xml/xml_text.h"
 #include "csrc/transport/shm/shm_transport.h"
 
 namespace pccl::bootstrap {
@@ -145,6 +147,13 @@ Result<Locality> Locality::of_process() {
                  .numa = own_numa_node(sysfs)};
     PCCL_TRY(sysfs.shortage());
     return own;
+}
+
+Result<std::string> bus_id_of(const std::string& gpu) {
+    auto id = topo::parse_bus_id(gpu);
+    if (id) return *std::move(id);
+    return Status::invalid_argument(
+        concat("gpu ", topo::shown(gpu), " is no bus id: write it as 0000:0d:00.0"));
 }
 
 Result<topo::Topology> topology_of(const Locality& locality) {

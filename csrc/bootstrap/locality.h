@@ -27,6 +27,9 @@ struct Locality {
     [[nodiscard]] static Result<Locality> of_process();
 };
 
+/// "0D:00.0" as "0000:0d:00.0"; kInvalidArgument for what is no bus id of a PCI device.
+[[nodiscard]] Result<std::string> bus_id_of(const std::string& gpu);
+
 /// This machine's, detected once in a process.
 [[nodiscard]] Result<topo::Topology> topology_of(const Locality& locality);
 

@@ -72,6 +72,9 @@ Status check(const CommunicatorOptions& options) {
 
 /// Takes the runtime and the place of this process where the options name none.
 Status use_this_process(CommunicatorOptions& options) {
+    if (!options.gpu.empty()) {
+        PCCL_ASSIGN_OR_RETURN(options.gpu, bootstrap::bus_id_of(options.gpu));
+    }
     if (options.runtime == nullptr) {
         PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
     }

@@ -385,6 +385,12 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
         pccl.Communicator(rank=0, world_size=2, rendezvous=url, timeout=1)
 
 
+def test_a_gpu_is_named_by_its_bus_id() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="gpu foo is no bus id: write it as 0000:"):
+        pccl.Communicator(gpu="foo")
+    pccl.Communicator(gpu="0D:00.0").shutdown()
+
+
 @pytest.mark.parametrize("wanted", ["shm_direct", "all_send=ring", "all_gather=ring,all_reduce="])
 def test_a_list_of_algorithms_that_cannot_be_read_is_refused(wanted: str) -> None:
     with pytest.raises(pccl.InvalidArgumentError, match=r"ask for algorithms as in all_reduce="):
