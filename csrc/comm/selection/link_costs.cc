@@ -33,9 +33,11 @@ LinkCost ring_cost(std::size_t ring_bytes, const MachineCosts& costs) {
             .seconds_per_byte = handing_at(level, costs).both() / 2};
 }
 
+/// For each message that a rank sends it receives one, which takes it as long; who waits for one
+/// before it sends waits for the other end's own time.
 LinkCost tcp_cost(const MachineCosts& costs) {
-    return {.round_seconds = std::max(costs.tcp_round.seconds - costs.tcp_message.seconds, 0.0),
-            .message_seconds = costs.tcp_message.seconds,
+    return {.round_seconds = costs.tcp_message.seconds,
+            .message_seconds = costs.tcp_round.seconds,
             .seconds_per_byte = costs.tcp_byte.seconds};
 }
 
