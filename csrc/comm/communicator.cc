@@ -85,7 +85,7 @@ Status use_this_process(CommunicatorOptions& options) {
     return Status::ok();
 }
 
-/// Says on stderr whom this rank waits for while it joins.
+/// Says on stderr whom this rank waits for while it joins; of many ranks, some all over the job do.
 class JoinNotice {
    public:
     explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
@@ -94,7 +94,7 @@ class JoinNotice {
     void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
     void look(Rank awaited) {
         const Duration waited = system_clock().now() - begun_;
-        if (!notice_.is_due(waited)) return;
+        if (options_.rank % every_ != 0 || !notice_.is_due(waited)) return;
         std::vector<Rank> late;
         if (room_ != nullptr) late = bootstrap::unpublished(*room_, options_.size);
         if (late.empty()) late = {awaited};
@@ -104,7 +104,10 @@ class JoinNotice {
     }
 
    private:
+    static constexpr int kMostThatSaySo = 16;
+
     const CommunicatorOptions& options_;
+    const int every_ = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
     const TimePoint begun_ = system_clock().now();
     std::shared_ptr<bootstrap::Store> room_;
     WaitNotice notice_;

@@ -47,6 +47,24 @@ comm.barrier()
 """
 
 
+MANY = """
+import sys
+import threading
+
+import pccl
+
+def join(rank):
+    try:
+        pccl.Communicator(rank=rank, world_size=41, rendezvous=sys.argv[1], timeout=7)
+    except pccl.Error:
+        pass
+
+threads = [threading.Thread(target=join, args=(rank,)) for rank in range(40)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
 def wait_alone(rank: int, size: int, where: str, timeout: float = 8.0) -> list[str]:
     """Give the lines of a rank whose peers never come."""
     done = subprocess.run(
@@ -116,3 +134,16 @@ def test_a_late_rank_is_named_once(tmp_path: Path, call: str, named: str, transp
     assert named in line
     assert " in all_reduce" not in said[2]
     assert " in messages" not in said[2]
+
+
+def test_of_many_ranks_some_say_whom_they_wait_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, f"file://{tmp_path}/store"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    said = re.findall(r"rank (\d+) of 41 has waited \d s at .* for rank 40 to join", done.stderr)
+    assert 1 <= len(said) <= 16
+    assert "0" in said
