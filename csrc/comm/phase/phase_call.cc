@@ -11,19 +11,22 @@ namespace pccl::comm {
 namespace {
 
 constexpr Duration kShortestPause = std::chrono::microseconds(100);
-constexpr Duration kLongestPause = std::chrono::milliseconds(2);
+// All ask rank 0, which answers some ten thousand questions a second.
+constexpr Duration kPausePerRank = std::chrono::microseconds(100);
 constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
 
 /// Between two questions: longer each time.
 class Pause {
    public:
+    explicit Pause(int ranks) : longest_(std::max(ranks * kPausePerRank, kShortestPause)) {}
     void rest() {
         system_clock().sleep_for(next_);
-        next_ = std::min(2 * next_, kLongestPause);
+        next_ = std::min(2 * next_, longest_);
     }
 
    private:
     Duration next_ = kShortestPause;
+    const Duration longest_;
 };
 
 std::string what_it_does(const Situation& rank, std::uint64_t number) {
@@ -53,7 +56,7 @@ void PhaseCall::say(Stage stage) {
 }
 
 Status PhaseCall::drain() {
-    Pause pause;
+    Pause pause(options_.group.size());
     for (std::string under_way;; pause.rest()) {
         PCCL_TRY(drain_once(under_way));
         if (under_way.empty()) break;
@@ -109,7 +112,7 @@ Result<Switching::Verdict> PhaseCall::follow() {
     PCCL_TRY(options_.group.health());
     say(own_.why.is_ok() ? Stage::kReady : Stage::kGivenUp);
     Status leaving;
-    for (Pause pause;; pause.rest()) {
+    for (Pause pause(options_.group.size());; pause.rest()) {
         // All refuse what one does by itself, and rank 0 may have done so, and gone.
         if (const Status asked = ask(0); !asked.is_ok())
             return options_.own.is_ok() ? asked : options_.own;
@@ -133,7 +136,7 @@ Status PhaseCall::gather() {
     say(Stage::kReady);
     std::vector<Rank> missing;
     for (Rank rank = 1; rank < options_.group.size(); ++rank) missing.push_back(rank);
-    for (Pause pause; !missing.empty(); pause.rest()) {
+    for (Pause pause(options_.group.size()); !missing.empty(); pause.rest()) {
         std::vector<Rank> left;
         for (const Rank rank : missing) {
             PCCL_TRY(ask(rank));
@@ -220,7 +223,7 @@ void PhaseCall::tell(Switching::Verdict verdict) {
     say(Stage::kDone);
     const Deadline last = Deadline::after(options_.patience);
     for (Rank rank = 1; rank < options_.group.size(); ++rank)
-        for (Pause pause; !is_told(rank) && !last.passed();) pause.rest();
+        for (Pause pause(options_.group.size()); !is_told(rank) && !last.passed();) pause.rest();
 }
 
 Status PhaseCall::late(const std::vector<Rank>& missing) const {
