@@ -1,9 +1,12 @@
 #include "csrc/comm/phase/phase_call.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <utility>
 
+#include "csrc/base/background_thread.h"
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 
@@ -14,6 +17,7 @@ constexpr Duration kShortestPause = std::chrono::microseconds(100);
 // All ask rank 0, which answers some ten thousand questions a second.
 constexpr Duration kPausePerRank = std::chrono::microseconds(100);
 constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
+constexpr std::size_t kAskedAtOnce = 16;
 
 /// Between two questions: longer each time.
 class Pause {
@@ -93,6 +97,27 @@ Status PhaseCall::ask(Rank rank) {
                            rank);
 }
 
+std::vector<Status> PhaseCall::ask_all(const std::vector<Rank>& ranks) {
+    std::vector<Status> answers(ranks.size());
+    std::atomic<std::size_t> next{0};
+    const auto ask_some = [&] {
+        for (std::size_t i = next++; i < ranks.size(); i = next++) answers[i] = ask(ranks[i]);
+    };
+    {
+        std::vector<std::unique_ptr<BackgroundThread>> helpers;
+        for (std::size_t count = 1; count < std::min(ranks.size(), kAskedAtOnce); ++count)
+            helpers.push_back(std::make_unique<BackgroundThread>("pccl-ask", ask_some));
+        ask_some();
+    }
+    return answers;
+}
+
+std::vector<Rank> PhaseCall::others() const {
+    std::vector<Rank> ranks;
+    for (Rank rank = 1; rank < options_.group.size(); ++rank) ranks.push_back(rank);
+    return ranks;
+}
+
 bool PhaseCall::has_ended() const { return told_by(0).switching.verdict.number >= own_.number; }
 
 bool PhaseCall::has_controller() const {
@@ -134,15 +159,15 @@ Status PhaseCall::gather() {
     PCCL_TRY(options_.own);
     PCCL_TRY(drain());
     say(Stage::kReady);
-    std::vector<Rank> missing;
-    for (Rank rank = 1; rank < options_.group.size(); ++rank) missing.push_back(rank);
+    std::vector<Rank> missing = others();
     for (Pause pause(options_.group.size()); !missing.empty(); pause.rest()) {
+        const std::vector<Status> answers = ask_all(missing);
         std::vector<Rank> left;
-        for (const Rank rank : missing) {
-            PCCL_TRY(ask(rank));
-            PCCL_TRY(catch_up(rank));
-            PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(rank));
-            if (!is_here) left.push_back(rank);
+        for (std::size_t i = 0; i < missing.size(); ++i) {
+            PCCL_TRY(answers[i]);
+            PCCL_TRY(catch_up(missing[i]));
+            PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(missing[i]));
+            if (!is_here) left.push_back(missing[i]);
         }
         missing = std::move(left);
         if (!missing.empty() && options_.deadline.passed()) return late(missing);
@@ -211,8 +236,7 @@ Status PhaseCall::compare_progress() const {
     return Status::ok();
 }
 
-bool PhaseCall::is_told(Rank rank) {
-    if (!ask(rank).is_ok()) return true;  // it hears of that in other ways
+bool PhaseCall::is_told(Rank rank) const {
     const Switching& theirs = told_by(rank).switching;
     return theirs.number != own_.number || theirs.stage == Stage::kDone;
 }
@@ -222,8 +246,15 @@ void PhaseCall::tell(Switching::Verdict verdict) {
     own_.verdict = std::move(verdict);
     say(Stage::kDone);
     const Deadline last = Deadline::after(options_.patience);
-    for (Rank rank = 1; rank < options_.group.size(); ++rank)
-        for (Pause pause(options_.group.size()); !is_told(rank) && !last.passed();) pause.rest();
+    std::vector<Rank> untold = others();
+    for (Pause pause(options_.group.size()); !untold.empty() && !last.passed(); pause.rest()) {
+        const std::vector<Status> answers = ask_all(untold);
+        std::vector<Rank> left;
+        for (std::size_t i = 0; i < untold.size(); ++i)
+            // Who does not answer hears of it in other ways.
+            if (answers[i].is_ok() && !is_told(untold[i])) left.push_back(untold[i]);
+        untold = std::move(left);
+    }
 }
 
 Status PhaseCall::late(const std::vector<Rank>& missing) const {

@@ -66,7 +66,10 @@ class PhaseCall {
     [[nodiscard]] Status compare_progress() const;
     /// Asks, and remembers the answer. ok, too, where the rank is silent for now.
     [[nodiscard]] Status ask(Rank rank);
-    [[nodiscard]] bool is_told(Rank rank);
+    /// The same of several, some at a time: what came of each.
+    [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
+    [[nodiscard]] std::vector<Rank> others() const;
+    [[nodiscard]] bool is_told(Rank rank) const;
     [[nodiscard]] Status late(const std::vector<Rank>& missing) const;
     [[nodiscard]] Status out_of_order(Rank rank) const;
     [[nodiscard]] const Situation& told_by(Rank rank) const {
