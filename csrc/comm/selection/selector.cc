@@ -70,8 +70,9 @@ std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
     return has_blocks ? bytes / static_cast<std::size_t>(ranks) : bytes;
 }
 
-Selector::Selector(const bootstrap::Roster& roster, const Place& place, Preferences preferences)
-    : Selector(place.rank, setting_of(roster, place, preferences.costs), std::move(preferences)) {}
+Selector::Selector(const bootstrap::Roster& roster, const Place& place,
+                   const Preferences& preferences)
+    : Selector(place.rank, setting_of(roster, place, preferences.costs), preferences) {}
 
 Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preferences)
     : rank_(rank),

@@ -45,7 +45,7 @@ class Selector {
         const Board* board = nullptr;  // null in groups that have none
         std::shared_ptr<const bootstrap::Layout> layout;
     };
-    Selector(const bootstrap::Roster& roster, const Place& place, Preferences preferences);
+    Selector(const bootstrap::Roster& roster, const Place& place, const Preferences& preferences);
     Selector(Rank rank, Predictor::Setting setting, Preferences preferences);
 
     /// Valid until the next call. kInvalidArgument names an algorithm that was wanted and does not
