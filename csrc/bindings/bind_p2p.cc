@@ -64,8 +64,6 @@ std::vector<std::pair<std::string, std::uint64_t>> peers_of(const Session& sessi
     return peers;
 }
 
-bool is_no_timeout(const Status& status) { return status.code() != StatusCode::kTimeout; }
-
 MemoryPtr register_buffer(Session& session, const py::object& object) {
     auto buffers = std::make_shared<Buffers>();
     const Block block = buffers->add(object.ptr(), Access::kWrite);
@@ -157,13 +155,6 @@ Words notifications(Session& session, std::optional<double> timeout) {
     return words;
 }
 
-void wait(const Work& work, std::optional<double> timeout) {
-    if (work.is_complete()) return throw_unless_ok(work.status());
-    wait_in_slices(
-        timeout, [&](Deadline deadline) { return work.wait(deadline); },
-        [&](const Status&) { return work.is_complete(); });
-}
-
 bool is_done(const Work& work) {
     if (!work.is_complete()) return false;
     throw_unless_ok(work.status());
@@ -199,9 +190,9 @@ void bind_session(extension::Module& module) {
         .def(
             "connect",
             [](Session& self, const std::string& peer, std::optional<double> timeout) {
-                wait_in_slices(
+                wait_for_signals_too(
                     timeout, [&](Deadline deadline) { return self.connect(peer, deadline); },
-                    &is_no_timeout);
+                    &unless_timeout);
             },
             arg("peer"), arg("timeout"))
         .def(
@@ -284,7 +275,7 @@ void bind_work(extension::Module& module) {
         .def_property_readonly("nbytes", &Plan::bytes);
     extension::Class<Work>(module, "_P2pWork")
         .def("done", &is_done)
-        .def("wait", &wait, arg("timeout"))
+        .def("wait", &wait_for_end<Work>, arg("timeout"))
         .def("release", &Work::release)
         .def("stats", &stats_of);
 }

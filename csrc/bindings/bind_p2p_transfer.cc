@@ -34,16 +34,8 @@ Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& mem
         if (message.is_ok()) posted = *message;
         return message.status();
     };
-    wait_in_slices(timeout, try_until,
-                   [](const Status& status) { return status.code() != StatusCode::kTimeout; });
+    wait_for_signals_too(timeout, try_until, &unless_timeout);
     return *posted;
-}
-
-void wait_for(const Message& message, std::optional<double> timeout) {
-    if (message.is_complete()) return throw_unless_ok(message.status());
-    wait_in_slices(
-        timeout, [&](Deadline deadline) { return message.wait(deadline); },
-        [&](const Status&) { return message.is_complete(); });
 }
 
 bool is_done(const Message& message) {
@@ -53,9 +45,8 @@ bool is_done(const Message& message) {
 }
 
 void wait_for_all(Transfer& transfer, std::optional<double> timeout) {
-    wait_in_slices(
-        timeout, [&](Deadline deadline) { return transfer.await_end(deadline); },
-        [](const Status& status) { return status.is_ok(); });
+    wait_for_signals_too(
+        timeout, [&](Deadline deadline) { return transfer.await_end(deadline); }, &unless_timeout);
     throw_unless_ok(transfer.take_error());
 }
 
@@ -69,7 +60,7 @@ void bind_p2p_transfer(extension::Module& module) {
                                })
         .def_property_readonly("tag", &Message::tag)
         .def("done", &is_done)
-        .def("wait", &wait_for, arg("timeout"))
+        .def("wait", &wait_for_end<Message>, arg("timeout"))
         .def("release",
              [](const Message& self) {
                  const py::gil_scoped_release released;

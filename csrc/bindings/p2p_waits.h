@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/sliced_wait.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/extension/signals.h"
 
@@ -26,21 +27,30 @@ inline Deadline deadline_after(std::optional<double> seconds) {
     return seconds ? Deadline::after(duration_of(*seconds)) : Deadline::never();
 }
 
-/// Without the GIL. `wait(deadline)` says how it ended, `is_over()` whether that is for good.
-template <typename Wait, typename IsOver>
-void wait_in_slices(std::optional<double> timeout, const Wait& wait, const IsOver& is_over) {
+/// Without the GIL. `wait` and `ending` as wait_in_slices() of csrc/base/sliced_wait.h has them.
+template <typename Wait, typename Ending>
+void wait_for_signals_too(std::optional<double> timeout, const Wait& wait, const Ending& ending) {
     const Deadline deadline = deadline_after(timeout);
-    const auto carry_on = [&] {
-        for (;;) {
-            Status status = wait(deadline.within(kSignalSlice));
-            if (is_over(status) || deadline.passed()) return status;
-            PCCL_TRY(extension::check_signals());
-        }
-    };
     throw_unless_ok([&] {
         const pybind11::gil_scoped_release released;
-        return carry_on();
+        return wait_in_slices(deadline, kSignalSlice, wait, ending, &extension::check_signals);
     }());
+}
+
+/// For `ending`: of what is begun anew by each wait.
+inline std::optional<Status> unless_timeout(const Status& said) {
+    return said.code() == StatusCode::kTimeout ? std::nullopt : std::optional(said);
+}
+
+/// Of work or a message.
+template <typename Handle>
+void wait_for_end(const Handle& handle, std::optional<double> timeout) {
+    if (handle.is_complete()) return throw_unless_ok(handle.status());
+    wait_for_signals_too(
+        timeout, [&](Deadline deadline) { return handle.wait(deadline); },
+        [&](const Status&) {
+            return handle.is_complete() ? std::optional(handle.status()) : std::nullopt;
+        });
 }
 
 }  // namespace pccl::bindings

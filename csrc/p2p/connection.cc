@@ -9,8 +9,7 @@ namespace {
 
 /// What begin() moves by itself: some tens of microseconds' work.
 constexpr std::uint64_t kSmall = 256 * kKiB;
-// In shared memory a peer that was killed is seen by those who look. News of sockets can get lost
-// while they are busy: so long afterwards, and now and then, it is looked anyway.
+// For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
 // While others attend to a connection, one small transfer after the other: to be woken by the news
@@ -24,6 +23,7 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
     : parts_(std::move(parts)),
       peer_(std::move(peer)),
       deadline_(deadline),
+      mutex_(*parts_.waiter),
       approach_(std::move(approach)) {}
 
 Connection::~Connection() = default;
@@ -51,11 +51,10 @@ std::shared_ptr<Task> Connection::begin(Order order) {
         return task;
     }
     waiting_.push_back(task);
-    const bool is_small = task->bytes() <= kSmall;
-    if (is_small) carry_locked(task.get());
-    // Nobody may come to wait for it: the progress thread must know, unless only the peer's answer
-    // is missing, which wakes it.
-    if (!task->is_complete() && !(is_small && is_at_rest())) waiter().wake();
+    if (task->bytes() <= kSmall)
+        carry_once(task.get());
+    else
+        waiter().wake();
     return task;
 }
 
@@ -67,24 +66,29 @@ Status Connection::say(const PeerWord& word) {
         return described(Status::resource_exhausted(
             concat(Words::kMost, " notifications are waiting for it to take them")));
     words_.add(serialise(word), nullptr);
-    carry_locked(nullptr);
-    if (!words_.is_empty()) waiter().wake();
+    carry_once(nullptr);
     return Status::ok();
 }
 
+void Connection::carry_once(const Task* awaited) {
+    carry_locked(awaited);
+    if (!is_at_rest()) waiter().wake();
+}
+
 bool Connection::is_at_rest() const {
-    return whole_ && !lost_ && !path_.is_direct && waiting_.empty() && link_->is_flushed() &&
-           !link_->has_moved();
+    if (is_lost()) return true;
+    if (!is_whole() || !waiting_.empty() || !link_->is_flushed()) return false;
+    // What this process copies itself waits for nobody.
+    return path_.is_direct ? flying_.empty() : !link_->has_moved();
 }
 
 bool Connection::try_carry() {
     // In this order: who attends to it looks whether it was passed over after it has ended that.
     passed_over_.store(true);
     if (attendances_.load() > 0) return false;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return false;
     passed_over_.store(false);
-    return carry_locked(nullptr);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock.owns_lock() && carry_locked(nullptr);
 }
 
 bool Attendance::carry(const Task* awaited) {
@@ -98,33 +102,21 @@ void Attendance::look() {
 }
 
 Attendance::~Attendance() {
-    // Who was passed over takes what came for seen: unless nothing more is there, it must look.
-    const bool leaves_some = connection_.passed_over_.exchange(false) && !ends_quiet();
     connection_.attendances_.fetch_sub(1);
-    if (connection_.passed_over_.exchange(false) || leaves_some) connection_.waiter().wake();
-}
-
-bool Attendance::ends_quiet() {
-    const std::unique_lock lock(connection_.mutex_, std::try_to_lock);
-    return lock.owns_lock() && !connection_.carry_locked(nullptr);
+    if (connection_.passed_over_.exchange(false) && carry()) connection_.waiter().wake();
 }
 
 Duration Connection::longest_sleep() {
-    if (attendances_.load() > 0) return nap();
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || passed_over_.load()) return transport::Backoff::kSlice;
     if (is_lost()) return kForever;
-    const bool is_idle = approach_ == nullptr && waiting_.empty() && flying_.empty() &&
-                         words_.is_empty() && link_->is_flushed() && listener().is_idle();
-    const bool was_busy = system_clock().now() - moved_at_ < kBetweenLooks;
-    return is_idle && !was_busy ? kBetweenLooks : transport::Backoff::kSlice;
+    if (fades_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
+    return attendances_.load() > 0 ? nap() : kBetweenLooks;
 }
 
 Duration Connection::nap() {
     const TimePoint now = system_clock().now();
     const std::uint64_t begun = begun_attendances_.load(std::memory_order_relaxed);
     if (begun != std::exchange(napped_for_, begun) && now >= nap_end_) nap_end_ = now + kNap;
-    return now < nap_end_ ? kNap : transport::Backoff::kSlice;
+    return now < nap_end_ ? kNap : kBetweenLooks;
 }
 
 void Connection::look() {
@@ -134,14 +126,16 @@ void Connection::look() {
 
 void Connection::look_locked() {
     if (link_ == nullptr) return;
-    if (const Status gone = link_->look(); !gone.is_ok()) carry_locked(nullptr);
+    if (link_->look().is_ok()) return;
+    carry_locked(nullptr);
+    if (!is_lost() && !fades_.exchange(true)) waiter().wake();
 }
 
 void Connection::wind_up(const Status& reason) {
     const Attendance attendance(*this);
     const std::lock_guard lock(mutex_);
     for (const auto& task : waiting_) task->fail(described(reason));
-    carry_locked(nullptr);
+    carry_once(nullptr);
 }
 
 bool Connection::has_unsaid() {
@@ -167,16 +161,18 @@ bool Connection::carry_locked(const Task* awaited) {
         if (!is_whole()) return false;
     }
     const bool posted = post_waiting();
-    Status status = words_.send(*link_, posts_);
-    if (status.is_ok()) status = hear_completions();
-    if (posted || link_->has_moved()) moved_at_ = system_clock().now();
-    if (status.is_ok()) status = words_.send(*link_, posts_);
-    if (status.is_ok()) status = hear_words();
-    if (!status.is_ok()) {
-        lose(status);
-        return true;
-    }
-    return posted || link_->has_moved();
+    const auto moved = exchange();
+    if (!moved.is_ok()) lose(moved.status());
+    return !moved.is_ok() || *moved || posted;
+}
+
+Result<bool> Connection::exchange() {
+    PCCL_TRY(words_.send(*link_, posts_).status());
+    PCCL_TRY(hear_completions());
+    const bool moved = link_->has_moved();
+    PCCL_ASSIGN_OR_RETURN(const bool said, words_.send(*link_, posts_));
+    PCCL_ASSIGN_OR_RETURN(const bool heard, hear_words());
+    return moved || said || heard || link_->has_moved();
 }
 
 void Connection::arrive() {
@@ -258,12 +254,14 @@ Status Connection::cause_of(const Status& failure) {
     return described(gone.is_ok() ? failure : gone);
 }
 
-Status Connection::hear_words() {
+Result<bool> Connection::hear_words() {
+    bool heard = false;
     while (parts_.inbox->has_room()) {
-        PCCL_ASSIGN_OR_RETURN(const bool heard, hear_word());
-        if (!heard) break;
+        PCCL_ASSIGN_OR_RETURN(const bool more, hear_word());
+        if (!more) break;
+        heard = true;
     }
-    return Status::ok();
+    return heard;
 }
 
 void Connection::hear_last_words() {

@@ -1,6 +1,7 @@
 // One connection to another session: transfers that this one asks for, and what it hears.
 //
-// Who waits for a transfer carries the whole connection on, as the progress thread does.
+// Who waits for a transfer carries the whole connection on, as the progress thread does;
+// relay_lock.h says who of them may sleep.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 
 #include "csrc/p2p/approach.h"
 #include "csrc/p2p/notification.h"
+#include "csrc/p2p/relay_lock.h"
 #include "csrc/p2p/task.h"
 #include "csrc/p2p/word_listener.h"
 #include "csrc/p2p/words.h"
@@ -59,7 +61,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<Task> begin(Order order);
     /// kResourceExhausted when too many words are waiting to be sent.
     Status say(const PeerWord& word);
-    /// Goes on, unless another thread is at it; true when something moved.
+    /// Goes on, unless other threads are at it or attend to it, and wake this process then; true
+    /// when something moved: then there may be more to do at once.
     bool try_carry();
     /// How long nobody need look at it who is not woken.
     [[nodiscard]] Duration longest_sleep();
@@ -77,19 +80,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
     static constexpr std::size_t kBatch = 128;
 
     bool carry_locked(const Task* awaited);
+    /// As carry_locked(), of a thread that does not come back: others go on if need be.
+    void carry_once(const Task* awaited);
     /// Of a thread that leaves it to others.
     Duration nap();
     void look_locked();
-    /// Whether nothing goes on before the peer speaks, which wakes this process.
+    /// Whether nothing goes on before there are news, which wake this process.
     [[nodiscard]] bool is_at_rest() const;
     void arrive();
     bool post_waiting();
     /// False when the link has no room.
     Result<bool> post_some(const std::shared_ptr<Task>& task);
+    /// Hears and says what there is; whether anything moved.
+    Result<bool> exchange();
     Status hear_completions();
     void land(const transport::RmaCompletion& completion);
     [[nodiscard]] Status cause_of(const Status& failure);
-    Status hear_words();
+    /// Whether there were any.
+    Result<bool> hear_words();
     /// Those that had come before it was lost, for which there is room or not.
     void hear_last_words();
     /// False when there is none.
@@ -103,7 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
     const Deadline deadline_;             // of the approach
-    std::mutex mutex_;                    // guards all below but for the atomics
+    RelayLock mutex_;                     // guards all below but for the atomics
     std::unique_ptr<Approach> approach_;  // until it is whole
     std::unique_ptr<transport::RmaLink> link_;
     Path path_;                                              // before whole_
@@ -111,7 +119,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
     std::uint64_t posts_ = 0;                                // so far
     const Task* awaited_ = nullptr;                          // by the thread in here
-    TimePoint moved_at_{};
     // Of one step; kept, for to clear them takes longer than a small transfer.
     std::array<Plan::Step, kBatch> steps_;
     std::array<transport::RmaPiece, kBatch> pieces_;
@@ -120,6 +127,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
+    std::atomic<bool> fades_{false};  // the peer is gone, but for what it may have said before
     std::atomic<int> attendances_{0};
     std::atomic<std::uint64_t> begun_attendances_{0};
     // Of the progress thread:
@@ -137,6 +145,7 @@ class Attendance {
         connection_.attendances_.fetch_add(1);
         connection_.begun_attendances_.fetch_add(1, std::memory_order_relaxed);
     }
+    /// Looks once more for those who left it to this one, if any, and hands on what there is.
     ~Attendance();
     Attendance(const Attendance&) = delete;
     Attendance& operator=(const Attendance&) = delete;
@@ -148,9 +157,6 @@ class Attendance {
     void look();
 
    private:
-    /// Goes on once more: whether that moved nothing.
-    bool ends_quiet();
-
     Connection& connection_;
 };
 

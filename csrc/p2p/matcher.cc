@@ -271,10 +271,4 @@ void Matcher::lost(const Connection& connection, const Status& why) {
     end_flights();
 }
 
-bool Matcher::is_idle() const {
-    const std::lock_guard lock(mutex_);
-    return sends_.empty() && receives_.empty() && matches_.empty() && flights_.empty() &&
-           sayings_.empty();
-}
-
 }  // namespace pccl::p2p

@@ -22,6 +22,7 @@
 
 #include "csrc/p2p/peer_word.h"
 #include "csrc/p2p/posting.h"
+#include "csrc/p2p/relay_lock.h"
 #include "csrc/p2p/session_id.h"
 #include "csrc/p2p/word_listener.h"
 
@@ -36,7 +37,8 @@ class Matcher final : public WordListener {
     /// Of either direction, not ended.
     static constexpr std::size_t kMost = 1024;
 
-    explicit Matcher(SessionId peer) : peer_(std::move(peer)) {}
+    Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter)
+        : peer_(std::move(peer)), waiter_(std::move(waiter)) {}
     ~Matcher() override = default;
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
@@ -53,7 +55,6 @@ class Matcher final : public WordListener {
     Status hear(const std::shared_ptr<Connection>& from, PeerWord word) override;
     void lost(const Connection& connection, const Status& why) override;
     bool advance() override;
-    [[nodiscard]] bool is_idle() const override;
 
    private:
     using PostingPtr = std::shared_ptr<Posting>;
@@ -98,8 +99,9 @@ class Matcher final : public WordListener {
     void say_all(std::deque<Saying> sayings);
 
     const SessionId peer_;
-    std::mutex advancing_;                                   // held by who advances; before mutex_
-    mutable std::mutex mutex_;                               // after those of connections
+    const std::shared_ptr<transport::Waiter> waiter_;
+    RelayLock advancing_{*waiter_};                          // held by who advances; before mutex_
+    std::mutex mutex_;                                       // after those of connections
     std::map<std::uint64_t, std::deque<PostingPtr>> sends_;  // waiting for a place, by tag
     std::map<std::uint64_t, std::deque<Place>> places_;      // waiting for a send, by tag
     std::size_t waiting_sends_ = 0;

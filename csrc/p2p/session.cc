@@ -90,9 +90,10 @@ Result<SessionId> Session::load_remote_conn_info(std::string_view info) {
 Status Session::connect(const std::string& peer, Deadline deadline) {
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(peer));
+    Help help(*core_);
     transport::Backoff backoff(*core_->waiter());
     while (!connection->is_whole() && !connection->is_lost()) {
-        if (core_->carry_all()) {
+        if (help.carry()) {
             backoff.reset();
             continue;
         }
@@ -189,9 +190,10 @@ Status Session::notify(const std::string& peer, std::span<const std::byte> word)
 }
 
 std::vector<Notification> Session::notifications() {
-    // What came may not be all, and the progress thread may have found this one at it.
-    if (core_->carry_all()) core_->waiter()->wake();
-    return core_->inbox().take_all();
+    Help(*core_).carry();
+    auto all = core_->inbox().take_all();
+    if (all.size() >= Inbox::kMost) core_->waiter()->wake();  // those behind them have room now
+    return all;
 }
 
 std::vector<Notification> Session::await_notifications(Deadline deadline) {

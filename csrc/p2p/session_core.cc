@@ -17,6 +17,7 @@ constexpr std::size_t kMostCallers = 1024;
 // To be connected where that is under way, and to have room for what was said.
 constexpr Duration kLastWords = std::chrono::seconds(2);
 constexpr Duration kForever = std::chrono::hours(1);
+constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers that do not greet
 
 Status closed() { return Status::aborted("this session is closed"); }
 
@@ -75,7 +76,7 @@ std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
     auto& known = matchers_[{peer.name, peer.incarnation}];
     auto matcher = known.lock();
     if (matcher == nullptr) {
-        matcher = std::make_shared<Matcher>(peer);
+        matcher = std::make_shared<Matcher>(peer, waiter_);
         known = matcher;
     }
     return matcher;
@@ -217,9 +218,10 @@ void SessionCore::see_off(const Connections& leaving, const Status& reason) {
     for (const auto& connection : leaving) connection->wind_up(reason);
     const auto has_unsaid = [](const auto& connection) { return connection->has_unsaid(); };
     const Deadline deadline = Deadline::after(kLastWords);
+    Help help(*this);
     transport::Backoff backoff(*waiter_);
     while (std::ranges::any_of(leaving, has_unsaid) && !deadline.passed()) {
-        if (carry_all())
+        if (help.carry())
             backoff.reset();
         else
             backoff.pause();
@@ -247,8 +249,7 @@ bool SessionCore::carry_all() {
 }
 
 Duration SessionCore::longest_sleep() const {
-    if (awaits_greeting_.load()) return transport::Backoff::kSlice;
-    Duration longest = kForever;
+    Duration longest = awaits_greeting_.load() ? kBetweenDeadlines : kForever;
     for (const auto& connection : all_connections())
         longest = std::min(longest, connection->longest_sleep());
     return longest;

@@ -46,7 +46,7 @@ class SessionCore final : public runtime::Participant {
     /// Requests of peers that were refused so far.
     [[nodiscard]] std::uint64_t refusals() const { return by_messages_->refusals(); }
     Status end(const std::shared_ptr<LocalMemory>& memory);
-    /// Carries all connections on, for a caller that waits.
+    /// Carries all connections on; true when something moved. Callers that wait use Help.
     bool carry_all();
     void look_at_all();
     void close();
@@ -125,9 +125,27 @@ class SessionCore final : public runtime::Participant {
     /// Of lives of peers, while there are connections to them.
     std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<Matcher>> matchers_;
     std::list<Caller> callers_;                 // of the acceptor, for the next advance()
-    std::mutex hearing_;                        // held by who hears callers; before mutex_
+    RelayLock hearing_{*waiter_};               // held by who hears callers; before mutex_
     std::list<Caller> heard_;                   // guarded by hearing_
     std::atomic<bool> awaits_greeting_{false};  // whether there are any
+};
+
+/// Of a thread that carries all connections of a session on while it waits. What it leaves, others
+/// go on with.
+class Help {
+   public:
+    explicit Help(SessionCore& core) : core_(core) {}
+    ~Help() {
+        if (moved_) core_.waiter()->wake();
+    }
+    Help(const Help&) = delete;
+    Help& operator=(const Help&) = delete;
+
+    bool carry() { return moved_ = core_.carry_all(); }
+
+   private:
+    SessionCore& core_;
+    bool moved_ = false;  // the last time
 };
 
 }  // namespace pccl::p2p

@@ -39,12 +39,15 @@ std::string Message::to_string() const {
                   order.tag);
 }
 
-bool Message::carry() const {
-    const bool moved = posting_->through()->try_carry();
-    return matcher_->advance() || moved;
+Status Message::wait(Deadline deadline) const {
+    carry_until(deadline);  // may end it even as it leaves
+    if (is_complete()) return status();
+    const ConnectionInfo& peer = posting_->through()->peer();
+    return Status::timeout(concat(peer.to_string(), ": ", to_string(), " has not ended in time"))
+        .with_process(peer.process);
 }
 
-Status Message::wait(Deadline deadline) const {
+void Message::carry_until(Deadline deadline) const {
     Connection& connection = *posting_->through();
     Attendance attendance(connection);
     transport::Backoff backoff(connection.waiter());
@@ -54,15 +57,10 @@ Status Message::wait(Deadline deadline) const {
             backoff.reset();
             continue;
         }
-        if (is_complete()) break;
-        if (deadline.passed())
-            return Status::timeout(concat(connection.peer().to_string(), ": ", to_string(),
-                                          " has not ended in time"))
-                .with_process(connection.peer().process);
+        if (is_complete() || deadline.passed()) return;
         backoff.pause();
         if (backoff.slept()) attendance.look();
     }
-    return status();
 }
 
 void Message::release() const { matcher_->give_up(posting_); }
@@ -125,12 +123,13 @@ Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
 
 Status Transfer::await_room(const MessageOrder& order, Deadline deadline) {
     const bool sends = order.direction == Direction::kSend;
+    Help help(*state_->core);
     transport::Backoff backoff(*state_->core->waiter());
     for (;;) {
         std::vector<Message> alike = state_->under_way();
         std::erase_if(alike, [sends](const Message& each) { return each.is_send() != sends; });
         if (alike.size() < state_->window) return Status::ok();
-        if (alike.front().carry()) {
+        if (help.carry()) {
             backoff.reset();
             continue;
         }

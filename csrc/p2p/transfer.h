@@ -56,11 +56,11 @@ class PCCL_API Message {
     /// Gives it up, and returns at once: it ends soon, done or kAborted, and only then is its
     /// memory free. Nothing where it is complete.
     void release() const;
-    /// Goes on with it, for who waits for something else of its transfer; whether anything moved.
-    bool carry() const;
     [[nodiscard]] std::string to_string() const;
 
    private:
+    void carry_until(Deadline deadline) const;
+
     std::shared_ptr<Posting> posting_;
     std::shared_ptr<Matcher> matcher_;
 };

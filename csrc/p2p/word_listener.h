@@ -25,8 +25,6 @@ class WordListener {
 
     /// Does what is to be done about what was heard; whether that was anything.
     virtual bool advance() = 0;
-    /// Whether nothing is awaited of the peer.
-    [[nodiscard]] virtual bool is_idle() const = 0;
 };
 
 }  // namespace pccl::p2p

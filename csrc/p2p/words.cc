@@ -13,18 +13,20 @@ bool speaks_in_vain(const std::shared_ptr<Task>& about) {
 
 }  // namespace
 
-Status Words::send(transport::RmaLink& link, std::uint64_t posts) {
+Result<bool> Words::send(transport::RmaLink& link, std::uint64_t posts) {
+    bool sent = false;
     while (!waiting_.empty()) {
         Word& word = waiting_.front();
         if (!speaks_in_vain(word.about)) {
             PCCL_ASSIGN_OR_RETURN(const bool taken, link.notify(word.bytes));
-            if (!taken) return Status::ok();
+            if (!taken) break;
+            sent = true;
             word.posts = posts;
             sent_.push_back(std::move(word));
         }
         waiting_.pop_front();
     }
-    return Status::ok();
+    return sent;
 }
 
 void Words::failed(std::uint64_t post) {

@@ -27,8 +27,8 @@ class Words {
     void add(std::vector<std::byte> bytes, std::shared_ptr<Task> about) {
         waiting_.push_back({std::move(bytes), std::move(about), 0});
     }
-    /// Sends what `link` takes, behind as many posts as there were so far.
-    Status send(transport::RmaLink& link, std::uint64_t posts);
+    /// Sends what `link` takes, behind as many posts as there were so far; whether that was any.
+    Result<bool> send(transport::RmaLink& link, std::uint64_t posts);
     /// Post number `post` has failed, which the link has told.
     void failed(std::uint64_t post);
     /// All posts below `post` are over.

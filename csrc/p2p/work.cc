@@ -33,7 +33,12 @@ bool Work::is_complete() const { return task_->is_complete(); }
 Status Work::status() const { return task_->status(); }
 
 Status Work::wait(Deadline deadline) const {
-    if (task_->is_complete()) return task_->status();
+    carry_until(deadline);  // may end it even as it leaves
+    return task_->is_complete() ? task_->status() : late(*task_);
+}
+
+void Work::carry_until(Deadline deadline) const {
+    if (task_->is_complete()) return;
     Connection& connection = *task_->connection();
     Attendance attendance(connection);
     transport::Backoff backoff(connection.waiter());
@@ -42,12 +47,10 @@ Status Work::wait(Deadline deadline) const {
             backoff.reset();
             continue;
         }
-        if (task_->is_complete()) break;
-        if (deadline.passed()) return late(*task_);
+        if (task_->is_complete() || deadline.passed()) return;
         backoff.pause();
         if (backoff.slept()) attendance.look();
     }
-    return task_->status();
 }
 
 void Work::release() const {

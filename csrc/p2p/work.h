@@ -40,6 +40,8 @@ class PCCL_API Work {
     [[nodiscard]] WorkStats stats() const;
 
    private:
+    void carry_until(Deadline deadline) const;
+
     std::shared_ptr<Task> task_;
 };
 

@@ -176,9 +176,9 @@ void Waiter::sleep_on_epoll(std::uint32_t ticket, Duration longest) {
         ::epoll_wait(epoll_.get(), &event, 1, static_cast<int>(timeout.count()));
     }
     page_->epoll_sleepers.fetch_sub(1, std::memory_order_seq_cst);
-    leading_.clear(std::memory_order_release);
-    // The event may be another thread's: let everybody look.
+    // The event may be another thread's: let everybody look, and who leads next, before it sleeps.
     page_->sequence.fetch_add(1, std::memory_order_seq_cst);
+    leading_.clear(std::memory_order_release);
     if (page_->sleepers.load(std::memory_order_seq_cst) > 1) futex_wake_all(page_);
 }
 

@@ -1,0 +1,49 @@
+#include "csrc/base/sliced_wait.h"
+
+#include <gtest/gtest.h>
+
+namespace pccl {
+namespace {
+
+constexpr Duration kSlice = std::chrono::milliseconds(1);
+
+std::optional<Status> never(const Status&) { return std::nullopt; }
+Status nothing() { return Status::ok(); }
+
+TEST(WaitInSlicesTest, WhatEndsAsASliceDoesIsNotLate) {
+    bool is_done = false;
+    const auto end_late = [&](Deadline) {
+        is_done = true;
+        return Status::timeout("not yet");
+    };
+    const auto ending = [&](const Status&) {
+        return is_done ? std::optional(Status::ok()) : std::nullopt;
+    };
+    const Status ended = wait_in_slices(Deadline::never(), kSlice, end_late, ending, nothing);
+    EXPECT_TRUE(ended.is_ok()) << ended.to_string();
+}
+
+TEST(WaitInSlicesTest, SaysWhyNotOnceTheDeadlineHasPassed) {
+    int slices = 0;
+    const auto wait = [&](Deadline until) {
+        ++slices;
+        while (!until.passed()) {
+        }
+        return Status::timeout("slice over");
+    };
+    const Deadline deadline = Deadline::after(5 * kSlice);
+    const Status late = wait_in_slices(deadline, kSlice, wait, never, nothing);
+    EXPECT_EQ(late.code(), StatusCode::kTimeout);
+    EXPECT_TRUE(deadline.passed());
+    EXPECT_GT(slices, 1);
+}
+
+TEST(WaitInSlicesTest, EndsWhenWhatIsLookedAfterSaysSo) {
+    const auto wait = [](Deadline) { return Status::timeout("not yet"); };
+    const auto interrupted = [] { return Status::aborted("Ctrl-C"); };
+    const Status ended = wait_in_slices(Deadline::never(), kSlice, wait, never, interrupted);
+    EXPECT_EQ(ended.code(), StatusCode::kAborted);
+}
+
+}  // namespace
+}  // namespace pccl
