@@ -1,6 +1,7 @@
 // The two ends of a stream that is a vector, for tests that write or read its bytes themselves.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -44,8 +45,12 @@ class MemoryRecvLink final : public transport::RecvLink {
         return transport::Bytes(stream_->bytes).subspan(stream_->consumed);
     }
     void consume(ChannelId, std::size_t count) override { stream_->consumed += count; }
-    Result<std::size_t> receive(ChannelId, transport::MutableBytes) override {
-        return Status::unsupported("not used");
+    Result<std::size_t> receive(ChannelId, transport::MutableBytes into) override {
+        const auto here = transport::Bytes(stream_->bytes).subspan(stream_->consumed);
+        const std::size_t count = std::min(here.size(), into.size());
+        std::copy_n(here.begin(), count, into.begin());
+        stream_->consumed += count;
+        return count;
     }
     void abort(const Status&) override {}
 

@@ -13,6 +13,9 @@ namespace {
 // Until poll() looks up: what the streams buffer, so often.
 constexpr int kRounds = 16;
 constexpr std::size_t kMostReceived = 1 * kMiB;
+// Of a payload, left to come: it goes straight to where it belongs; shorter ones come with others.
+constexpr std::size_t kLong = 16 * kKiB;
+constexpr std::size_t kMostWritten = 256 * kKiB;  // while no registration can end
 constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
 
 RmaFrame frame(RmaFrameKind kind, std::uint64_t number) {
@@ -122,12 +125,35 @@ Result<bool> RmaStreamLink::send_some() {
 }
 
 Result<bool> RmaStreamLink::receive_some() {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t straight, receive_straight());
+    if (straight > 0) return true;
     PCCL_ASSIGN_OR_RETURN(const Bytes come, streams_.in->peek(kRmaChannel));
     Bytes here = come.first(std::min(come.size(), kMostReceived));
     const std::size_t count = here.size();
     while (!here.empty()) PCCL_TRY(take(here));
     if (count > 0) streams_.in->consume(kRmaChannel, count);
     return count > 0;
+}
+
+Result<std::size_t> RmaStreamLink::receive_straight() {
+    Result<std::size_t> received = std::size_t{0};
+    if (left_ < kLong) return received;
+    if (head_.kind == RmaFrameKind::kData) {
+        const MutableBytes here = requests_.front().here.subspan(head_.bytes - left_);
+        received =
+            streams_.in->receive(kRmaChannel, here.first(std::min(here.size(), kMostReceived)));
+    } else if (head_.kind == RmaFrameKind::kWrite && write_outcome_ == RmaOutcome::kOk) {
+        RmaRange range = head_.range();
+        range.offset += head_.bytes - left_;
+        range.bytes = std::min<std::uint64_t>(left_, kMostWritten);
+        write_outcome_ = outcome_of(registry_->use(range, [&](MutableBytes there) {
+            received = streams_.in->receive(kRmaChannel, there);
+        }));
+    }
+    if (!received.is_ok() || *received == 0) return received;
+    left_ -= *received;
+    if (left_ == 0) end();
+    return received;
 }
 
 /// Takes a part off the front of `here`.

@@ -54,6 +54,8 @@ class RmaStreamLink final : public RmaLink {
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
     Status carry();
     Result<bool> receive_some();
+    /// Of a long payload; none where there is none that somebody wants.
+    Result<std::size_t> receive_straight();
     Result<bool> send_some();
     /// The stream out has failed, and that is told once nothing more comes on the other.
     Status fade();

@@ -10,7 +10,9 @@
 namespace pccl::transport::tcp {
 namespace {
 
-constexpr std::size_t kMostHeld = 1 * kKiB;
+// To copy so few bytes costs less than a system call for them.
+constexpr std::size_t kShort = 8 * kKiB;
+constexpr std::size_t kMostHeld = 64 * kKiB;
 
 /// What one call sends: bytes that were held back, and then pieces, as one run.
 class Run {
@@ -67,7 +69,7 @@ TcpSendLink::TcpSendLink(LinkParts parts)
     : peer_(parts.peer), peer_name_(std::move(parts.peer_name)), watch_(std::move(parts.watch)) {
     for (Stripes& stripes : parts.channels) {
         outlets_.push_back({std::move(stripes), {}});
-        outlets_.back().held.reserve(kMostHeld);
+        outlets_.back().held.reserve(kShort);
     }
 }
 
@@ -78,7 +80,8 @@ std::size_t TcpSendLink::capacity(ChannelId channel) const {
 Result<std::size_t> TcpSendLink::send(ChannelId channel, Bytes bytes, Flush flush) {
     if (status_.is_set()) return status_.get();
     Outlet& outlet = outlets_[static_cast<std::size_t>(channel)];
-    if (flush == Flush::kLater && outlet.held.size() + bytes.size() <= kMostHeld) {
+    if (flush == Flush::kLater && bytes.size() <= kShort &&
+        outlet.held.size() + bytes.size() <= kMostHeld) {
         outlet.held.insert(outlet.held.end(), bytes.begin(), bytes.end());
         return bytes.size();
     }

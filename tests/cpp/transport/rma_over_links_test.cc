@@ -116,6 +116,24 @@ TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfAWriteTakesNoMore) {
     EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
 }
 
+/// Which goes straight to where it belongs while it can.
+TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfALongWriteTakesNoMore) {
+    std::vector<std::byte> long_memory(1 * kMiB);
+    registration_ = rma_.add({.data = long_memory.data(), .bytes = long_memory.size()}).value();
+    hear(request(RmaFrameKind::kWrite, 0, 0, long_memory.size()), 300 * kKiB);
+    static_cast<void>(link_->advance());
+    EXPECT_EQ(std::ranges::count(long_memory, std::byte{0x77}), 300 * kKiB);
+    registration_.reset();
+    std::ranges::fill(long_memory, std::byte{0});
+    heard_->bytes.insert(heard_->bytes.end(), 724 * kKiB, std::byte{0x77});
+    registration_ = rma_.add({.data = memory_.data(), .bytes = memory_.size()}).value();
+    hear(request(RmaFrameKind::kWrite, 1, 0, 5), 5);
+    EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
+    EXPECT_EQ(answer().outcome, RmaOutcome::kOk) << "what comes behind it is taken";
+    EXPECT_EQ(std::ranges::count(long_memory, std::byte{0}), 1 * kMiB);
+    EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 5);
+}
+
 TEST_F(StrangePeer, NonsenseEndsTheLink) {
     std::vector<RmaFrame> wrong;
     for (int i = 0; i < 8; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
