@@ -156,7 +156,11 @@ Words notifications(Session& session, std::optional<double> timeout) {
 }
 
 bool is_done(const Work& work) {
-    if (!work.is_complete()) return false;
+    const bool ended = [&] {
+        const py::gil_scoped_release released;
+        return work.poll();
+    }();
+    if (!ended) return false;
     throw_unless_ok(work.status());
     return true;
 }

@@ -7,8 +7,9 @@
 namespace pccl::p2p {
 namespace {
 
-/// What begin() moves by itself: some tens of microseconds' work.
-constexpr std::uint64_t kSmall = 256 * kKiB;
+/// What begin() moves by itself: some tens of microseconds' work, by messages or by copies.
+constexpr std::uint64_t kSmallMessage = 256 * kKiB;
+constexpr std::uint64_t kSmallCopy = 1 * kMiB;
 // For deadlines, and for a peer of this host that was killed: only who looks sees that.
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(1);
@@ -51,7 +52,8 @@ std::shared_ptr<Task> Connection::begin(Order order) {
         return task;
     }
     waiting_.push_back(task);
-    if (task->bytes() <= kSmall)
+    const bool copies = is_whole() && path_.is_direct;
+    if (task->bytes() <= (copies ? kSmallCopy : kSmallMessage))
         carry_once(task.get());
     else
         waiter().wake();

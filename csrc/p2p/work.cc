@@ -30,6 +30,13 @@ Work::Work(std::shared_ptr<Task> task) : task_(std::move(task)) {}
 
 bool Work::is_complete() const { return task_->is_complete(); }
 
+bool Work::poll() const {
+    if (task_->is_complete()) return true;
+    Attendance attendance(*task_->connection());
+    attendance.carry(task_.get());
+    return task_->is_complete();
+}
+
 Status Work::status() const { return task_->status(); }
 
 Status Work::wait(Deadline deadline) const {

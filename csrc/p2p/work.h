@@ -28,6 +28,8 @@ class PCCL_API Work {
 
     /// Whether it has ended, well or not. One load.
     [[nodiscard]] bool is_complete() const;
+    /// Goes on with it, for a moment, and says whether it has ended: for who asks again and again.
+    [[nodiscard]] bool poll() const;
     /// How it ended, of one that is complete: kAborted for one that was given up; the errors of
     /// transport/rma.h.
     [[nodiscard]] Status status() const;

@@ -245,7 +245,7 @@ nixl_status_t Engine::postXfer(const nixl_xfer_op_t& op, const nixl_meta_dlist_t
 
 nixl_status_t Engine::checkXfer(nixlBackendReqH* handle) const {
     auto& request = static_cast<Request&>(*handle);
-    if (!std::ranges::all_of(request.works, &p2p::Work::is_complete)) return NIXL_IN_PROG;
+    if (!std::ranges::all_of(request.works, &p2p::Work::poll)) return NIXL_IN_PROG;
     for (const p2p::Work& work : request.works)
         if (!work.status().is_ok()) return told(work.status());
     if (request.notification.empty()) return NIXL_SUCCESS;

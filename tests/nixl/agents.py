@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import time
+from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,14 +32,18 @@ def package() -> Any:  # NIXL has no types for its bindings
 
 
 NIXL = package()
+SHARED = NIXL.nixl_thread_sync_t.NIXL_THREAD_SYNC_RW
 BINDINGS = importlib.import_module(NIXL.__name__.replace("_api", "_bindings"))
 
 
 class Agent:
     """An agent whose blocks lie in several registered memories."""
 
-    def __init__(self, name: str, plugin: str, seed: int, regions: int = 3) -> None:
-        self.nixl = NIXL.nixl_agent(name, NIXL.nixl_agent_config(backends=[plugin]))
+    def __init__(
+        self, name: str, plugin: str, seed: int, regions: int = 3, sync: Any = None
+    ) -> None:
+        config = NIXL.nixl_agent_config(backends=[plugin], sync_mode=sync)
+        self.nixl = NIXL.nixl_agent(name, config)
         random = np.random.default_rng(seed)
         self.regions = [
             random.integers(0, 256, (64, BLOCK), dtype=np.uint8) for _ in range(regions)
@@ -54,8 +59,10 @@ class Agent:
             for row in range(0, len(region), 2)
         ]
 
-    def transfer(self, op: str, remote: Any, peer: str, word: bytes) -> None:
-        local = self.nixl.get_xfer_descs(self.blocks(), "DRAM")
+    def transfer(
+        self, op: str, remote: Any, peer: str, word: bytes, blocks: list[Any] | None = None
+    ) -> None:
+        local = self.nixl.get_xfer_descs(blocks or self.blocks(), "DRAM")
         handle = self.nixl.initialize_xfer(op, local, remote, peer, word)
         try:
             state = self.nixl.transfer(handle)
@@ -134,6 +141,23 @@ def notifications(plugin: str) -> None:
         a.hear("b", word)
         a.nixl.send_notif("b", word)
         b.hear("agent a", word)
+
+
+def threads(plugin: str) -> None:
+    """Each of several threads posts and checks transfers of its own blocks, of one agent."""
+    a, b = (Agent(name, plugin, seed, sync=SHARED) for name, seed in (("agent a", 1), ("b", 2)))
+    b.nixl.add_remote_agent(a.nixl.get_agent_metadata())
+    blocks = list(zip(b.blocks(), a.blocks(), strict=True))
+
+    def move(mine: list[Any]) -> None:
+        for _ in range(20):
+            here, there = ([pair[side] for pair in mine] for side in (0, 1))
+            b.transfer("READ", b.nixl.get_xfer_descs(there, "DRAM"), "agent a", b"", here)
+
+    with futures.ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(move, blocks[part::4]) for part in range(4)]:
+            done.result(PATIENCE)
+    assert same_blocks(a, b)
 
 
 def serve(plugin: str) -> None:

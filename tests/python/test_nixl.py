@@ -49,7 +49,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-@pytest.mark.parametrize("scenario", ["read", "write", "local", "notifications", "death"])
+@pytest.mark.parametrize(
+    "scenario", ["read", "write", "local", "notifications", "threads", "death"]
+)
 def test_agents_do_over_sessions_what_they_do_over_ucx(path: str, scenario: str) -> None:
     for plugin in ("PCCL", "UCX"):
         done = run(sys.executable, AGENTS, plugin, scenario, PYTHONPATH=path)

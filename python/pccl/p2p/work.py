@@ -49,7 +49,7 @@ class Work:
         self._core = core
 
     def done(self) -> bool:
-        """Tell whether the transfer has ended, at once.
+        """Go on with the transfer for a moment, and tell whether it has ended.
 
         Raises
         ------

@@ -27,6 +27,17 @@ TEST_P(SessionTest, ReadsWhatThePeerHasWithoutACallOfIt) {
     EXPECT_THAT(work.stats().path, HasSubstr(GetParam()));
 }
 
+TEST_P(SessionTest, WhoAsksAgainAndAgainCarriesItOn) {
+    auto work = client_->read(mine_.all(), all_of(remote_));
+    ASSERT_TRUE(work.is_ok()) << work.status().to_string();
+    const Deadline deadline = patience();
+    while (!work->poll() && !deadline.passed()) {
+    }
+    ASSERT_TRUE(work->is_complete());
+    EXPECT_EQ(work->status().to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+}
+
 TEST_P(SessionTest, WritesABlockAndNothingElse) {
     auto expected = theirs_.bytes();
     std::copy_n(mine_.bytes().begin() + 5, 1000, expected.begin() + 77);
