@@ -4,6 +4,8 @@ A session listens, and reaches the registered memory of others by one-sided read
 far side makes no call. Peers have names, come and go. See ``docs/p2p.md``.
 """
 
+from pccl.p2p.directory import Directory, KeyStore, TorchStore
+from pccl.p2p.etcd import EtcdStore
 from pccl.p2p.memory import Descriptor, LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
 from pccl.p2p.session import Session
@@ -12,6 +14,9 @@ from pccl.p2p.work import Plan, Work, WorkStats
 
 __all__ = [
     "Descriptor",
+    "Directory",
+    "EtcdStore",
+    "KeyStore",
     "LocalSlice",
     "Memory",
     "Message",
@@ -20,6 +25,7 @@ __all__ = [
     "RemoteMemory",
     "RemoteSlice",
     "Session",
+    "TorchStore",
     "Transfer",
     "Work",
     "WorkStats",

@@ -49,7 +49,7 @@ class Work:
         self._core = core
 
     def done(self) -> bool:
-        """Go on with the transfer for a moment, and tell whether it has ended.
+        """Tell whether the transfer has ended, and go on with it for a moment if not.
 
         Raises
         ------

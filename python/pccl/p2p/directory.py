@@ -1,0 +1,329 @@
+"""Where sessions tell each other how to be reached, and of their memory: any store of keys."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pccl.errors import CollectiveTimeoutError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pccl.p2p.memory import Memory, RemoteMemory
+    from pccl.p2p.session import Session
+
+__all__ = ["Directory", "KeyStore", "TorchStore"]
+
+_VERSION = 1
+_MOST_ENTRY = 1 << 20  # bytes; some thousand memories
+_BETWEEN_LOOKS = 0.05  # seconds
+
+
+class KeyStore(Protocol):
+    """What a directory needs: :class:`~pccl.p2p.EtcdStore`, :class:`TorchStore`, or your own."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Set a key.
+
+        Parameters
+        ----------
+        key
+            Its name.
+        value
+            Any bytes.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+
+    def get(self, key: str) -> bytes | None:
+        """Return what a key has.
+
+        Parameters
+        ----------
+        key
+            Its name.
+
+        Returns
+        -------
+        bytes | None
+            None, at once: there is no such key.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+
+    def keys(self) -> list[str]:
+        """Return all keys.
+
+        Returns
+        -------
+        list[str]
+            Sorted.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+
+    def delete(self, key: str) -> None:
+        """Take a key out; nothing where there is none.
+
+        Parameters
+        ----------
+        key
+            Its name.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+
+
+class TorchStore:
+    """Keys in a store of ``torch.distributed``, which has no leases: they outlive their process."""
+
+    def __init__(self, store: Any, *, prefix: str = "pccl/p2p/") -> None:
+        """Use a store below a prefix.
+
+        Parameters
+        ----------
+        store
+            A ``TCPStore``, ``HashStore`` or ``FileStore``.
+        prefix
+            Of all keys; sessions that are to find each other have the same.
+        """
+        self._store = store
+        self._prefix = prefix
+
+    def put(self, key: str, value: bytes) -> None:
+        """Set a key.
+
+        Parameters
+        ----------
+        key
+            Its name.
+        value
+            Any bytes.
+
+        Raises
+        ------
+        RuntimeError
+            The store is not there, as torch says it.
+        """
+        self._store.set(self._prefix + key, value)
+
+    def get(self, key: str) -> bytes | None:
+        """Return what a key has.
+
+        Parameters
+        ----------
+        key
+            Its name.
+
+        Returns
+        -------
+        bytes | None
+            None, at once: there is no such key.
+
+        Raises
+        ------
+        RuntimeError
+            The store is not there, as torch says it.
+        """
+        name = self._prefix + key
+        return bytes(self._store.get(name)) if self._store.check([name]) else None
+
+    def keys(self) -> list[str]:
+        """Return all keys below the prefix.
+
+        Returns
+        -------
+        list[str]
+            Sorted.
+
+        Raises
+        ------
+        RuntimeError
+            The store is not there, as torch says it.
+        """
+        names = [str(name) for name in self._store.list_keys()]
+        return sorted(
+            name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)
+        )
+
+    def delete(self, key: str) -> None:
+        """Take a key out; nothing where there is none.
+
+        Parameters
+        ----------
+        key
+            Its name.
+
+        Raises
+        ------
+        RuntimeError
+            The store is not there, as torch says it.
+        """
+        self._store.delete_key(self._prefix + key)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    info: bytes
+    memories: dict[str, bytes]
+
+    def serialise(self) -> bytes:
+        texts = {name: base64.b64encode(each).decode() for name, each in self.memories.items()}
+        info = base64.b64encode(self.info).decode()
+        return json.dumps({"version": _VERSION, "info": info, "memories": texts}).encode()
+
+    @classmethod
+    def parse(cls, peer: str, value: bytes) -> _Entry:
+        if len(value) > _MOST_ENTRY:
+            raise InvalidArgumentError(
+                f'the entry of session "{peer}" has {len(value)} bytes, more than {_MOST_ENTRY}'
+            )
+        try:
+            entry = json.loads(value)
+            version = entry["version"]
+            info = base64.b64decode(entry["info"], validate=True)
+            memories = {
+                str(name): base64.b64decode(each, validate=True)
+                for name, each in entry["memories"].items()
+            }
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InvalidArgumentError(
+                f'the entry of session "{peer}" is none of a directory: {error!r}'
+            ) from error
+        if version != _VERSION:
+            raise InvalidArgumentError(
+                f'the entry of session "{peer}" has version {version!r}, this is {_VERSION}'
+            )
+        return cls(info, memories)
+
+
+class Directory:
+    """A session's entry in a store of keys, and those of others.
+
+    An entry holds the session's ``connection_info()``, and so its secret: whoever can read the
+    store can reach what is registered.
+    """
+
+    def __init__(self, session: Session, store: KeyStore) -> None:
+        """Look into a store; nothing is published yet.
+
+        Parameters
+        ----------
+        session
+            Whose entry this publishes, and which learns of those that it finds.
+        store
+            Where entries are.
+        """
+        self._session = session
+        self._store = store
+        self._published: bytes | None = None
+
+    def publish(self, **memories: Memory) -> None:
+        """Put this session's entry, in the place of its last one.
+
+        Parameters
+        ----------
+        memories
+            Registered memory of this session, by the names that peers find it under.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The entry would take more than 1 MiB.
+        UnavailableError
+            The store is not there.
+        """
+        descriptors = {name: each.descriptor().serialize() for name, each in memories.items()}
+        entry = _Entry(self._session.connection_info(), descriptors).serialise()
+        if len(entry) > _MOST_ENTRY:
+            raise InvalidArgumentError(
+                f"{len(memories)} memories take {len(entry)} bytes, more than {_MOST_ENTRY}"
+            )
+        self._store.put(self._session.name, entry)
+        self._published = entry
+
+    def withdraw(self) -> None:
+        """Take this session's entry out, unless another life of that name has put one since.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+        if self._published is not None and self._store.get(self._session.name) == self._published:
+            self._store.delete(self._session.name)
+        self._published = None
+
+    def names(self) -> list[str]:
+        """Return the names of all sessions that have an entry.
+
+        Returns
+        -------
+        list[str]
+            Sorted.
+
+        Raises
+        ------
+        UnavailableError
+            The store is not there.
+        """
+        return self._store.keys()
+
+    def find(self, peer: str, timeout: float = 10.0) -> dict[str, RemoteMemory]:
+        """Wait for a peer's entry, learn how to reach it, and return its memory by name.
+
+        A peer that has come back is found anew; call it again after :class:`~pccl.PeerLostError`.
+
+        Parameters
+        ----------
+        peer
+            The name of its session.
+        timeout
+            Seconds to wait at most.
+
+        Returns
+        -------
+        dict[str, RemoteMemory]
+            As the peer has published it.
+
+        Raises
+        ------
+        CollectiveTimeoutError
+            There is no entry of that name.
+        InvalidArgumentError
+            The entry is of something else, or damaged.
+        UnavailableError
+            The store is not there.
+        """
+        entry = _Entry.parse(peer, self._await(peer, timeout))
+        name = self._session.load(entry.info)
+        if name != peer:
+            raise InvalidArgumentError(f'the entry of session "{peer}" is of session "{name}"')
+        return {
+            each: self._session.import_memory(peer, descriptor)
+            for each, descriptor in entry.memories.items()
+        }
+
+    def _await(self, peer: str, timeout: float) -> bytes:
+        until = time.monotonic() + timeout
+        while (value := self._store.get(peer)) is None:
+            if time.monotonic() >= until:
+                raise CollectiveTimeoutError(
+                    f'session "{peer}" has no entry in the directory after {timeout:g} s'
+                )
+            time.sleep(_BETWEEN_LOOKS)
+        return value

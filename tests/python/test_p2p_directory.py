@@ -1,0 +1,198 @@
+"""Sessions that find each other in a store of keys: torch's, and etcd with its leases."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import shutil
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import pccl
+from pccl import p2p
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+NBYTES = 4096
+PATIENCE = 30.0
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [each.getsockname()[1] for each in sockets]
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the endpoint of a server of its own."""
+    program = shutil.which("etcd")
+    if program is None:
+        pytest.skip("no etcd is installed here: apt-get install etcd-server")
+    folder: Path = tmp_path_factory.mktemp("etcd")
+    client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            [
+                *(program, "--data-dir", folder / "data", "--unsafe-no-fsync"),
+                *("--listen-client-urls", client, "--advertise-client-urls", client),
+                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                *("--initial-cluster", f"default={peer}"),
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            await_that(lambda: answers(client))
+            yield client
+        finally:
+            server.kill()
+            server.wait()
+
+
+def answers(endpoint: str) -> bool:
+    try:
+        p2p.EtcdStore(endpoint).keys()
+    except pccl.UnavailableError:
+        return False
+    return True
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until, "nothing has happened"
+        time.sleep(0.05)
+
+
+@pytest.fixture(params=["torch", "etcd"])
+def store(request: pytest.FixtureRequest) -> Iterator[p2p.KeyStore]:
+    prefix = f"{request.node.name}/"
+    if request.param == "torch":
+        yield p2p.TorchStore(pytest.importorskip("torch.distributed").HashStore(), prefix=prefix)
+    else:
+        with p2p.EtcdStore(request.getfixturevalue("etcd"), prefix=prefix) as made:
+            yield made
+
+
+def stamps(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, NBYTES, dtype=np.uint8)
+
+
+def read(session: p2p.Session, remote: p2p.RemoteMemory) -> np.ndarray:
+    mine = np.zeros(NBYTES, np.uint8)
+    local = session.register(mine)
+    session.read(local[:], remote[:]).wait(PATIENCE)
+    local.deregister()
+    return mine
+
+
+def test_what_is_published_is_found_and_read(store):
+    with p2p.Session("prefill-0") as a, p2p.Session("decode-3") as b:
+        published = p2p.Directory(a, store)
+        published.publish(keys=a.register(stamps(1)), values=a.register(stamps(2)))
+        directory = p2p.Directory(b, store)
+        assert directory.names() == ["prefill-0"]
+        found = directory.find("prefill-0")
+        assert sorted(found) == ["keys", "values"]
+        np.testing.assert_array_equal(read(b, found["keys"]), stamps(1))
+        np.testing.assert_array_equal(read(b, found["values"]), stamps(2))
+        published.withdraw()
+        assert directory.names() == []
+
+
+def test_a_life_withdraws_its_own_entry_alone(store):
+    with p2p.Session("prefill-0") as first, p2p.Session("prefill-0") as second:
+        old, new = p2p.Directory(first, store), p2p.Directory(second, store)
+        old.publish()
+        new.publish()
+        old.withdraw()
+        assert new.names() == ["prefill-0"]
+
+
+def test_what_is_not_there_or_is_no_entry_is_told(store):
+    with p2p.Session("a") as a, p2p.Session("b") as b:
+        directory = p2p.Directory(b, store)
+        with pytest.raises(pccl.CollectiveTimeoutError, match='session "a" has no entry'):
+            directory.find("a", timeout=0.1)
+        for value in (
+            b"",
+            b"\xff",
+            b"[]",
+            b'{"version": 1}',
+            b'{"version":1,"info":3,"memories":{}}',
+        ):
+            store.put("a", value)
+            with pytest.raises(pccl.InvalidArgumentError, match='session "a" is none'):
+                directory.find("a")
+        p2p.Directory(a, store).publish()
+        entry = store.get("a")
+        assert entry is not None
+        store.put("a", entry.replace(b'"version": 1', b'"version": 2'))
+        with pytest.raises(pccl.InvalidArgumentError, match="version 2"):
+            directory.find("a")
+        store.put("c", entry)
+        with pytest.raises(pccl.InvalidArgumentError, match='"c" is of session "a"'):
+            directory.find("c")
+
+
+def serve(pipe: Connection, endpoint: str, seed: int) -> None:
+    with p2p.Session("prefill-0") as session:
+        store = p2p.EtcdStore(endpoint, prefix="lives/", lease=1.0)
+        p2p.Directory(session, store).publish(cache=session.register(stamps(seed)))
+        pipe.send(True)
+        pipe.recv()
+
+
+@contextlib.contextmanager
+def life(endpoint: str, seed: int) -> Iterator[None]:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=serve, args=(there, endpoint, seed), daemon=True)
+    process.start()
+    try:
+        assert here.poll(PATIENCE)
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_the_entry_of_a_process_that_dies_goes_and_its_successor_is_found(etcd):
+    with p2p.Session("decode-3") as session:
+        directory = p2p.Directory(session, p2p.EtcdStore(etcd, prefix="lives/"))
+        for seed in (1, 2):
+            with life(etcd, seed):
+                time.sleep(2.5)  # longer than its lease, which it renews
+                found = directory.find("prefill-0", PATIENCE)
+                np.testing.assert_array_equal(read(session, found["cache"]), stamps(seed))
+            await_that(lambda: directory.names() == [])
+
+
+def test_a_store_that_lost_its_lease_puts_its_keys_again(etcd):
+    with p2p.EtcdStore(etcd, prefix="lost/", lease=1.0) as store:
+        store.put("a", b"1")
+        lease = store._lease_id
+        store._ask("lease/revoke", {"ID": lease})
+        await_that(lambda: store.get("a") == b"1")
+        assert store._lease_id != lease
+    assert p2p.EtcdStore(etcd, prefix="lost/").keys() == []
+
+
+def test_an_etcd_that_is_not_there_is_told():
+    (port,) = free_ports(1)
+    store = p2p.EtcdStore(f"http://127.0.0.1:{port}", timeout=1.0)
+    with pytest.raises(pccl.UnavailableError, match=f"etcd at http://127.0.0.1:{port} does not"):
+        store.get("a")
+    with pytest.raises(pccl.InvalidArgumentError, match="http://host:port"):
+        p2p.EtcdStore("127.0.0.1:2379")
