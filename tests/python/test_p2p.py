@@ -312,10 +312,32 @@ def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
 def test_a_short_soak_finds_nothing_wrong(transports):
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed=7, seconds=3.0))
     assert tally.wrong == 0
+    assert tally.left == []
     assert tally.kills >= 1
     assert tally.reads > 0
     assert tally.writes > 0
     assert tally.notifications > 0
+
+
+def test_nothing_is_left_of_peers_that_went_or_were_killed(transports, monkeypatch):
+    """The short form of ``pccl p2p soak --seconds 600``, which has some 1500 of them."""
+    soaker = p2p_soak.Soaker(p2p_soak.Soak(transports, seed=3, seconds=1.0))
+    with soaker.session:
+        soaker.kill()
+        soaker.settle()
+        before = p2p_soak._held()
+        for _ in range(3):
+            soaker.kill()
+            for _ in range(30):
+                soaker.transfer()
+                soaker.session.disconnect("target")
+        soaker.settle()
+        assert p2p_soak._left_since(before) == []
+        monkeypatch.setattr(p2p_soak, "_SETTLING", 0.1)
+        held = soaker.session.allocate(1 << 16)
+        assert p2p_soak._left_since(before) == ["1 descriptors", "1 mappings of shared memory"]
+        held.deregister()
+        soaker.life.kill()
 
 
 def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Soak", "Soaker", "Tally", "soak"]
 
 _PATIENCE = 60.0  # seconds, for the other process and for a transfer
+_SETTLING = 5.0  # seconds, for connections that were lost to be dropped
 _MEMORY = 8 << 20
 _MOST_BLOCKS = 200
 
@@ -45,6 +46,9 @@ class Tally:
     notifications: int = 0
     wrong: int = 0  # transfers that were done with other bytes than these
     grown: int = 0  # bytes of this process's memory since the first kill
+    left: list[str] = field(
+        default_factory=list
+    )  # of descriptors, threads and mappings, since then
 
     def values(self) -> dict[str, Any]:
         """Return what goes into JSON."""
@@ -197,16 +201,40 @@ def _resident() -> int:
     return pages * resource.getpagesize()
 
 
+def _held() -> dict[str, int]:
+    """Count what a connection takes of this process."""
+    process = Path("/proc/self")
+    maps = (process / "maps").read_text().splitlines()
+    return {
+        "descriptors": len(list((process / "fd").iterdir())),
+        "threads": len(list((process / "task").iterdir())),
+        "mappings of shared memory": sum("/memfd:pccl" in line for line in maps),
+    }
+
+
+def _left_since(before: dict[str, int]) -> list[str]:
+    """Name what there is more of than before, once lost connections have had time to go."""
+    until = time.monotonic() + _SETTLING
+    while True:
+        more = {name: count - before[name] for name, count in _held().items()}
+        left = [f"{count} {name}" for name, count in more.items() if count > 0]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.1)
+
+
 def soak(plan: Soak) -> Tally:
     """Go on for so many seconds; a seed does the same each time, but for how far it comes."""
     soaker = Soaker(plan)
     until = time.monotonic() + plan.seconds
     with soaker.session:
         soaker.kill()
-        warm = _resident()
+        soaker.settle()  # connects
+        warm, held = _resident(), _held()
         while time.monotonic() < until:
             soaker.step()
         soaker.settle()
-        soaker.life.kill()
         soaker.tally.grown = _resident() - warm
+        soaker.tally.left = _left_since(held)
+        soaker.life.kill()
     return soaker.tally

@@ -80,13 +80,15 @@ def soak(
 
     Lists of blocks of any size, notifications, connections that are ended, and processes that
     are killed in the middle of a transfer. The status is 1 if a transfer was done with other
-    bytes than those that were written, or a notification got lost.
+    bytes than those that were written, a notification got lost, or connections left descriptors,
+    threads or shared memory behind.
     """
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds))
     if as_json:
         terminal.print_json(tally.values())
     else:
         for name, value in tally.values().items():
-            typer.echo(f"{name:<14} {value:>16}")
-    if tally.wrong:
+            shown = ", ".join(value) or "nothing" if name == "left" else value
+            typer.echo(f"{name:<14} {shown:>16}")
+    if tally.wrong or tally.left:
         raise typer.Exit(1)
