@@ -16,7 +16,7 @@ template <typename Wait, typename Ending, typename Between>
 Status wait_in_slices(Deadline deadline, Duration slice, const Wait& wait, const Ending& ending,
                       const Between& between) {
     for (;;) {
-        const Status said = wait(deadline.within(slice));
+        Status said = wait(deadline.within(slice));
         if (const std::optional<Status> end = ending(said)) return *end;
         if (deadline.passed()) return said;
         PCCL_TRY(between());
