@@ -27,6 +27,7 @@ using py::arg;
 namespace {
 
 constexpr double kDefaultTimeout = std::chrono::duration<double>(comm::kDefaultTimeout).count();
+constexpr std::size_t kUsualTimeline = std::size_t{1} << 18U;
 using Seconds = std::optional<double>;
 using Object = const py::object&;
 using Op = const py::str&;
@@ -199,6 +200,29 @@ void bind_capsules(extension::Class<PyCommunicator>& cls) {
     cls.def("capsules", &PyCommunicator::loaded);
 }
 
+/// As pccl.timeline_steps.MeasuredStep has it, but for the rank: nanoseconds.
+py::tuple times_of(const comm::TimedStep& step) {
+    const auto ns = [](TimePoint time) { return time.time_since_epoch().count(); };
+    return py::make_tuple(step.sequence, step.window, step.lane, step.step, to_string(step.action),
+                          step.from.peer, step.from.channel, step.to.peer, step.to.channel,
+                          step.bytes, ns(step.begin), ns(step.moved), ns(step.end));
+}
+
+void bind_timelines(extension::Class<PyCommunicator>& cls) {
+    cls.def(
+        "record_timeline",
+        [](PyCommunicator& self, std::size_t steps) {
+            throw_unless_ok((*self).record_timeline(steps));
+        },
+        arg("steps") = kUsualTimeline);
+    cls.def("take_timeline", [](PyCommunicator& self) {
+        const comm::TimedSteps taken = released([&] { return (*self).take_timeline(); });
+        py::list steps;
+        for (const comm::TimedStep& step : taken.steps) steps.append(times_of(step));
+        return py::make_tuple(steps, taken.lost);
+    });
+}
+
 void bind_operators(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "operator",
@@ -270,6 +294,7 @@ void bind_communicator(extension::Module& module) {
     bind_messages(cls);
     bind_objects(cls);
     bind_capsules(cls);
+    bind_timelines(cls);
     bind_operators(cls);
     cls.def("barrier", &PyCommunicator::barrier, arg("timeout") = py::none());
     cls.def("monitored_barrier", &monitored_barrier, arg("timeout"), py::kw_only(),

@@ -13,6 +13,8 @@
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/names.h"
 #include "csrc/capsule/capsule.h"
+#include "csrc/comm/machine_network.h"
+#include "csrc/costs/kept_costs.h"
 #include "csrc/schedule/generators/generators.h"
 #include "csrc/schedule/simulator/replay.h"
 
@@ -71,7 +73,7 @@ py::list times_of(const std::vector<StepTime>& steps) {
     for (const StepTime& step : steps)
         all.append(py::make_tuple(step.rank, step.lane, step.index, step.action, step.sender,
                                   step.receiver, step.bytes, step.begin, step.start, step.done,
-                                  step.arrival));
+                                  step.arrival, step.window));
     return all;
 }
 
@@ -84,10 +86,25 @@ schedule::LinkSpeed speed_of(const Speed& speed) {
                       speed);
 }
 
+Network this_machine(int ranks, int cores, bool by_shared_memory) {
+    const py::gil_scoped_release released;
+    return comm::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
+}
+
+/// Seconds of a message, until its receiver goes on, of a byte, and of a byte that is added; bytes
+/// that a link holds.
+using Work = std::tuple<double, double, double, double, std::size_t>;
+
+Network one_machine(int ranks, int cores, const Work& work) {
+    const auto& [start, travel, byte, sum, capacity] = work;
+    return schedule::one_machine(ranks, cores, {start, travel, byte, sum, capacity});
+}
+
 void bind_networks(extension::Module& module) {
     extension::Class<Network>(module, "Network")
         .def_readonly("ranks", &Network::ranks)
         .def_readonly("turns", &Network::turns)
+        .def_readonly("capacity", &Network::capacity)
         .def_readwrite("reduce_seconds_per_byte", &Network::reduce_seconds_per_byte);
     module.def(
         "ring_of_circuits",
@@ -105,6 +122,8 @@ void bind_networks(extension::Module& module) {
             return schedule::two_levels(ranks, ranks_per_host, speed_of(within), speed_of(across));
         },
         arg("ranks"), arg("ranks_per_host"), arg("within"), arg("across"));
+    module.def("this_machine", &this_machine, arg("ranks"), arg("cores"), arg("by_shared_memory"));
+    module.def("one_machine", &one_machine, arg("ranks"), arg("cores"), arg("work"));
 }
 
 }  // namespace
@@ -122,6 +141,7 @@ void bind_simulator(extension::Module& module) {
         .def_property_readonly("busiest_seconds",
                                [](const Replay& self) { return self.busiest.busy; })
         .def_readonly("peak_chunks", &Replay::peak_chunks)
+        .def_readonly("windows", &Replay::windows)
         .def_readonly("one_for_all", &Replay::one_for_all)
         .def_property_readonly("critical_path",
                                [](const Replay& self) { return times_of(self.critical_path); })

@@ -68,11 +68,13 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 }  // namespace
 
-void CollectiveOperation::prepare(const Collective& collective, Decision decision, Board* board) {
+void CollectiveOperation::prepare(const Collective& collective, Decision decision, Board* board,
+                                  Timeline* timeline) {
     type_ = collective.type;
     op_ = collective.op;
     decision_ = std::move(decision);
     board_ = board;
+    over_links_.record_in(timeline);
     widened_ = !decision_.is_on_board() &&
                runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
     inputs_.assign(collective.inputs.begin(), collective.inputs.end());

@@ -19,8 +19,8 @@ namespace pccl::comm {
 class CollectiveOperation final : public runtime::Operation {
    public:
     /// `collective` is copied; its blocks must stay valid until done. The header of `decision` has
-    /// its number; `board` is the group's, or null.
-    void prepare(const Collective& collective, Decision decision, Board* board);
+    /// its number; `board` and `timeline` are the group's, or null.
+    void prepare(const Collective& collective, Decision decision, Board* board, Timeline* timeline);
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
         runtime::Operation::begin(std::move(engine), issue);
         started_ = false;

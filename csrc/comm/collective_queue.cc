@@ -20,7 +20,8 @@ CollectiveQueue::CollectivePtr CollectiveQueue::prepare(const Collective& collec
     numbered.header.history = history_after(latest_);
     latest_ = numbered.header;
     auto operation = take_spare();
-    operation->prepare(collective, std::move(numbered), board);
+    operation->prepare(collective, std::move(numbered), board,
+                       timeline_.is_on() ? &timeline_ : nullptr);
     return operation;
 }
 

@@ -26,6 +26,8 @@ class CollectiveQueue {
     /// The next collective of the group, over `board` where that was decided; not in the queue yet.
     [[nodiscard]] CollectivePtr prepare(const Collective& collective, const Decision& decision,
                                         Board* board);
+    /// When the steps happen of collectives that are prepared from now on; off at first.
+    [[nodiscard]] Timeline& timeline() { return timeline_; }
     void push(CollectivePtr operation) { collectives_.push_back(std::move(operation)); }
     /// What a synchronous call is done with: the next one takes its memory over.
     void give_back(CollectivePtr operation) { spare_ = std::move(operation); }
@@ -63,6 +65,7 @@ class CollectiveQueue {
     abi::CollectiveHeader latest_{};
     std::deque<CollectivePtr> collectives_;
     CollectivePtr spare_;
+    Timeline timeline_;
 };
 
 }  // namespace pccl::comm

@@ -320,6 +320,10 @@ Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
     return group_->explain(kind, bytes);
 }
 
+Status Communicator::record_timeline(std::size_t most) { return group_->record_timeline(most); }
+
+Result<TimedSteps> Communicator::take_timeline() { return group_->take_timeline(); }
+
 bootstrap::LinksCountedOn Communicator::links_counted_on() const {
     return counted_on(group_->layout(), group_->costs());
 }

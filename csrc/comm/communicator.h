@@ -30,6 +30,7 @@
 #include "csrc/collective/prediction.h"
 #include "csrc/comm/diagnosis/peer_health.h"
 #include "csrc/comm/diagnosis/situation.h"
+#include "csrc/comm/links/timeline.h"
 #include "csrc/comm/memory_context.h"
 #include "csrc/comm/options.h"
 #include "csrc/runtime/event.h"
@@ -120,6 +121,13 @@ class PCCL_API Communicator {
     [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
     /// The sources of loaded capsules.
     [[nodiscard]] std::vector<schedule::SourcePtr> loaded() const;
+
+    /// Records when the steps of this rank happen in the next collectives over links, as long as
+    /// there is room for so many of them; 0: no longer. kInvalidArgument above
+    /// Timeline::kMostSteps.
+    [[nodiscard]] Status record_timeline(std::size_t most);
+    /// What was recorded; ends it.
+    [[nodiscard]] Result<TimedSteps> take_timeline();
 
     /// What predictions and the order of rings rest on; the same on all ranks.
     [[nodiscard]] bootstrap::LinksCountedOn links_counted_on() const;

@@ -324,6 +324,22 @@ std::shared_ptr<const schedule::Catalogue> Group::catalogue() const {
     return preferences_.catalogue;
 }
 
+Status Group::record_timeline(std::size_t most) {
+    PCCL_TRY(check_process());
+    if (most > Timeline::kMostSteps)
+        return Status::invalid_argument(concat("a timeline of ", most, " steps; at most ",
+                                               Timeline::kMostSteps, " are recorded"));
+    const std::lock_guard lock(mutex_);
+    collectives_.timeline().start(most);
+    return Status::ok();
+}
+
+Result<TimedSteps> Group::take_timeline() {
+    PCCL_TRY(check_process());
+    const std::lock_guard lock(mutex_);
+    return collectives_.timeline().take();
+}
+
 void Group::abort(const Status& reason) {
     if (made_in_.is_child()) return;
     aborted_.store(true);

@@ -72,6 +72,10 @@ class Group final : public WitnessingParticipant,
     /// What its predictions count on, alike on all ranks.
     [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
+    /// Communicator::record_timeline() and take_timeline().
+    [[nodiscard]] Status record_timeline(std::size_t most);
+    [[nodiscard]] Result<TimedSteps> take_timeline();
+
     void abort(const Status& reason);
     /// Ends the group as its user wants it, and waits for callbacks that other threads run:
     /// kMismatch where ranks have called different collectives that nobody has compared, of which

@@ -393,6 +393,32 @@ class Communicator:
         """
     def capsules(self) -> Table[LoadedCapsule]:
         """Return the capsules that are loaded: a list, which notebooks show as a table."""
+    def record_timeline(self, steps: int = 262144) -> None:
+        """Record when the steps of this rank happen, in the collectives that it calls from now on.
+
+        Those over links are made of steps, which loaded capsules always are; over the memory of one
+        host there are none. It takes 100 bytes a step, and 2 reads of a clock.
+
+        Parameters
+        ----------
+        steps
+            For so many there is room, up to 4,194,304; 0 ends it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``steps`` is more than that.
+        """
+    def take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
+        """Return what this rank has recorded, and how many steps had no room; ends the recording.
+
+        Returns
+        -------
+        tuple
+            ``pccl.timeline.gather`` gives that of all ranks, with names. Steps are tuples: call,
+            window, lane, index, action, sender and its channel, receiver and its channel, bytes,
+            and nanoseconds of ``time.monotonic_ns``: begin, moved, end.
+        """
     def operator(
         self,
         collective: _Collective,
@@ -1788,6 +1814,9 @@ class Network:
     @property
     def turns(self) -> bool:
         """Whether it is the same seen from each rank."""
+    @property
+    def capacity(self) -> int:
+        """Bytes of a link; 0: any number."""
 
 def ring_of_circuits(ranks: int, ports: int, speed: _Speed) -> Network:
     """Return what ``pccl.simulator.Network.ring`` does.
@@ -1816,8 +1845,34 @@ def two_levels(ranks: int, ranks_per_host: int, within: _Speed, across: _Speed) 
         As there, not checked.
     """
 
-# rank, lane, index, action, sender, receiver, bytes, begin, start, done, arrival
-_StepTime: TypeAlias = tuple[int, int, int, str, int, int, float, float, float, float, float]
+def this_machine(ranks: int, cores: int, by_shared_memory: bool) -> Network:
+    """Return what ``pccl.simulator.Network.machine`` does.
+
+    Parameters
+    ----------
+    ranks, cores
+        As there, not checked.
+    by_shared_memory
+        Else by TCP over loopback.
+    """
+
+# Seconds of a message, until its receiver goes on, of a byte, and of a byte that is added; bytes
+# that a link holds.
+_Work: TypeAlias = tuple[float, float, float, float, int]
+
+def one_machine(ranks: int, cores: int, work: _Work) -> Network:
+    """Return a machine whose costs are given.
+
+    Parameters
+    ----------
+    ranks, cores
+        Not checked.
+    work
+        Of messages.
+    """
+
+# rank, lane, index, action, sender, receiver, bytes, begin, start, done, arrival, window
+_StepTime: TypeAlias = tuple[int, int, int, str, int, int, float, float, float, float, float, int]
 
 class Replay:
     """What ``pccl.simulator.Replay`` stands on."""
@@ -1845,6 +1900,9 @@ class Replay:
         """As there."""
     @property
     def peak_chunks(self) -> int:
+        """As there."""
+    @property
+    def windows(self) -> int:
         """As there."""
     @property
     def one_for_all(self) -> bool:

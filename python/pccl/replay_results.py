@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pccl import table, whole_file
+from pccl import table, timeline_trace, whole_file
 from pccl.replay_steps import StepTime
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Replay:
         Steps from the first to the last, each of which began when the one before let it.
     one_for_all
         The times are rank 0's, which are those of all ranks.
+    windows
+        Of the data, which follow each other where links do not hold all of it at once.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Replay:
     busiest_seconds: float
     peak_chunks: int
     one_for_all: bool
+    windows: int
     critical_path: table.Table[StepTime] = field(compare=False)
     _core: _core.Replay = field(compare=False)
 
@@ -73,7 +76,7 @@ class Replay:
         """Return all figures, flat."""
         names = (
             "name collective ranks nbytes seconds rounds messages bytes_sent busiest "
-            "busiest_bytes busiest_seconds peak_chunks one_for_all"
+            "busiest_bytes busiest_seconds peak_chunks one_for_all windows"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -108,7 +111,11 @@ class Replay:
         OSError
             It cannot be written.
         """
-        events = [event for step in self.steps for event in _events_of(step)]
+        events = [
+            event
+            for step in self.steps
+            for event in timeline_trace.events_of_replay(step, step.rank)
+        ]
         text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
         whole_file.write_whole(Path(path), text.encode())
 
@@ -116,7 +123,8 @@ class Replay:
         """Return a heading, and the figures."""
         lines = [
             f"{self.name}: {self.collective} of {self.nbytes} bytes, {self.ranks} ranks"
-            + (", each like rank 0" if self.one_for_all else ""),
+            + (", each like rank 0" if self.one_for_all else "")
+            + (f", {self.windows} windows" if self.windows > 1 else ""),
             f"  {self.seconds * 1e6:.3f} us, {self.rounds} rounds, {self.messages} messages, "
             f"{self.bytes_sent:.0f} bytes sent",
             f"  at most {self.peak_chunks} chunks under way and in scratch at a rank",
@@ -131,25 +139,3 @@ class Replay:
 
     def _repr_html_(self) -> str:
         return table.html_table(self.rows)
-
-
-def _events_of(step: StepTime) -> list[dict[str, object]]:
-    """Return the step, and its message until that has arrived, in microseconds."""
-    place = {"pid": step.rank, "tid": step.lane, "ph": "X"}
-    arguments = {"step": step.index, "bytes": step.bytes, "to": step.receiver, "from": step.sender}
-    event = {
-        "name": step.action,
-        "ts": step.begin * 1e6,
-        "dur": (step.done - step.begin) * 1e6,
-        "args": arguments,
-    }
-    if step.receiver < 0:
-        return [place | event]
-    arrival = {
-        "name": f"to rank {step.receiver}",
-        "ph": "i",
-        "s": "t",
-        "ts": step.arrival * 1e6,
-        "args": {"step": step.index},
-    }
-    return [place | event, place | arrival]

@@ -32,6 +32,8 @@ class StepTime:
         The last byte of its message has left.
     arrival
         That has arrived; ``done`` where it sends nothing.
+    window
+        Of the data, where links do not hold all of it at once.
     """
 
     rank: int
@@ -45,6 +47,7 @@ class StepTime:
     start: float
     done: float
     arrival: float
+    window: int = 0
 
     def row(self) -> table.Fields:
         """Return its fields."""

@@ -18,7 +18,8 @@ Otherwise every step of every rank is played, up to 4 million.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Literal
 
 from pccl import _core
 from pccl.capsule_simulation import bytes_of
@@ -137,6 +138,38 @@ class Network:
         return Network(
             _core.two_levels(ranks, ranks_per_host, within._core, across._core),
             f"hosts of {ranks_per_host} ranks",
+        )
+
+    @staticmethod
+    def machine(
+        ranks: int, *, transport: Literal["shm", "tcp"] = "shm", cores: int | None = None
+    ) -> Network:
+        """Return this machine, as its measured costs have it.
+
+        Messages and sums take the time of cores, which ranks share; data that is more than links
+        hold goes in windows, as groups cut it.
+
+        Parameters
+        ----------
+        ranks
+            2 to 65,536.
+        transport
+            ``"shm"``: links in shared memory; ``"tcp"``: sockets over loopback.
+        cores
+            That ranks may use; None for those that this process may.
+
+        Raises
+        ------
+        ValueError
+            A number is out of range.
+        """
+        _check_ranks(ranks)
+        count = len(os.sched_getaffinity(0)) if cores is None else cores
+        if count < 1:
+            raise ValueError(f"cores is {count}, must be 1 or more")
+        return Network(
+            _core.this_machine(ranks, count, transport == "shm"),
+            f"a machine of {count} cores, {transport}",
         )
 
     @property
@@ -259,6 +292,7 @@ def _played(piece: _core.Piece, network: Network, nbytes: int | str) -> Replay:
         busiest_seconds=found.busiest_seconds,
         peak_chunks=found.peak_chunks,
         one_for_all=found.one_for_all,
+        windows=found.windows,
         critical_path=Table(StepTime(*each) for each in found.critical_path),
         _core=found,
     )

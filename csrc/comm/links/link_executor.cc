@@ -56,6 +56,7 @@ Result<bool> LinkExecutor::flush_links() {
 }
 
 Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
+    TimePoint ended{};
     while (!lane.done) {
         if (program_->scratch_chunks > 0 && lane.round >= window_round_ + kScratches)
             return Status::ok();
@@ -64,7 +65,9 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
             if (!may_run(lane, step)) return Status::ok();
             enter(lane, step);
         }
-        PCCL_ASSIGN_OR_RETURN(const bool complete, advance_step(lane, step, moved));
+        PCCL_ASSIGN_OR_RETURN(const bool complete, timeline_ == nullptr
+                                                       ? advance_step(lane, step, moved)
+                                                       : advance_timed(lane, step, ended, moved));
         if (!complete) return Status::ok();
         moved = true;
         next_step(lane, index);
@@ -74,6 +77,7 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
 
 void LinkExecutor::enter(Lane& lane, const LinkStep& step) {
     lane.entered = true;
+    lane.begun = lane.moved = {};
     lane.received = lane.sent = lane.carried = 0;
     lane.read = lane.written = lane.outgoing = {};
     lane.total = length(step.dst.is_empty() ? step.src : step.dst, lane.round);
@@ -126,6 +130,36 @@ Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& 
     const bool all_in = step.from == kNoPort || lane.received == lane.total;
     const bool all_out = step.to == kNoPort || lane.sent == lane.total;
     return all_in && all_out;
+}
+
+Result<bool> LinkExecutor::advance_timed(Lane& lane, const LinkStep& step, TimePoint& ended,
+                                         bool& moved) {
+    const TimePoint before = ended == TimePoint{} ? system_clock().now() : ended;
+    if (lane.begun == TimePoint{}) lane.begun = before;
+    PCCL_ASSIGN_OR_RETURN(const bool complete, advance_step(lane, step, moved));
+    if (lane.moved == TimePoint{} && (complete || lane.received + lane.sent > 0))
+        lane.moved = before;
+    if (!complete) return false;
+    ended = system_clock().now();
+    timeline_->add(timed(lane, step, ended));
+    return true;
+}
+
+TimedStep LinkExecutor::timed(const Lane& lane, const LinkStep& step, TimePoint end) const {
+    const auto port_at = [](const std::vector<schedule::Port>& ports, int index) {
+        return index == kNoPort ? schedule::Port{} : ports[static_cast<std::size_t>(index)];
+    };
+    return {.begin = lane.begun,
+            .moved = lane.moved,
+            .end = end,
+            .sequence = header_.sequence,
+            .window = static_cast<std::uint32_t>(lane.round),
+            .lane = static_cast<std::int32_t>(&lane - lanes_.data()),
+            .step = static_cast<std::int32_t>(lane.step),
+            .action = step.action,
+            .from = port_at(program_->receive_ports, step.from),
+            .to = port_at(program_->send_ports, step.to),
+            .bytes = lane.total};
 }
 
 bool LinkExecutor::is_flushed() const {

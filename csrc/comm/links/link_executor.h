@@ -23,6 +23,7 @@
 #include "csrc/collective/operands.h"
 #include "csrc/comm/links/link_program.h"
 #include "csrc/comm/links/link_table.h"
+#include "csrc/comm/links/timeline.h"
 
 namespace pccl::comm {
 
@@ -33,6 +34,8 @@ class LinkExecutor {
     /// Windows that may be under way at a time where each has scratch.
     static constexpr std::size_t kScratches = 2;
 
+    /// What starts from now on records its steps there; null: nowhere.
+    void record_in(Timeline* timeline) { timeline_ = timeline; }
     /// `operands` stay where they are until it is done.
     void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
                const abi::CollectiveHeader& header, const Operands& operands);
@@ -64,6 +67,8 @@ class LinkExecutor {
         Cursor outgoing{};
         bool entered = false;
         bool done = false;
+        TimePoint begun{};  // its step, where that is recorded
+        TimePoint moved{};
         std::array<std::byte, 16> carry{};  // the front of an element whose rest has not arrived
         std::size_t carried = 0;
         std::vector<std::byte> unstored;  // a reduction on its way through
@@ -86,6 +91,9 @@ class LinkExecutor {
     Status advance_lane(Lane& lane, std::size_t index, bool& moved);
     /// True when the step is complete.
     Result<bool> advance_step(Lane& lane, const LinkStep& step, bool& moved);
+    /// The same, and records it. `ended`: when the step before did, if that was right now.
+    Result<bool> advance_timed(Lane& lane, const LinkStep& step, TimePoint& ended, bool& moved);
+    [[nodiscard]] TimedStep timed(const Lane& lane, const LinkStep& step, TimePoint end) const;
     void enter(Lane& lane, const LinkStep& step);
     void next_step(Lane& lane, std::size_t index);
     [[nodiscard]] bool may_run(const Lane& lane, const LinkStep& step) const;
@@ -144,6 +152,7 @@ class LinkExecutor {
     std::size_t lanes_through_ = 0;   // lanes that finished it
     std::size_t lanes_done_ = 0;
     LinkTable* links_ = nullptr;  // during advance()
+    Timeline* timeline_ = nullptr;
 };
 
 }  // namespace pccl::comm

@@ -61,9 +61,10 @@ void Clockwork::happen(const Entry& entry) {
         case Event::kLeft: {
             if (!links_.is_current(entry.id, entry.version)) return;
             links_.remove(entry.id);
-            const StepId sender = sender_of_[at(entry.id)];
-            finish(sender);
-            return later(travel_[at(sender)], Event::kArrives, sender);
+            const auto [step, is_sum] = crosser_of_[at(entry.id)];
+            if (is_sum) return start(step);
+            finish(step);
+            return later(travel_[at(step)], Event::kArrives, step);
         }
         case Event::kArrives:
             times_[at(entry.id)].arrival = now_;
@@ -75,6 +76,9 @@ void Clockwork::begin(StepId id) {
     times_[at(id)].begin = now_;
     const Step& step = *graph_[id].step;
     const double bytes = operands_of(step.action)->reduces ? count_of(step) * chunk_bytes_ : 0;
+    if (network_.sums.way && bytes > 0)
+        return cross(id, network_.sums.way(graph_[id].rank), bytes * network_.sums.bytes_per_byte,
+                     true);
     later(bytes * network_.reduce_seconds_per_byte, Event::kStarts, id);
 }
 
@@ -91,14 +95,16 @@ void Clockwork::start(StepId id) {
 
 void Clockwork::flow(StepId id) {
     Route route = route_of(id);
-    const double bytes = count_of(*graph_[id].step) * chunk_bytes_;
-    const double travel_seconds = route.travel_seconds;
-    std::vector<Crossing> way = way_along(std::move(route));
+    const double bytes = count_of(*graph_[id].step) * chunk_bytes_ + route.start_bytes;
+    travel_[at(id)] = route.travel_seconds;
+    cross(id, way_along(std::move(route)), bytes, false);
+}
+
+void Clockwork::cross(StepId id, std::vector<Crossing> way, double bytes, bool is_sum) {
     for (const Crossing& crossing : way) bytes_over_[at(crossing.link)] += bytes * crossing.times;
-    travel_[at(id)] = travel_seconds;
     const SharedLinks::FlowId flow = links_.add(std::move(way), bytes, now_);
-    if (sender_of_.size() <= at(flow)) sender_of_.resize(at(flow) + 1);
-    sender_of_[at(flow)] = id;
+    if (crosser_of_.size() <= at(flow)) crosser_of_.resize(at(flow) + 1);
+    crosser_of_[at(flow)] = {id, is_sum};
 }
 
 void Clockwork::finish(StepId id) {

@@ -56,6 +56,8 @@ class Clockwork {
     void start(StepId id);
     void flow(StepId id);
     void finish(StepId id);
+    /// Its bytes cross a way, as a message or as a sum.
+    void cross(StepId id, std::vector<Crossing> way, double bytes, bool is_sum);
     void release(StepId waits, const Cause& cause);
     [[nodiscard]] Route route_of(StepId id) const;
     [[nodiscard]] std::vector<Crossing> way_along(Route route) const;
@@ -73,8 +75,12 @@ class Clockwork {
     std::vector<Cause> causes_;
     std::vector<int> depths_;
     std::vector<double> bytes_over_;
-    std::vector<double> travel_;     // by step: seconds, while its message is on its way
-    std::vector<StepId> sender_of_;  // by flow
+    std::vector<double> travel_;  // by step: seconds, while its message is on its way
+    struct Crosser {
+        StepId step = kNoStep;
+        bool is_sum = false;
+    };
+    std::vector<Crosser> crosser_of_;  // by flow
 };
 
 }  // namespace pccl::schedule

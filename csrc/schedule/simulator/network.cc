@@ -83,4 +83,26 @@ Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
             }};
 }
 
+Network one_machine(int ranks, int cores, const MessageWork& work) {
+    const double bandwidth = 1 / work.seconds_per_byte;
+    std::vector<double> bandwidths = equal(ranks, bandwidth);
+    bandwidths.push_back(cores * bandwidth);
+    return {.ranks = ranks,
+            .bandwidth = std::move(bandwidths),
+            .route =
+                [=](Rank from, Rank to) {
+                    return Route{.start_seconds = 0,
+                                 .travel_seconds = work.travel_seconds,
+                                 .way = {{from}, {to}, {.link = ranks, .times = 2}},
+                                 .start_bytes = work.start_seconds * bandwidth};
+                },
+            .name =
+                [=](int link) {
+                    return link < ranks ? concat("rank ", link) : concat("the ", cores, " cores");
+                },
+            .sums = {.way = [=](Rank rank) { return std::vector<Crossing>{{rank}, {ranks}}; },
+                     .bytes_per_byte = work.sum_seconds_per_byte * bandwidth},
+            .capacity = work.capacity};
+}
+
 }  // namespace pccl::schedule

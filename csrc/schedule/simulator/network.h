@@ -2,6 +2,7 @@
 // the way from each rank to each other.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,13 @@ struct Route {
     double start_seconds = 0;
     double travel_seconds = 0;
     std::vector<Crossing> way;
+    double start_bytes = 0;  // that it takes of its way besides those that it carries
+};
+
+/// Where ranks take turns on what they compute with.
+struct SharedSums {
+    std::function<std::vector<Crossing>(Rank)> way;  // of what a rank adds up
+    double bytes_per_byte = 0;                       // of its way, for one that is added
 };
 
 struct Network {
@@ -30,7 +38,11 @@ struct Network {
     std::vector<double> bandwidth;  // by link: bytes a second
     std::function<Route(Rank from, Rank to)> route;
     std::function<std::string(int link)> name;
-    double reduce_seconds_per_byte = 0;
+    double reduce_seconds_per_byte = 0;  // of a rank alone; besides, where others wait for it:
+    SharedSums sums{};
+    /// Bytes that the messages of a FIFO may have: of more data than that, a schedule runs over
+    /// one window after the other. 0: any number.
+    std::size_t capacity = 0;
     /// Turning all ranks by one maps the network onto itself: link k * ranks + i becomes link
     /// k * ranks + (i + 1) % ranks, which is as fast, and routes turn with the links.
     bool turns = false;
@@ -54,5 +66,18 @@ struct LinkSpeed {
 /// host share. `ranks` is a multiple of `ranks_per_host`.
 [[nodiscard]] PCCL_API Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
                                           const LinkSpeed& across);
+
+/// What a rank of a machine spends on messages to others of it.
+struct MessageWork {
+    double start_seconds = 0;     // of the sender's time and of the receiver's
+    double travel_seconds = 0;    // until the receiver goes on, nothing else going on
+    double seconds_per_byte = 0;  // of the time of both
+    double sum_seconds_per_byte = 0;
+    std::size_t capacity = 0;  // Network::capacity
+};
+
+/// Ranks that share the cores of a machine, through which all messages go: those of ranks that have
+/// no core to themselves take turns.
+[[nodiscard]] PCCL_API Network one_machine(int ranks, int cores, const MessageWork& work);
 
 }  // namespace pccl::schedule

@@ -1,6 +1,7 @@
 #include "csrc/schedule/simulator/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace pccl::schedule {
 namespace {
+
+constexpr double kMostWindows = 1 << 20;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
@@ -21,12 +24,13 @@ class Player {
         : played_(played),
           graph_(graph),
           network_(network),
-          chunk_bytes_(block_bytes / played.shape.chunks),
+          chunk_bytes_(block_bytes / played.shape.chunks / played.windows),
           clockwork_(graph, network, chunk_bytes_) {}
 
     Result<Replay> replay() {
         PCCL_TRY(run());
-        Replay replay{.busiest = busiest(), .one_for_all = played_.one_for_all};
+        Replay replay{
+            .busiest = busiest(), .windows = played_.windows, .one_for_all = played_.one_for_all};
         for (StepId id = 0; id < graph_.size(); ++id) {
             replay.seconds = std::max(replay.seconds, end_of(id));
             replay.rounds = std::max(replay.rounds, clockwork_.depths()[at(id)]);
@@ -74,12 +78,15 @@ class Player {
     [[nodiscard]] StepTime time_of(StepId id, Rank rank) const {
         const auto& [step, own_rank, lane, index, needs, receiver, next, is_last] = graph_[id];
         const Times& times = clockwork_.times()[at(id)];
+        const Program& program = played_.programs[at(own_rank)];
+        const int length = static_cast<int>(program.lanes[at(lane)].size()) / played_.windows;
         const auto peer = [&](const Port& port) {
             return port.is_used() ? graph_.peer_of(port, rank) : kNoRank;
         };
         return {.rank = rank,
                 .lane = lane,
-                .index = index,
+                .index = index % length,
+                .window = index / length,
                 .begin = times.begin,
                 .start = times.start,
                 .done = times.done,
@@ -159,6 +166,19 @@ class Player {
     Clockwork clockwork_;
 };
 
+/// In how many windows a FIFO of the network takes the messages of a schedule.
+Result<int> windows_of(const Piece& piece, std::size_t capacity) {
+    if (capacity == 0) return 1;
+    const auto message = static_cast<double>(capacity) / piece.shape.slots;
+    const double chunk = message / piece.source->longest_message(piece.shape);
+    const double windows = std::ceil(piece.block_bytes / piece.shape.chunks / chunk);
+    if (windows > kMostWindows)
+        return Status::unsupported(concat("blocks of ", piece.block_bytes,
+                                          " bytes go over links that hold ", capacity,
+                                          " in more than ", kMostWindows, " windows"));
+    return std::max(static_cast<int>(windows), 1);
+}
+
 template <typename Play>
 auto play(const Piece& piece, const Network& network,
           Play what) -> decltype(what(std::declval<Player&>())) {
@@ -167,8 +187,10 @@ auto play(const Piece& piece, const Network& network,
         return Status::invalid_argument(concat("a network of ", network.ranks,
                                                " ranks is not for a collective of ",
                                                piece.shape.ranks));
-    PCCL_ASSIGN_OR_RETURN(const PlayedPrograms played,
-                          played_programs(*piece.source, piece.shape, piece.order, network.turns));
+    PCCL_ASSIGN_OR_RETURN(const int windows, windows_of(piece, network.capacity));
+    PCCL_ASSIGN_OR_RETURN(
+        const PlayedPrograms played,
+        played_programs(*piece.source, piece.shape, piece.order, network.turns, windows));
     PCCL_ASSIGN_OR_RETURN(const StepGraph graph, StepGraph::build(played));
     Player player(played, graph, network, piece.block_bytes);
     return what(player);

@@ -23,7 +23,8 @@ namespace pccl::schedule {
 struct StepTime {
     Rank rank = 0;
     int lane = 0;
-    int index = 0;
+    int index = 0;       // in the lane
+    int window = 0;      // Network::capacity
     double begin = 0;    // all that it waits for has happened
     double start = 0;    // has reduced, and its message starts
     double done = 0;     // its message has left
@@ -49,6 +50,7 @@ struct Replay {
     /// Of the rank with the most at a time: chunks of messages under way to it or waiting in their
     /// slots, and of scratch that will be read again.
     long long peak_chunks = 0;
+    int windows = 1;                        // of the data, one after the other
     std::vector<StepTime> critical_path{};  // each step was the last that the next one waited for
     bool one_for_all = false;               // the times of rank 0 are those of all
     std::vector<StepTime> steps{};          // of rank 0, or of all

@@ -21,6 +21,22 @@ long long steps_of(const Program& program) {
     return steps;
 }
 
+/// Over one window after the other: what a step waits for is of its own window.
+void repeat(Program& program, int windows) {
+    std::vector<std::size_t> lengths;
+    for (const Lane& lane : program.lanes) lengths.push_back(lane.size());
+    for (Lane& lane : program.lanes) {
+        const std::size_t length = lane.size();
+        lane.reserve(length * at(windows));
+        for (std::size_t i = length; i < length * at(windows); ++i) {
+            Step step = lane[i - length];
+            for (Dependency& after : step.after)
+                after.step += static_cast<int>(lengths[at(after.lane)]);
+            lane.push_back(std::move(step));
+        }
+    }
+}
+
 /// Sender, receiver and channel; where one rank stands for all, the sender is rank 0.
 using Fifo = std::tuple<Rank, Rank, ChannelId>;
 
@@ -32,21 +48,24 @@ struct Ends {
 }  // namespace
 
 Result<PlayedPrograms> played_programs(const ScheduleSource& source, const Shape& shape,
-                                       const RankOrder& order, bool network_turns) {
+                                       const RankOrder& order, bool network_turns, int windows) {
     PlayedPrograms played{
         .shape = shape,
         .one_for_all = network_turns && order.empty() && source.symmetry != Symmetry::kNone,
+        .windows = windows,
         .programs = {}};
     const int programs = played.one_for_all ? 1 : shape.ranks;
     long long steps = 0;
     for (Rank rank = 0; rank < programs; ++rank) {
         PCCL_ASSIGN_OR_RETURN(Program program, generate_program(source, shape, rank, order));
-        steps += steps_of(program);
+        steps += steps_of(program) * windows;
         if (steps > kMostSteps)
-            return Status::unsupported(
-                concat(source.name, " over ", shape.ranks, " ranks has more than ", kMostSteps,
-                       " steps, which are played one by one where programs or links of ranks "
-                       "differ"));
+            return Status::unsupported(concat(
+                source.name, " over ", shape.ranks, " ranks",
+                windows > 1 ? concat(", ", windows, " times,") : "", " has more than ", kMostSteps,
+                " steps, which are played one by one where programs or links of ranks "
+                "differ"));
+        repeat(program, windows);
         played.programs.push_back(std::move(program));
     }
     return played;

@@ -18,13 +18,14 @@ namespace pccl::schedule {
 struct PlayedPrograms {
     Shape shape;
     bool one_for_all = false;
+    int windows = 1;  // the lanes have all steps so many times
     std::vector<Program> programs{};
 };
 
 /// Errors as of generate(), and kUnsupported for more steps than are played.
 [[nodiscard]] Result<PlayedPrograms> played_programs(const ScheduleSource& source,
                                                      const Shape& shape, const RankOrder& order,
-                                                     bool network_turns);
+                                                     bool network_turns, int windows);
 
 using StepId = int;
 inline constexpr StepId kNoStep = -1;

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pccl._core import Communicator, Operator
     from pccl.bench.cases import Array, Call
 
-__all__ = ["Row", "measured"]
+__all__ = ["Row", "call_of", "measured"]
 
 TIMEOUT_S = 60.0
 
@@ -110,7 +110,7 @@ def _worker(
 
 def _measure(comm: Communicator, operator: Operator, case: Case) -> Row:
     x, out = case.buffers()
-    by_capsule = _call(operator, case, x, out)
+    by_capsule = call_of(operator, case, x, out)
     x[:] = case.contribution(comm.rank)
     by_capsule()
     wrong = np.array([case.wrong(comm.rank, out)])
@@ -136,7 +136,8 @@ def _medians(comm: Communicator, calls: list[Call]) -> list[float]:
     return [statistics.median(found) for found in times]
 
 
-def _call(operator: Operator, case: Case, x: Array, out: Array) -> Call:
+def call_of(operator: Operator, case: Case, x: Array, out: Array) -> Call:
+    """Return a function that runs ``case`` once by an operator on the buffers of this rank."""
     if case.is_in_place:
         return lambda: operator.run(out)
     return lambda: operator.run(x, out)

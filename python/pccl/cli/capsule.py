@@ -213,13 +213,24 @@ def reproduce(
 
 
 @app.command(
-    "bench", epilog=terminal.examples("pccl capsule bench ring8.capsule --min 64K --max 16M")
+    "bench",
+    epilog=terminal.examples(
+        "pccl capsule bench ring8.capsule --min 64K --max 16M",
+        "pccl capsule bench ring8.capsule --max 1M --timeline ring8.json",
+    ),
 )
 def bench(
     file: _File,
     smallest: Annotated[str, typer.Option("--min", help="Smallest size, bytes.")] = "1K",
     largest: Annotated[str, typer.Option("--max", help="Largest size, bytes.")] = "16M",
     factor: Annotated[int, typer.Option(help="From one size to the next.")] = 4,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for when each step of a call of the largest size happened, and when it "
+            "should have: .json for ui.perfetto.dev, or .svg, .png or .pdf for a picture."
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Time a capsule beside what a group would choose.
@@ -229,4 +240,4 @@ def bench(
     """
     from pccl.cli import capsule_run
 
-    raise typer.Exit(capsule_run.bench(file, smallest, largest, factor, as_json=as_json))
+    raise typer.Exit(capsule_run.bench(file, smallest, largest, factor, timeline, as_json=as_json))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pccl import topology, whole_file
+from pccl import capsule_timeline, table, topology, whole_file
 from pccl.bench import capsules as benchmark
 from pccl.bench.collectives import parse_size, sizes_between
 from pccl.capsule import Capsule
@@ -122,8 +122,10 @@ def export_file(file: Path, output: Path, form: str) -> None:
     print(f"{output}: {len(text)} bytes")
 
 
-def bench(file: Path, smallest: str, largest: str, factor: int, *, as_json: bool) -> int:
-    """Print a line for each size; return the exit status."""
+def bench(
+    file: Path, smallest: str, largest: str, factor: int, timeline: Path | None, *, as_json: bool
+) -> int:
+    """Print a line for each size, and write a timeline; return the exit status."""
     capsule = Capsule.read(file)
     sizes = sizes_between(parse_size(smallest), parse_size(largest), factor)
     rows = []
@@ -133,6 +135,26 @@ def bench(file: Path, smallest: str, largest: str, factor: int, *, as_json: bool
         rows.append(row)
         if not as_json:
             print(row.line(), flush=True)
+    found = _record(capsule, sizes[-1], timeline, is_shown=not as_json) if timeline else None
     if as_json:
-        terminal.print_json({"name": capsule.name, "rows": [row.row() for row in rows]})
+        report: dict[str, Any] = {"name": capsule.name, "rows": [row.row() for row in rows]}
+        terminal.print_json(report | ({"timeline": found} if found else {}))
     return 1 if any(row.wrong for row in rows) else 0
+
+
+def _record(capsule: Capsule, size: int, file: Path, *, is_shown: bool) -> table.Fields:
+    """Write the timeline of a call, and return its figures."""
+    recorded = capsule_timeline.recorded(capsule.data, size)
+    found = recorded.timeline
+    if file.suffix == ".json":
+        found.save_trace(file)
+    else:
+        found.plot().savefig(file, bbox_inches="tight")
+    if is_shown:
+        print(f"# {found}")
+        print(
+            f"# recording makes a call {recorded.cost:+.1%} longer: {recorded.recorded_us:.2f} us "
+            f"against {recorded.us:.2f} us"
+        )
+        print(f"{file}: written")
+    return found.row() | {"us": recorded.us, "recorded_us": recorded.recorded_us}

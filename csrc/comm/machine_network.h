@@ -1,0 +1,20 @@
+// One machine as a network for the replay of schedules: as the costs of its steps have it, by which
+// groups choose.
+#pragma once
+
+#include "csrc/base/export.h"
+#include "csrc/costs/machine_costs.h"
+#include "csrc/schedule/simulator/network.h"
+
+namespace pccl::comm {
+
+struct MachineRanks {
+    int ranks = 1;
+    int cores = 1;                 // that they may use
+    bool by_shared_memory = true;  // else TCP over loopback
+};
+
+[[nodiscard]] PCCL_API schedule::Network machine_network(const MachineRanks& ranks,
+                                                         const costs::MachineCosts& costs);
+
+}  // namespace pccl::comm

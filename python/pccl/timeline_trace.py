@@ -1,0 +1,118 @@
+"""Timelines as events of Chrome's trace format, which Perfetto reads: times are microseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pccl.replay_steps import StepTime
+    from pccl.timeline_steps import Hop, MeasuredStep
+
+__all__ = ["events_of_replay", "measured_events", "simulated_events"]
+
+Event = dict[str, Any]
+
+
+def measured_events(
+    ranks: int, steps: Iterable[MeasuredStep], hops: Iterable[Hop], slowest: Hop | None
+) -> list[Event]:
+    """Return what was measured: the processes of ranks, their steps, and arrows for messages."""
+    events = [
+        event
+        for rank in range(ranks)
+        for event in _process(_measured(rank), f"rank {rank}, measured")
+    ]
+    events += [_bar(step, slowest) for step in steps]
+    return events + [event for number, hop in enumerate(hops) for event in _arrow(number, hop)]
+
+
+def simulated_events(ranks: int, steps: Iterable[StepTime]) -> list[Event]:
+    """Return what was simulated, in processes below those of the ranks."""
+    played = sorted({step.rank for step in steps})
+    stands_for = " (of all)" if len(played) < ranks else ""
+    events = [
+        event
+        for rank in played
+        for event in _process(_measured(rank) + 1, f"rank {rank}, simulated{stands_for}")
+    ]
+    return events + [
+        event for step in steps for event in events_of_replay(step, _measured(step.rank) + 1)
+    ]
+
+
+def events_of_replay(step: StepTime, process: int) -> Iterator[Event]:
+    """Give a step, and its message until that has arrived."""
+    place = {"pid": process, "tid": step.lane}
+    yield place | {
+        "ph": "X",
+        "name": step.action,
+        "ts": step.begin * 1e6,
+        "dur": (step.done - step.begin) * 1e6,
+        "args": {
+            "step": step.index,
+            "bytes": step.bytes,
+            "to": step.receiver,
+            "from": step.sender,
+        },
+    }
+    if step.receiver >= 0:
+        yield place | {
+            "ph": "i",
+            "name": f"to rank {step.receiver}",
+            "s": "t",
+            "ts": step.arrival * 1e6,
+            "args": {"step": step.index},
+        }
+
+
+def _measured(rank: int) -> int:
+    """Return the process of a rank; the next one is that of its simulation."""
+    return 2 * rank
+
+
+def _process(number: int, name: str) -> list[Event]:
+    place = {"ph": "M", "pid": number}
+    return [
+        place | {"name": "process_name", "args": {"name": name}},
+        place | {"name": "process_sort_index", "args": {"sort_index": number}},
+    ]
+
+
+def _bar(step: MeasuredStep, slowest: Hop | None) -> Event:
+    is_slowest = slowest is not None and step in (slowest.sent, slowest.received)
+    event = {
+        "ph": "X",
+        "pid": _measured(step.rank),
+        "tid": step.lane,
+        "name": f"{step.action} (slowest hop)" if is_slowest else step.action,
+        "ts": step.begin * 1e6,
+        "dur": (step.end - step.begin) * 1e6,
+        "args": {
+            "call": step.call,
+            "window": step.window,
+            "step": step.index,
+            "bytes": step.bytes,
+            "from": step.sender,
+            "to": step.receiver,
+            "waited_us": (step.moved - step.begin) * 1e6,
+        },
+    }
+    return event | ({"cname": "terrible"} if is_slowest else {})
+
+
+def _arrow(number: int, hop: Hop) -> list[Event]:
+    common = {"cat": "message", "name": "message", "id": number}
+    sent, received = hop.sent, hop.received
+    return [
+        common | {"ph": "s", "pid": _measured(sent.rank), "tid": sent.lane, "ts": sent.moved * 1e6},
+        common
+        | {
+            "ph": "f",
+            "bp": "e",
+            "pid": _measured(received.rank),
+            "tid": received.lane,
+            "ts": received.end * 1e6,
+        },
+    ]
