@@ -15,6 +15,7 @@
 
 from pccl.lang.algorithm import Algorithm, Program, algorithm
 from pccl.lang.chunks import Chunks, join
+from pccl.lang.composing import compose
 from pccl.lang.generated import from_generator
 from pccl.lang.origin import Conflict, Line, ProgramError
 from pccl.lang.steps import Lane, Slice, StepRef, Steps
@@ -31,6 +32,7 @@ __all__ = [
     "StepRef",
     "Steps",
     "algorithm",
+    "compose",
     "from_generator",
     "join",
 ]

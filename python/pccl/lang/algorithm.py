@@ -39,12 +39,12 @@ class Program:
         Of broadcast, reduce, gather and scatter; else 0.
     """
 
-    def __init__(self, geometry: Geometry) -> None:
+    def __init__(self, geometry: Geometry, trace: Trace | None = None) -> None:
         self.collective = geometry.collective
         self.ranks = geometry.ranks
         self.chunks = geometry.chunks
         self.root = geometry.root
-        self._trace = Trace(geometry)
+        self._trace = trace or Trace(geometry)
 
     def input(self, rank: int, chunk: int = 0, count: int = 1) -> Chunks:
         """Return chunks of what a rank gives.
@@ -180,7 +180,7 @@ class Algorithm:
             The algorithm is wrong; the message names the line, and the steps in conflict.
         """
         definition = line_of(self.function)
-        geometry = self._geometry(ranks)
+        geometry = self.geometry(ranks)
         program = Program(geometry)
         self.function(program, **parameters)
         about = About(name or self.function.__name__, author, licence, note, sizes)
@@ -197,7 +197,19 @@ class Algorithm:
             # Its steps are those of the function, one by one: right, or with errors easier to read.
             return attempt(fused=False)
 
-    def _geometry(self, ranks: int | None) -> Geometry:
+    def geometry(self, ranks: int | None = None) -> Geometry:
+        """Return the buffers of the collective.
+
+        Parameters
+        ----------
+        ranks
+            As for ``build``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The algorithm is for other ranks, or takes no such shape.
+        """
         count = ranks or self.ranks
         name = self.function.__name__
         if count is None:

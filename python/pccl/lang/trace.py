@@ -106,6 +106,10 @@ class Trace:
         output = self.geometry.output_of(home, rank)
         if output is not None:
             return output
+        return self.spare()
+
+    def spare(self) -> Atom:
+        """Return a chunk of scratch that nobody has."""
         self._autos += 1
         return Atom("auto", self._autos)
 
