@@ -9,6 +9,14 @@
 
 namespace pccl {
 
+/// 16 hexadecimal digits.
+[[nodiscard]] inline std::string hex_digits(std::uint64_t value) {
+    std::array<char, 16> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+    const std::string shown(digits.data(), end);
+    return std::string(digits.size() - shown.size(), '0') + shown;
+}
+
 class Digest {
    public:
     void add(std::string_view text) {
@@ -20,14 +28,7 @@ class Digest {
     [[nodiscard]] std::uint32_t checksum() const {
         return static_cast<std::uint32_t>(state_ ^ (state_ >> 32));
     }
-    /// 16 hexadecimal digits.
-    [[nodiscard]] std::string text() const {
-        std::array<char, 16> digits;
-        const auto end =
-            std::to_chars(digits.data(), digits.data() + digits.size(), state_, 16).ptr;
-        const std::string shown(digits.data(), end);
-        return std::string(digits.size() - shown.size(), '0') + shown;
-    }
+    [[nodiscard]] std::string text() const { return hex_digits(state_); }
 
    private:
     std::uint64_t state_ = 0xCBF29CE484222325ULL;

@@ -283,6 +283,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);
     module.def("tuning_path", &comm::tuning_path);
+    module.def("topology_hash", &comm::topology_hash);
     module.def("costs_path", [] { return costs::costs_path(); });
     module.def("machine_costs", &machine_costs);
     cls.def("explain", &explain, arg("collective"), arg("nbytes"));

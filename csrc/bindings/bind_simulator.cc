@@ -87,8 +87,9 @@ schedule::LinkSpeed speed_of(const Speed& speed) {
 }
 
 Network this_machine(int ranks, int cores, bool by_shared_memory) {
-    const py::gil_scoped_release released;
-    return comm::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
+    return released([&] {
+        return comm::machine_network({ranks, cores, by_shared_memory}, costs::process_costs());
+    });
 }
 
 /// Seconds of a message, until its receiver goes on, of a byte, and of a byte that is added; bytes
@@ -104,7 +105,7 @@ void bind_networks(extension::Module& module) {
     extension::Class<Network>(module, "Network")
         .def_readonly("ranks", &Network::ranks)
         .def_readonly("turns", &Network::turns)
-        .def_readonly("capacity", &Network::capacity)
+        .def_readwrite("capacity", &Network::capacity)
         .def_readwrite("reduce_seconds_per_byte", &Network::reduce_seconds_per_byte);
     module.def(
         "ring_of_circuits",

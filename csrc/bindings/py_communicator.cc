@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 #include "csrc/bindings/errors.h"
 #include "csrc/bindings/seconds.h"
@@ -266,7 +267,8 @@ py::object PyCommunicator::loaded() const {
     const py::object make = py::module_::import("pccl.capsule_results").attr("LoadedCapsule");
     py::list all;
     for (const schedule::SourcePtr& source : communicator_->loaded())
-        all.append(make(source->name, to_string(source->kind), capsule::to_text(*source->sizes)));
+        all.append(make(source->name, to_string(source->kind), capsule::to_text(*source->sizes),
+                        hex_digits(source->digest)));
     return py::module_::import("pccl.table").attr("Table")(all);
 }
 

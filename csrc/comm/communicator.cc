@@ -230,7 +230,9 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         roster = std::move(*met);
         if (const Status same = check_same_capsules(roster.endpoints); !same.is_ok())
             return miss(same);
-        PCCL_TRY(group->choose_from(with_capsules(options.catalogue, given)));
+        const auto tuning = Tuning::parse(roster.tuning);
+        if (!tuning.is_ok()) return miss(tuning.status());
+        PCCL_TRY(group->choose_from(with_capsules(options.catalogue, given, *tuning)));
     }
     auto layout = agree_on_layout(roster, options, meeting);
     if (!layout.is_ok()) return miss(layout.status());

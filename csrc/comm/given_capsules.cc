@@ -10,6 +10,7 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/capsule/sizes.h"
 
 namespace pccl::comm {
 namespace {
@@ -82,12 +83,16 @@ Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints) {
 }
 
 std::shared_ptr<const schedule::Catalogue> with_capsules(
-    const std::shared_ptr<const schedule::Catalogue>& known, const std::vector<Capsule>& capsules) {
+    const std::shared_ptr<const schedule::Catalogue>& known, const std::vector<Capsule>& capsules,
+    const Tuning& tuning) {
     if (capsules.empty()) return known;
     auto catalogue = std::make_shared<schedule::Catalogue>(*known);
-    for (const Capsule& each : capsules)
-        if (const Status added = catalogue->add(each.source()); !added.is_ok())
+    for (const Capsule& each : capsules) {
+        schedule::SourcePtr source = each.source();
+        if (tuning.has_measured(*source)) source = each.source(capsule::kByName);
+        if (const Status added = catalogue->add(std::move(source)); !added.is_ok())
             log(LogLevel::kWarning, "PCCL_CAPSULES: ", added.message());
+    }
     return catalogue;
 }
 

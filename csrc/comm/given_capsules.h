@@ -8,6 +8,7 @@
 
 #include "csrc/bootstrap/endpoint.h"
 #include "csrc/capsule/capsule.h"
+#include "csrc/comm/selection/tuning.h"
 #include "csrc/schedule/catalogue.h"
 
 namespace pccl::comm {
@@ -21,9 +22,10 @@ namespace pccl::comm {
 /// kMismatch names the ranks that have other capsules than rank 0.
 [[nodiscard]] Status check_same_capsules(const std::vector<bootstrap::Endpoint>& endpoints);
 
-/// `known`, and what can be added to it of `capsules`; the rest is named in the log.
+/// `known`, and what can be added to it of `capsules`; the rest is named in the log. Those that
+/// `tuning` has measured are chosen where they were the fastest, others for the sizes they state.
 [[nodiscard]] std::shared_ptr<const schedule::Catalogue> with_capsules(
     const std::shared_ptr<const schedule::Catalogue>& known,
-    const std::vector<capsule::Capsule>& capsules);
+    const std::vector<capsule::Capsule>& capsules, const Tuning& tuning);
 
 }  // namespace pccl::comm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "csrc/base/export.h"
+#include "csrc/base/status.h"
 #include "csrc/costs/machine_costs.h"
 #include "csrc/schedule/simulator/network.h"
 
@@ -14,7 +15,7 @@ struct MachineRanks {
     bool by_shared_memory = true;  // else TCP over loopback
 };
 
-[[nodiscard]] PCCL_API schedule::Network machine_network(const MachineRanks& ranks,
-                                                         const costs::MachineCosts& costs);
+[[nodiscard]] PCCL_API Result<schedule::Network> machine_network(const MachineRanks& ranks,
+                                                                 const costs::MachineCosts& costs);
 
 }  // namespace pccl::comm

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/base/digest.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/collective/algorithm_list.h"
@@ -124,12 +125,12 @@ void unload_capsule(PcclBackend& self, const std::string& name) {
 }
 
 /// Name, collective and sizes of each.
-std::vector<std::tuple<std::string, std::string_view, std::string>> loaded_capsules(
+std::vector<std::tuple<std::string, std::string_view, std::string, std::string>> loaded_capsules(
     const PcclBackend& self) {
-    std::vector<std::tuple<std::string, std::string_view, std::string>> found;
+    std::vector<std::tuple<std::string, std::string_view, std::string, std::string>> found;
     for (const schedule::SourcePtr& source : self.communicator().loaded())
         found.emplace_back(source->name, schedule::to_string(source->kind),
-                           capsule::to_text(*source->sizes));
+                           capsule::to_text(*source->sizes), hex_digits(source->digest));
     return found;
 }
 

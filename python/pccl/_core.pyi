@@ -117,6 +117,13 @@ def set_log_level(
 def tuning_path() -> str:
     """Return the file that rank 0 of a group reads the measured choices from; empty without one."""
 
+def topology_hash() -> str:
+    """Return 16 digits, alike on machines on which collectives take as long: by what is known.
+
+    That is the model and number of processors, those that this process may use, caches and nodes of
+    memory.
+    """
+
 def costs_path() -> str:
     """Return the file that keeps what this machine's steps cost; empty without one."""
 
@@ -1808,15 +1815,13 @@ class Network:
     """What ``pccl.simulator.Network`` stands on."""
 
     reduce_seconds_per_byte: float
+    capacity: int
     @property
     def ranks(self) -> int:
         """How many it joins."""
     @property
     def turns(self) -> bool:
         """Whether it is the same seen from each rank."""
-    @property
-    def capacity(self) -> int:
-        """Bytes of a link; 0: any number."""
 
 def ring_of_circuits(ranks: int, ports: int, speed: _Speed) -> Network:
     """Return what ``pccl.simulator.Network.ring`` does.

@@ -163,8 +163,8 @@ class ProcessGroupPCCL(Backend):
         pccl.InvalidArgumentError
             No such capsule was loaded.
         """
-    def loaded_capsules(self) -> list[tuple[str, str, str]]:
-        """Return name, collective and sizes of each, for ``pccl.capsules``."""
+    def loaded_capsules(self) -> list[tuple[str, str, str, str]]:
+        """Return name, collective, sizes and digest of each, for ``pccl.capsules``."""
     def health(
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:

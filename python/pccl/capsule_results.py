@@ -21,11 +21,14 @@ class LoadedCapsule:
         What it makes.
     sizes
         Bytes of the largest buffer for which the group takes it before all others.
+    digest
+        The first 16 digits of the capsule's.
     """
 
     name: str
     collective: str
     sizes: str
+    digest: str
 
     def row(self) -> table.Fields:
         """Return its fields."""

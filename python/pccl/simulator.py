@@ -96,7 +96,7 @@ class Network:
         )
 
     @staticmethod
-    def switch(ranks: int, speed: Speed) -> Network:
+    def switch(ranks: int, speed: Speed, *, capacity: int = 0) -> Network:
         """Return a port out and in for each rank, at a switch that never blocks.
 
         Parameters
@@ -105,6 +105,9 @@ class Network:
             2 to 65,536.
         speed
             Of each port; any other rank is one hop away.
+        capacity
+            Bytes that a link holds: of more data, a program runs over one window after the other,
+            as groups cut it. 0 for any number.
 
         Raises
         ------
@@ -112,7 +115,11 @@ class Network:
             ``ranks`` is out of range.
         """
         _check_ranks(ranks)
-        return Network(_core.one_switch(ranks, speed._core), "one switch")
+        if capacity < 0:
+            raise ValueError(f"capacity is {capacity}, must be 0 or more")
+        core = _core.one_switch(ranks, speed._core)
+        core.capacity = capacity
+        return Network(core, "one switch")
 
     @staticmethod
     def hosts(ranks: int, ranks_per_host: int, within: Speed, across: Speed) -> Network:

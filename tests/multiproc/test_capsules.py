@@ -123,7 +123,8 @@ def test_it_is_taken_within_its_sizes_alone_and_until_it_is_unloaded(tmp_path: P
         pccl.unload_capsule("mine", comm)
         return [before, chosen(), listed, len(comm.capsules())]
 
-    listed = [{"name": "mine", "collective": "all_reduce", "sizes": "4KB..64KB"}]
+    digest = capsule.digest[:16]
+    listed = [{"name": "mine", "collective": "all_reduce", "sizes": "4KB..64KB", "digest": digest}]
     expected = [[False, True, True, False], [False] * 4, listed, 0]
     assert run_threads(tmp_path, RANKS, body) == [expected] * RANKS
 

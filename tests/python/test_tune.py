@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
+from pccl._core import topology_hash
 from pccl.bench import tune
 from pccl.bench.cases import COLLECTIVES
 from pccl.local_ranks import run_ranks
+from support import algorithms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,14 +33,18 @@ def lines_of(table: str) -> list[str]:
     return [line for line in table.splitlines() if not line.startswith("#")]
 
 
+def choices_in(table: str) -> list[str]:
+    return [line for line in lines_of(table) if line.startswith(COLLECTIVES)]
+
+
 def test_a_change_of_algorithm_lies_between_the_sizes_that_were_measured() -> None:
     cells = [cell(1 * KIB, a=1, b=2), cell(4 * KIB, a=3, b=2), cell(16 * KIB, a=9, b=4)]
-    assert lines_of(tune.table_of(cells)) == ["all_reduce 2 0 a", "all_reduce 2 2048 b"]
+    assert choices_in(tune.table_of(cells)) == ["all_reduce 2 0 a", "all_reduce 2 2048 b"]
 
 
 def test_noise_is_no_reason_to_change() -> None:
     cells = [cell(1 * KIB, a=1, b=2), cell(4 * KIB, a=3, b=2.95), cell(16 * KIB, a=9, b=12)]
-    assert lines_of(tune.table_of(cells)) == ["all_reduce 2 0 a"]
+    assert choices_in(tune.table_of(cells)) == ["all_reduce 2 0 a"]
 
 
 def test_all_to_all_gets_one_algorithm_for_all_sizes() -> None:
@@ -46,7 +52,7 @@ def test_all_to_all_gets_one_algorithm_for_all_sizes() -> None:
         tune.Cell("all_to_all", 2, size, size, "a", us, us)
         for size, us in [(KIB, {"a": 1.0, "b": 1.1}), (64 * KIB, {"a": 30.0, "b": 20.0})]
     ]
-    assert lines_of(tune.table_of(cells)) == ["all_to_all 2 0 b"]
+    assert choices_in(tune.table_of(cells)) == ["all_to_all 2 0 b"]
 
 
 def chosen(rank: int, rendezvous: str, send: Callable[[object], None], ranks: int) -> None:
@@ -82,6 +88,85 @@ def test_a_broken_file_is_named_and_ignored(
     file.write_text("all_reduce 2 0 shm_one_shot\nall_reduce two\n")
     assert len(choices(2)) == 2
     assert f"{file} is ignored: line 2" in capfd.readouterr().err
+
+
+def given_ring(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Give groups of two a capsule for any size, and return what a tuning calls it."""
+    ring = algorithms.ring.build("ring2", ranks=2)
+    ring.save(folder / "ring2.capsule")
+    monkeypatch.setenv("PCCL_CAPSULES", str(folder))
+    return f"ring2@{ring.digest[:16]}"
+
+
+@pytest.mark.multiproc
+def test_a_capsule_that_was_measured_is_chosen_where_it_was_the_fastest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuning.txt"
+    monkeypatch.setenv("PCCL_TUNING_FILE", str(file))
+    ring = given_ring(tmp_path, monkeypatch)
+    assert [found["all_reduce"] for found in choices(2)] == ["ring2"] * 2
+    file.write_text(f"capsule {ring}\nall_reduce 2 0 shm_one_shot\nall_reduce 2 99999 {ring}\n")
+    assert [found["all_reduce"] for found in choices(2)] == ["shm_one_shot"] * 2
+    file.write_text(f"capsule {ring}\nall_reduce 2 0 shm_one_shot\nall_reduce 2 32768 {ring}\n")
+    assert [found["all_reduce"] for found in choices(2)] == ["ring2"] * 2
+
+
+@pytest.mark.multiproc
+def test_a_capsule_of_the_same_name_with_other_bytes_was_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuning.txt"
+    monkeypatch.setenv("PCCL_TUNING_FILE", str(file))
+    given_ring(tmp_path, monkeypatch)
+    other = f"ring2@{'0' * 16}"
+    file.write_text(f"capsule {other}\nall_reduce 2 0 shm_one_shot\n")
+    assert [found["all_reduce"] for found in choices(2)] == ["ring2"] * 2  # for sizes it states
+
+
+@pytest.mark.multiproc
+def test_what_another_machine_found_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tuning.txt"
+    monkeypatch.setenv("PCCL_TUNING_FILE", str(file))
+    line = "all_reduce 2 0 shm_two_shot\n"
+    file.write_text(f"topology {topology_hash()}\n{line}")
+    assert [found["all_reduce"] for found in choices(2)] == ["shm_two_shot"] * 2
+    file.write_text(f"topology 0123456789abcdef\n{line}")
+    assert [found["all_reduce"] for found in choices(2)] != ["shm_two_shot"] * 2
+    assert "it was measured on topology 0123456789abcdef" in capfd.readouterr().err
+
+
+@pytest.mark.multiproc
+def test_the_command_measures_capsules_that_are_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuning.txt"
+    ring = given_ring(tmp_path, monkeypatch)
+    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2", "--max", "1K", "--json"]
+    done = subprocess.run(
+        [*command, "--rounds", "1"],
+        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = {cell["collective"]: cell["us"] for cell in json.loads(done.stdout)["cells"]}
+    assert "ring2" in cells["all_reduce"]
+    assert "ring2" not in cells["all_gather"]
+    assert lines_of(file.read_text())[:2] == [f"topology {topology_hash()}", f"capsule {ring}"]
+
+
+def test_the_table_calls_a_capsule_by_its_digest() -> None:
+    measured = tune.Cell(
+        "all_reduce", 2, KIB, KIB, "a", {"a": 2.0, "mine": 1.0}, {}, {"mine": "0" * 16}
+    )
+    name = f"mine@{'0' * 16}"
+    assert choices_in(tune.table_of([measured])) == [f"all_reduce 2 0 {name}"]
+    assert f"capsule {name}" in lines_of(tune.table_of([measured]))
 
 
 @pytest.mark.multiproc

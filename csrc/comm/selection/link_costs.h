@@ -16,12 +16,6 @@ namespace pccl::comm {
 /// processes without privileges.
 inline constexpr std::size_t kTcpCapacity = 256 * kKiB;
 
-/// Rings of shared memory, which stay in the caches: what one writes, the other takes, and either
-/// is a copy.
-[[nodiscard]] schedule::LinkCost ring_cost(const costs::MachineCosts& costs);
-/// Sockets over loopback.
-[[nodiscard]] schedule::LinkCost tcp_cost(const costs::MachineCosts& costs);
-
 /// How the ranks of a group reach each other.
 struct Reach {
     int ranks = 1;

@@ -143,7 +143,9 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
         if (const SourcePtr loaded = loaded_for(call)) wanted = loaded->name;
     const std::vector<Prediction> ways = predictor_.predict(call, wanted);
     const std::string_view name = wanted.empty() ? measured_for(call) : wanted;
-    auto best = std::ranges::find(ways, name, &Prediction::algorithm);
+    auto best = std::ranges::find_if(ways, [&](const Prediction& way) {
+        return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);
+    });
     if (best == ways.end() && wanted.empty()) best = least_of(ways);
     if (best == ways.end()) return none_of(ways, call, wanted);
     return *best;

@@ -8,17 +8,51 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/digest.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/sys/host.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kLongestAlgorithm = 32;
+constexpr std::size_t kLongestAlgorithm = 96;
 
 }  // namespace
+
+std::string topology_hash() {
+    constexpr std::size_t kMostNodes = 64;  // bytes: "0-1"
+    const auto nodes = sys::read_start("/sys/devices/system/node/online", kMostNodes);
+    Digest digest;
+    digest.add(concat(sys::machine_name(), "/", sys::allowed_cores().count(), "/",
+                      nodes.is_ok() ? *nodes : std::string()));
+    for (const std::size_t bytes : sys::cache_bytes()) digest.add(concat("/", bytes));
+    return digest.text();
+}
+
+std::string tuned_name(const schedule::ScheduleSource& capsule) {
+    return concat(capsule.name, "@", hex_digits(capsule.digest));
+}
+
+Status Tuning::add(std::string_view text) {
+    std::string_view words = text;
+    const std::string_view first = next_word(words);
+    if (first != "topology" && first != "capsule") {
+        PCCL_ASSIGN_OR_RETURN(Line line, parse_line(text));
+        lines_.push_back(std::move(line));
+        return Status::ok();
+    }
+    const std::string_view name = next_word(words);
+    if (name.empty() || name.size() > kLongestAlgorithm || !next_word(words).empty())
+        return Status::invalid_argument(concat("after ", first, " must come one word"));
+    if (first == "topology")
+        topology_ = name;
+    else
+        capsules_.emplace_back(name);
+    return Status::ok();
+}
 
 Result<Tuning::Line> Tuning::parse_line(std::string_view text) {
     const std::string_view kind_word = next_word(text);
@@ -43,9 +77,7 @@ Result<Tuning> Tuning::parse(std::string_view text) {
     for (int number = 1; !text.empty(); ++number) {
         const std::string_view line = next_line(text);
         if (is_comment(line)) continue;
-        Result<Line> parsed = parse_line(line);
-        if (!parsed.is_ok()) return parsed.status().with_context(concat("line ", number));
-        tuning.lines_.push_back(*std::move(parsed));
+        PCCL_TRY(tuning.add(line).with_context(concat("line ", number)));
     }
     return tuning;
 }
@@ -59,6 +91,10 @@ std::string_view Tuning::fastest(CollectiveKind kind, int ranks, std::size_t byt
             best = &line;
     }
     return best == nullptr ? std::string_view() : best->algorithm;
+}
+
+bool Tuning::has_measured(const schedule::ScheduleSource& capsule) const {
+    return std::ranges::find(capsules_, tuned_name(capsule)) != capsules_.end();
 }
 
 std::string tuning_path() {
@@ -75,10 +111,15 @@ std::string load_tuning() {
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(file.gcount()));
     const Result<Tuning> tuning = Tuning::parse(text);
-    if (tuning.is_ok()) return text;
-    log(LogLevel::kWarning, path, " is ignored: ", tuning.status().message(),
-        "; pccl tune writes a new one");
-    return {};
+    const auto ignore = [&](const auto&... why) {
+        log(LogLevel::kWarning, path, " is ignored: ", why..., "; pccl tune writes a new one");
+        return std::string();
+    };
+    if (!tuning.is_ok()) return ignore(tuning.status().message());
+    if (tuning->topology().empty()) return text;
+    const std::string here = topology_hash();
+    if (tuning->topology() == here) return text;
+    return ignore("it was measured on topology ", tuning->topology(), ", this one is ", here);
 }
 
 }  // namespace pccl::comm

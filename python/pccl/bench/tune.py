@@ -13,7 +13,7 @@ import math
 import os
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pccl import table
-from pccl._core import Communicator, tuning_path
+from pccl._core import Communicator, topology_hash, tuning_path
 from pccl.bench.cases import COLLECTIVES, Case, make_call_by, time_calls
 from pccl.bench.collectives import (
     SECONDS_PER_START,
@@ -126,6 +126,8 @@ class Cell:
         Microseconds by algorithm.
     predicted_us
         The same as the cost model has it.
+    capsules
+        Those among the algorithms, by name: the first 16 digits of their digests.
     """
 
     collective: str
@@ -135,6 +137,7 @@ class Cell:
     chosen: str
     us: dict[str, float]
     predicted_us: dict[str, float]
+    capsules: dict[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -149,7 +152,7 @@ class Cell:
     def row(self) -> table.Fields:
         """Return its fields, the best and its loss, with a column of microseconds by algorithm."""
         fields = table.fields_of(self)
-        del fields["us"], fields["predicted_us"]
+        del fields["us"], fields["predicted_us"], fields["capsules"]
         fields |= {"best": self.best, "loss": self.loss}
         for algorithm, us in sorted(self.us.items()):
             fields[f"{algorithm}_us"] = us
@@ -230,7 +233,8 @@ def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
     block = case.count * np.dtype(case.dtype).itemsize
     us = {algorithm: statistics.median(times) * 1e6 for algorithm, times in found.items()}
     predicted = {way.algorithm: way.seconds * 1e6 for way in ways}
-    return Cell(case.collective, case.ranks, case.size, block, chosen, us, predicted)
+    capsules = {each.name: each.digest for each in comm.capsules() if each.name in calls}
+    return Cell(case.collective, case.ranks, case.size, block, chosen, us, predicted, capsules)
 
 
 def table_of(cells: Iterable[Cell]) -> str:
@@ -239,11 +243,16 @@ def table_of(cells: Iterable[Cell]) -> str:
     def group(cell: Cell) -> tuple[int, str]:
         return cell.ranks, cell.collective
 
-    lines = []
-    for (ranks, collective), some in groupby(cells, group):
+    known = list(cells)
+    names = {
+        name: f"{name}@{digest}" for cell in known for name, digest in sorted(cell.capsules.items())
+    }
+    lines = [f"topology {topology_hash()}\n", *(f"capsule {name}\n" for name in names.values())]
+    for (ranks, collective), some in groupby(known, group):
         choose = _one_choice if collective in ONE_CHOICE else _choices
         for from_bytes, algorithm in choose(list(some)):
-            lines.append(f"{collective} {ranks} {from_bytes} {algorithm}\n")
+            name = names.get(algorithm, algorithm)
+            lines.append(f"{collective} {ranks} {from_bytes} {name}\n")
     return HEADING + "".join(lines)
 
 

@@ -41,10 +41,11 @@ def tune(
     """Measure which algorithm is fastest on this machine.
 
     It measures those that ranks of one host use for CPU tensors and arrays: on a board in shared
-    memory (shm_one_shot, shm_two_shot, shm_direct), and over links. All later groups choose by what
-    was found. The table shows the one that groups choose now, what it takes beside what the cost
-    model predicts, the fastest, and how much longer the chosen one takes; --json has all of them.
-    It warns where others use the cores meanwhile: then the figures say little.
+    memory (shm_one_shot, shm_two_shot, shm_direct), over links, and capsules that PCCL_CAPSULES
+    gives, with as many ranks as they are for. All later groups choose by what was found. The table
+    shows the one that groups choose now, what it takes beside what the cost model predicts, the
+    fastest, and how much longer the chosen one takes; --json has all of them. It warns where others
+    use the cores meanwhile: then the figures say little.
     """
     from pccl.bench import tune as tuning  # not above: it needs the extension module
 

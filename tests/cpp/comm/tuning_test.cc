@@ -28,12 +28,27 @@ TEST(Tuning, GivesTheFastestOfTheNearestMeasurementBelow) {
     EXPECT_EQ(Tuning().fastest(CollectiveKind::kAllReduce, 2, 1), "");
 }
 
+TEST(Tuning, KnowsCapsulesByTheirDigests) {
+    schedule::ScheduleSource ring{.name = "ring4", .digest = 0x85d1, .cost = {}, .program = {}};
+    const Tuning tuning = Tuning::parse(
+                              "topology 0f3a\n"
+                              "capsule ring4@00000000000085d1\n"
+                              "all_reduce 4 0 ring4@00000000000085d1\n")
+                              .value();
+    EXPECT_EQ(tuning.topology(), "0f3a");
+    EXPECT_EQ(tuning.fastest(CollectiveKind::kAllReduce, 4, 0), tuned_name(ring));
+    EXPECT_TRUE(tuning.has_measured(ring));
+    ring.digest += 1;
+    EXPECT_FALSE(tuning.has_measured(ring));
+}
+
 TEST(Tuning, SaysWhichLineIsWrong) {
     const auto refused = [](const std::string& text) {
         return Tuning::parse("all_reduce 2 0 ring\n" + text).status();
     };
     for (const char* line :
-         {"all_reduced 2 0 ring", "all_reduce two 0 ring", "all_reduce 2 -1 ring", "all_reduce 2 0",
+         {"topology", "topology a b", "capsule", "capsule ring4@01 2", "all_reduced 2 0 ring",
+          "all_reduce two 0 ring", "all_reduce 2 -1 ring", "all_reduce 2 0",
           "all_reduce 2 0 ring ring", "all_reduce 2 99999999999999999999 ring"}) {
         EXPECT_EQ(refused(line).code(), StatusCode::kInvalidArgument) << line;
         EXPECT_NE(refused(line).message().find("line 2"), std::string::npos) << line;
