@@ -92,13 +92,13 @@ Network this_machine(int ranks, int cores, bool by_shared_memory) {
     });
 }
 
-/// Seconds of a message, until its receiver goes on, of a byte, and of a byte that is added; bytes
-/// that a link holds.
-using Work = std::tuple<double, double, double, double, std::size_t>;
+/// Seconds of a message, until its receiver goes on, and of a byte; whether they are the
+/// receiver's, too; seconds of a byte that is added; bytes that a link holds.
+using Work = std::tuple<double, double, double, bool, double, std::size_t>;
 
 Network one_machine(int ranks, int cores, const Work& work) {
-    const auto& [start, travel, byte, sum, capacity] = work;
-    return schedule::one_machine(ranks, cores, {start, travel, byte, sum, capacity});
+    const auto& [start, travel, byte, both, sum, capacity] = work;
+    return schedule::one_machine(ranks, cores, {start, travel, byte, both, sum, capacity});
 }
 
 void bind_networks(extension::Module& module) {

@@ -18,6 +18,7 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
     schedule::MessageWork work{.start_seconds = model.near.message_seconds,
                                .travel_seconds = model.near.round_seconds,
                                .seconds_per_byte = model.near.seconds_per_byte,
+                               .takes_both = model.near.copies,
                                .sum_seconds_per_byte = model.reduce_seconds_per_byte,
                                .capacity = model.capacity};
     // A rank that has no core to itself is woken.

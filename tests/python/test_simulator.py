@@ -6,12 +6,12 @@ import json
 import resource
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pccl
-from pccl import reproductions, simulator
+from pccl import _core, reproductions, simulator
 from support import algorithms
 from support.switched_circuits import T1
 
@@ -153,3 +153,58 @@ def test_the_table_of_rotating_circuits_to_its_digits() -> None:
     found = [claim.simulated for claim in reproductions.reproduce("rotation").claims]
     assert [round(ms, 1) for ms in found[:4]] == [2706.2, 85.0, 147.9, 1659.9]
     assert [round(found[4], 2), *(round(ms, 1) for ms in found[5:])] == [2.6, 41.6, 166.4]
+
+
+def test_windows_follow_each_other_through_a_pipeline() -> None:
+    """Through a chain of n ranks, w windows take n - 2 + w steps: the classic pipeline."""
+    ranks, window = 5, MIB // 8
+    network = simulator.Network.switch(ranks, SPEED, capacity=window)
+    found = simulator.replay("ring", "broadcast", network, MIB)
+    assert found.windows == 8
+    assert found.seconds == pytest.approx((ranks - 2 + 8) * step(window))
+    assert {each.window for each in found.steps} == set(range(8))
+    assert {each.index for each in found.steps if each.rank == 1} == {0}
+    assert found.bytes_sent == (ranks - 1) * MIB
+    whole = simulator.replay("ring", "broadcast", simulator.Network.switch(ranks, SPEED), MIB)
+    assert whole.seconds == (ranks - 1) * step(MIB)
+    assert "8 windows" in repr(found)
+    with pytest.raises(ValueError, match="capacity is -1"):
+        simulator.Network.switch(ranks, SPEED, capacity=-1)
+
+
+def machine(ranks: int, cores: int, *, takes_both: bool = False, sum_s: float = 0) -> Any:
+    work = (SPEED.start, SPEED.hop, 1 / SPEED.bandwidth, takes_both, sum_s, 0)
+    return simulator.Network(_core.one_machine(ranks, cores, work), "a machine")
+
+
+@pytest.mark.parametrize(("cores", "times"), [(8, 1), (4, 2), (2, 4), (1, 8)])
+def test_ranks_share_the_cores_of_a_machine(cores: int, times: int) -> None:
+    """Eight messages at a time, as every round of a ring has them, take turns on fewer cores."""
+    found = simulator.replay("ring", "all_gather", machine(8, cores), 8 * MIB)
+    sent = SPEED.start + MIB / SPEED.bandwidth
+    assert found.seconds == pytest.approx(7 * (times * sent + SPEED.hop))
+
+
+def test_who_copies_what_it_gets_takes_turns_with_itself() -> None:
+    once = simulator.replay("ring", "all_gather", machine(2, 2), 2 * MIB)
+    both = simulator.replay("ring", "all_gather", machine(2, 2, takes_both=True), 2 * MIB)
+    assert both.seconds - SPEED.hop == pytest.approx(2 * (once.seconds - SPEED.hop))
+
+
+def test_sums_take_cores_too() -> None:
+    byte = 4 / SPEED.bandwidth
+    for cores, times in ((4, 1), (1, 4)):
+        found = simulator.replay("ring", "reduce_scatter", machine(4, cores, sum_s=byte), 4 * MIB)
+        sent = SPEED.start + MIB / SPEED.bandwidth
+        rounds = 3 * (times * sent + SPEED.hop) + 3 * times * MIB * byte
+        assert found.seconds == pytest.approx(rounds)
+
+
+def test_this_machine_has_measured_costs() -> None:
+    network = simulator.Network.machine(4, transport="tcp", cores=2)
+    few = simulator.replay("ring", "all_reduce", network, "4KB").seconds
+    many = simulator.replay("ring", "all_reduce", network, "16MB")
+    assert 0 < few < many.seconds
+    assert many.windows > 1
+    with pytest.raises(ValueError, match="cores is 0"):
+        simulator.Network.machine(4, cores=0)

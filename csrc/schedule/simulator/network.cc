@@ -85,22 +85,25 @@ Network two_levels(int ranks, int ranks_per_host, const LinkSpeed& within,
 
 Network one_machine(int ranks, int cores, const MessageWork& work) {
     const double bandwidth = 1 / work.seconds_per_byte;
-    std::vector<double> bandwidths = equal(ranks, bandwidth);
+    std::vector<double> bandwidths = equal(2 * ranks, bandwidth);
     bandwidths.push_back(cores * bandwidth);
+    const int in = work.takes_both ? 0 : ranks;
+    const Crossing of_cores{.link = 2 * ranks, .times = work.takes_both ? 2.0 : 1.0};
     return {.ranks = ranks,
             .bandwidth = std::move(bandwidths),
             .route =
                 [=](Rank from, Rank to) {
                     return Route{.start_seconds = 0,
                                  .travel_seconds = work.travel_seconds,
-                                 .way = {{from}, {to}, {.link = ranks, .times = 2}},
+                                 .way = {{from}, {in + to}, of_cores},
                                  .start_bytes = work.start_seconds * bandwidth};
                 },
             .name =
                 [=](int link) {
-                    return link < ranks ? concat("rank ", link) : concat("the ", cores, " cores");
+                    if (link == 2 * ranks) return concat("the ", cores, " cores");
+                    return concat(link < ranks ? "rank " : "into rank ", link % ranks);
                 },
-            .sums = {.way = [=](Rank rank) { return std::vector<Crossing>{{rank}, {ranks}}; },
+            .sums = {.way = [=](Rank rank) { return std::vector<Crossing>{{rank}, {2 * ranks}}; },
                      .bytes_per_byte = work.sum_seconds_per_byte * bandwidth},
             .capacity = work.capacity};
 }

@@ -69,9 +69,12 @@ struct LinkSpeed {
 
 /// What a rank of a machine spends on messages to others of it.
 struct MessageWork {
-    double start_seconds = 0;     // of the sender's time and of the receiver's
+    double start_seconds = 0;     // of the sender's time
     double travel_seconds = 0;    // until the receiver goes on, nothing else going on
-    double seconds_per_byte = 0;  // of the time of both
+    double seconds_per_byte = 0;  // of the sender's time
+    /// So much is of the receiver's as well; else it is little there, and a rank sends while it
+    /// receives.
+    bool takes_both = false;
     double sum_seconds_per_byte = 0;
     std::size_t capacity = 0;  // Network::capacity
 };

@@ -1,0 +1,267 @@
+"""In which order the simulator ranks algorithms, against the order in which they are measured.
+
+    python benchmarks/simulated_order.py --ranks 2 4 8
+    sudo python benchmarks/simulated_order.py --places shaped --ranks 4 8 --rate 200
+
+Ranks meet over TCP: on loopback, where they share the cores of this machine, as pccl.simulator's
+Network.machine has it by measured costs; or each in a network namespace with a port of a given rate
+at one switch, Network.switch. Every algorithm over links makes the collective by name, turn and
+turn about in the same processes; a figure is the least of the slowest rank's times, what the place
+can while nothing else disturbs it. A cell is a pair of algorithms at one size whose measured times
+differ by at least 10 %: it is right where the simulated times differ the same way. Exits with
+status 1 where fewer than 90 % of the cells are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import functools
+import itertools
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pccl import simulator
+from pccl.bench import parse_size
+from pccl.bench.cases import Case, make_call_by, time_calls
+from pccl.bench.collectives import slowest
+from pccl.local_ranks import run_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pccl._core import Communicator
+
+LOOPBACK, SHAPED = "loopback", "shaped"
+CLEAR = 1.1  # measured times that differ by less have no order
+GOAL = 0.9
+TIMEOUT_S = 120.0
+CAPACITY = 256 << 10  # bytes that a TCP link holds at least
+BURST = "16kb"
+TURNS = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where ranks are; rate is of a port in Mbit/s, 0 on loopback."""
+
+    kind: str
+    ranks: int
+    rate: int = 0
+
+    def network(self) -> simulator.Network:
+        if self.kind == LOOPBACK:
+            return simulator.Network.machine(self.ranks, transport="tcp")
+        speed = simulator.Speed(bandwidth=self.rate * 1e6 / 8, start=2e-5, hop=1e-4)
+        return simulator.Network.switch(self.ranks, speed, capacity=CAPACITY)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds of one algorithm at one size, measured and simulated."""
+
+    place: Place
+    collective: str
+    size: int
+    algorithm: str
+    measured: float
+    simulated: float
+
+
+def main() -> int:
+    options = parser().parse_args()
+    times = []
+    for place in places(options):
+        begin = time.monotonic()
+        times += measure(place, options)
+        print(f"{place.kind}, {place.ranks} ranks: {time.monotonic() - begin:.0f} s", flush=True)
+    show(times)
+    share = share_of_right(times)
+    for kind in dict.fromkeys(each.place.kind for each in times):
+        own = [each for each in times if each.place.kind == kind]
+        errors = [abs(each.simulated / each.measured - 1) for each in own]
+        print(
+            f"{kind}: {share_of_right(own):.1%} of {len(cells(own))} cells in order; the time is "
+            f"off by {statistics.median(errors):.0%} (median)"
+        )
+    if options.json:
+        report = {
+            "machine": platform.processor() or platform.machine(),
+            "cores": len(os.sched_getaffinity(0)),
+            "share": share,
+            "times": [asdict(each) for each in times],
+        }
+        options.json.write_text(json.dumps(report, indent=1))
+    return 0 if share >= GOAL else 1
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    made.add_argument("--places", nargs="+", default=[LOOPBACK], choices=[LOOPBACK, SHAPED])
+    made.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
+    made.add_argument("--collectives", nargs="+", default=["all_reduce", "all_gather"])
+    made.add_argument("--sizes", type=parse_size, nargs="+", default=[4 << 10, 256 << 10, 4 << 20])
+    made.add_argument("--rate", type=int, default=200, help="Mbit/s of a shaped port")
+    made.add_argument("--seconds", type=float, default=0.3, help="of an algorithm in a cell")
+    made.add_argument("--json", type=Path)
+    return made
+
+
+def places(options: argparse.Namespace) -> Iterator[Place]:
+    for kind in options.places:
+        for ranks in options.ranks:
+            yield Place(kind, ranks, options.rate if kind == SHAPED else 0)
+
+
+def measure(place: Place, options: argparse.Namespace) -> list[Time]:
+    """Start the ranks of a place and time all algorithms."""
+    cases = [
+        Case.of_bytes(collective, place.ranks, size)
+        for collective in options.collectives
+        for size in options.sizes
+    ]
+    network = place.network()
+    with namespaces(place) as names:
+        worker = functools.partial(be_rank, cases, names, options.seconds)
+        return [
+            Time(place, case.collective, case.size, name, seconds, simulated(name, case, network))
+            for case, found in run_ranks(worker, place.ranks)
+            for name, seconds in found.items()
+        ]
+
+
+def simulated(algorithm: str, case: Case, network: simulator.Network) -> float:
+    return simulator.replay(algorithm, case.collective, network, case.size).seconds
+
+
+def be_rank(
+    cases: list[Case],
+    names: list[str],
+    seconds: float,
+    rank: int,
+    rendezvous: str,
+    send: Callable[[object], None],
+) -> None:
+    os.environ["PCCL_TRANSPORTS"] = "tcp"
+    if names:
+        os.environ["PCCL_SOCKET_IFNAME"] = "=veth0"
+        enter(names[rank])
+    from pccl._core import Communicator
+
+    comm = Communicator(
+        rank=rank,
+        world_size=cases[0].ranks,
+        rendezvous=rendezvous,
+        timeout=TIMEOUT_S,
+    )
+    for case in cases:
+        found = time_all(comm, case, seconds)
+        if rank == 0:
+            send((case, found))
+    comm.barrier()
+
+
+def enter(namespace: str) -> None:
+    """Move this process, before PCCL looks where it is; os.setns came with Python 3.12."""
+    new_network = 0x40000000  # CLONE_NEWNET
+    with Path("/run/netns", namespace).open() as handle:
+        if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), new_network) != 0:
+            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
+
+
+def time_all(comm: Communicator, case: Case, seconds: float) -> dict[str, float]:
+    """Return the seconds of each algorithm over links."""
+    x, out = case.buffers()
+    names = sorted(way.algorithm for way in comm.explain(case.collective, case.size))
+    calls = {name: make_call_by(name, comm, case, x, out) for name in names}
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(TURNS):
+        for name in reversed(names) if turn % 2 else names:
+            once = max(slowest(comm, time_calls(calls[name], comm.barrier, 1)))
+            repeats = int(np.clip(seconds / TURNS / once, 1, 100))
+            times[name] += slowest(comm, time_calls(calls[name], comm.barrier, repeats))
+    return {name: min(found) for name, found in times.items()}
+
+
+def cells(times: list[Time]) -> list[bool]:
+    """Tell of each pair with a clear order whether the simulator has the same."""
+    groups: dict[tuple[object, ...], list[Time]] = {}
+    for each in times:
+        groups.setdefault((each.place, each.collective, each.size), []).append(each)
+    return [
+        (a.measured - b.measured) * (a.simulated - b.simulated) > 0
+        for group in groups.values()
+        for a, b in itertools.combinations(group, 2)
+        if max(a.measured, b.measured) >= CLEAR * min(a.measured, b.measured)
+    ]
+
+
+def share_of_right(times: list[Time]) -> float:
+    found = cells(times)
+    return sum(found) / max(len(found), 1)
+
+
+def show(times: list[Time]) -> None:
+    print(f"{'':<40} {'measured us':>12} {'simulated us':>12} {'ratio':>6}")
+    for each in sorted(
+        times, key=lambda t: (t.place.kind, t.place.ranks, t.collective, t.size, t.measured)
+    ):
+        what = f"{each.place.kind} {each.place.ranks} {each.collective} {each.size}"
+        print(
+            f"{what:<40} {each.measured * 1e6:>12.1f} {each.simulated * 1e6:>12.1f} "
+            f"{each.simulated / each.measured:>6.2f}  {each.algorithm}"
+        )
+
+
+@contextlib.contextmanager
+def namespaces(place: Place) -> Iterator[list[str]]:
+    """Make a namespace for each rank, all at one bridge; none on loopback."""
+    if place.kind == LOOPBACK:
+        yield []
+        return
+    if os.geteuid() != 0:
+        sys.exit("making network namespaces needs root")
+    prefix = f"pccl-{os.getpid()}"
+    names = [f"{prefix}-{rank}" for rank in range(place.ranks)]
+    with contextlib.ExitStack() as stack:
+        for name in [f"{prefix}-switch", *names]:
+            run("ip", "netns", "add", name)
+            stack.callback(run, "ip", "netns", "delete", name)
+        switch = ["ip", "netns", "exec", f"{prefix}-switch"]
+        run(*switch, "ip", "link", "add", "bridge", "type", "bridge")
+        run(*switch, "ip", "link", "set", "bridge", "up")
+        for rank, name in enumerate(names):
+            plug_in(rank, name, switch, place.rate)
+        yield names
+
+
+def plug_in(rank: int, name: str, switch: list[str], rate: int) -> None:
+    """Join a namespace to the bridge by a cable of the given rate, each way."""
+    port, host = f"port{rank}", ["ip", "netns", "exec", name]
+    run(*switch, "ip", "link", "add", port, "type", "veth", "peer", "veth0", "netns", name)
+    run(*switch, "ip", "link", "set", port, "master", "bridge", "up")
+    run(*host, "ip", "address", "add", f"10.113.0.{rank + 1}/24", "dev", "veth0")
+    run(*host, "ip", "link", "set", "veth0", "up")
+    run(*host, "ip", "link", "set", "lo", "up")
+    for where, device in ((host, "veth0"), (switch, port)):
+        shape = ["root", "tbf", "rate", f"{rate}mbit", "burst", BURST, "latency", "400ms"]
+        run(*where, "tc", "qdisc", "add", "dev", device, *shape)
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
