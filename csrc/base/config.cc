@@ -194,6 +194,7 @@ Config parse_config(const Lookup& lookup, std::vector<std::string>& warnings) {
     if (const auto ms = parser.number("PCCL_PEER_TIMEOUT_MS", kLeastPeerTimeoutMs, kDayMs))
         config.peer_timeout = std::chrono::milliseconds(*ms);
     parser.path("PCCL_CAPSULES", config.capsules);
+    parser.path("PCCL_TRUSTED_KEYS", config.trusted_keys);
     parser.path("PCCL_CLUSTER", config.cluster);
     parser.text("PCCL_ALGORITHM", "_=,-", "use a list such as all_reduce=ring,all_gather=bruck",
                 config.algorithm);

@@ -37,6 +37,8 @@ struct Config {
                                // selector's choice
     std::string cluster;       // PCCL_CLUSTER: the cluster file of a job whose network has phases
     std::string capsules;      // PCCL_CAPSULES: files, and folders of files *.capsule, between ":"
+    std::string trusted_keys;  // PCCL_TRUSTED_KEYS: a file of public keys, one of which must have
+                               // signed a capsule; empty = nobody need
     bool gpu_copy_engines = false;  // PCCL_GPU_COPY_ENGINES: 1 = for large all_gathers, all_to_alls
     bool gpu_peer_access = true;    // PCCL_GPU_PEER_ACCESS: 0 = CUDA tensors go through host memory
     // NCCL's names, NCCL_TOPO_FILE and so on, count where ours are unset.

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -80,6 +81,18 @@ std::pair<std::vector<Prediction>, py::object> predict(const Capsule& self,
     return {choice.ways, to_python(choice.counted_on)};
 }
 
+std::optional<std::string> signer(const Capsule& self) {
+    return self.seal() ? std::optional(capsule::to_hex(self.seal()->signer)) : std::nullopt;
+}
+
+Capsule signed_with(const Capsule& self, const std::string& pem) {
+    return self.signed_with(value_or_throw(sys::secret_key_in(pem)));
+}
+
+void check_signer(const Capsule& self, const std::string& keys) {
+    throw_unless_ok(value_or_throw(capsule::TrustedKeys::read(keys)).check(self.seal()));
+}
+
 }  // namespace
 
 void bind_capsule(extension::Module& module) {
@@ -118,7 +131,11 @@ void bind_capsule(extension::Module& module) {
         return py::module_::import("json").attr("loads")(self.manifest());
     });
     cls.def_property_readonly("schedule", [](const Capsule& self) { return self.schedule(); });
-    cls.def_property_readonly("data", [](const Capsule& self) { return py::bytes(self.bytes()); });
+    cls.def_property_readonly("data",
+                              [](const Capsule& self) { return py::bytes(self.signed_bytes()); });
+    cls.def_property_readonly("signer", &signer);
+    cls.def("signed_with", &signed_with, arg("pem"));
+    cls.def("check_signer", &check_signer, arg("keys"));
     cls.def("cost", &cost, arg("nbytes"));
     cls.def("predict", &predict, arg("job"), arg("nbytes"));
 }

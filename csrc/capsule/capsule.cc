@@ -37,6 +37,7 @@ std::string_view view_of(const sys::Digest& digest) {
 struct Parts {
     std::string_view manifest;
     std::string_view programs;
+    std::string_view signature;  // what follows; empty: nothing
 };
 
 Result<Parts> split(std::string_view bytes) {
@@ -51,14 +52,16 @@ Result<Parts> split(std::string_view bytes) {
     const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
     const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
     if (!manifest || !programs) return refuse("its first line does not say how long its parts are");
-    if (*manifest + *programs + kDigestBytes != rest.size())
-        return refuse("it has ", bytes.size(), " bytes where ",
-                      bytes.size() - rest.size() + *manifest + *programs + kDigestBytes,
+    const std::size_t length = *manifest + *programs + kDigestBytes;
+    const std::string_view signature = rest.substr(std::min(length, rest.size()));
+    if (length > rest.size() || (!signature.empty() && !is_like_seal(signature)))
+        return refuse("it has ", bytes.size(), " bytes where ", bytes.size() - rest.size() + length,
                       " belong: it is truncated, or something follows");
-    if (view_of(sys::sha256(bytes.substr(0, bytes.size() - kDigestBytes))) !=
-        rest.substr(*manifest + *programs))
+    const std::string_view whole = bytes.substr(0, bytes.size() - signature.size());
+    if (view_of(sys::sha256(whole.substr(0, whole.size() - kDigestBytes))) !=
+        rest.substr(*manifest + *programs, kDigestBytes))
         return refuse("its digest is not that of its bytes: it was damaged or changed");
-    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs)};
+    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature};
 }
 
 Result<Findings> prove(const Schedule& schedule) {
@@ -111,7 +114,11 @@ Result<Capsule> Capsule::parse(std::string_view bytes) {
     Schedule schedule{.name = stated.description.name, .shape = stated.shape, .programs = {}};
     PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
     PCCL_ASSIGN_OR_RETURN(Capsule capsule, make(stated.description, std::move(schedule)));
-    if (capsule.bytes() == bytes) return capsule;
+    if (capsule.bytes() == bytes.substr(0, bytes.size() - parts.signature.size())) {
+        if (parts.signature.empty()) return capsule;
+        PCCL_ASSIGN_OR_RETURN(capsule.seal_, parse_seal(parts.signature, capsule.digest()));
+        return capsule;
+    }
     const std::string key = first_difference(parts.manifest, capsule.manifest());
     return key.empty()
                ? refuse("its programs are not written in the one way that capsules have them")
@@ -125,12 +132,20 @@ Result<Capsule> Capsule::read(const std::string& path) {
     if (!std::filesystem::is_regular_file(path, error))
         return Status::unavailable(concat(path, ": this is no file"));
     const auto size = std::filesystem::file_size(path, error);
-    if (error || size > kMostBytes)
+    if (error || size > kMostBytes + kSealBytes)
         return refuse(path, ": has ", size, " bytes; at most ", kMostBytes, " are read");
     PCCL_ASSIGN_OR_RETURN(const std::string bytes, sys::read_file(path, size));
     auto capsule = parse(bytes);
     if (capsule.is_ok()) return capsule;
     return capsule.status().with_context(path);
+}
+
+std::string Capsule::signed_bytes() const { return seal_ ? bytes() + line_of(*seal_) : bytes(); }
+
+Capsule Capsule::signed_with(const sys::SecretKey& secret) const {
+    Capsule copy = *this;
+    copy.seal_ = sealed(digest(), secret);
+    return copy;
 }
 
 schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {

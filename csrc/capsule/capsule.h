@@ -16,6 +16,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/capsule/manifest.h"
+#include "csrc/capsule/signature.h"
 #include "csrc/schedule/source.h"
 #include "csrc/sys/crypto/sha256.h"
 
@@ -38,10 +39,16 @@ class PCCL_API Capsule {
     [[nodiscard]] const schedule::Verdict& verdict() const { return content_->findings.verdict; }
     /// JSON.
     [[nodiscard]] const std::string& manifest() const { return content_->manifest; }
-    /// The whole file.
+    /// The whole file, but for its signature.
     [[nodiscard]] const std::string& bytes() const { return content_->bytes; }
+    [[nodiscard]] std::string signed_bytes() const;
     /// Of the file's bytes before it.
     [[nodiscard]] const sys::Digest& digest() const { return content_->digest; }
+
+    /// Who vouches for it; a signature that is there is right.
+    [[nodiscard]] const std::optional<Seal>& seal() const { return seal_; }
+    /// The same, signed; in place of whoever has signed it.
+    [[nodiscard]] Capsule signed_with(const sys::SecretKey& secret) const;
 
     /// Chosen for `sizes`; empty: for those of its description.
     [[nodiscard]] schedule::SourcePtr source(
@@ -60,6 +67,7 @@ class PCCL_API Capsule {
         : content_(std::make_shared<const Content>(std::move(content))) {}
 
     std::shared_ptr<const Content> content_;
+    std::optional<Seal> seal_;
 };
 
 }  // namespace pccl::capsule

@@ -11,6 +11,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
+#include "csrc/capsule/trust.h"
 
 namespace pccl::comm {
 namespace {
@@ -53,8 +54,9 @@ std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
     std::vector<Capsule> capsules;
     for (const std::string& file : files_of(paths)) {
         const auto read = Capsule::read(file);
-        if (!read.is_ok())
-            log(LogLevel::kWarning, "PCCL_CAPSULES: ", read.status().message());
+        const Status usable = read.is_ok() ? capsule::check_trusted(*read) : read.status();
+        if (!usable.is_ok())
+            log(LogLevel::kWarning, "PCCL_CAPSULES: ", usable.message());
         else if (read->schedule().shape.ranks == ranks)
             capsules.push_back(*read);
     }

@@ -7,6 +7,7 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/sizes.h"
+#include "csrc/capsule/trust.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
 #include "csrc/comm/told_by_all.h"
@@ -78,6 +79,7 @@ Status Communicator::load(const Result<capsule::Capsule>& capsule,
     auto catalogue = std::make_shared<Catalogue>(*group_->catalogue());
     const auto try_own = [&]() -> Status {
         PCCL_TRY(capsule.status());
+        PCCL_TRY(capsule::check_trusted(*capsule));
         PCCL_TRY(check_fit(*capsule, size()));
         if (sizes) {
             PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));

@@ -1861,9 +1861,9 @@ def this_machine(ranks: int, cores: int, by_shared_memory: bool) -> Network:
         Else by TCP over loopback.
     """
 
-# Seconds of a message, until its receiver goes on, of a byte, and of a byte that is added; bytes
-# that a link holds.
-_Work: TypeAlias = tuple[float, float, float, float, int]
+# Seconds of a message, until its receiver goes on, and of a byte; whether they are the receiver's,
+# too; seconds of a byte that is added; bytes that a link holds.
+_Work: TypeAlias = tuple[float, float, float, bool, float, int]
 
 def one_machine(ranks: int, cores: int, work: _Work) -> Network:
     """Return a machine whose costs are given.
@@ -2116,6 +2116,42 @@ class Capsule:
     @property
     def data(self) -> bytes:
         """The bytes of its file."""
+    @property
+    def signer(self) -> str | None:
+        """The public key of who signed it, in hexadecimal digits."""
+    def signed_with(self, pem: str) -> Capsule:
+        """Return the same, signed.
+
+        Parameters
+        ----------
+        pem
+            A private Ed25519 key.
+
+        Returns
+        -------
+        Capsule
+            With the same digest.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``pem`` is none.
+        """
+    def check_signer(self, keys: str) -> None:
+        """Raise InvalidArgumentError where none of the keys of a file has signed it.
+
+        Parameters
+        ----------
+        keys
+            The file's path.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Or a line of the file is no key.
+        UnavailableError
+            There is no such file.
+        """
     def cost(self, nbytes: int) -> tuple[int, int, float, float]:
         """Return rounds, messages, bytes sent and bytes added up, of the rank with the most.
 

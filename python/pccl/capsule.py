@@ -195,6 +195,50 @@ class Capsule:
         """The bytes of its file."""
         return self._core.data
 
+    @property
+    def signer(self) -> str | None:
+        """The public key of who signed it, 64 hexadecimal digits; None where nobody did."""
+        return self._core.signer
+
+    def signed(self, key: str | os.PathLike[str]) -> Capsule:
+        """Return the same, signed: a line behind its bytes, which says who vouches for them.
+
+        Parameters
+        ----------
+        key
+            A file with a private Ed25519 key in PEM: ``openssl genpkey -algorithm ed25519``.
+
+        Returns
+        -------
+        Capsule
+            Its digest is the same, whoever signed it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The file has no such key, or a password.
+        OSError
+            It cannot be read.
+        """
+        return Capsule(self._core.signed_with(_text_of(key)))
+
+    def check_signer(self, keys: str | os.PathLike[str]) -> None:
+        """Raise InvalidArgumentError unless one of the keys of a file has signed it.
+
+        Parameters
+        ----------
+        keys
+            A file as ``PCCL_TRUSTED_KEYS`` names: a public key a line.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Nobody signed it, or somebody else; or a line of the file is no key.
+        UnavailableError
+            There is no such file.
+        """
+        self._core.check_signer(os.fspath(keys))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all.
 

@@ -20,6 +20,7 @@ EXAMPLES = terminal.examples(
     "pccl capsule import ring.xml --output ring.capsule",
     "pccl capsule export ring.capsule --output ring.xml",
     "pccl capsule reproduce ring",
+    "pccl capsule sign ring8.capsule --key private.pem",
     "pccl capsule bench ring8.capsule --max 16M",
 )
 
@@ -210,6 +211,39 @@ def reproduce(
         capsule_reproduce.print_names(as_json=as_json)
     else:
         capsule_reproduce.reproduce(name, measures=measures, as_json=as_json)
+
+
+@app.command("sign", epilog=terminal.examples("pccl capsule sign ring8.capsule --key private.pem"))
+def sign(
+    file: _File,
+    key: Annotated[
+        Path, typer.Option(help="A private key in PEM: openssl genpkey -algorithm ed25519.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="File for the signed one.  [default: the same]")
+    ] = None,
+) -> None:
+    """Sign a capsule, and print the public key for PCCL_TRUSTED_KEYS.
+
+    Its digest stays as it is.
+    """
+    from pccl.cli import capsule_run
+
+    capsule_run.sign(file, key, output or file)
+
+
+@app.command("verify", epilog=terminal.examples("pccl capsule verify *.capsule --keys trusted.txt"))
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Capsules.")],
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="File of public keys, one a line.  [default: PCCL_TRUSTED_KEYS]"),
+    ] = None,
+) -> None:
+    """Tell who signed capsules; exit with 1 if one is not signed by a trusted key."""
+    from pccl.cli import capsule_run
+
+    raise typer.Exit(capsule_run.verify(files, keys))
 
 
 @app.command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from pccl import capsule_timeline, table, topology, whole_file
@@ -24,7 +25,9 @@ __all__ = [
     "machine_of",
     "plot",
     "show",
+    "sign",
     "simulate",
+    "verify",
 ]
 
 
@@ -120,6 +123,31 @@ def export_file(file: Path, output: Path, form: str) -> None:
     text = Capsule.read(file).to_msccl()
     whole_file.write_whole(output, text.encode())
     print(f"{output}: {len(text)} bytes")
+
+
+def sign(file: Path, key: Path, output: Path) -> None:
+    """Write a signed capsule."""
+    signed = Capsule.read(file).signed(key)
+    signed.save(output)
+    print(f"{output}: signed by {signed.signer}")
+
+
+def verify(files: Sequence[Path], keys: Path | None) -> int:
+    """Print a line for each file; return the exit status."""
+    named = keys or os.environ.get("PCCL_TRUSTED_KEYS")
+    if not named:
+        raise ValueError("no keys: give --keys FILE, or set PCCL_TRUSTED_KEYS")
+    status = 0
+    for file in files:
+        try:
+            capsule = Capsule.read(file)
+            capsule.check_signer(named)
+            print(f"{file}: signed by {capsule.signer}")
+        except Error as error:
+            text = str(error)
+            terminal.complain(text if text.startswith(str(file)) else f"{file}: {text}")
+            status = 1
+    return status
 
 
 def bench(
