@@ -240,7 +240,10 @@ def verify(
         typer.Option(help="File of public keys, one a line.  [default: PCCL_TRUSTED_KEYS]"),
     ] = None,
 ) -> None:
-    """Tell who signed capsules; exit with 1 if one is not signed by a trusted key."""
+    """Tell who signed capsules.
+
+    Exit with 1 if one is not signed by a trusted key.
+    """
     from pccl.cli import capsule_run
 
     raise typer.Exit(capsule_run.verify(files, keys))

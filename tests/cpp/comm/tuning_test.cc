@@ -29,7 +29,9 @@ TEST(Tuning, GivesTheFastestOfTheNearestMeasurementBelow) {
 }
 
 TEST(Tuning, KnowsCapsulesByTheirDigests) {
-    schedule::ScheduleSource ring{.name = "ring4", .digest = 0x85d1, .cost = {}, .program = {}};
+    schedule::ScheduleSource ring;
+    ring.name = "ring4";
+    ring.digest = 0x85d1;
     const Tuning tuning = Tuning::parse(
                               "topology 0f3a\n"
                               "capsule ring4@00000000000085d1\n"
