@@ -24,6 +24,7 @@ long long steps_of(const Program& program) {
 /// Over one window after the other: what a step waits for is of its own window.
 void repeat(Program& program, int windows) {
     std::vector<std::size_t> lengths;
+    lengths.reserve(program.lanes.size());
     for (const Lane& lane : program.lanes) lengths.push_back(lane.size());
     for (Lane& lane : program.lanes) {
         const std::size_t length = lane.size();

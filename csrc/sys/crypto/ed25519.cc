@@ -10,11 +10,11 @@
 namespace pccl::sys {
 namespace {
 
-template <auto free>
+template <auto Free>
 struct Freed {
     template <typename T>
     void operator()(T* what) const {
-        free(what);
+        Free(what);
     }
 };
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
