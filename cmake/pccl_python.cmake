@@ -20,6 +20,7 @@ function(pccl_extension)
     VERBATIM
   )
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
+  pccl_unity_groups(${MODULE_NAME} 8 ${MODULE_SOURCES})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
   # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
@@ -52,13 +53,15 @@ if(torch_sources AND PCCL_WITH_TORCH)
   target_compile_definitions(
     _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
   )
-  # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
-  target_precompile_headers(
-    _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
-                   <torch/csrc/utils/pybind.h>
-  )
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(_torch PRIVATE -fpch-preprocess) # for ccache
+  if(NOT CMAKE_UNITY_BUILD)
+    # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
+    target_precompile_headers(
+      _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
+                     <torch/csrc/utils/pybind.h>
+    )
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(_torch PRIVATE -fpch-preprocess) # for ccache
+    endif()
   endif()
   list(APPEND PCCL_MODULES _torch)
 endif()

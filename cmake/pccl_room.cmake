@@ -26,6 +26,7 @@ function(pccl_room)
 
   if(sources)
     add_library(${target} STATIC ${sources})
+    pccl_unity_groups(${target} 16 ${sources})
     target_link_libraries(${target} PUBLIC pccl_flags ${ROOM_DEPS} ${ROOM_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY PCCL_ROOM_OBJECTS $<TARGET_OBJECTS:${target}>)
   else()

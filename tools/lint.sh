@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every check that needs no test run: layers, imports, formatting, ruff, mypy, stubs, clang-tidy.
+# Every check that needs no test run: layers, imports, names, formatting, ruff, mypy, stubs, clang-tidy.
 #
 #   tools/lint.sh           all of them; build/dev must be built
 #   tools/lint.sh changed   with clang-tidy for what this branch changes, as in make test
@@ -37,6 +37,7 @@ fi
 
 step layers .venv/bin/python tools/check_layers.py
 step imports .venv/bin/python tools/check_imports.py
+step names .venv/bin/python tools/check_names.py
 step clang-format clang_format
 step ruff .venv/bin/ruff check --quiet .
 step ruff-format .venv/bin/ruff format --quiet --check .

@@ -42,8 +42,9 @@ schedule::Schedule schedule_of(const std::string& name, const std::string& colle
             .programs = programs_of(programs)};
 }
 
-Capsule make(const schedule::Schedule& schedule, const std::string& author,
-             const std::string& licence, const std::string& note, const std::string& sizes) {
+Capsule make_capsule(const schedule::Schedule& schedule, const std::string& author,
+                     const std::string& licence, const std::string& note,
+                     const std::string& sizes) {
     return released([&]() -> Result<Capsule> {
         capsule::Description description{
             .name = schedule.name, .author = author, .licence = licence, .note = note};
@@ -52,12 +53,12 @@ Capsule make(const schedule::Schedule& schedule, const std::string& author,
     });
 }
 
-Capsule parse(const py::bytes& data) {
+Capsule parse_capsule(const py::bytes& data) {
     const std::string bytes = data;
     return released([&] { return Capsule::parse(bytes); });
 }
 
-Capsule read(const std::string& path) {
+Capsule read_capsule(const std::string& path) {
     return released([&] { return Capsule::read(path); });
 }
 
@@ -121,10 +122,10 @@ void bind_capsule(extension::Module& module) {
         },
         arg("sizes"));
     extension::Class<Capsule> cls(module, "Capsule");
-    cls.def_static("make", &make, arg("schedule"), py::kw_only(), arg("author"), arg("licence"),
-                   arg("note"), arg("sizes"));
-    cls.def_static("parse", &parse, arg("data"));
-    cls.def_static("read", &read, arg("path"));
+    cls.def_static("make", &make_capsule, arg("schedule"), py::kw_only(), arg("author"),
+                   arg("licence"), arg("note"), arg("sizes"));
+    cls.def_static("parse", &parse_capsule, arg("data"));
+    cls.def_static("read", &read_capsule, arg("path"));
     cls.def_property_readonly("digest",
                               [](const Capsule& self) { return sys::to_hex(self.digest()); });
     cls.def_property_readonly("manifest", [](const Capsule& self) {

@@ -22,14 +22,14 @@ using py::arg;
 
 namespace {
 
-std::unique_ptr<Cluster> open(const std::string& text, const std::string& name) {
+std::unique_ptr<Cluster> open_cluster(const std::string& text, const std::string& name) {
     return released([&]() -> Result<std::unique_ptr<Cluster>> {
         PCCL_ASSIGN_OR_RETURN(auto description, cluster::parse_cluster_file(text, name));
         return Cluster::open(std::move(description));
     });
 }
 
-Duration duration_of(double seconds) {
+Duration time_limit(double seconds) {
     constexpr double kMost = 3600;
     const bool fits = seconds > 0 && seconds <= kMost;  // not where it is no number
     if (!fits)
@@ -57,7 +57,7 @@ Status drained(const py::object& drain) {
 
 std::string switch_to(Cluster& self, const std::string& phase, double timeout, bool dry_run,
                       bool adopt, const py::object& drain) {
-    cluster::SwitchOptions options{.step_timeout = duration_of(timeout),
+    cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                    .dry_run = dry_run,
                                    .adopt = adopt,
                                    .interrupted = &extension::check_signals};
@@ -69,13 +69,13 @@ std::string switch_to(Cluster& self, const std::string& phase, double timeout, b
 }
 
 std::string inspect(Cluster& self, double timeout) {
-    const Duration longest = duration_of(timeout);
+    const Duration longest = time_limit(timeout);
     return json_of(
         released([&]() -> Result<cluster::Inspection> { return self.inspect(longest); }));
 }
 
 void adopt(Cluster& self, double timeout) {
-    const Duration longest = duration_of(timeout);
+    const Duration longest = time_limit(timeout);
     released([&]() -> Result<bool> {
         PCCL_TRY(self.adopt(longest));
         return true;
@@ -86,7 +86,7 @@ void adopt(Cluster& self, double timeout) {
 
 void bind_cluster(extension::Module& module) {
     extension::Class<Cluster>(module, "Controller")
-        .def_init(&open, arg("text"), arg("name"))
+        .def_init(&open_cluster, arg("text"), arg("name"))
         .def_property_readonly("description",
                                [](const Cluster& self) { return json_of(self.description()); })
         .def_property_readonly("current", &Cluster::current)

@@ -50,7 +50,7 @@ void monitored_barrier(PyCommunicator& self, double timeout, bool wait_all_ranks
     throw_unless_ok(status);
 }
 
-std::string printed(const Prediction& prediction) {
+std::string printed_prediction(const Prediction& prediction) {
     return concat(prediction.algorithm(), " over ", prediction.over(), ": ",
                   std::round(prediction.seconds * 1e7) / 10, " us",
                   prediction.is_chosen ? ", chosen" : "");
@@ -63,7 +63,7 @@ void bind_predictions(extension::Module& module) {
         .def_readonly("seconds", &Prediction::seconds)
         .def_readonly("busiest", &Prediction::busiest)
         .def_readonly("is_chosen", &Prediction::is_chosen)
-        .def("__repr__", &printed);
+        .def("__repr__", &printed_prediction);
 }
 
 /// Where they come from, and a line for each.
@@ -73,8 +73,8 @@ std::pair<std::string, std::vector<std::string>> machine_costs() {
     return {costs::source_of(costs), costs::lines_of(costs)};
 }
 
-std::vector<Prediction> explain(PyCommunicator& self, const std::string& collective,
-                                std::size_t nbytes) {
+std::vector<Prediction> explain_call(PyCommunicator& self, const std::string& collective,
+                                     std::size_t nbytes) {
     const auto kind = kind_of(collective);
     return released([&] { return (*self).explain(kind, nbytes); });
 }
@@ -286,7 +286,7 @@ void bind_communicator(extension::Module& module) {
     module.def("topology_hash", &comm::topology_hash);
     module.def("costs_path", [] { return costs::costs_path(); });
     module.def("machine_costs", &machine_costs);
-    cls.def("explain", &explain, arg("collective"), arg("nbytes"));
+    cls.def("explain", &explain_call, arg("collective"), arg("nbytes"));
     cls.def("links_counted_on",
             [](PyCommunicator& self) { return to_python((*self).links_counted_on()); });
     cls.def("describe_job", &describe_job);

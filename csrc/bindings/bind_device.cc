@@ -29,13 +29,12 @@ namespace pccl::bindings {
 
 namespace py = pybind11;
 using device::DeviceGroup;
-using kernels::Plan;
 using kernels::Protocol;
 using py::arg;
 
 namespace {
 
-Plan make_plan(const std::string& protocol, int blocks, int threads) {
+kernels::Plan make_plan(const std::string& protocol, int blocks, int threads) {
     constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
                                        Protocol::kEngines};
     const auto* const found = std::ranges::find(kProtocols, protocol, device::name_of);
@@ -45,7 +44,7 @@ Plan make_plan(const std::string& protocol, int blocks, int threads) {
     return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 
-std::string printed(const Plan& plan) {
+std::string printed_plan(const kernels::Plan& plan) {
     return concat(device::name_of(plan.protocol), ", ", plan.blocks, " blocks of ", plan.threads);
 }
 
@@ -97,8 +96,8 @@ std::vector<Block> blocks_at(std::uint64_t address, std::size_t count, std::size
     return blocks;
 }
 
-int blocks_of(const Collective& collective, const device::DeviceGroup& group,
-              schedule::Buffer buffer) {
+int block_count(const Collective& collective, const device::DeviceGroup& group,
+                schedule::Buffer buffer) {
     const bool is_root = !schedule::is_rooted(collective.kind) || group.rank() == collective.root;
     const bool is_input = buffer == schedule::Buffer::kInput;
     const bool is_roots = is_input ? collective.kind == schedule::CollectiveKind::kScatter ||
@@ -109,7 +108,7 @@ int blocks_of(const Collective& collective, const device::DeviceGroup& group,
     return schedule::blocks(collective.kind, buffer, group.size());
 }
 
-device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan> plan,
+device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<kernels::Plan> plan,
                                const std::optional<std::string>& algorithm) {
     device::DeviceLaunch wanted{.plan = plan};
     if (!algorithm) return wanted;
@@ -122,15 +121,15 @@ device::DeviceLaunch launch_of(schedule::CollectiveKind kind, std::optional<Plan
 
 void launch(PyDeviceGroup& self, const std::string& collective, std::uint64_t input,
             std::uint64_t output, std::size_t count, const std::string& dtype,
-            const std::string& op, Rank root, std::uint64_t stream, std::optional<Plan> plan,
-            const std::optional<std::string>& algorithm) {
+            const std::string& op, Rank root, std::uint64_t stream,
+            std::optional<kernels::Plan> plan, const std::optional<std::string>& algorithm) {
     Collective wanted{.kind = kind_of(collective),
                       .type = named(dtype, DataType::kFloat8E5m2, "element type"),
                       .op = named(op, ReduceOp::kBxor, "reduction"),
                       .root = root};
     const auto side = [&](std::uint64_t address, schedule::Buffer buffer) {
         return blocks_at(address, count, size_of(wanted.type),
-                         blocks_of(wanted, *self.group, buffer));
+                         block_count(wanted, *self.group, buffer));
     };
     const auto inputs = side(input, schedule::Buffer::kInput);
     const auto outputs = side(output, schedule::Buffer::kOutput);
@@ -189,14 +188,15 @@ kernels::Gpus gpus(int count, int architecture = kernels::kHopper) {
 }
 
 void bind_plan(extension::Module& module) {
-    extension::Class<Plan>(module, "DevicePlan")
+    extension::Class<kernels::Plan>(module, "DevicePlan")
         .def_init(&make_plan, py::kw_only(), arg("protocol"), arg("blocks"), arg("threads") = 512)
-        .def_property_readonly("protocol",
-                               [](const Plan& plan) { return device::name_of(plan.protocol); })
-        .def_readonly("blocks", &Plan::blocks)
-        .def_readonly("threads", &Plan::threads)
-        .def_property_readonly("why", [](const Plan& plan) { return std::string(plan.why); })
-        .def("__repr__", &printed);
+        .def_property_readonly(
+            "protocol", [](const kernels::Plan& plan) { return device::name_of(plan.protocol); })
+        .def_readonly("blocks", &kernels::Plan::blocks)
+        .def_readonly("threads", &kernels::Plan::threads)
+        .def_property_readonly("why",
+                               [](const kernels::Plan& plan) { return std::string(plan.why); })
+        .def("__repr__", &printed_plan);
     module.def(
         "device_plan",
         [](const std::string& collective, std::size_t nbytes, int world_size) {
@@ -227,8 +227,9 @@ void bind_planned_launches(extension::Module& module) {
         arg("architecture"));
 }
 
-std::vector<device::PlannedLaunch> explain(const PyDeviceGroup& self, const std::string& collective,
-                                           std::size_t nbytes) {
+std::vector<device::PlannedLaunch> explain_launches(const PyDeviceGroup& self,
+                                                    const std::string& collective,
+                                                    std::size_t nbytes) {
     const auto kind = kind_of(collective);
     return self.group->explain(kind, comm::block_bytes(kind, nbytes, self.group->size()));
 }
@@ -249,7 +250,7 @@ void bind_device(extension::Module& module) {
                                [](const PyDeviceGroup& self) { return self.group->heap_bytes(); })
         .def_property_readonly("architecture",
                                [](const PyDeviceGroup& self) { return self.group->architecture(); })
-        .def("explain", &explain, arg("collective"), arg("nbytes"))
+        .def("explain", &explain_launches, arg("collective"), arg("nbytes"))
         .def("launch", &launch, arg("collective"), py::kw_only(), arg("input"), arg("output"),
              arg("count"), arg("dtype"), arg("op") = "sum", arg("root") = 0, arg("stream") = 0,
              arg("plan") = py::none(), arg("algorithm") = py::none())

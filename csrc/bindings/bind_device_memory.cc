@@ -38,19 +38,19 @@ void without_gil(Status (*work)(DeviceMemory&, std::span<std::byte>), DeviceMemo
     throw_unless_ok(status);
 }
 
-void write(DeviceMemory& self, const py::object& from) {
+void write_from(DeviceMemory& self, const py::object& from) {
     Buffers buffers;
     without_gil([](DeviceMemory& memory, std::span<std::byte> host) { return memory.write(host); },
                 self, memory_in(buffers, from, Access::kRead));
 }
 
-void read(DeviceMemory& self, const py::object& into) {
+void read_into(DeviceMemory& self, const py::object& into) {
     Buffers buffers;
     without_gil([](DeviceMemory& memory, std::span<std::byte> host) { return memory.read(host); },
                 self, memory_in(buffers, into, Access::kWrite));
 }
 
-void wait(DeviceMemory& self) {
+void wait_for_device(DeviceMemory& self) {
     without_gil([](DeviceMemory& memory, std::span<std::byte>) { return memory.wait(); }, self, {});
 }
 
@@ -61,9 +61,9 @@ void bind_device_memory(extension::Module& module) {
         .def_init(&allocate, py::kw_only(), arg("device"), arg("nbytes"))
         .def_property_readonly("address", &DeviceMemory::address)
         .def_property_readonly("nbytes", &DeviceMemory::bytes)
-        .def("write", &write, arg("source"))
-        .def("read", &read, arg("target"))
-        .def("wait", &wait);
+        .def("write", &write_from, arg("source"))
+        .def("read", &read_into, arg("target"))
+        .def("wait", &wait_for_device);
 }
 
 }  // namespace pccl::bindings

@@ -21,7 +21,7 @@ double seconds_of(TimePoint point) {
     return std::chrono::duration<double>(point.time_since_epoch()).count();
 }
 
-Deadline deadline_after(std::optional<double> seconds) {
+Deadline deadline_of(std::optional<double> seconds) {
     if (!seconds) return Deadline::never();
     return Deadline::after(
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
@@ -63,7 +63,7 @@ std::shared_ptr<HeldBuffers> hold_until_done(const runtime::Event& event, Buffer
 
 Status wait_for(const runtime::Event& event, std::optional<double> seconds) {
     const py::gil_scoped_release released;
-    return event.wait(deadline_after(seconds));
+    return event.wait(deadline_of(seconds));
 }
 
 void PyEvent::wait(std::optional<double> seconds) const {

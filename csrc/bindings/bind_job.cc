@@ -48,9 +48,9 @@ std::vector<topo::HostLink> links_of(const JobTopology& self) {
 }
 
 /// The ways, and what they count on.
-std::pair<std::vector<Prediction>, py::object> explain(const JobTopology& self,
-                                                       const std::string& collective,
-                                                       std::size_t nbytes) {
+std::pair<std::vector<Prediction>, py::object> explain_job(const JobTopology& self,
+                                                           const std::string& collective,
+                                                           std::size_t nbytes) {
     const auto kind = kind_of(collective);
     const auto choice = released([&] { return comm::explain(self, kind, nbytes); });
     return {choice.ways, to_python(choice.counted_on)};
@@ -127,7 +127,7 @@ void bind_job(extension::Module& module) {
                 return to_string(self.network_provenance(host));
             },
             arg("host"))
-        .def("explain", &explain, arg("collective"), arg("nbytes"));
+        .def("explain", &explain_job, arg("collective"), arg("nbytes"));
 }
 
 }  // namespace pccl::bindings

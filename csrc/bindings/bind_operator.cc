@@ -28,8 +28,8 @@ py::object with_buffers(const py::object& self, const py::object& x, const py::o
     return py::cast(self.cast<PyOperator&>().bind(x, out, op));
 }
 
-std::unique_ptr<PyOperator> make(py::object group, std::string name, const std::string& collective,
-                                 Rank root) {
+std::unique_ptr<PyOperator> make_operator(py::object group, std::string name,
+                                          const std::string& collective, Rank root) {
     return std::make_unique<PyOperator>(
         std::move(group),
         PyOperator::Spec{.kind = kind_of(collective), .root = root, .algorithm = std::move(name)});
@@ -39,7 +39,8 @@ std::unique_ptr<PyOperator> make(py::object group, std::string name, const std::
 
 void bind_operator(extension::Module& module) {
     extension::Class<PyOperator> cls(module, "Operator");
-    cls.def_init(&make, arg("group"), arg("name"), arg("collective"), arg("root") = kDefaultRoot)
+    cls.def_init(&make_operator, arg("group"), arg("name"), arg("collective"),
+                 arg("root") = kDefaultRoot)
         .def_property_readonly("group", &PyOperator::group)
         .def_property_readonly("name", [](const PyOperator& self) { return self.spec().algorithm; })
         .def_property_readonly(

@@ -40,8 +40,8 @@ py::bytes bytes_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::unique_ptr<Session> open(const std::string& name, const std::string& listen,
-                              const std::string& transports, double connect_timeout) {
+std::unique_ptr<Session> open_session(const std::string& name, const std::string& listen,
+                                      const std::string& transports, double connect_timeout) {
     const p2p::SessionOptions options{.name = name,
                                       .listen = listen,
                                       .transports = transports,
@@ -54,13 +54,13 @@ void close(Session& session) {
     session.close();
 }
 
-std::pair<std::string, std::uint64_t> named(const p2p::SessionId& id) {
+std::pair<std::string, std::uint64_t> id_of(const p2p::SessionId& id) {
     return {id.name, id.incarnation};
 }
 
 std::vector<std::pair<std::string, std::uint64_t>> peers_of(const Session& session) {
     std::vector<std::pair<std::string, std::uint64_t>> peers;
-    for (const auto& id : session.peers()) peers.push_back(named(id));
+    for (const auto& id : session.peers()) peers.push_back(id_of(id));
     return peers;
 }
 
@@ -155,7 +155,7 @@ Words notifications(Session& session, std::optional<double> timeout) {
     return words;
 }
 
-bool is_done(const Work& work) {
+bool is_work_done(const Work& work) {
     const bool ended = [&] {
         const py::gil_scoped_release released;
         return work.poll();
@@ -179,16 +179,16 @@ py::dict stats_of(const Work& work) {
 
 void bind_session(extension::Module& module) {
     extension::Class<Session>(module, "_P2pSession")
-        .def_init(&open, arg("name"), arg("listen") = "", arg("transports") = "",
+        .def_init(&open_session, arg("name"), arg("listen") = "", arg("transports") = "",
                   arg("connect_timeout") = 10.0)
-        .def_property_readonly("id", [](const Session& self) { return named(self.id()); })
+        .def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
         .def_property_readonly("refused_requests", &Session::refused_requests)
         .def("connection_info",
              [](const Session& self) { return py::bytes(self.connection_info()); })
         .def(
             "load",
             [](Session& self, std::string_view info) {
-                return named(released([&] { return self.load_remote_conn_info(info); }));
+                return id_of(released([&] { return self.load_remote_conn_info(info); }));
             },
             arg("info"))
         .def(
@@ -263,7 +263,7 @@ void bind_registered_memory(extension::Module& module) {
     extension::Class<RemoteMemory>(module, "_P2pRemoteMemory")
         .def_property_readonly("nbytes",
                                [](const RemoteMemory& self) { return self.descriptor.bytes; })
-        .def_property_readonly("owner", [](const RemoteMemory& self) { return named(self.owner); });
+        .def_property_readonly("owner", [](const RemoteMemory& self) { return id_of(self.owner); });
 }
 
 void bind_work(extension::Module& module) {
@@ -278,7 +278,7 @@ void bind_work(extension::Module& module) {
         .def("__len__", &Plan::size)
         .def_property_readonly("nbytes", &Plan::bytes);
     extension::Class<Work>(module, "_P2pWork")
-        .def("done", &is_done)
+        .def("done", &is_work_done)
         .def("wait", &wait_for_end<Work>, arg("timeout"))
         .def("release", &Work::release)
         .def("stats", &stats_of);

@@ -38,7 +38,7 @@ Message post_message(Transfer& transfer, const std::shared_ptr<LocalMemory>& mem
     return *posted;
 }
 
-bool is_done(const Message& message) {
+bool is_message_done(const Message& message) {
     if (!message.is_complete()) return false;
     throw_unless_ok(message.status());
     return true;
@@ -59,7 +59,7 @@ void bind_p2p_transfer(extension::Module& module) {
                                    return self.is_complete() ? self.bytes() : std::uint64_t{0};
                                })
         .def_property_readonly("tag", &Message::tag)
-        .def("done", &is_done)
+        .def("done", &is_message_done)
         .def("wait", &wait_for_end<Message>, arg("timeout"))
         .def("release",
              [](const Message& self) {

@@ -28,7 +28,7 @@ using NetworkPtr = std::shared_ptr<PhaseNetwork>;
 /// Name, links, whether ranks pass on what is not theirs.
 using PhaseTuple = std::tuple<std::string, std::vector<std::pair<Rank, Rank>>, bool>;
 
-NetworkPtr make(int ranks, const std::vector<PhaseTuple>& phases, bool has_hosts) {
+NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool has_hosts) {
     PhaseNetwork::Settings settings{.ranks = ranks, .phases = {}, .has_hosts = has_hosts};
     for (const auto& [name, links, forwards] : phases) {
         PhaseLinks phase{.name = name, .links = {}, .forwards = forwards};
@@ -104,7 +104,7 @@ py::capsule handle(const NetworkPtr& self) {
 
 void bind_phases(extension::Module& module) {
     extension::Class<PhaseNetwork, NetworkPtr>(module, "PhaseNetwork")
-        .def_init(&make, arg("ranks"), arg("phases"), arg("has_hosts"))
+        .def_init(&make_network, arg("ranks"), arg("phases"), arg("has_hosts"))
         .def_property_readonly("phase", &PhaseNetwork::phase)
         .def_property_readonly("generation", &PhaseNetwork::generation)
         .def_property_readonly("is_in_use", &PhaseNetwork::is_in_use)

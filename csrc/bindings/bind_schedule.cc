@@ -78,7 +78,7 @@ py::object steps_of(const Schedule& schedule) {
     return py::module_::import("pccl.table").attr("Table")(all);
 }
 
-std::string printed(const Schedule& schedule) {
+std::string printed_schedule(const Schedule& schedule) {
     const schedule::Shape& shape = schedule.shape;
     return concat("<pccl.Schedule ", schedule.name, ": ", to_string(shape.kind), ", ", shape.ranks,
                   " ranks, ", shape.chunks, shape.chunks == 1 ? " chunk, " : " chunks, ",
@@ -115,7 +115,7 @@ void bind_schedule(extension::Module& module) {
              [](const py::object& self) {
                  return py::module_::import("pccl.schedule_html").attr("html_of")(self);
              })
-        .def("__repr__", &printed)
+        .def("__repr__", &printed_schedule)
         .def("__str__", [](const Schedule& self) { return schedule::to_string(self); })
         .def("__eq__", [](const Schedule& a, const Schedule& b) { return a == b; });
     module.def("algorithms", &algorithms, arg("collective"));

@@ -68,7 +68,7 @@ std::vector<std::tuple<double, double, std::vector<Rank>>> rounds(const Piece& p
 }
 
 /// As pccl.replay_results.StepTime has them.
-py::list times_of(const std::vector<StepTime>& steps) {
+py::list times_of_steps(const std::vector<StepTime>& steps) {
     py::list all;
     for (const StepTime& step : steps)
         all.append(py::make_tuple(step.rank, step.lane, step.index, step.action, step.sender,
@@ -144,9 +144,10 @@ void bind_simulator(extension::Module& module) {
         .def_readonly("peak_chunks", &Replay::peak_chunks)
         .def_readonly("windows", &Replay::windows)
         .def_readonly("one_for_all", &Replay::one_for_all)
-        .def_property_readonly("critical_path",
-                               [](const Replay& self) { return times_of(self.critical_path); })
-        .def_property_readonly("steps", [](const Replay& self) { return times_of(self.steps); });
+        .def_property_readonly(
+            "critical_path", [](const Replay& self) { return times_of_steps(self.critical_path); })
+        .def_property_readonly("steps",
+                               [](const Replay& self) { return times_of_steps(self.steps); });
     extension::Class<Piece>(module, "Piece")
         .def_static("built_in", &built_in, arg("algorithm"), arg("collective"), arg("ranks"),
                     arg("aggregation"), arg("order"))

@@ -71,8 +71,8 @@ Topology load(const std::string& path, const Assumed& assume, bool strict) {
     return released([&] { return Topology::load(path, options); });
 }
 
-Topology parse(const std::string& text, const std::string& name, const Assumed& assume,
-               bool strict) {
+Topology parse_topology(const std::string& text, const std::string& name, const Assumed& assume,
+                        bool strict) {
     const topo::LoadOptions options = options_of(assume, strict);
     return released([&] { return Topology::parse(text, name, options); });
 }
@@ -180,7 +180,7 @@ py::object nets_of(const topo::Channel& channel) {
     return named_result("Ports", channel.net_in, channel.net_out);
 }
 
-std::string printed(const topo::Channel& channel) {
+std::string printed_channel(const topo::Channel& channel) {
     std::string text = concat("GPUs ", spaced(channel.order), ": ", channel.bandwidth, " GB/s");
     if (channel.net_in == topo::kNoNet) return text;
     return concat(text, ", in by net", channel.net_in, ", out by net", channel.net_out);
@@ -191,7 +191,7 @@ void bind_plans(extension::Module& module) {
         .def_readonly("bandwidth", &topo::Channel::bandwidth)
         .def_readonly("order", &topo::Channel::order)
         .def_property_readonly("nets", &nets_of)
-        .def("__repr__", &printed);
+        .def("__repr__", &printed_channel);
     extension::Class<PlanOf>(module, "TopologyPlan")
         .def_property_readonly("pattern",
                                [](const PlanOf& self) { return to_string(self.plan.pattern); })
@@ -218,8 +218,8 @@ void bind_topology(extension::Module& module) {
     using Link = std::tuple<std::string, std::string, std::string_view, double, bool>;
     extension::Class<Topology>(module, "Topology")
         .def_static("load", &load, arg("path"), py::kw_only(), arg("assume"), arg("strict"))
-        .def_static("parse", &parse, arg("text"), arg("name"), py::kw_only(), arg("assume"),
-                    arg("strict"))
+        .def_static("parse", &parse_topology, arg("text"), arg("name"), py::kw_only(),
+                    arg("assume"), arg("strict"))
         .def_static("detect", &detect, py::kw_only(), arg("assume"), arg("strict"))
         .def_property_readonly("warnings", &Topology::warnings)
         .def_property_readonly("facts", [](const Topology& self) { return facts(self.machine()); })

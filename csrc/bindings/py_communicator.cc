@@ -35,7 +35,7 @@ comm::MessageOptions message_options(DataType type, const CallOptions& options) 
     return {.timeout = timeout_of(options.timeout), .type = type, .is_awaited = !options.async_op};
 }
 
-std::span<std::byte> bytes_of(Block block, DataType type) {
+std::span<std::byte> payload_of(Block block, DataType type) {
     return {block.data, block.count * size_of(type)};
 }
 
@@ -170,7 +170,7 @@ PyCommunicator::Outcome PyCommunicator::send(const py::object& x, Rank peer, int
     Buffers buffers;
     const Block block = buffers.add(x.ptr(), Access::kRead);
     const DataType type = buffers.type();
-    const auto bytes = bytes_of(block, type);
+    const auto bytes = payload_of(block, type);
     return exchange(std::move(buffers), options, [&] {
         return communicator_->send(peer, tag, bytes, message_options(type, options));
     });
@@ -181,7 +181,7 @@ PyCommunicator::Outcome PyCommunicator::receive(const py::object& x, Rank peer, 
     Buffers buffers;
     const Block block = buffers.add(x.ptr(), Access::kWrite);
     const DataType type = buffers.type();
-    const auto bytes = bytes_of(block, type);
+    const auto bytes = payload_of(block, type);
     return exchange(std::move(buffers), options, [&] {
         return communicator_->receive(peer, tag, bytes, message_options(type, options));
     });

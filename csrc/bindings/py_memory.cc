@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace {
 
 /// Bytes that stay mapped as long as the array, and those made of it.
-py::array array_of(comm::HeldMemory held) {
+py::array array_over(comm::HeldMemory held) {
     auto* const data = reinterpret_cast<std::uint8_t*>(held.memory.data());
     const auto bytes = static_cast<py::ssize_t>(held.memory.size());
     using Holder = std::shared_ptr<const void>;
@@ -40,7 +40,7 @@ py::array PyWorkspace::peer(Rank rank) const {
     if (is_released_)
         throw_status(Status::invalid_argument(
             concat("workspace \"", name_, "\" was released; allocate it again")));
-    return array_of(value_or_throw(communicator().memory().hold(name_, rank)));
+    return array_over(value_or_throw(communicator().memory().hold(name_, rank)));
 }
 
 void PyWorkspace::release() {

@@ -54,8 +54,8 @@ Result<topo::HostTopology> await_host(Store& store, const std::vector<Rank>& ran
         first, concat("rank ", first, " describes a host that cannot be used: ", why));
 }
 
-Result<std::string> collect(Store& store, const std::vector<std::vector<Rank>>& hosts,
-                            topo::HostTopology own, const Meeting& meeting) {
+Result<std::string> collect_job(Store& store, const std::vector<std::vector<Rank>>& hosts,
+                                topo::HostTopology own, const Meeting& meeting) {
     std::vector<topo::HostTopology> found;
     found.push_back(std::move(own));
     for (std::size_t host = 1; host < hosts.size(); ++host) {
@@ -93,7 +93,7 @@ Status exchange_job(Store& store, Roster& roster, const Locality& locality, Rank
     }
     PCCL_ASSIGN_OR_RETURN(topo::HostTopology host, host_of_ranks(locality, roster, *own));
     if (self == 0) {
-        PCCL_ASSIGN_OR_RETURN(roster.job, collect(store, hosts, std::move(host), meeting));
+        PCCL_ASSIGN_OR_RETURN(roster.job, collect_job(store, hosts, std::move(host), meeting));
         return Status::ok();
     }
     PCCL_TRY(publish_text(store, host_key(self), encode(host)));

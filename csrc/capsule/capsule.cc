@@ -9,6 +9,7 @@
 #include "csrc/base/words.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
+#include "csrc/capsule/refusal.h"
 #include "csrc/schedule/verifier/verified_source.h"
 #include "csrc/sys/sysfs/file.h"
 
@@ -23,11 +24,6 @@ constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
 // Longer lists of sums serve nobody.
 constexpr int kMostRanksWithSums = 16;
 constexpr std::size_t kMostSums = 256;
-
-template <typename... Parts>
-Status refuse(const Parts&... parts) {
-    return Status::invalid_argument(concat(parts...));
-}
 
 std::string_view view_of(const sys::Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};

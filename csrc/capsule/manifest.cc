@@ -8,6 +8,7 @@
 #include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
+#include "csrc/capsule/refusal.h"
 #include "csrc/capsule/sizes.h"
 
 namespace pccl::capsule {
@@ -20,11 +21,6 @@ using schedule::Schedule;
 using schedule::Shape;
 
 constexpr int kIndent = 1;
-
-template <typename... Parts>
-Status refuse(const Parts&... parts) {
-    return Status::invalid_argument(concat(parts...));
-}
 
 Status check_text(std::string_view key, const std::string& text) {
     if (text.size() <= kLongestText) return Status::ok();

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "csrc/base/text.h"
 #include "csrc/capsule/limits.h"
+#include "csrc/capsule/refusal.h"
 #include "csrc/schedule/source.h"
 
 namespace pccl::capsule {
@@ -36,11 +36,6 @@ constexpr std::uint64_t kAfter = 16;
 constexpr std::uint64_t kAllFields = 31;
 
 std::uint64_t field_if(bool is_there, std::uint64_t field) { return is_there ? field : 0; }
-
-template <typename... Parts>
-Status refuse(const Parts&... parts) {
-    return Status::invalid_argument(concat(parts...));
-}
 
 class Writer {
    public:

@@ -16,14 +16,14 @@ namespace pccl::comm {
 namespace {
 
 /// What each rank tells all others.
-struct Wish {
+struct SplitWish {
     std::int64_t color = -1;  // negative: in no group
     std::int64_t key = 0;
     std::int64_t sequence = 0;  // of the old group, which makes the place to meet another each time
 };
-constexpr std::size_t kFields = sizeof(Wish) / sizeof(std::int64_t);
+constexpr std::size_t kFields = sizeof(SplitWish) / sizeof(std::int64_t);
 
-std::vector<Rank> members_of(std::int64_t color, const std::vector<Wish>& wishes) {
+std::vector<Rank> members_of(std::int64_t color, const std::vector<SplitWish>& wishes) {
     std::vector<Rank> members;
     for (std::size_t rank = 0; rank < wishes.size(); ++rank)
         if (wishes[rank].color == color) members.push_back(static_cast<Rank>(rank));
@@ -39,13 +39,14 @@ Result<std::shared_ptr<Communicator>> Communicator::split(std::optional<int> col
     if (color.value_or(0) < 0)
         return Status::invalid_argument(
             concat("color ", *color, " of split; it must be 0 or more, or none at all"));
-    Wish own{
+    SplitWish own{
         .color = color.value_or(-1), .key = key, .sequence = static_cast<std::int64_t>(sequence())};
-    std::vector<Wish> wishes(static_cast<std::size_t>(size()));
+    std::vector<SplitWish> wishes(static_cast<std::size_t>(size()));
     const std::array<Block, 1> input{{{reinterpret_cast<std::byte*>(&own), kFields}}};
     std::vector<Block> outputs;
     outputs.reserve(wishes.size());
-    for (Wish& wish : wishes) outputs.push_back({reinterpret_cast<std::byte*>(&wish), kFields});
+    for (SplitWish& wish : wishes)
+        outputs.push_back({reinterpret_cast<std::byte*>(&wish), kFields});
     PCCL_TRY(run({.kind = CollectiveKind::kAllGather,
                   .type = DataType::kInt64,
                   .inputs = input,

@@ -52,7 +52,7 @@ std::string described(const Offer& offer) {
 }
 
 /// ok where all are able, and allocate the same. The same error on all ranks that are able.
-Status agree(const std::vector<Offer>& offers) {
+Status agree_on_workspace(const std::vector<Offer>& offers) {
     const auto unable = ranks_where(offers, [](const Offer& offer) { return offer.is_able != 1; });
     if (!unable.empty())
         return Status::mismatch(
@@ -88,7 +88,7 @@ Result<std::vector<Offer>> agreed_offers(Communicator& comm, const Offer& own,
                           told_by_all(comm.size(), own, [&](const Collective& collective) {
                               return comm.run(collective, limit);
                           }));
-    PCCL_TRY(agree(offers).with_context(concat("group ", comm.name())));
+    PCCL_TRY(agree_on_workspace(offers).with_context(concat("group ", comm.name())));
     return offers;
 }
 

@@ -16,7 +16,7 @@ constexpr double kNano = 1e-9;
 constexpr double kLeastFigure = 1e-6;
 constexpr double kMostFigure = 1e6;
 constexpr std::size_t kLongestWord = 128;
-constexpr int kMostTries = 1000;
+constexpr int kMostTriesRead = 1000;
 constexpr int kMostCores = 65536;
 
 constexpr std::array kFigures = {
@@ -98,7 +98,7 @@ Result<bool> parse_origin(std::string_view name, std::string_view word, Origin& 
         return true;
     }
     if (name != "tries" && name != "quiet" && name != "cores") return false;
-    const auto number = number_in(word, 0, name == "cores" ? kMostCores : kMostTries);
+    const auto number = number_in(word, 0, name == "cores" ? kMostCores : kMostTriesRead);
     if (!number) return wrong(name, "a number");
     if (name == "tries") into.tries = *number;
     if (name == "cores") into.cores = *number;
@@ -193,7 +193,7 @@ std::string MachineCosts::text() const {
     if (!origin.boot.empty()) add("boot ", origin.boot);
     if (!origin.date.empty()) add("date ", origin.date);
     add("load ", written(origin.load, 0));
-    add("tries ", std::min(origin.tries, kMostTries));
+    add("tries ", std::min(origin.tries, kMostTriesRead));
     add("spread ", written(origin.spread, 0));
     add("quiet ", origin.is_quiet ? 1 : 0);
     add("caches ", cache_bytes[0], " ", cache_bytes[1], " ", cache_bytes[2]);

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kLeastPiece = 8 * kKiB;
 constexpr std::size_t kMostPiece = 2 * kMiB;
 constexpr std::size_t kMemoryPiece = 512 * kKiB;
-constexpr int kTurns = 7;
+constexpr int kByteTurns = 7;
 
 struct alignas(kCacheLine) CacheLine {
     std::array<std::byte, kCacheLine> bytes;
@@ -252,7 +252,7 @@ void measure_bytes(Partner* partner, MachineCosts& into, Deadline deadline, doub
         // The levels to come need their time, too.
         const Deadline own =
             deadline.within(deadline.remaining() / static_cast<int>(kLevels - done));
-        for (int turn = 0; turn < kTurns && !own.passed(); ++turn) measurement.turn();
+        for (int turn = 0; turn < kByteTurns && !own.passed(); ++turn) measurement.turn();
         measurement.give(into, static_cast<std::size_t>(level));
         spread = std::max(spread, measurement.spread());
     }

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kPatience = std::chrono::milliseconds(100);
 constexpr std::size_t kMessage = 64;
 constexpr std::size_t kStream = 256 * kKiB;
-constexpr int kTurns = 3;
+constexpr int kTcpTurns = 3;
 
 struct Pair {
     UniqueFd here;
@@ -98,7 +98,7 @@ Status measure_tcp(Partner& partner, MachineCosts& into, Deadline deadline) {
     Samples sends;
     Samples streams;
     std::vector<std::byte> bytes(kStream);
-    for (int turn = 0; turn < kTurns && !deadline.passed(); ++turn) {
+    for (int turn = 0; turn < kTcpTurns && !deadline.passed(); ++turn) {
         PCCL_TRY(exchange(partner, pair, rounds, sends));
         PCCL_TRY(stream(partner, pair, bytes, streams));
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/background_thread.h"
+#include "csrc/base/index.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
@@ -20,8 +21,6 @@ namespace pccl::device {
 namespace {
 
 using sys::cuda::DeviceAddress;
-
-std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 /// Whether the calls differ in what headers do not show. Their numbers may: a rank may capture what
 /// it never replays.
@@ -189,7 +188,7 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                                 .size = options_.size,
                                 .architecture = gpus_.architecture});
     for (Rank rank = 0; rank < options_.size; ++rank)
-        team_.heaps[index(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[index(rank)]);
+        team_.heaps[at(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[at(rank)]);
     team_.control = control_.get();
     team_.rank = options_.rank;
     team_.size = options_.size;

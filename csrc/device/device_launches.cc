@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/collective/largest_buffer.h"
@@ -14,8 +15,6 @@ namespace pccl::device {
 namespace {
 
 using sys::cuda::DeviceAddress;
-
-std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 DeviceAddress address_of(const void* pointer) { return std::bit_cast<DeviceAddress>(pointer); }
 
@@ -35,7 +34,7 @@ bool is_by_all_to_all(CollectiveKind kind) {
 void post_lengths(const Collective& collective, abi::Postings& postings) {
     const auto& outputs = collective.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        postings.inputs[outputs.size() == 1 ? index(collective.root) : i] =
+        postings.inputs[outputs.size() == 1 ? at(collective.root) : i] =
             outputs[i].count * size_of(collective.type);
 }
 
@@ -209,7 +208,7 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
         const auto desk,
         registrations_->find(programs_->desk(), programs_->desk_bytes(), deadline()));
     for (Rank rank = 0; rank < options_.size; ++rank)
-        run.postings.inputs[index(rank)] = desk.at(rank, programs_->desk());
+        run.postings.inputs[at(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
     return in_turn(stream, run.plan, [&] {
         if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
@@ -228,7 +227,7 @@ Status DeviceGroup::pull(const Collective& collective, const kernels::Launch& la
         pull.outputs[peer] = collective.outputs[peer].data;
         pull.bytes[peer] = collective.outputs[peer].count * size_of(collective.type);
     }
-    const std::uint64_t own = inputs.at[index(options_.rank)];
+    const std::uint64_t own = inputs.at[at(options_.rank)];
     return in_turn(stream, launch.plan, [&] {
         if (!inputs.staged.empty())
             PCCL_TRY(stage.copy(inputs.staged, collective.inputs, collective.type, stream));
@@ -294,14 +293,13 @@ Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stre
                              .blocks = blocks_for(messages.sends, gpus_.thresholds().messages)};
     for (const DeviceMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
-    std::vector<Block> blocks(index(options_.size));
+    std::vector<Block> blocks(at(options_.size));
     for (const DeviceMessage& receive : messages.receives)
-        blocks[index(receive.peer)] = {receive.data, receive.bytes};
+        blocks[at(receive.peer)] = {receive.data, receive.bytes};
     PCCL_ASSIGN_OR_RETURN(const Shared shared, share(blocks, DataType::kBytes, receives_.outputs));
     for (const DeviceMessage& receive : messages.receives)
-        launch.received[launch.receives++] = {.posting = shared.at[index(receive.peer)],
-                                              .bytes = receive.bytes,
-                                              .peer = receive.peer};
+        launch.received[launch.receives++] = {
+            .posting = shared.at[at(receive.peer)], .bytes = receive.bytes, .peer = receive.peer};
     PCCL_TRY(keep_order(&LaunchOrder::begin, messages, stream));
     PCCL_TRY(kernels::launch_messages(launch, stream));
     if (!shared.staged.empty())

@@ -2,12 +2,12 @@
 
 #include <bit>
 
+#include "csrc/base/index.h"
+
 namespace pccl::device {
 namespace {
 
 using sys::cuda::DeviceAddress;
-
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Status Puller::launch(kernels::Pull& pull, schedule::CollectiveKind kind, const 
                       kernels::Stream stream) {
     follow_hints(pull, kind, own);
     const int ranks = pull.team.size;
-    const bool keeps = pull.pulled[index(pull.team.rank)] != nullptr;
+    const bool keeps = pull.pulled[at(pull.team.rank)] != nullptr;
     if (keeps) PCCL_TRY(copy_own(pull, stream));
     PCCL_TRY(kernels::launch_pull_begin(pull, stream));
     // Each rank begins with another, so that one at a time pulls from each.
@@ -31,21 +31,21 @@ Status Puller::launch(kernels::Pull& pull, schedule::CollectiveKind kind, const 
 
 void Puller::follow_hints(kernels::Pull& pull, schedule::CollectiveKind kind,
                           const std::byte* own) {
-    const std::size_t self = index(pull.team.rank);
+    const std::size_t self = at(pull.team.rank);
     pull.hint = &hints_.of({kind, own, pull.outputs[self], pull.bytes[self]});
     for (int peer = 0; peer < pull.team.size; ++peer) {
         const std::uint64_t input = Hints::input_of(*pull.hint, peer);
-        const bool is_pulled = input != 0 && options_.is_mapped(input, pull.bytes[index(peer)]);
-        pull.pulled[index(peer)] = is_pulled ? std::bit_cast<const std::byte*>(input) : nullptr;
+        const bool is_pulled = input != 0 && options_.is_mapped(input, pull.bytes[at(peer)]);
+        pull.pulled[at(peer)] = is_pulled ? std::bit_cast<const std::byte*>(input) : nullptr;
     }
     pull.pulled[self] = own == pull.outputs[self] ? nullptr : own;
 }
 
 Status Puller::copy(const kernels::Pull& pull, int peer, kernels::Stream stream) {
-    const std::byte* const from = pull.pulled[index(peer)];
-    const std::size_t bytes = pull.bytes[index(peer)];
+    const std::byte* const from = pull.pulled[at(peer)];
+    const std::size_t bytes = pull.bytes[at(peer)];
     if (from == nullptr || bytes == 0) return Status::ok();
-    return options_.driver.copy(std::bit_cast<DeviceAddress>(pull.outputs[index(peer)]),
+    return options_.driver.copy(std::bit_cast<DeviceAddress>(pull.outputs[at(peer)]),
                                 std::bit_cast<DeviceAddress>(from), bytes, stream);
 }
 

@@ -6,6 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/netconf/nonsense.h"
 
 namespace pccl::netconf {
 namespace {
@@ -14,10 +15,6 @@ constexpr std::string_view kEnd = "]]>]]>";
 constexpr std::string_view kHeaderStart = "\n#";
 constexpr std::string_view kEndOfChunks = "#\n";  // behind kHeaderStart
 constexpr std::size_t kMostDigits = 10;           // chunk-size is at most 4294967295
-
-Status nonsense(std::string_view what) {
-    return Status::peer_lost(kNoRank, concat("no NETCONF: ", what));
-}
 
 }  // namespace
 

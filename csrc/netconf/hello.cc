@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "urn:ietf:params:netconf:";
 
-Status nonsense(std::string_view what) {
+Status no_hello(std::string_view what) {
     return Status::peer_lost(kNoRank, concat("no hello of a NETCONF server: ", what));
 }
 
@@ -38,18 +38,18 @@ std::string client_hello() {
 Result<Capabilities> parse_hello(std::string_view message) {
     const auto root = sys::read_xml(message);
     if (root.status().code() == StatusCode::kUnsupported) return root.status();
-    if (!root.is_ok()) return nonsense(root.status().message());
+    if (!root.is_ok()) return no_hello(root.status().message());
     if (root->name != "hello" || root->name_space != kBaseNamespace)
-        return nonsense("its root is not <hello>");
+        return no_hello("its root is not <hello>");
     Capabilities capabilities;
     const auto id = number_in<std::uint32_t>(root->text_of("session-id"), 1, UINT32_MAX);
-    if (!id) return nonsense("its session-id is no number from 1 to 4294967295");
+    if (!id) return no_hello("its session-id is no number from 1 to 4294967295");
     capabilities.session_id = *id;
     if (const auto* list = root->child("capabilities"); list != nullptr)
         for (const sys::XmlElement& each : list->children)
             if (each.name == "capability") capabilities.uris.emplace_back(sys::trimmed(each.text));
     if (!capabilities.has("base:1.0") && !capabilities.has("base:1.1"))
-        return nonsense("it has neither base:1.0 nor base:1.1");
+        return no_hello("it has neither base:1.0 nor base:1.1");
     return capabilities;
 }
 

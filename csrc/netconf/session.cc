@@ -6,14 +6,11 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/netconf/nonsense.h"
 #include "csrc/sys/xml/xml_reader.h"
 
 namespace pccl::netconf {
 namespace {
-
-Status nonsense(std::string_view what) {
-    return Status::peer_lost(kNoRank, concat("no NETCONF: ", what));
-}
 
 std::string_view operation_in(std::string_view xml) {
     xml.remove_prefix(std::min<std::size_t>(xml.size(), 1));

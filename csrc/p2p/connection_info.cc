@@ -8,10 +8,10 @@
 namespace pccl::p2p {
 namespace {
 
-constexpr std::uint16_t kMagic = 0x5032;
+constexpr std::uint16_t kInfoMagic = 0x5032;
 constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kLongestHost = 256;
-constexpr std::size_t kLongestDescriptor = 256;
+constexpr std::size_t kLongestProbe = 256;
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
 
 std::uint32_t checksum(std::string_view bytes) {
@@ -30,7 +30,7 @@ Status read_fields(ByteReader& in, ConnectionInfo& info) {
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(info.group))));
     PCCL_TRY(in.raw(std::as_writable_bytes(std::span(info.secret))));
     PCCL_ASSIGN_OR_RETURN(info.address, transport::PeerAddress::read(in));
-    PCCL_TRY(in.text(probe, kLongestDescriptor));
+    PCCL_TRY(in.text(probe, kLongestProbe));
     PCCL_ASSIGN_OR_RETURN(info.probe, transport::parse_memory_descriptor(probe));
     return in.finish();
 }
@@ -43,7 +43,7 @@ Status read_info(std::string_view bytes, ConnectionInfo& info) {
     std::uint16_t magic = 0;
     std::uint16_t version = 0;
     PCCL_TRY(head.u16(magic));
-    if (magic != kMagic) return Status::invalid_argument("it does not start like one");
+    if (magic != kInfoMagic) return Status::invalid_argument("it does not start like one");
     PCCL_TRY(head.u16(version));
     if (version != kVersion)
         return Status::unsupported(concat("it is of version ", version, "; this library reads ",
@@ -66,7 +66,7 @@ Status read_info(std::string_view bytes, ConnectionInfo& info) {
 
 std::string ConnectionInfo::serialise() const {
     ByteWriter out;
-    out.u16(kMagic);
+    out.u16(kInfoMagic);
     out.u16(kVersion);
     out.text(id.name);
     out.u64(id.incarnation);

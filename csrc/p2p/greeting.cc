@@ -9,11 +9,11 @@
 namespace pccl::p2p {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4832'5050;
+constexpr std::uint32_t kGreetingMagic = 0x4832'5050;
 constexpr std::size_t kHead = sizeof(std::uint32_t);
 constexpr std::size_t kLongestFrame = ConnectionInfo::kLongest + 64;
 
-enum class Kind : std::uint8_t { kHello, kWelcome };
+enum class GreetingKind : std::uint8_t { kHello, kWelcome };
 
 Status read_flag(ByteReader& in, bool& flag) {
     std::uint8_t value = 0;
@@ -48,26 +48,26 @@ Result<Greeting> read_greeting(ByteReader& in) {
     std::uint32_t magic = 0;
     std::uint8_t kind = 0;
     PCCL_TRY(in.u32(magic));
-    if (magic != kMagic) return Status::invalid_argument("it does not start like one");
+    if (magic != kGreetingMagic) return Status::invalid_argument("it does not start like one");
     PCCL_TRY(in.u8(kind));
-    switch (static_cast<Kind>(kind)) {
-        case Kind::kHello:
+    switch (static_cast<GreetingKind>(kind)) {
+        case GreetingKind::kHello:
             return read_hello(in);
-        case Kind::kWelcome:
+        case GreetingKind::kWelcome:
             return read_welcome(in);
     }
     return Status::invalid_argument(concat("unknown kind ", int{kind}));
 }
 
-void write(ByteWriter& out, const Hello& hello) {
-    out.u8(static_cast<std::uint8_t>(Kind::kHello));
+void put(ByteWriter& out, const Hello& hello) {
+    out.u8(static_cast<std::uint8_t>(GreetingKind::kHello));
     out.u64(hello.number);
     out.u8(hello.reaches ? 1 : 0);
     out.text(hello.from.serialise());
 }
 
-void write(ByteWriter& out, const Welcome& welcome) {
-    out.u8(static_cast<std::uint8_t>(Kind::kWelcome));
+void put(ByteWriter& out, const Welcome& welcome) {
+    out.u8(static_cast<std::uint8_t>(GreetingKind::kWelcome));
     out.u64(welcome.number);
     out.u8(welcome.reaches ? 1 : 0);
 }
@@ -76,8 +76,8 @@ void write(ByteWriter& out, const Welcome& welcome) {
 
 std::string frame_of(const Greeting& greeting) {
     ByteWriter out;
-    out.u32(kMagic);
-    std::visit([&out](const auto& kind) { write(out, kind); }, greeting);
+    out.u32(kGreetingMagic);
+    std::visit([&out](const auto& kind) { put(out, kind); }, greeting);
     const std::string bytes = out.take();
     out.text(bytes);
     return out.take();

@@ -11,19 +11,19 @@
 namespace pccl::p2p {
 namespace {
 
-enum class Kind : std::uint8_t { kNotified, kWanted, kSent, kFailed, kWithdrawn };
+enum class WordKind : std::uint8_t { kNotified, kWanted, kSent, kFailed, kWithdrawn };
 
 constexpr std::size_t kLongestReason = 1024;
 constexpr std::size_t kLongestDescriptor = 256;
-static_assert(sizeof(Kind) + kMostNotification <= transport::RmaLink::kMostNotification);
+static_assert(sizeof(WordKind) + kMostNotification <= transport::RmaLink::kMostNotification);
 
 void write(ByteWriter& out, const Notified& word) {
-    out.u8(static_cast<std::uint8_t>(Kind::kNotified));
+    out.u8(static_cast<std::uint8_t>(WordKind::kNotified));
     out.raw(word.bytes);
 }
 
 void write(ByteWriter& out, const Wanted& word) {
-    out.u8(static_cast<std::uint8_t>(Kind::kWanted));
+    out.u8(static_cast<std::uint8_t>(WordKind::kWanted));
     out.u64(word.number);
     out.u64(word.tag);
     out.u64(word.offset);
@@ -32,19 +32,19 @@ void write(ByteWriter& out, const Wanted& word) {
 }
 
 void write(ByteWriter& out, const Sent& word) {
-    out.u8(static_cast<std::uint8_t>(Kind::kSent));
+    out.u8(static_cast<std::uint8_t>(WordKind::kSent));
     out.u64(word.number);
     out.u64(word.bytes);
 }
 
 void write(ByteWriter& out, const Failed& word) {
-    out.u8(static_cast<std::uint8_t>(Kind::kFailed));
+    out.u8(static_cast<std::uint8_t>(WordKind::kFailed));
     out.u64(word.number);
     out.status(word.why, kLongestReason);
 }
 
 void write(ByteWriter& out, const Withdrawn& word) {
-    out.u8(static_cast<std::uint8_t>(Kind::kWithdrawn));
+    out.u8(static_cast<std::uint8_t>(WordKind::kWithdrawn));
     out.u64(word.number);
 }
 
@@ -104,16 +104,16 @@ Result<PeerWord> parse_peer_word(std::span<const std::byte> bytes) {
     ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     std::uint8_t kind = 0;
     PCCL_TRY(in.u8(kind));
-    switch (static_cast<Kind>(kind)) {
-        case Kind::kNotified:
+    switch (static_cast<WordKind>(kind)) {
+        case WordKind::kNotified:
             return read_notified(bytes.subspan(in.offset()));
-        case Kind::kWanted:
+        case WordKind::kWanted:
             return read_wanted(in);
-        case Kind::kSent:
+        case WordKind::kSent:
             return read_sent(in);
-        case Kind::kFailed:
+        case WordKind::kFailed:
             return read_failed(in);
-        case Kind::kWithdrawn:
+        case WordKind::kWithdrawn:
             return read_withdrawn(in);
     }
     return Status::invalid_argument(concat("a word of unknown kind ", int{kind}));

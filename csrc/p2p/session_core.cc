@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostCallers = 1024;
 // To be connected where that is under way, and to have room for what was said.
 constexpr Duration kLastWords = std::chrono::seconds(2);
-constexpr Duration kForever = std::chrono::hours(1);
+constexpr Duration kLongestSleep = std::chrono::hours(1);
 constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers that do not greet
 
 Status closed() { return Status::aborted("this session is closed"); }
@@ -249,7 +249,7 @@ bool SessionCore::carry_all() {
 }
 
 Duration SessionCore::longest_sleep() const {
-    Duration longest = awaits_greeting_.load() ? kBetweenDeadlines : kForever;
+    Duration longest = awaits_greeting_.load() ? kBetweenDeadlines : kLongestSleep;
     for (const auto& connection : all_connections())
         longest = std::min(longest, connection->longest_sleep());
     return longest;

@@ -12,7 +12,7 @@
 namespace pccl::transport {
 namespace {
 
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr int kMappingSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Result<struct stat> examine(int fd) {
     struct stat facts {};
@@ -23,7 +23,7 @@ Result<struct stat> examine(int fd) {
 Status require_same(int fd, const ProcessFile& meant) {
     PCCL_ASSIGN_OR_RETURN(const struct stat facts, examine(fd));
     const bool same = facts.st_dev == meant.device && facts.st_ino == meant.inode &&
-                      (::fcntl(fd, F_GET_SEALS) & kSeals) == kSeals;
+                      (::fcntl(fd, F_GET_SEALS) & kMappingSeals) == kMappingSeals;
     if (same) return Status::ok();
     return Status::unsupported(concat("memory of process ", meant.pid,
                                       " is not visible from here; it has released it, or lives in ",
@@ -62,7 +62,7 @@ Result<Mapping> Mapping::shareable(const std::string& name, std::size_t bytes) {
     if (!file.is_open()) return Status::from_errno(errno, "cannot create a memfd");
     if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
         return Status::from_errno(errno, concat("cannot size a memfd to ", bytes, " bytes"));
-    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
+    if (::fcntl(file.get(), F_ADD_SEALS, kMappingSeals) != 0)
         return Status::from_errno(errno, "cannot seal a memfd");
     return map(std::move(file), {.bytes = bytes});
 }

@@ -15,7 +15,7 @@
 namespace pccl::transport {
 namespace {
 
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr int kRegionSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::size_t kPage = 4096;
 
 struct flock lock_on(const RegionExtent& extent, short type) {
@@ -47,7 +47,7 @@ UniqueFd reopen(int file) {
 Result<ino_t> inode_of(int file) {
     struct stat info {};
     if (::fstat(file, &info) != 0) return Status::from_errno(errno, "cannot examine a region");
-    const bool sealed = (::fcntl(file, F_GET_SEALS) & kSeals) == kSeals;
+    const bool sealed = (::fcntl(file, F_GET_SEALS) & kRegionSeals) == kRegionSeals;
     if (sealed && info.st_size == static_cast<off_t>(RegionMemory::kFileBytes)) return info.st_ino;
     return Status::invalid_argument(concat("a peer offered memory of ", info.st_size,
                                            " bytes, sealed ", sealed, "; expected a sealed one of ",
@@ -61,7 +61,7 @@ Result<std::unique_ptr<RegionMemory>> RegionMemory::in_new_file(std::size_t byte
     if (!file.is_open()) return Status::from_errno(errno, "cannot create a memfd");
     if (::ftruncate(file.get(), static_cast<off_t>(kFileBytes)) != 0)
         return Status::from_errno(errno, "cannot size a region");
-    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
+    if (::fcntl(file.get(), F_ADD_SEALS, kRegionSeals) != 0)
         return Status::from_errno(errno, "cannot seal a region");
     PCCL_ASSIGN_OR_RETURN(auto memory, claim_in(std::move(file), bytes));
     PCCL_ASSERT(memory != nullptr);

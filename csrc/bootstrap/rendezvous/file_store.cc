@@ -40,7 +40,7 @@ class Pause {
 };
 
 /// A length that counts what follows it, so that a record cut short by a crash shows.
-std::string framed(std::string_view payload) {
+std::string framed_record(std::string_view payload) {
     ByteWriter out;
     out.text(payload);
     return out.take();
@@ -51,14 +51,14 @@ std::string set_record(std::string_view key, std::string_view value) {
     out.u8(static_cast<std::uint8_t>(RecordKind::kSet));
     out.text(key);
     out.text(value);
-    return framed(out.take());
+    return framed_record(out.take());
 }
 
 std::string remove_record(std::string_view key) {
     ByteWriter out;
     out.u8(static_cast<std::uint8_t>(RecordKind::kRemove));
     out.text(key);
-    return framed(out.take());
+    return framed_record(out.take());
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr std::size_t kMostPending = kLongestFrame + 4;
 constexpr Duration kFarewell = std::chrono::seconds(1);
 constexpr Duration kBetweenLooks = std::chrono::seconds(1);
 
-std::span<const std::byte> as_bytes(const std::string& text) {
+std::span<const std::byte> view_of(const std::string& text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
@@ -56,7 +56,7 @@ StoreServer::~StoreServer() {
     thread_.reset();
     const Deadline farewell = Deadline::after(kFarewell);
     for (auto& [fd, connection] : connections_)
-        static_cast<void>(sys::send_all(fd, as_bytes(connection.out), farewell));
+        static_cast<void>(sys::send_all(fd, view_of(connection.out), farewell));
 }
 
 Status StoreServer::listen(const sys::Address& address) {
@@ -241,7 +241,7 @@ void StoreServer::answer(Connection& connection, std::uint32_t id,
 Status StoreServer::flush(Connection& connection) {
     const int fd = connection.socket.get();
     if (!connection.out.empty()) {
-        PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, as_bytes(connection.out)));
+        PCCL_ASSIGN_OR_RETURN(const std::size_t sent, sys::send_some(fd, view_of(connection.out)));
         connection.out.erase(0, sent);
     }
     const bool writing = !connection.out.empty();

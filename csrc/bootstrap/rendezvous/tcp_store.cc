@@ -20,8 +20,8 @@ namespace {
 // For one round of all addresses. Behind strangers who keep the store's door busy, a rank waits for
 // its turn in the kernel's queue, and would lose that by trying again.
 constexpr Duration kRound = std::chrono::seconds(30);
-constexpr Duration kFirstPause = std::chrono::milliseconds(5);
-constexpr Duration kLongestPause = std::chrono::milliseconds(200);
+constexpr Duration kFirstDialPause = std::chrono::milliseconds(5);
+constexpr Duration kLongestDialPause = std::chrono::milliseconds(200);
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
@@ -83,7 +83,7 @@ Status TcpStore::connect(Deadline deadline) {
     const TimePoint begun = system_clock().now();
     WaitNotice notice;
     bool is_lost = false;
-    Duration pause = kFirstPause;
+    Duration pause = kFirstDialPause;
     while (true) {
         const auto addresses = addresses_of(location_);
         // A network, or a name service, may be on its way up; but most often the name is wrong.
@@ -101,7 +101,7 @@ Status TcpStore::connect(Deadline deadline) {
             log(LogLevel::kWarning, "has waited ", in_seconds(waited), " for rank 0 to serve ",
                 where(), " (", status.message(), ")");
         system_clock().sleep_for(std::min(pause, deadline.remaining()));
-        pause = std::min(2 * pause, kLongestPause);
+        pause = std::min(2 * pause, kLongestDialPause);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/capsule/msccl/algo.h"
 
@@ -29,10 +30,8 @@ using schedule::Slice;
 using schedule::Slices;
 using schedule::Step;
 
-constexpr std::array<std::string_view, 10> kTypes{"nop", "cpy", "re",  "s",    "r",
-                                                  "rcs", "rrc", "rrs", "rrcs", ""};
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+constexpr std::array<std::string_view, 10> kTypeNames{"nop", "cpy", "re",  "s",    "r",
+                                                      "rcs", "rrc", "rrs", "rrcs", ""};
 
 /// A <step>, and what it waits for.
 struct Made {
@@ -228,7 +227,8 @@ class Writer {
         const Slices& dst = step.dst.is_empty() ? step.src : step.dst;
         pugi::xml_node node = block.append_child("step");
         set(node, "s", number);
-        set(node, "type", std::string(kTypes.at(static_cast<std::size_t>(step.action))).c_str());
+        set(node, "type",
+            std::string(kTypeNames.at(static_cast<std::size_t>(step.action))).c_str());
         span(node, "srcbuf", "srcoff", src);
         span(node, "dstbuf", "dstoff", dst);
         set(node, "cnt", std::max(count_of(step), 1));

@@ -12,7 +12,7 @@
 namespace pccl::comm {
 namespace {
 
-constexpr std::size_t kMostAsked = 16;
+constexpr std::size_t kMostInquiries = 16;
 
 Status late(const Stall& stall, Rank culprit, std::string_view finding) {
     const std::string waited =
@@ -74,7 +74,7 @@ Status find_culprit(const Stall& stall, const Ask& ask) {
     for (const Awaited& awaited : stall.awaited) suspect(awaited.rank);
     Status behind;
     const Rank first = next.empty() ? kNoRank : next.front();
-    for (std::size_t asked = 0; !next.empty() && asked < kMostAsked; ++asked) {
+    for (std::size_t asked = 0; !next.empty() && asked < kMostInquiries; ++asked) {
         const Rank rank = next.front();
         next.pop_front();
         const Result<Situation> answer = ask(rank);

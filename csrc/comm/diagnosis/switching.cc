@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLongestWish = 128;
 constexpr std::size_t kLongestReason = 600;
 
-void write(ByteWriter& out, const Switching::Progress& progress) {
+void put(ByteWriter& out, const Switching::Progress& progress) {
     out.u64(progress.group);
     out.u32(progress.ranks);
     out.u64(progress.collectives);
@@ -19,7 +19,7 @@ void write(ByteWriter& out, const Switching::Progress& progress) {
     out.u64(progress.received);
 }
 
-Status read(ByteReader& in, Switching::Progress& progress) {
+Status take(ByteReader& in, Switching::Progress& progress) {
     PCCL_TRY(in.u64(progress.group));
     PCCL_TRY(in.u32(progress.ranks));
     PCCL_TRY(in.u64(progress.collectives));
@@ -27,7 +27,7 @@ Status read(ByteReader& in, Switching::Progress& progress) {
     return in.u64(progress.received);
 }
 
-void write(ByteWriter& out, const Switching::Verdict& verdict) {
+void put(ByteWriter& out, const Switching::Verdict& verdict) {
     out.u64(verdict.number);
     if (verdict.number == 0) return;
     out.u8(verdict.is_switched ? 1 : 0);
@@ -36,7 +36,7 @@ void write(ByteWriter& out, const Switching::Verdict& verdict) {
     out.text(fits ? verdict.report : std::string());
 }
 
-Status read(ByteReader& in, Switching::Verdict& verdict) {
+Status take(ByteReader& in, Switching::Verdict& verdict) {
     std::uint8_t is_switched = 0;
     PCCL_TRY(in.u64(verdict.number));
     if (verdict.number == 0) return Status::ok();
@@ -50,7 +50,7 @@ Status read(ByteReader& in, Switching::Verdict& verdict) {
 
 void Switching::write(ByteWriter& out) const {
     out.u64(number);
-    comm::write(out, verdict);
+    put(out, verdict);
     if (number == 0) return;
     out.u8(static_cast<std::uint8_t>(stage));
     out.text(std::string_view(wish).substr(0, kLongestWish));
@@ -58,12 +58,12 @@ void Switching::write(ByteWriter& out) const {
     out.status(why, kLongestReason);
     const std::size_t count = std::min(groups.size(), kMostGroups);
     out.u32(static_cast<std::uint32_t>(count));
-    for (std::size_t i = 0; i < count; ++i) comm::write(out, groups[i]);
+    for (std::size_t i = 0; i < count; ++i) put(out, groups[i]);
 }
 
 Status Switching::read(ByteReader& in) {
     PCCL_TRY(in.u64(number));
-    PCCL_TRY(comm::read(in, verdict));
+    PCCL_TRY(take(in, verdict));
     if (number == 0) return Status::ok();
     std::uint8_t told_stage = 0;
     std::uint32_t count = 0;
@@ -78,7 +78,7 @@ Status Switching::read(ByteReader& in) {
     if (count > kMostGroups)
         return Status::invalid_argument(concat("a rank in ", count, " groups of a network"));
     groups.resize(count);
-    for (Progress& progress : groups) PCCL_TRY(comm::read(in, progress));
+    for (Progress& progress : groups) PCCL_TRY(take(in, progress));
     return Status::ok();
 }
 

@@ -23,7 +23,7 @@ Status check_ranks(const topo::JobTopology& job) {
     return Status::ok();
 }
 
-int most_on_a_host(const topo::JobTopology& job) {
+int most_ranks_on_a_host(const topo::JobTopology& job) {
     std::size_t most = 0;
     for (const topo::HostTopology& host : job.hosts()) most = std::max(most, host.ranks.size());
     return static_cast<int>(most);
@@ -55,7 +55,7 @@ Result<ImaginedChoice> explain(const topo::JobTopology& job, CollectiveKind kind
         {.reach = {.ranks = job.ranks(),
                    .is_on_one_host = is_on_one_host,
                    .shares_memory = true,
-                   .most_on_a_host = most_on_a_host(job)},
+                   .most_on_a_host = most_ranks_on_a_host(job)},
          .board = board_of(job),
          .layout = layout},
         {.catalogue = std::move(catalogue), .wanted = wanted, .tuning = {}, .costs = {}});

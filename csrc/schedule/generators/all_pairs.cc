@@ -171,7 +171,7 @@ BlockCost cost_of_two_shot(const Sizes& of) {
     return {2, 2 * of.others(), 2 * others / of.n, others / of.n};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
+ScheduleSource one_shot_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("one_shot", {kind, make, cost_of_one_shot});
     made.takes_uneven = true;
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
@@ -181,14 +181,14 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> one_shot() {
-    return {source(CollectiveKind::kAllReduce, one_shot_all_reduce),
-            source(CollectiveKind::kAllGather, one_shot_all_gather),
-            source(CollectiveKind::kReduceScatter, one_shot_reduce_scatter),
-            source(CollectiveKind::kBroadcast, one_shot_broadcast),
-            source(CollectiveKind::kReduce, one_shot_reduce),
-            source(CollectiveKind::kGather, one_shot_gather),
-            source(CollectiveKind::kScatter, one_shot_scatter),
-            source(CollectiveKind::kAllToAll, one_shot_all_to_all)};
+    return {one_shot_source(CollectiveKind::kAllReduce, one_shot_all_reduce),
+            one_shot_source(CollectiveKind::kAllGather, one_shot_all_gather),
+            one_shot_source(CollectiveKind::kReduceScatter, one_shot_reduce_scatter),
+            one_shot_source(CollectiveKind::kBroadcast, one_shot_broadcast),
+            one_shot_source(CollectiveKind::kReduce, one_shot_reduce),
+            one_shot_source(CollectiveKind::kGather, one_shot_gather),
+            one_shot_source(CollectiveKind::kScatter, one_shot_scatter),
+            one_shot_source(CollectiveKind::kAllToAll, one_shot_all_to_all)};
 }
 
 std::vector<ScheduleSource> two_shot() {

@@ -117,9 +117,10 @@ struct Network {
 };
 
 /// The program of one rank.
-class Maker {
+class AlongLinksMaker {
    public:
-    Maker(const Network& network, const Member& me) : network_(network), me_(me), first_(program_) {
+    AlongLinksMaker(const Network& network, const Member& me)
+        : network_(network), me_(me), first_(program_) {
         for (const DirectedLink& link : network.links) {
             if (link.from == me.rank) sends_.emplace(link.to, LaneBuilder(program_));
             if (link.to == me.rank) receives_.emplace(link.from, LaneBuilder(program_));
@@ -281,9 +282,9 @@ class Maker {
     Steps left_;                    // what has sent a sum
 };
 
-Program make(const Network& network, const Shape& shape, Rank rank) {
+Program program_along_links(const Network& network, const Shape& shape, Rank rank) {
     const Member me{shape, rank};
-    Maker maker(network, me);
+    AlongLinksMaker maker(network, me);
     switch (shape.kind) {
         case CollectiveKind::kAllGather:
             return std::move(maker).all_gather();
@@ -298,15 +299,15 @@ Program make(const Network& network, const Shape& shape, Rank rank) {
     }
 }
 
-long long rounds(const Network& network, CollectiveKind kind) {
+long long rounds_along_links(const Network& network, CollectiveKind kind) {
     const int down = network.down.longest();
     const int up = network.up.longest();
     if (kind == CollectiveKind::kAllReduce) return up + down;
     return reduces(kind) ? up : down;
 }
 
-SourcePtr source(std::string_view name, const std::shared_ptr<const Network>& network,
-                 CollectiveKind kind) {
+SourcePtr source_along_links(std::string_view name, const std::shared_ptr<const Network>& network,
+                             CollectiveKind kind) {
     Digest identity;
     identity.add(concat("along links ", name, " ", to_string(kind), " 1 ", network->ranks));
     for (const DirectedLink& link : network->links)
@@ -316,8 +317,8 @@ SourcePtr source(std::string_view name, const std::shared_ptr<const Network>& ne
                      .chunks = kind == CollectiveKind::kAllReduce ? network->ranks : 1,
                      .slots = 1};
     const auto counted = std::make_shared<CountedCost>(
-        only, rounds(*network, kind),
-        [network, only](Rank rank) { return make(*network, only, rank); });
+        only, rounds_along_links(*network, kind),
+        [network, only](Rank rank) { return program_along_links(*network, only, rank); });
     ScheduleSource made{
         .name = std::string(name),
         .kind = kind,
@@ -331,7 +332,7 @@ SourcePtr source(std::string_view name, const std::shared_ptr<const Network>& ne
         .cost = [counted](const Shape& /*shape*/,
                           double block_bytes) { return counted->of(block_bytes); },
         .program = [network](const Shape& shape,
-                             Rank rank) { return make(*network, shape, rank); }};
+                             Rank rank) { return program_along_links(*network, shape, rank); }};
     return std::make_shared<const ScheduleSource>(std::move(made));
 }
 
@@ -362,7 +363,7 @@ Result<std::vector<SourcePtr>> along_links(std::string_view name, int ranks,
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
           CollectiveKind::kBroadcast, CollectiveKind::kReduce})
-        sources.push_back(source(name, network, kind));
+        sources.push_back(source_along_links(name, network, kind));
     return sources;
 }
 

@@ -136,7 +136,7 @@ Program binomial_scatter(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_binomial(const Sizes& of) {
     const int children = ceil_log2(of.n);  // of the root
     if (has_one_block(of.kind))
         return {of.log, static_cast<long long>(children) * of.chunks, 1.0 * children,
@@ -144,8 +144,9 @@ BlockCost cost(const Sizes& of) {
     return {of.log, children, static_cast<double>(of.others()), 0};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("binomial", {kind, make, cost}, has_one_block(kind) ? 1 : 2);
+ScheduleSource binomial_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made =
+        generated("binomial", {kind, make, cost_of_binomial}, has_one_block(kind) ? 1 : 2);
     if (!has_one_block(kind)) made.longest_message = half_of_blocks;  // of subtrees
     return made;
 }
@@ -153,10 +154,10 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> binomial() {
-    return {source(CollectiveKind::kBroadcast, binomial_broadcast),
-            source(CollectiveKind::kReduce, binomial_reduce),
-            source(CollectiveKind::kGather, binomial_gather),
-            source(CollectiveKind::kScatter, binomial_scatter)};
+    return {binomial_source(CollectiveKind::kBroadcast, binomial_broadcast),
+            binomial_source(CollectiveKind::kReduce, binomial_reduce),
+            binomial_source(CollectiveKind::kGather, binomial_gather),
+            binomial_source(CollectiveKind::kScatter, binomial_scatter)};
 }
 
 }  // namespace pccl::schedule

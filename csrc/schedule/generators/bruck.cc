@@ -110,7 +110,7 @@ BlockCost cost_of_all_to_all(const Sizes& of) {
     return {ceil_log2(of.n), ceil_log2(of.n), moved, 0};
 }
 
-ScheduleSource source(const Generator& generator) {
+ScheduleSource bruck_source(const Generator& generator) {
     ScheduleSource made = generated("bruck", generator, 2);
     made.longest_message = half_of_blocks;
     made.symmetry = seen_from_each_rank(generator.kind);
@@ -120,8 +120,8 @@ ScheduleSource source(const Generator& generator) {
 }  // namespace
 
 std::vector<ScheduleSource> bruck() {
-    return {source({CollectiveKind::kAllGather, bruck_all_gather, cost_of_all_gather}),
-            source({CollectiveKind::kAllToAll, bruck_all_to_all, cost_of_all_to_all})};
+    return {bruck_source({CollectiveKind::kAllGather, bruck_all_gather, cost_of_all_gather}),
+            bruck_source({CollectiveKind::kAllToAll, bruck_all_to_all, cost_of_all_to_all})};
 }
 
 }  // namespace pccl::schedule

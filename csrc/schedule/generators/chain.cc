@@ -44,13 +44,13 @@ Program chain_reduce(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) { return {of.n - 1, of.chunks, 1.0, of.if_reduced(1.0)}; }
+BlockCost cost_of_chain(const Sizes& of) { return {of.n - 1, of.chunks, 1.0, of.if_reduced(1.0)}; }
 
 }  // namespace
 
 std::vector<ScheduleSource> chain() {
-    return {generated("ring", {CollectiveKind::kBroadcast, chain_broadcast, cost}),
-            generated("ring", {CollectiveKind::kReduce, chain_reduce, cost})};
+    return {generated("ring", {CollectiveKind::kBroadcast, chain_broadcast, cost_of_chain}),
+            generated("ring", {CollectiveKind::kReduce, chain_reduce, cost_of_chain})};
 }
 
 }  // namespace pccl::schedule

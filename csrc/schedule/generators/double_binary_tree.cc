@@ -65,7 +65,7 @@ struct Tree {
     }
 };
 
-TreePlace place_in_tree(const Member& me, const Tree& tree) {
+TreePlace place_in_double_tree(const Member& me, const Tree& tree) {
     if (me.from_root() < tree.first_position) {
         return {.parent = kNoRank, .children = {tree.rank_of(me, floor_power(tree.labels))}};
     }
@@ -87,7 +87,7 @@ Program double_tree_broadcast(const Member& me) {
     Program program;
     for (int tree = 0; tree < kTrees; ++tree) {
         const TreePlace place =
-            place_in_tree(me, {.index = tree, .labels = me.n() - 1, .first_position = 1});
+            place_in_double_tree(me, {.index = tree, .labels = me.n() - 1, .first_position = 1});
         LaneBuilder lane(program, tree);
         for (int chunk = tree; chunk < me.chunks(); chunk += kTrees) {
             const Slice input = one_chunk(Buffer::kInput, chunk);
@@ -103,7 +103,7 @@ Program double_tree_reduce(const Member& me) {
     Program program;
     for (int tree = 0; tree < kTrees; ++tree) {
         const TreePlace place =
-            place_in_tree(me, {.index = tree, .labels = me.n() - 1, .first_position = 1});
+            place_in_double_tree(me, {.index = tree, .labels = me.n() - 1, .first_position = 1});
         LaneBuilder lane(program, tree);
         for (int chunk = tree; chunk < me.chunks(); chunk += kTrees) {
             const Slice output = one_chunk(Buffer::kOutput, chunk);
@@ -119,7 +119,7 @@ Program double_tree_all_reduce(const Member& me) {
     Program program;
     for (int tree = 0; tree < kTrees; ++tree) {
         const TreePlace place =
-            place_in_tree(me, {.index = tree, .labels = me.n(), .first_position = 0});
+            place_in_double_tree(me, {.index = tree, .labels = me.n(), .first_position = 0});
         LaneBuilder up(program, tree);
         LaneBuilder down(program, tree);
         for (int chunk = tree; chunk < me.chunks(); chunk += kTrees) {
@@ -136,7 +136,7 @@ Program double_tree_all_reduce(const Member& me) {
 /// Rooted: a rank inside one tree passes half of the chunks to two children or from them, the root
 /// all of them once. all_reduce: up and down, and a leaf's share in the other tree; two and three
 /// ranks are too few for a rank with a parent and two children.
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_double_tree(const Sizes& of) {
     if (of.kind != CollectiveKind::kAllReduce)
         return {1 + floor_log2(of.n - 1), of.chunks, 1.0, of.if_reduced(1.0)};
     const int halves = std::min(of.n, 4);
@@ -144,8 +144,8 @@ BlockCost cost(const Sizes& of) {
             of.n == 2 ? 0.5 : 1.0};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("double_binary_tree", {kind, make, cost});
+ScheduleSource double_tree_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("double_binary_tree", {kind, make, cost_of_double_tree});
     made.granularity = [](int ranks) { return ranks == 1 ? 1 : 2; };  // one a tree
     return made;
 }
@@ -153,9 +153,9 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> double_binary_tree() {
-    return {source(CollectiveKind::kAllReduce, double_tree_all_reduce),
-            source(CollectiveKind::kBroadcast, double_tree_broadcast),
-            source(CollectiveKind::kReduce, double_tree_reduce)};
+    return {double_tree_source(CollectiveKind::kAllReduce, double_tree_all_reduce),
+            double_tree_source(CollectiveKind::kBroadcast, double_tree_broadcast),
+            double_tree_source(CollectiveKind::kReduce, double_tree_reduce)};
 }
 
 }  // namespace pccl::schedule

@@ -85,9 +85,9 @@ class Places {
 };
 
 /// The program of one rank, step by step.
-class Maker {
+class HierarchicalMaker {
    public:
-    Maker(const Places& places, const Member& me)
+    HierarchicalMaker(const Places& places, const Member& me)
         : places_(places),
           me_(me),
           host_(places.host_of(me.rank)),
@@ -191,7 +191,7 @@ class Maker {
     std::vector<Dependency> done_;  // what the rail waits for
 };
 
-Program Maker::all_gather() && {
+Program HierarchicalMaker::all_gather() && {
     const Slice own = me_.block(Buffer::kInput, 0);
     const auto from_rail = [&](int rail) { return gathered(rail, me_.rank); };
     done_ = {relays_.copy(own, me_.block(Buffer::kOutput, me_.rank))};
@@ -219,7 +219,7 @@ Program Maker::all_gather() && {
     return std::move(program_);
 }
 
-Program Maker::reduce_scatter() && {
+Program HierarchicalMaker::reduce_scatter() && {
     send_to(places_.rails(),
             [&](int rail) { return blocks(Buffer::kInput, places_.carried(rail)); });
     if (!is_on_rail()) {
@@ -260,7 +260,7 @@ Program Maker::reduce_scatter() && {
     return std::move(program_);
 }
 
-Program Maker::all_reduce() && {
+Program HierarchicalMaker::all_reduce() && {
     const auto sum_of = [&](int rail) { return part_of(Buffer::kOutput, rail); };
     send_to(places_.rails(), [&](int rail) { return part_of(Buffer::kInput, rail); });
     if (is_on_rail()) reduce_from_others(part_of(Buffer::kInput, rail_), sum_of(rail_));
@@ -281,9 +281,9 @@ Program Maker::all_reduce() && {
     return std::move(program_);
 }
 
-Program make(const Places& places, const Shape& shape, Rank rank) {
+Program hierarchical_program(const Places& places, const Shape& shape, Rank rank) {
     const Member me{shape, rank};
-    Maker maker(places, me);
+    HierarchicalMaker maker(places, me);
     switch (shape.kind) {
         case CollectiveKind::kAllGather:
             return std::move(maker).all_gather();
@@ -295,7 +295,7 @@ Program make(const Places& places, const Shape& shape, Rank rank) {
 }
 
 /// Where hosts differ the longest chain may have one less.
-long long rounds(const Places& places, CollectiveKind kind) {
+long long hierarchical_rounds(const Places& places, CollectiveKind kind) {
     const std::string_view name =
         kind == CollectiveKind::kReduceScatter && !places.is_even() ? "ring" : "pat";
     const SourcePtr rail = built_in(name, kind).value();
@@ -305,7 +305,7 @@ long long rounds(const Places& places, CollectiveKind kind) {
     return between + exchange + (kind == CollectiveKind::kAllReduce ? exchange : relay);
 }
 
-SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kind) {
+SourcePtr hierarchical_source(const std::shared_ptr<const Places>& places, CollectiveKind kind) {
     Digest identity;
     identity.add(concat("hierarchical ", to_string(kind), " 1", places->text()));
     const bool has_ring = kind == CollectiveKind::kReduceScatter && !places->is_even();
@@ -315,8 +315,8 @@ SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kin
         .chunks = kind == CollectiveKind::kAllReduce ? places->rails() * places->hosts() : 1,
         .slots = has_ring ? 2 : 1};
     const auto counted = std::make_shared<CountedCost>(
-        only, rounds(*places, kind),
-        [places, only](Rank rank) { return make(*places, only, rank); });
+        only, hierarchical_rounds(*places, kind),
+        [places, only](Rank rank) { return hierarchical_program(*places, only, rank); });
     ScheduleSource made{
         .name = "hierarchical",
         .kind = kind,
@@ -329,7 +329,8 @@ SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kin
         .longest_message = [counted](const Shape& /*shape*/) { return counted->longest_message(); },
         .cost = [counted](const Shape& /*shape*/,
                           double block_bytes) { return counted->of(block_bytes); },
-        .program = [places](const Shape& shape, Rank rank) { return make(*places, shape, rank); }};
+        .program = [places](const Shape& shape,
+                            Rank rank) { return hierarchical_program(*places, shape, rank); }};
     return std::make_shared<const ScheduleSource>(std::move(made));
 }
 
@@ -338,8 +339,9 @@ SourcePtr source(const std::shared_ptr<const Places>& places, CollectiveKind kin
 std::vector<SourcePtr> hierarchical(const std::vector<int>& ranks_by_host) {
     if (ranks_by_host.size() < 2 || std::ranges::max(ranks_by_host) < 2) return {};
     const auto places = std::make_shared<const Places>(ranks_by_host);
-    return {source(places, CollectiveKind::kAllReduce), source(places, CollectiveKind::kAllGather),
-            source(places, CollectiveKind::kReduceScatter)};
+    return {hierarchical_source(places, CollectiveKind::kAllReduce),
+            hierarchical_source(places, CollectiveKind::kAllGather),
+            hierarchical_source(places, CollectiveKind::kReduceScatter)};
 }
 
 }  // namespace pccl::schedule

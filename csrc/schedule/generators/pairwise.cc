@@ -24,7 +24,7 @@ Program pairwise_all_to_all(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_pairwise(const Sizes& of) {
     return {of.n - 1, of.others(), static_cast<double>(of.others()), 0};
 }
 
@@ -32,7 +32,7 @@ BlockCost cost(const Sizes& of) {
 
 std::vector<ScheduleSource> pairwise() {
     ScheduleSource made =
-        generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost});
+        generated("pairwise", {CollectiveKind::kAllToAll, pairwise_all_to_all, cost_of_pairwise});
     made.symmetry = seen_from_each_rank(made.kind);
     made.takes_uneven = true;  // each block goes straight to its place
     return {made};

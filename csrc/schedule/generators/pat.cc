@@ -234,7 +234,7 @@ Program pat_reduce_scatter(const Member& me) {
 
 /// Messages that wait for each other: one is sent after those before it, and after the one that
 /// brought its blocks has arrived.
-int rounds(const Strides& strides, const Messages& messages) {
+int rounds_of_pat(const Strides& strides, const Messages& messages) {
     std::vector<int> arrived(static_cast<std::size_t>(strides.n));  // by a message's first block
     int spread = 0;  // the latest over a distance of the stride or more
     int sent = 0;
@@ -251,12 +251,12 @@ int rounds(const Strides& strides, const Messages& messages) {
     return received;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_pat(const Sizes& of) {
     const auto others = static_cast<double>(of.others());
     const Strides strides(of.n, of.aggregation);
     const Messages all(strides);
     const auto messages = static_cast<long long>(all.list().size());
-    const int chain = rounds(strides, all);
+    const int chain = rounds_of_pat(strides, all);
     if (of.kind != CollectiveKind::kAllReduce)
         return {chain, messages, others, of.if_reduced(others)};
     return {2 * chain, 2 * messages, 2 * others / of.n, others / of.n};
@@ -268,8 +268,8 @@ int longest_message(const Shape& shape) {
     return has_one_block(shape.kind) ? shape.chunks / shape.ranks * blocks : shape.chunks * blocks;
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("pat", {kind, make, cost}, 3);
+ScheduleSource pat_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("pat", {kind, make, cost_of_pat}, 3);
     made.longest_message = longest_message;
     made.takes_uneven = kind == CollectiveKind::kAllGather;
     made.follows_order = true;
@@ -282,9 +282,9 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> pat() {
-    return {source(CollectiveKind::kAllReduce, pat_all_reduce),
-            source(CollectiveKind::kAllGather, pat_all_gather),
-            source(CollectiveKind::kReduceScatter, pat_reduce_scatter)};
+    return {pat_source(CollectiveKind::kAllReduce, pat_all_reduce),
+            pat_source(CollectiveKind::kAllGather, pat_all_gather),
+            pat_source(CollectiveKind::kReduceScatter, pat_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

@@ -91,7 +91,7 @@ Program recursive_doubling_all_gather(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_recursive_doubling(const Sizes& of) {
     if (of.kind == CollectiveKind::kAllReduce) {
         const int vectors = of.log + of.folds;
         return {doubling_rounds(of), vectors, 1.0 * vectors, 1.0 * vectors};
@@ -102,8 +102,8 @@ BlockCost cost(const Sizes& of) {
             kept_by_first_pair(of) + static_cast<double>(of.folds * of.others()), 0};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("recursive_doubling", {kind, make, cost});
+ScheduleSource recursive_doubling_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("recursive_doubling", {kind, make, cost_of_recursive_doubling});
     made.swaps_operands = kind == CollectiveKind::kAllReduce;
     made.longest_message = whole_buffer;
     return made;
@@ -112,8 +112,8 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> recursive_doubling() {
-    return {source(CollectiveKind::kAllReduce, recursive_doubling_all_reduce),
-            source(CollectiveKind::kAllGather, recursive_doubling_all_gather)};
+    return {recursive_doubling_source(CollectiveKind::kAllReduce, recursive_doubling_all_reduce),
+            recursive_doubling_source(CollectiveKind::kAllGather, recursive_doubling_all_gather)};
 }
 
 }  // namespace pccl::schedule

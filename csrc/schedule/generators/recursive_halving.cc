@@ -122,7 +122,7 @@ Program recursive_halving_reduce_scatter(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_recursive_halving(const Sizes& of) {
     if (of.kind == CollectiveKind::kAllReduce) {
         const double parts = 1.0 - 1.0 / of.power;
         return {2 * (of.log + of.folds), 2 * of.log + of.folds, 2 * parts + of.folds,
@@ -132,8 +132,8 @@ BlockCost cost(const Sizes& of) {
     return {doubling_rounds(of), of.log + of.folds, blocks, blocks};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("recursive_halving", {kind, make, cost});
+ScheduleSource recursive_halving_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("recursive_halving", {kind, make, cost_of_recursive_halving});
     made.longest_message = whole_buffer;
     if (kind == CollectiveKind::kAllReduce) made.granularity = floor_power;
     return made;
@@ -142,8 +142,9 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> recursive_halving() {
-    return {source(CollectiveKind::kAllReduce, recursive_halving_all_reduce),
-            source(CollectiveKind::kReduceScatter, recursive_halving_reduce_scatter)};
+    return {
+        recursive_halving_source(CollectiveKind::kAllReduce, recursive_halving_all_reduce),
+        recursive_halving_source(CollectiveKind::kReduceScatter, recursive_halving_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

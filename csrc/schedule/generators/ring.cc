@@ -94,7 +94,7 @@ Program ring_reduce_scatter(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_ring(const Sizes& of) {
     const auto others = static_cast<double>(of.others());
     const long long messages = of.others() * of.chunks;
     if (of.kind != CollectiveKind::kAllReduce)
@@ -102,8 +102,8 @@ BlockCost cost(const Sizes& of) {
     return {2 * (of.n - 1), 2 * messages / of.n, 2 * others / of.n, others / of.n};
 }
 
-ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("ring", {kind, make, cost});
+ScheduleSource ring_source(CollectiveKind kind, Program (*make)(const Member&)) {
+    ScheduleSource made = generated("ring", {kind, make, cost_of_ring});
     made.slots = 2;
     made.takes_uneven = kind == CollectiveKind::kAllGather;
     made.follows_order = true;
@@ -116,9 +116,9 @@ ScheduleSource source(CollectiveKind kind, Program (*make)(const Member&)) {
 }  // namespace
 
 std::vector<ScheduleSource> ring() {
-    return {source(CollectiveKind::kAllReduce, ring_all_reduce),
-            source(CollectiveKind::kAllGather, ring_all_gather),
-            source(CollectiveKind::kReduceScatter, ring_reduce_scatter)};
+    return {ring_source(CollectiveKind::kAllReduce, ring_all_reduce),
+            ring_source(CollectiveKind::kAllGather, ring_all_gather),
+            ring_source(CollectiveKind::kReduceScatter, ring_reduce_scatter)};
 }
 
 }  // namespace pccl::schedule

@@ -81,7 +81,7 @@ Program swing_all_reduce(const Member& me) {
     return program;
 }
 
-BlockCost cost(const Sizes& of) {
+BlockCost cost_of_swing(const Sizes& of) {
     const double parts = 1.0 - 1.0 / of.power;
     return {2 * (of.log + of.folds), 2 * of.log + of.folds, 2 * parts + of.folds, parts + of.folds};
 }
@@ -89,7 +89,8 @@ BlockCost cost(const Sizes& of) {
 }  // namespace
 
 std::vector<ScheduleSource> swing() {
-    ScheduleSource made = generated("swing", {CollectiveKind::kAllReduce, swing_all_reduce, cost});
+    ScheduleSource made =
+        generated("swing", {CollectiveKind::kAllReduce, swing_all_reduce, cost_of_swing});
     made.longest_message = whole_buffer;
     made.granularity = floor_power;
     return {std::move(made)};

@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/schedule/verifier/operands.h"
 
 namespace pccl::schedule {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// Links that turning the ranks maps onto each other are one.
 std::vector<double> kinds_of(const Network& network) {

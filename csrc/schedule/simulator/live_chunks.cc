@@ -5,14 +5,13 @@
 #include <cstddef>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/schedule/verifier/operands.h"
 
 namespace pccl::schedule {
 namespace {
 
 constexpr double kUnwritten = -1;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// What comes leaves later; at one time, chunks leave before others come.
 struct Change {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/schedule/simulator/clockwork.h"
 #include "csrc/schedule/simulator/live_chunks.h"
@@ -13,8 +14,6 @@ namespace pccl::schedule {
 namespace {
 
 constexpr double kMostWindows = 1 << 20;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// The order of its members is that in which they are made.
 class Player {

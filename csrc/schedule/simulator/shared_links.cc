@@ -4,12 +4,9 @@
 #include <cstddef>
 #include <limits>
 
+#include "csrc/base/index.h"
+
 namespace pccl::schedule {
-namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 SharedLinks::FlowId SharedLinks::add(std::vector<Crossing> way, double bytes, double now) {
     if (unused_.empty()) {

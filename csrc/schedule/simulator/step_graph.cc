@@ -6,14 +6,13 @@
 #include <numeric>
 #include <tuple>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 
 namespace pccl::schedule {
 namespace {
 
 constexpr long long kMostSteps = 1LL << 22U;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 long long steps_of(const Program& program) {
     long long steps = 0;

@@ -73,7 +73,7 @@ std::string string_of(Text text) {
 /// Builds the tree while libxml2 reads on.
 class TreeReader {
    public:
-    TreeReader(const Functions& call, Reader reader, const XmlLimits& limits)
+    TreeReader(const Functions& call, Reader reader, const XmlReaderLimits& limits)
         : call_(call), reader_(reader), limits_(limits) {}
 
     Result<XmlElement> read() {
@@ -131,7 +131,7 @@ class TreeReader {
 
     const Functions& call_;
     Reader reader_;
-    const XmlLimits& limits_;
+    const XmlReaderLimits& limits_;
     XmlElement root_;
     std::vector<XmlElement*> open_;
     std::size_t elements_ = 0;
@@ -179,7 +179,7 @@ std::string escaped_xml(std::string_view text) {
     return escaped;
 }
 
-Result<XmlElement> read_xml(std::string_view text, const XmlLimits& limits) {
+Result<XmlElement> read_xml(std::string_view text, const XmlReaderLimits& limits) {
     if (text.size() > std::min<std::size_t>(limits.bytes, INT32_MAX))
         return Status::invalid_argument(concat("XML has more than ", limits.bytes, " bytes"));
     // Read as UTF-8 whatever it says of itself, so that this finds every one. Without it no entity

@@ -13,7 +13,7 @@
 
 namespace pccl::sys {
 
-struct XmlLimits {
+struct XmlReaderLimits {
     std::size_t bytes = std::size_t{16} << 20U;
     std::size_t elements = std::size_t{1} << 18U;
     int depth = 64;
@@ -50,6 +50,6 @@ struct PCCL_API XmlElement {
 /// The root of a document in UTF-8. kInvalidArgument says what is wrong; kUnsupported where libxml2
 /// is not installed, and how to install it.
 [[nodiscard]] PCCL_API Result<XmlElement> read_xml(std::string_view text,
-                                                   const XmlLimits& limits = {});
+                                                   const XmlReaderLimits& limits = {});
 
 }  // namespace pccl::sys

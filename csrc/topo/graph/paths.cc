@@ -6,10 +6,10 @@
 #include <queue>
 #include <tuple>
 
+#include "csrc/base/index.h"
+
 namespace pccl::topo {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 bool may_be_crossed(NodeType type) { return type != NodeType::kGpu && type != NodeType::kNet; }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "csrc/base/digest.h"
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/topo/detect/detect.h"
 #include "csrc/topo/machine/rates.h"
@@ -15,8 +16,6 @@
 
 namespace pccl::topo {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::vector<int> usable_ports(const Graph& graph) {
     std::vector<int> ports;

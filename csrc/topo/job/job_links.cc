@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 
 namespace pccl::topo {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// The CPU of a NUMA node; the first where none is known to be.
 int cpu_of(const Graph& graph, int numa) {

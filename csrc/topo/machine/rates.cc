@@ -9,7 +9,6 @@ namespace pccl::topo {
 namespace {
 
 constexpr double kThirdGeneration = 0.75;
-constexpr int kUsualLanes = 16;
 constexpr double kMegabitsPerGigabyte = 8000;
 constexpr double kUsualNetRate = 1.25;
 

@@ -11,6 +11,8 @@
 namespace pccl::topo {
 
 inline constexpr double kLocalRate = 5000;
+/// Of PCIe, where nothing says how many there are.
+inline constexpr int kUsualLanes = 16;
 
 /// Of one NVLink of a GPU of compute capability sm / 10.
 [[nodiscard]] PCCL_API double nvlink_rate(int sm);

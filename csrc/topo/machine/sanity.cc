@@ -14,7 +14,6 @@
 namespace pccl::topo {
 namespace {
 
-constexpr int kUsualLanes = 16;
 constexpr int kUnknownLanes = 255;
 
 /// Bandwidths as people write them: one decimal.

@@ -5,10 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "csrc/topo/search/infinite.h"
+
 namespace pccl::topo {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
 std::size_t bit_of(int i) { return std::size_t{1} << static_cast<unsigned>(i); }
 

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "csrc/base/index.h"
+#include "csrc/topo/search/infinite.h"
 #include "csrc/topo/search/rails.h"
 
 namespace pccl::topo {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kMostForExact = 12;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 std::vector<int> rotated(std::vector<int> order, int by) {
     std::rotate(order.begin(), order.begin() + by % std::ssize(order), order.end());

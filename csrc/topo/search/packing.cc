@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
+
+#include "csrc/topo/search/infinite.h"
 
 namespace pccl::topo {
 namespace {
 
 constexpr double kTiny = 1e-9;
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// basic = bounds - body * nonbasic; the objective is gain - loss, loss by nonbasic variable.
 class Dictionary {

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/topo/search/search.h"
 #include "csrc/topo/xml/xml_text.h"
 
@@ -23,8 +24,6 @@ struct Kind {
 };
 constexpr std::array<Kind, 3> kKinds{
     {{Pattern::kRing, 0, 4}, {Pattern::kTree, 1, 3}, {Pattern::kHeads, 3, 5}}};
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 /// NCCL's number for a device: the host in the top byte.
 std::string device_id(const Node& node) {

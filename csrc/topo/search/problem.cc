@@ -4,14 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "csrc/base/index.h"
 #include "csrc/topo/machine/rates.h"
 
 namespace pccl::topo {
-namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 Route Route::reversed() const {
     Route route{order, net_out, net_in};

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "csrc/base/index.h"
+
 namespace pccl::topo {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 class RailLayer {
    public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/topo/machine/rates.h"
 #include "csrc/topo/search/problem.h"
@@ -17,8 +18,6 @@
 
 namespace pccl::topo {
 namespace {
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 Status check_range(const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
     if (value >= low && value <= high) return Status::ok();

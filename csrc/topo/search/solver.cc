@@ -1,21 +1,19 @@
 #include "csrc/topo/search/solver.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/index.h"
 #include "csrc/topo/machine/rates.h"
+#include "csrc/topo/search/infinite.h"
 #include "csrc/topo/search/orders.h"
 
 namespace pccl::topo {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNothing = 1e-7;
 constexpr int kMostForPricing = 12;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 bool reaches(double bandwidth, double bound) { return bandwidth >= bound * (1 - 1e-6); }
 

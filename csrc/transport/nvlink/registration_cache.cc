@@ -10,6 +10,7 @@
 #include <iterator>
 #include <span>
 
+#include "csrc/base/index.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
@@ -44,8 +45,6 @@ namespace {
 constexpr Duration kPatienceForAnswers = std::chrono::seconds(5);
 constexpr Duration kPatienceForFarewells = std::chrono::milliseconds(100);
 
-std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
-
 Status gone(Rank peer, const Status& why) {
     return Status::peer_lost(peer, concat("rank ", peer, " is gone: ", why.message()));
 }
@@ -54,9 +53,9 @@ Status gone(Rank peer, const Status& why) {
 
 RegistrationCache::RegistrationCache(const Options& options)
     : options_(options),
-      inboxes_(index(options.sockets.size())),
-      send_mutexes_(index(options.sockets.size())) {
-    inboxes_[index(options.sockets.rank())].is_open = false;
+      inboxes_(at(options.sockets.size())),
+      send_mutexes_(at(options.sockets.size())) {
+    inboxes_[at(options.sockets.rank())].is_open = false;
 }
 
 Result<std::unique_ptr<RegistrationCache>> RegistrationCache::create(const Options& options) {
@@ -105,8 +104,7 @@ Result<SharedAllocation> RegistrationCache::find(sys::cuda::DeviceAddress addres
 /// Names the first that has not answered.
 Status RegistrationCache::late(const Registration& registration) const {
     Rank peer = 0;
-    while (registration.shared.bases[index(peer)] != 0 && peer + 1 < options_.sockets.size())
-        ++peer;
+    while (registration.shared.bases[at(peer)] != 0 && peer + 1 < options_.sockets.size()) ++peer;
     return Status::timeout(concat("rank ", peer, " has not mapped this rank's GPU memory in time"),
                            peer);
 }
@@ -132,7 +130,7 @@ Status RegistrationCache::enter(sys::cuda::DeviceAddress address, Deadline deadl
     PCCL_ASSIGN_OR_RETURN(const auto allocation, options_.driver.allocation_of(address));
     Registration registration{.shared = {.allocation = allocation},
                               .missing = options_.sockets.size() - 1};
-    registration.shared.bases[index(options_.sockets.rank())] = allocation.base;
+    registration.shared.bases[at(options_.sockets.rank())] = allocation.base;
     forget_overlapping(allocation);
     registrations_[allocation.base] = registration;
     lock.unlock();
@@ -167,7 +165,7 @@ Status RegistrationCache::ask_peers(const sys::cuda::Allocation& allocation, Dea
 }
 
 Status RegistrationCache::send(Rank peer, const Message& message, Deadline deadline) {
-    const std::lock_guard lock(send_mutexes_[index(peer)]);
+    const std::lock_guard lock(send_mutexes_[at(peer)]);
     const Status sent =
         sys::send_all(options_.sockets.of(peer), std::as_bytes(std::span(&message, 1)), deadline);
     if (sent.is_ok()) return Status::ok();
@@ -191,7 +189,7 @@ void RegistrationCache::serve() {
 }
 
 void RegistrationCache::read(Rank peer) {
-    Inbox& inbox = inboxes_[index(peer)];
+    Inbox& inbox = inboxes_[at(peer)];
     for (;;) {
         const auto count = sys::receive_some(options_.sockets.of(peer),
                                              std::span(inbox.bytes).subspan(inbox.filled));
@@ -240,7 +238,7 @@ void RegistrationCache::note_answer(Rank peer, const Message& answer) {
     const auto found = registrations_.find(answer.base);
     if (found == registrations_.end() || found->second.shared.allocation.id != answer.id) return;
     Registration& registration = found->second;
-    registration.shared.bases[index(peer)] = answer.address;
+    registration.shared.bases[at(peer)] = answer.address;
     if (answer.kind == Message::Kind::kRefused)
         registration.status =
             Status::unsupported(concat("rank ", peer, " cannot map this rank's GPU memory"));
@@ -266,7 +264,7 @@ Status RegistrationCache::as_told_by(Rank peer, const Status& why) const {
 }
 
 void RegistrationCache::lose(Rank peer, const Status& why) {
-    inboxes_[index(peer)].is_open = false;
+    inboxes_[at(peer)].is_open = false;
     if (end(why) && options_.on_lost) options_.on_lost();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "csrc/base/index.h"
 #include "csrc/base/text.h"
 #include "csrc/sys/socket/socket.h"
 #include "csrc/transport/control/parcel.h"
@@ -11,8 +12,6 @@ namespace pccl::transport::nvlink {
 namespace {
 
 constexpr std::byte kHeap{'H'};
-
-std::size_t index(Rank rank) { return static_cast<std::size_t>(rank); }
 
 Status blame(const Status& why, Rank peer) {
     return {why.code(), concat("rank ", peer, "'s GPU memory: ", why.message()), peer};
@@ -24,7 +23,7 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
                                                              const PeerSockets& sockets,
                                                              Deadline deadline) {
     std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options));
-    HeapRange& own = heap->ranges_[index(sockets.rank())];
+    HeapRange& own = heap->ranges_[at(sockets.rank())];
     PCCL_ASSIGN_OR_RETURN(own, heap->stock_->claim(options.bytes));
     heap->bytes_ = own.extent.bytes;
     PCCL_TRY(heap->hand_out(own, sockets, deadline));
@@ -58,7 +57,7 @@ Status SymmetricHeap::take(const PeerSockets& sockets, Deadline deadline) {
         if (peer == sockets.rank()) continue;
         auto taken = take_from(sockets.of(peer), deadline);
         if (!taken.is_ok()) return blame(taken.status(), peer);
-        ranges_[index(peer)] = std::move(*taken);
+        ranges_[at(peer)] = std::move(*taken);
     }
     return Status::ok();
 }

@@ -7,9 +7,9 @@
 namespace pccl::transport::shm {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLedgerPage = 4096;
 constexpr int kSpins = 1000;
-constexpr Duration kBetweenLooks = std::chrono::microseconds(50);
+constexpr Duration kBetweenWriterLooks = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -65,17 +65,17 @@ bool Ledger::await_no_writers(const LedgerLine& line) {
             continue;
         }
         if (deadline.passed()) return false;
-        system_clock().sleep_for(kBetweenLooks);
+        system_clock().sleep_for(kBetweenWriterLooks);
     }
     return true;
 }
 
 Result<PeerLine> PeerLine::map(const ProcessFile& ledger, std::uint32_t line) {
     const std::size_t offset = line * sizeof(LedgerLine);
-    PCCL_ASSIGN_OR_RETURN(
-        Mapping page,
-        Mapping::of_process(ledger, {.offset = offset / kPage * kPage, .bytes = kPage}));
-    auto* const at = reinterpret_cast<LedgerLine*>(page.memory().data() + offset % kPage);
+    PCCL_ASSIGN_OR_RETURN(Mapping page,
+                          Mapping::of_process(ledger, {.offset = offset / kLedgerPage * kLedgerPage,
+                                                       .bytes = kLedgerPage}));
+    auto* const at = reinterpret_cast<LedgerLine*>(page.memory().data() + offset % kLedgerPage);
     return PeerLine(std::move(page), at);
 }
 

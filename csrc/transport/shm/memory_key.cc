@@ -12,7 +12,7 @@
 namespace pccl::transport::shm {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kPageBytes = 4096;
 
 std::string write(const MemoryKey& key) {
     ByteWriter out;
@@ -104,7 +104,7 @@ Result<MemoryView> map_memory(const MemoryKey& key, std::uint64_t bytes) {
     ProcessFile file = key.ledger;
     file.file = key.file;
     file.inode = key.inode;
-    const std::uint64_t skipped = key.offset % kPage;
+    const std::uint64_t skipped = key.offset % kPageBytes;
     PCCL_ASSIGN_OR_RETURN(
         Mapping mapping,
         Mapping::of_process(file, {.offset = key.offset - skipped, .bytes = skipped + bytes}));

@@ -13,14 +13,14 @@ namespace {
 
 // The clock costs more than an empty look at a ring, and a socket much more.
 constexpr int kFreeLooks = 64;
-constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+constexpr Duration kBetweenSocketLooks = std::chrono::milliseconds(20);
 
 }  // namespace
 
 Status PeerWire::look_idle() {
     if (++idle_ < kFreeLooks) return Status::ok();
     const TimePoint now = system_clock().now();
-    if (now - looked_ < kBetweenLooks) return Status::ok();
+    if (now - looked_ < kBetweenSocketLooks) return Status::ok();
     looked_ = now;
     return look();
 }

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string refusal(std::string_view text, const XmlLimits& limits = {}) {
+std::string refusal(std::string_view text, const XmlReaderLimits& limits = {}) {
     return read_xml(text, limits).status().message();
 }
 

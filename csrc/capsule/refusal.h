@@ -1,0 +1,14 @@
+// Why a capsule is refused.
+#pragma once
+
+#include "csrc/base/status.h"
+#include "csrc/base/text.h"
+
+namespace pccl::capsule {
+
+template <typename... Parts>
+Status refuse(const Parts&... parts) {
+    return Status::invalid_argument(concat(parts...));
+}
+
+}  // namespace pccl::capsule

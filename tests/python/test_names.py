@@ -1,0 +1,56 @@
+"""tools/check_names.py: what would clash where a folder's files are compiled together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CHECKER = REPOSITORY / "tools" / "check_names.py"
+
+
+def check(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, CHECKER, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def anonymous(text: str) -> str:
+    return f"namespace pccl {{\nnamespace {{\n\n{text}\n\n}}  // namespace\n}}  // namespace pccl\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "name"),
+    [
+        ("constexpr int kMost = 3;", "constexpr std::size_t kMost = 4;", "kMost"),
+        ("int f(int x) { return x; }", "int f(double x) {\n    return 0;\n}", "f"),
+        ("struct Wish {\n    int x;\n};", "class Wish {};", "Wish"),
+        ("enum class Kind { kA };", "enum class Kind : int { kB };", "Kind"),
+        ("thread_local bool is_here = false;", "bool is_here;", "is_here"),
+        (
+            "std::vector<int> of(int a,\n    int b) {\n}",
+            "template <typename T>\nT of(T t) {}",
+            "of",
+        ),
+    ],
+)
+def test_a_name_of_two_files_is_found(tmp_path: Path, one: str, other: str, name: str) -> None:
+    (tmp_path / "a.cc").write_text(anonymous(one))
+    (tmp_path / "b.cc").write_text(anonymous(other))
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == f"{tmp_path}: {name} is defined in a.cc and b.cc\n"
+
+
+def test_names_of_other_scopes_and_folders_are_free(tmp_path: Path) -> None:
+    (tmp_path / "wing").mkdir()
+    (tmp_path / "a.cc").write_text(anonymous("int f() { return 1; }\nusing Seconds = double;"))
+    (tmp_path / "wing" / "b.cc").write_text(anonymous("int f() { return 2; }"))
+    (tmp_path / "c.cc").write_text(
+        anonymous("using Seconds = double;\nclass C {\n    int f();\n};  // int f() {")
+    )
+    done = check(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
