@@ -11,12 +11,12 @@ are refused. All buffers of one call have one type.
 from collections.abc import Callable, Generator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, overload
 
 import matplotlib.figure
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self
 
 from pccl.capsule_results import LoadedCapsule
 from pccl.named import Charge, LinksCountedOn, Ports

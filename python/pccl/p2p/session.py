@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pccl import _core
 from pccl.errors import InvalidArgumentError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
 __all__ = ["Session"]
 
