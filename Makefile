@@ -43,12 +43,16 @@ $(STAMPS)/venv: tools/setup.sh tools/debian_packages.sh pyproject.toml
 .PHONY: venv
 venv: $(STAMPS)/venv
 
+$(STAMPS)/demo-venv: tools/setup.sh tools/debian_packages.sh pyproject.toml
+	[ $(STAMPS)/venv -nt pyproject.toml ] || tools/setup.sh demo
+	mkdir -p $(STAMPS) && touch $@
+
 .PHONY: dev
 dev: venv
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev --parallel $(JOBS)
 
-$(STAMPS)/wheel-$(CUDA): $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | venv
+$(STAMPS)/wheel-$(CUDA): $(NATIVE_SOURCES) $(PACKAGE_SOURCES) pyproject.toml README.md | $(STAMPS)/demo-venv
 	@[ $(CUDA) = ON ] || echo "no GPU here: built for CPU tensors alone (with CUDA=ON for GPUs, too, where nvcc is)"
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/pip install . --no-build-isolation --no-deps --force-reinstall \
 		-Ccmake.define.PCCL_WITH_CUDA=$(CUDA)
@@ -63,11 +67,11 @@ demo-netns: $(STAMPS)/wheel-$(CUDA)
 	tools/demo_netns.sh
 
 .PHONY: demo-phases
-demo-phases: $(STAMPS)/wheel-$(CUDA)
+demo-phases: venv $(STAMPS)/wheel-$(CUDA)
 	PYTHONPATH=tests $(VENV)/python -m support.circuit_hosts $(PHASE_ARGS)
 
 .PHONY: soak-phases
-soak-phases: $(STAMPS)/wheel-$(CUDA)
+soak-phases: venv $(STAMPS)/wheel-$(CUDA)
 	PYTHONPATH=tests $(VENV)/python -m support.phase_soak --seed $(or $(SEED),1) --switches $(or $(SWITCHES),200)
 
 .PHONY: lint
@@ -95,13 +99,13 @@ test-gpu:
 	tools/gpu_suite.sh
 
 .PHONY: bench
-bench: $(STAMPS)/wheel-$(CUDA)
+bench: venv $(STAMPS)/wheel-$(CUDA)
 	$(VENV)/python benchmarks/cpu_torch.py
 
 BENCHMARKS := cpu_torch cpu_numpy cpu_scale cpu_dtypes cpu_ddp $(if $(filter 0,$(shell id -u)),cpu_netns)
 
 .PHONY: bench-all
-bench-all: $(STAMPS)/wheel-$(CUDA)
+bench-all: venv $(STAMPS)/wheel-$(CUDA)
 	tools/setup_benchmarks.sh
 	failed=; for name in $(BENCHMARKS); do \
 	    $(VENV)/python benchmarks/$$name.py || failed="$$failed $$name"; \

@@ -20,7 +20,7 @@ function(pccl_extension)
     VERBATIM
   )
   Python_add_library(${MODULE_NAME} MODULE WITH_SOABI ${MODULE_SOURCES} ${docstrings})
-  pccl_unity_groups(${MODULE_NAME} 8 ${MODULE_SOURCES})
+  pccl_unity_groups(${MODULE_NAME} 10 ${MODULE_SOURCES})
   target_link_libraries(${MODULE_NAME} PRIVATE pccl pccl_room_headers ${MODULE_LIBRARIES})
   # Nothing of the headers that it includes, nor of a static libstdc++, mixes with what is loaded already.
   target_link_options(${MODULE_NAME} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)

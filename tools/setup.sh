@@ -2,6 +2,7 @@
 # Sets up everything that PCCL needs on Debian 12: packages, .venv, torch and the pinned tools.
 #
 #   tools/setup.sh            all of it; what is there already is left alone
+#   tools/setup.sh demo       what make demo needs: the wheel and its example, no tools for developers
 #   PYTHON=python3.12         the interpreter for .venv (default python3; 3.11 or newer)
 #   PCCL_TORCH_SPEC=torch==…  another torch than 2.13.0
 #
@@ -15,10 +16,15 @@ torch_spec=${PCCL_TORCH_SPEC:-torch==2.13.0}
 source tools/debian_packages.sh
 
 packages=(
-    ca-certificates ccache cmake g++ iproute2 libbenchmark-dev libfmt-dev libgmock-dev libgtest-dev
-    libhwloc15 libpugixml-dev libspdlog-dev libssh-4 libssl-dev libxml2 make ninja-build
-    nlohmann-json3-dev
+    ca-certificates ccache cmake g++ iproute2 libfmt-dev libhwloc15 libpugixml-dev libspdlog-dev
+    libssl-dev make ninja-build nlohmann-json3-dev
 )
+tools='' # of the extra "dev" in pyproject.toml, all where none is named
+if [ "${1:-}" = demo ]; then
+    tools='scikit-build-core scikit-learn'
+else
+    packages+=(libbenchmark-dev libgmock-dev libgtest-dev libssh-4 libxml2)
+fi
 
 # A python3 from elsewhere than Debian brings venv and headers itself.
 python_needs() {
@@ -46,14 +52,20 @@ sys.exit(version('torch').split('+')[0] != '$wanted')" 2>/dev/null && return
 
 # The pins are those of the extra "dev" in pyproject.toml, with what the package itself needs.
 install_tools() {
-    .venv/bin/python - <<'PYTHON' >.venv/requirements.txt
+    # shellcheck disable=SC2086  # several words
+    .venv/bin/python - $tools <<'PYTHON' >.venv/requirements.txt
+import sys
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
-print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")
+wanted = sys.argv[1:]
+pins = [
+    pin for pin in project["optional-dependencies"]["dev"] if not wanted or pin.split("==")[0] in wanted
+]
+print(*project["dependencies"], *pins, sep="\n")
 PYTHON
-    say "pip install the tools pinned in pyproject.toml"
+    say "pip install ${tools:-the tools pinned in pyproject.toml}"
     .venv/bin/python -m pip install --quiet -r .venv/requirements.txt
 }
 
