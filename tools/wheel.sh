@@ -46,11 +46,14 @@ target_of() {
 }
 
 make_wheel() {
-    local python=$1 folder=$2 settings
+    local python=$1 version=$2 folder=$3 settings
+    # As deep as other build folders: ccache knows files by their paths from there.
+    local build=$PWD/build/wheel-$version
+    rm -rf "$build"
     settings=(
         -Ccmake.define.PCCL_WITH_TORCH="$([ "$torch" = none ] && echo OFF || echo ON)"
         -Ccmake.define.PCCL_WITH_CUDA="${CUDA:-OFF}" -Ccmake.define.PCCL_STATIC_CRYPTO=ON
-        -Cbuild-dir="$folder/build"
+        -Cbuild-dir="$build"
     )
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$python" -m pip wheel . --quiet --no-build-isolation --no-deps \
         "${settings[@]}" --wheel-dir "$folder/raw"
@@ -82,7 +85,7 @@ for python in ${PYTHONS:-$(pythons)}; do
     folder=$work/$version
     building=$(builder "$python" "$folder/builder")
     target=$(target_of "$building")
-    make_wheel "$building" "$folder"
+    make_wheel "$building" "$version" "$folder"
     tag "$folder"/raw/*.whl "$folder/tagged" >"$folder/auditwheel.log" 2>&1 || { cat "$folder/auditwheel.log"; exit 1; }
     "$work/tools/bin/python" tools/check_wheel.py "$folder"/tagged/*.whl
     try "$python" "$folder"/tagged/*.whl "$folder/fresh"
