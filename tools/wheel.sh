@@ -50,10 +50,11 @@ make_wheel() {
     # As deep as other build folders: ccache knows files by their paths from there.
     local build=$PWD/build/wheel-$version
     rm -rf "$build"
-    settings=(
-        -Ccmake.define.PCCL_WITH_TORCH="$([ "$torch" = none ] && echo OFF || echo ON)"
-        -Ccmake.define.PCCL_WITH_CUDA="${CUDA:-OFF}" -Ccmake.define.PCCL_STATIC_CRYPTO=ON
-        -Cbuild-dir="$build"
+    settings=( # by their long name: the pip of Python 3.10 does not know -C
+        --config-settings=cmake.define.PCCL_WITH_TORCH="$([ "$torch" = none ] && echo OFF || echo ON)"
+        --config-settings=cmake.define.PCCL_WITH_CUDA="${CUDA:-OFF}"
+        --config-settings=cmake.define.PCCL_STATIC_CRYPTO=ON
+        --config-settings=build-dir="$build"
     )
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$python" -m pip wheel . --quiet --no-build-isolation --no-deps \
         "${settings[@]}" --wheel-dir "$folder/raw"
