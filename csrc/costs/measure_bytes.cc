@@ -107,7 +107,7 @@ void copy(std::span<std::byte> into, std::span<const std::byte> from) {
     arithmetic::copy_bytes(into.data(), from.data(), into.size());
 }
 
-void stream(std::span<std::byte> into, std::span<const std::byte> from) {
+void past_caches(std::span<std::byte> into, std::span<const std::byte> from) {
     stream_bytes(into.data(), from.data(), into.size());
 }
 
@@ -124,7 +124,7 @@ class LevelMeasurement {
         work_alone();
         if (partner_ == nullptr) return;
         exchange(copy, written_, taken_);
-        exchange(stream, streamed_, taken_streamed_);
+        exchange(past_caches, streamed_, taken_streamed_);
         lend();
     }
 
