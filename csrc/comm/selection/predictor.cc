@@ -82,7 +82,7 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     const std::size_t windows = std::max<std::size_t>((call.count + window - 1) / window, 1);
     const schedule::Cost cost =
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
-    Prediction made{.source = source, .aggregation = shape.aggregation};
+    Prediction made{.source = source, .aggregation = shape.aggregation, .messages = cost.messages};
     if (layout_->links() == nullptr) {
         const BoardCall touched{call.kind, element_bytes, call.count};
         made.seconds =

@@ -16,17 +16,42 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The board is at hand, links have to be dialled first, and what either takes is known to some
-// percent: links are chosen where they are predicted to take no more than this part of its time.
-constexpr double kWorthLinks = 0.85;
+// The board is at hand, links have to be dialled first; ranks that read each other's memory depend
+// on how it lies in their caches; and what either takes is known to some percent. So the latter of
+// each two is chosen where it is predicted to take no more than this part of the former's time.
+constexpr double kWorthIt = 0.85;
+// What takes no longer than this part more is as fast as far as anybody knows.
+constexpr double kAlike = 1.05;
+
+using Ways = std::vector<Prediction>;
+
+/// Of those over links that are as fast as `least`, the one with the fewest messages.
+Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
+    auto found = least;
+    for (auto way = least; way != ways.end() && way->seconds <= kAlike * least->seconds; ++way)
+        if (way->source && !way->source->sizes && way->messages < found->messages) found = way;
+    return found;
+}
+
+/// end() where there is no board.
+Ways::const_iterator best_on_board(const Ways& ways) {
+    const auto copies = [](const Prediction& way) {
+        return way.source == nullptr && way.on_board != BoardAlgorithm::kDirect;
+    };
+    const auto best = std::ranges::find(ways, nullptr, &Prediction::source);
+    const auto copying = std::ranges::find_if(ways, copies);
+    if (copying == ways.end() || best->seconds <= kWorthIt * copying->seconds) return best;
+    return best->seconds < copying->seconds ? copying : best;
+}
 
 /// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
-std::vector<Prediction>::const_iterator least_of(const std::vector<Prediction>& ways) {
+Ways::const_iterator least_of(const Ways& ways) {
+    const auto on_board = best_on_board(ways);
     const auto least = std::ranges::find_if(
-        ways, [](const Prediction& way) { return way.source == nullptr || !way.source->sizes; });
-    const auto on_board = std::ranges::find(ways, nullptr, &Prediction::source);
-    if (on_board == ways.end() || least->seconds <= kWorthLinks * on_board->seconds) return least;
-    return on_board;
+        ways, [](const Prediction& way) { return way.source && !way.source->sizes; });
+    if (on_board == ways.end()) return least == ways.end() ? least : calmest(ways, least);
+    if (least == ways.end() || least->seconds > kWorthIt * on_board->seconds) return on_board;
+    return calmest(ways, least);
 }
 
 Predictor::Setting setting_of(const bootstrap::Roster& roster, const Selector::Place& place,
