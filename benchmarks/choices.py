@@ -241,7 +241,7 @@ def _take_turns(
     times = np.zeros((turns, len(calls)))
     for turn in range(turns):
         for i, (name, call) in enumerate(calls.items()):
-            call()  # the turn before has left other memory in the caches
+            _seconds_of(call, WARM_UP_CALLS)  # the turn before has left others in the caches
             comm.barrier()  # who begins late finds there what it would have waited for
             times[turn, i] = _seconds_of(call, batches[name]) / batches[name]
     comm.all_reduce(times, "max")

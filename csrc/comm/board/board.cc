@@ -261,11 +261,12 @@ void Board::set_header(Position at, const abi::CollectiveHeader& header) {
     line(self_, at).header = header;
 }
 
-std::byte* Board::make_room(Position at, std::size_t parts, std::size_t bytes) {
+std::byte* Board::make_room(Position at, std::size_t parts, std::size_t bytes,
+                            std::size_t own_cache) {
     const std::size_t all = parts * stride(bytes);
     PCCL_ASSERT(all <= half_bytes_);
     std::size_t& next = next_room_[half_of(at)];
-    if (next + all > std::min(half_bytes_, kRoomsInTurn * all)) next = 0;
+    if (next + all > std::min(half_bytes_, bytes_in_turn(all, own_cache))) next = 0;
     line(self_, at).offset = next;
     line(self_, at).stride = stride(bytes);
     return data(self_, at) + std::exchange(next, next + all);

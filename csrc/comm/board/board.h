@@ -104,9 +104,9 @@ class Board {
     /// Whether all have read what this rank posted two beats before `at`.
     Result<bool> may_write(Position at);
     /// Room for `parts` parts of `bytes` each, part i at i * stride() of it. Together they fit into
-    /// a half. Room moves on through the half from beat to beat: what has left the reader's cache
-    /// for the shared one is written faster than what has not.
-    std::byte* make_room(Position at, std::size_t parts, std::size_t bytes);
+    /// a half. Room moves on through the half from beat to beat: what has left the reader's own
+    /// cache, of so many bytes, for the shared one is written faster than what has not.
+    std::byte* make_room(Position at, std::size_t parts, std::size_t bytes, std::size_t own_cache);
     /// Copies into a room, or a part of one, that `reader` has read; this rank stands for all.
     void put(std::byte* room, const std::byte* data, std::size_t bytes, Rank reader) {
         copies_[static_cast<std::size_t>(reader)].copy(room, data, bytes);

@@ -1,6 +1,7 @@
 // How a collective goes over a board: its windows, and what a rank does in a beat.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,11 +18,16 @@ struct BoardPlan {
     // With kDirect, where only two ranks know the length of what they exchange: no more goes over
     // the board all the same.
     std::size_t inline_bytes = 0;
+    std::size_t own_cache = 0;  // bytes of the second level
 };
 
-/// Of equal rooms in a half, so many are used in turn: those of 16 KiB leave the second-level
-/// caches of servers before they are written again.
-inline constexpr std::size_t kRoomsInTurn = 64;
+/// Of equal rooms in a half, no more are used in turn.
+inline constexpr std::size_t kMostRooms = 64;
+/// Bytes of a half through which rooms of so many bytes move: so many that a room has left its
+/// reader's own cache before it is written again, and no more, so that all stay in the shared one.
+[[nodiscard]] constexpr std::size_t bytes_in_turn(std::size_t room_bytes, std::size_t own_cache) {
+    return std::min(kMostRooms * room_bytes, std::max(own_cache, 2 * room_bytes));
+}
 
 /// What this rank does in one beat.
 struct Beat {

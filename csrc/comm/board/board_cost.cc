@@ -36,8 +36,8 @@ std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_b
 
 /// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
 Level level_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
-    const std::size_t rooms =
-        bytes < board.half_bytes / kRoomsInTurn ? bytes * kRoomsInTurn : board.half_bytes;
+    const std::size_t room = std::min(bytes, board.half_bytes);
+    const std::size_t rooms = std::min(bytes_in_turn(room, costs.cache_bytes[1]), board.half_bytes);
     return costs.level_of(2 * rooms);
 }
 
@@ -210,10 +210,13 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.algorithm = algorithm,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
-                .inline_bytes = inline_bytes(board, costs)};
+                .inline_bytes = inline_bytes(board, costs),
+                .own_cache = costs.cache_bytes[1]};
     }
     const std::size_t bytes = window_bytes(board, call.kind, algorithm, costs);
-    return {.algorithm = algorithm, .window = bytes / call.element_bytes / grain * grain};
+    return {.algorithm = algorithm,
+            .window = bytes / call.element_bytes / grain * grain,
+            .own_cache = costs.cache_bytes[1]};
 }
 
 }  // namespace pccl::comm

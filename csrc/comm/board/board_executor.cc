@@ -107,7 +107,8 @@ void BoardExecutor::give_whole() {
         lends_memory_ = true;
         return;
     }
-    board_->put(board_->make_room(now(), 1, span.bytes), span.data, span.bytes, board_->self());
+    std::byte* const room = board_->make_room(now(), 1, span.bytes, plan_.own_cache);
+    board_->put(room, span.data, span.bytes, board_->self());
 }
 
 void BoardExecutor::give_parts() {
@@ -122,7 +123,7 @@ void BoardExecutor::give_parts() {
             most = std::max(most, span.bytes);
     }
     const auto parts = static_cast<std::size_t>(board_->ranks());
-    std::byte* const room = board_->make_room(now(), parts, most);
+    std::byte* const room = board_->make_room(now(), parts, most, plan_.own_cache);
     for (Rank reader = 0; reader < board_->ranks(); ++reader) {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
