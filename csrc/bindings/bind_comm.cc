@@ -215,7 +215,7 @@ void bind_timelines(extension::Class<PyCommunicator>& cls) {
             throw_unless_ok((*self).record_timeline(steps));
         },
         arg("steps") = kUsualTimeline);
-    cls.def("take_timeline", [](PyCommunicator& self) {
+    cls.def("_take_timeline", [](PyCommunicator& self) {
         const comm::TimedSteps taken = released([&] { return (*self).take_timeline(); });
         py::list steps;
         for (const comm::TimedStep& step : taken.steps) steps.append(step_times(step));

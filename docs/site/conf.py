@@ -31,7 +31,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!pccl\.).*"),
     ("py:.*", r".*\._\w+"),
-    ("py:.*", r"pccl\.lang\.geometry\.Geometry"),
+    ("py:.*", r"pccl\.lang\.(geometry\.Geometry|trace\.Trace)"),
     ("py:.*", r"pccl\._core\.(Capsule|Topology|TopologyPlan|JobTopology)"),
 ]
 

@@ -416,7 +416,7 @@ class Communicator:
         InvalidArgumentError
             ``steps`` is more than that.
         """
-    def take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
+    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
         """Return what this rank has recorded, and how many steps had no room; ends the recording.
 
         Returns

@@ -106,6 +106,11 @@ class Timeline:
     def plot(self) -> matplotlib.figure.Figure:
         """Draw both, measured above simulated; the slowest hop is marked.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A bar for each step, by rank and lane.
+
         Raises
         ------
         ImportError

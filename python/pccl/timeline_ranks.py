@@ -25,7 +25,7 @@ PING_TAG = (1 << 30) + 29
 
 def steps_of_all(comm: Communicator) -> tuple[list[MeasuredStep], int, float]:
     """Return the steps of all ranks, how many were lost, and by how many seconds clocks are off."""
-    steps, lost = comm.take_timeline()
+    steps, lost = comm._take_timeline()
     clocks = _all_told(comm, clock_name())
     offset, error = _compared(comm, clocks)
     told = _all_told(comm, (steps, lost, offset, error))

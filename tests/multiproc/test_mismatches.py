@@ -260,6 +260,7 @@ def two_roots_at_the_end(rank: int, world_size: int, setting: str) -> None:
             rendezvous=dist.PrefixStore(str(odd), store),
             timeout=TIMEOUT.total_seconds(),
             transports="tcp" if is_tcp else "",
+            algorithm=f"broadcast={'shm_one_shot' if setting == 'shm' else 'one_shot'}",
         )
         comm.broadcast(np.ones(8, dtype=np.float32), root=odd if rank == odd else 0)
         meet(f"called/{odd}")

@@ -52,7 +52,7 @@ std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgo
                          const MachineCosts& costs) {
     constexpr std::size_t kShortest = 64 * kKiB;
     const std::size_t room = divides_halves(kind, algorithm) ? board.part_bytes : board.half_bytes;
-    return std::min(room, std::max(costs.cache_bytes[1] / 2, kShortest));
+    return std::min(room, std::max(costs.cache_bytes[1] / 4, kShortest));
 }
 
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
