@@ -16,9 +16,10 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The board is at hand, links have to be dialled first; ranks that read each other's memory depend
-// on how it lies in their caches; and what either takes is known to some percent. So the latter of
-// each two is chosen where it is predicted to take no more than this part of the former's time.
+// The board is at hand, links have to be dialled first; in two steps ranks wait twice; where they
+// read each other's memory, it matters how that lies in their caches; and what either takes is
+// known to some percent. So what does more is chosen where it is predicted to take no more than
+// this part of the time.
 constexpr double kWorthIt = 0.85;
 // What takes no longer than this part more is as fast as far as anybody knows.
 constexpr double kAlike = 1.05;
@@ -33,15 +34,20 @@ Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
     return found;
 }
 
-/// end() where there is no board.
+/// end() where there is no board. Of lengths that only pairs know the predictions say nothing: they
+/// are equal then, and the way that can do more is taken.
 Ways::const_iterator best_on_board(const Ways& ways) {
-    const auto copies = [](const Prediction& way) {
-        return way.source == nullptr && way.on_board != BoardAlgorithm::kDirect;
-    };
-    const auto best = std::ranges::find(ways, nullptr, &Prediction::source);
-    const auto copying = std::ranges::find_if(ways, copies);
-    if (copying == ways.end() || best->seconds <= kWorthIt * copying->seconds) return best;
-    return best->seconds < copying->seconds ? copying : best;
+    auto best = ways.end();
+    for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
+        const auto way = std::ranges::find_if(ways, [&](const Prediction& each) {
+            return each.source == nullptr && each.on_board == algorithm;
+        });
+        if (way == ways.end()) continue;
+        const bool is_worth = best == ways.end() || way->seconds <= kWorthIt * best->seconds ||
+                              way->seconds == best->seconds;
+        if (is_worth) best = way;
+    }
+    return best;
 }
 
 /// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
