@@ -22,7 +22,7 @@ using schedule::SourcePtr;
 // this part of the time.
 constexpr double kWorthIt = 0.85;
 // What takes no longer than this part more is as fast as far as anybody knows.
-constexpr double kAlike = 1.05;
+constexpr double kAlike = 1.1;
 
 using Ways = std::vector<Prediction>;
 
