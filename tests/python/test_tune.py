@@ -65,6 +65,20 @@ def choices(ranks: int) -> list[dict[str, str]]:
     return list(run_ranks(functools.partial(chosen, ranks=ranks), ranks))
 
 
+def run_tune(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``pccl tune`` for two ranks, which keeps what it finds in a file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pccl", "tune", "--ranks", "2", *arguments],
+        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 @pytest.mark.multiproc
 def test_all_ranks_choose_by_the_file_of_rank_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,16 +158,7 @@ def test_the_command_measures_capsules_that_are_given(
 ) -> None:
     file = tmp_path / "tuning.txt"
     ring = given_ring(tmp_path, monkeypatch)
-    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2", "--max", "1K", "--json"]
-    done = subprocess.run(
-        [*command, "--rounds", "1"],
-        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_tune(file, "--max", "1K", "--json", "--rounds", "1")
     cells = {cell["collective"]: cell["us"] for cell in json.loads(done.stdout)["cells"]}
     assert "ring2" in cells["all_reduce"]
     assert "ring2" not in cells["all_gather"]
@@ -172,16 +177,7 @@ def test_the_table_calls_a_capsule_by_its_digest() -> None:
 @pytest.mark.multiproc
 def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
     file = tmp_path / "cache" / "tuning.txt"
-    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2"]
-    done = subprocess.run(
-        [*command, "--max", "4K", "--rounds", "1"],
-        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_tune(file, "--max", "4K", "--rounds", "1")
     assert str(file) in done.stdout.splitlines()[-1]
     first = {tuple(line.split()[:3]) for line in lines_of(file.read_text())}
     assert {(name, "2", "0") for name in COLLECTIVES} <= first
@@ -190,16 +186,7 @@ def test_the_command_keeps_what_it_found(tmp_path: Path) -> None:
 @pytest.mark.multiproc
 def test_a_dry_run_shows_predicted_beside_measured_for_links_too(tmp_path: Path) -> None:
     file = tmp_path / "tuning.txt"
-    command = [sys.executable, "-m", "pccl", "tune", "--ranks", "2", "--max", "1K"]
-    done = subprocess.run(
-        [*command, "--rounds", "1", "--dry-run", "--json"],
-        env=os.environ | {"PCCL_TUNING_FILE": str(file)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_tune(file, "--max", "1K", "--rounds", "1", "--dry-run", "--json")
     found = json.loads(done.stdout)
     assert found["kept_in"] is None
     assert not file.exists()

@@ -27,11 +27,6 @@ bool moves_blocks(CollectiveKind kind) {
            kind == CollectiveKind::kReduceScatter;
 }
 
-bool has_root(CollectiveKind kind) {
-    return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter ||
-           kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather;
-}
-
 std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_bytes; }
 
 /// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
@@ -131,6 +126,7 @@ class CallCost {
         const double read = std::max(handing_.take - at(costs_.copy, level_) / 2, 0.0);
         return at(costs_.sum, level_) + read;
     }
+
     const MachineCosts& costs_;
     const CollectiveKind kind_;
     const double ranks_;
@@ -182,7 +178,7 @@ Level level_of(const BoardCall& call, int ranks, const MachineCosts& costs) {
 }
 
 double keeping(const BoardCall& call, Level level, const MachineCosts& costs) {
-    const bool keeps = !reduces(call.kind) && !has_root(call.kind);
+    const bool keeps = !reduces(call.kind) && !schedule::is_rooted(call.kind);
     return keeps ? static_cast<double>(bytes_of(call)) * at(costs.copy, level) : 0;
 }
 
