@@ -82,13 +82,12 @@ Status PhaseCall::drain_once(std::string& under_way) {
 }
 
 Status PhaseCall::ask(Rank rank) {
-    PCCL_TRY(options_.group.health());
     const auto index = static_cast<std::size_t>(rank);
     Result<Situation> answer = options_.group.ask(rank, Deadline::after(kOneAnswer));
     if (answer.is_ok()) {
         answered_[index] = system_clock().now();
         told_[index] = *std::move(answer);
-        return told_[index].broken;
+        return Status::ok();
     }
     if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
     if (system_clock().now() - answered_[index] < options_.patience) return Status::ok();
@@ -110,6 +109,12 @@ std::vector<Status> PhaseCall::ask_all(const std::vector<Rank>& ranks) {
         ask_some();
     }
     return answers;
+}
+
+Status PhaseCall::why_over(Rank rank, const Status& asked) const {
+    PCCL_TRY(options_.group.health());
+    PCCL_TRY(asked);
+    return told_by(rank).broken;
 }
 
 std::vector<Rank> PhaseCall::others() const {
@@ -134,14 +139,17 @@ Status PhaseCall::why_leave(const Status& own) const {
 
 Result<Switching::Verdict> PhaseCall::follow() {
     own_.why = options_.own.is_ok() ? drain() : options_.own;
-    PCCL_TRY(options_.group.health());
     say(own_.why.is_ok() ? Stage::kReady : Stage::kGivenUp);
     Status leaving;
     for (Pause pause(options_.group.size());; pause.rest()) {
-        // All refuse what one does by itself, and rank 0 may have done so, and gone.
-        if (const Status asked = ask(0); !asked.is_ok())
-            return options_.own.is_ok() ? asked : options_.own;
+        const Status asked = ask(0);
+        // Before a look at the group: those who know how it ended leave, and that ends the group.
         if (has_ended()) break;
+        if (const Status over = why_over(0, asked); !over.is_ok()) {
+            say(Stage::kDone);
+            // All refuse what one does by itself, and rank 0 may have done so, and gone.
+            return options_.own.is_ok() ? over : options_.own;
+        }
         if (has_controller()) continue;
         if (!leaving.is_ok()) return leaving;
         leaving = why_leave(own_.why);
@@ -164,7 +172,7 @@ Status PhaseCall::gather() {
         const std::vector<Status> answers = ask_all(missing);
         std::vector<Rank> left;
         for (std::size_t i = 0; i < missing.size(); ++i) {
-            PCCL_TRY(answers[i]);
+            PCCL_TRY(why_over(missing[i], answers[i]));
             PCCL_TRY(catch_up(missing[i]));
             PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(missing[i]));
             if (!is_here) left.push_back(missing[i]);

@@ -68,6 +68,9 @@ class PhaseCall {
     [[nodiscard]] Status ask(Rank rank);
     /// The same of several, some at a time: what came of each.
     [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
+    /// Why nothing comes of it any more, by what came of asking this rank: who is gone, or the end
+    /// of its group, or of the one here.
+    [[nodiscard]] Status why_over(Rank rank, const Status& asked) const;
     [[nodiscard]] std::vector<Rank> others() const;
     [[nodiscard]] bool is_told(Rank rank) const;
     [[nodiscard]] Status late(const std::vector<Rank>& missing) const;
