@@ -30,7 +30,7 @@ constexpr double kDefaultTimeout = std::chrono::duration<double>(comm::kDefaultT
 constexpr std::size_t kUsualTimeline = std::size_t{1} << 18U;
 using Seconds = std::optional<double>;
 using Object = const py::object&;
-using Op = const py::str&;
+using Op = const Reducing&;
 
 // Defines a method whose last keywords are async_op and timeout.
 template <typename Class, typename Method, typename... Args>
@@ -81,6 +81,15 @@ std::vector<Prediction> explain_call(PyCommunicator& self, const std::string& co
 
 py::bytes describe_job(PyCommunicator& self) {
     return released([&] { return (*self).describe_job(); });
+}
+
+void bind_premul_sum(extension::Module& module) {
+    extension::Class<PremulSum>(module, "PremulSum")
+        .def_init([](double factor) { return PremulSum{factor}; }, arg("factor"))
+        .def_readonly("factor", &PremulSum::factor)
+        .def("__repr__", [](const PremulSum& self) {
+            return concat("PremulSum(factor=", std::string(py::repr(py::float_(self.factor))), ")");
+        });
 }
 
 void bind_collectives(extension::Class<PyCommunicator>& cls) {
@@ -226,8 +235,8 @@ void bind_timelines(extension::Class<PyCommunicator>& cls) {
 void bind_operators(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "operator",
-        [](Object self, const std::string& collective, Object x, Object out, Op op, Rank root,
-           const std::string& algorithm) {
+        [](Object self, const std::string& collective, Object x, Object out, const py::str& op,
+           Rank root, const std::string& algorithm) {
             return PyOperator(self, {kind_of(collective), root, algorithm}).bind(x, out, op);
         },
         arg("collective"), arg("x") = py::none(), arg("out") = py::none(), py::kw_only(),
@@ -282,6 +291,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
     cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);
+    bind_premul_sum(module);
     module.def("tuning_path", &comm::tuning_path);
     module.def("topology_hash", &comm::topology_hash);
     module.def("costs_path", [] { return costs::costs_path(); });

@@ -100,6 +100,11 @@ Block Buffers::add(PyObject* object, Access access) {
     return {memory->data, memory->bytes / size_of(memory->type)};
 }
 
+std::byte* Buffers::make(std::size_t bytes) {
+    own_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+    return own_.back().get();
+}
+
 // The buffer protocol takes numpy longer than a small collective takes.
 std::optional<Buffers::Memory> Buffers::memory_of_array(PyObject* object, Access access) {
     using pybind11::detail::npy_api;

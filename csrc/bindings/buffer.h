@@ -30,6 +30,8 @@ class Buffers {
     Block add(PyObject* object, Access access);
     /// Another object, which has the memory.
     void keep(pybind11::object object) { arrays_.push_back(std::move(object)); }
+    /// Memory of its own, of these bytes, for any type of elements.
+    std::byte* make(std::size_t bytes);
     [[nodiscard]] DataType type() const { return type_.value_or(DataType::kBytes); }
     /// Throws UnsupportedError, which names the type of the elements, where it is none of ours.
     void check_reducible() const {
@@ -53,6 +55,7 @@ class Buffers {
     std::vector<pybind11::object> arrays_;  // and what keeps the memory of others
     // On the heap each: what owns the memory may point into its Py_buffer.
     std::vector<std::unique_ptr<Py_buffer>> views_;
+    std::vector<std::unique_ptr<std::byte[]>> own_;
     std::optional<DataType> type_;
 };
 

@@ -52,6 +52,23 @@ KeptBlocks::~KeptBlocks() { kept(side_) = std::move(blocks_); }
 void Call::bind(const py::object& x, const py::object& out) {
     take(x, out);
     if (schedule::reduces(what_.kind)) buffers_.check_reducible();
+    if (what_.reducing.factor) premultiply();
+}
+
+void Call::premultiply() {
+    const DataType type = buffers_.type();
+    Status status;
+    {
+        const py::gil_scoped_release released;
+        for (Block& input : *inputs_) {
+            std::byte* const product = buffers_.make(input.count * size_of(type));
+            status = arithmetic::premultiply(type, product, input.data, input.count,
+                                             *what_.reducing.factor);
+            if (!status.is_ok()) break;
+            input.data = product;
+        }
+    }
+    throw_unless_ok(status);
 }
 
 void Call::take(const py::object& x, const py::object& out) {
@@ -130,7 +147,7 @@ void Call::cut(std::vector<Block>& blocks, Block whole) const {
 Collective Call::collective(std::string_view algorithm) const {
     return {.kind = what_.kind,
             .type = buffers_.type(),
-            .op = what_.op,
+            .op = what_.reducing.op,
             .root = what_.root,
             .inputs = *inputs_,
             .outputs = *outputs_,

@@ -20,6 +20,17 @@ inline constexpr Rank kDefaultRoot = 0;
 /// Throws InvalidArgumentError where there is no such reduction.
 [[nodiscard]] ReduceOp op_of(const pybind11::str& name);
 
+/// A sum of each rank's elements times that rank's factor.
+struct PremulSum {
+    double factor;
+};
+
+/// Of collectives that reduce: in Python its name, or a PremulSum.
+struct Reducing {
+    ReduceOp op = ReduceOp::kSum;
+    std::optional<double> factor{};  // of the elements that this rank gives
+};
+
 /// What every collective takes besides its buffers.
 struct CallOptions {
     bool async_op = false;
@@ -30,7 +41,7 @@ struct CallOptions {
 struct CallKind {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     Rank root = kDefaultRoot;
-    ReduceOp op = ReduceOp::kSum;
+    Reducing reducing{};
 };
 
 /// Blocks in memory that is kept from call to call. Reading arguments may run code of the user, and
@@ -76,6 +87,8 @@ class Call {
     void write_blocks(const pybind11::object& object) { add(*outputs_, object, Access::kWrite); }
     void add(std::vector<Block>& blocks, const pybind11::object& object, Access access);
     void cut(std::vector<Block>& blocks, Block whole) const;
+    /// In place of the inputs, where the reduction has a factor.
+    void premultiply();
 
     const CallKind what_;
     const Rank rank_;
@@ -86,3 +99,18 @@ class Call {
 };
 
 }  // namespace pccl::bindings
+
+template <>
+struct pybind11::detail::type_caster<pccl::bindings::Reducing> {
+    PYBIND11_TYPE_CASTER(pccl::bindings::Reducing, const_name("str | PremulSum"));
+
+    bool load(handle given, bool /*convert*/) {
+        if (isinstance<str>(given)) {
+            value.op = pccl::bindings::op_of(reinterpret_borrow<str>(given));
+            return true;
+        }
+        if (!isinstance<pccl::bindings::PremulSum>(given)) return false;
+        value.factor = given.cast<const pccl::bindings::PremulSum&>().factor;
+        return true;
+    }
+};

@@ -123,9 +123,9 @@ PyCommunicator::Outcome PyCommunicator::exchange(Buffers buffers, const CallOpti
     return py::none();
 }
 
-PyCommunicator::Outcome PyCommunicator::all_reduce(const py::object& x, const py::str& op,
+PyCommunicator::Outcome PyCommunicator::all_reduce(const py::object& x, const Reducing& op,
                                                    const CallOptions& options) {
-    return perform({.kind = CollectiveKind::kAllReduce, .op = op_of(op)}, x, py::none(), options);
+    return perform({.kind = CollectiveKind::kAllReduce, .reducing = op}, x, py::none(), options);
 }
 
 PyCommunicator::Outcome PyCommunicator::broadcast(const py::object& x, Rank root,
@@ -133,9 +133,9 @@ PyCommunicator::Outcome PyCommunicator::broadcast(const py::object& x, Rank root
     return perform({.kind = CollectiveKind::kBroadcast, .root = root}, x, py::none(), options);
 }
 
-PyCommunicator::Outcome PyCommunicator::reduce(const py::object& x, Rank root, const py::str& op,
+PyCommunicator::Outcome PyCommunicator::reduce(const py::object& x, Rank root, const Reducing& op,
                                                const CallOptions& options) {
-    return perform({.kind = CollectiveKind::kReduce, .root = root, .op = op_of(op)}, x, py::none(),
+    return perform({.kind = CollectiveKind::kReduce, .root = root, .reducing = op}, x, py::none(),
                    options);
 }
 
@@ -145,9 +145,9 @@ PyCommunicator::Outcome PyCommunicator::all_gather(const py::object& out, const 
 }
 
 PyCommunicator::Outcome PyCommunicator::reduce_scatter(const py::object& out, const py::object& x,
-                                                       const py::str& op,
+                                                       const Reducing& op,
                                                        const CallOptions& options) {
-    return perform({.kind = CollectiveKind::kReduceScatter, .op = op_of(op)}, x, out, options);
+    return perform({.kind = CollectiveKind::kReduceScatter, .reducing = op}, x, out, options);
 }
 
 PyCommunicator::Outcome PyCommunicator::gather(const py::object& out, const py::object& x,

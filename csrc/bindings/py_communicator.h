@@ -40,17 +40,16 @@ class PyCommunicator {
     /// None, or an Event when asynchronous.
     using Outcome = pybind11::object;
 
-    Outcome all_reduce(const pybind11::object& x, const pybind11::str& op,
-                       const CallOptions& options);
+    Outcome all_reduce(const pybind11::object& x, const Reducing& op, const CallOptions& options);
     Outcome broadcast(const pybind11::object& x, Rank root, const CallOptions& options);
-    Outcome reduce(const pybind11::object& x, Rank root, const pybind11::str& op,
+    Outcome reduce(const pybind11::object& x, Rank root, const Reducing& op,
                    const CallOptions& options);
     /// `out` and `x` of the collectives below: one buffer that holds equal blocks, or a list of n
     /// buffers.
     Outcome all_gather(const pybind11::object& out, const pybind11::object& x,
                        const CallOptions& options);
     Outcome reduce_scatter(const pybind11::object& out, const pybind11::object& x,
-                           const pybind11::str& op, const CallOptions& options);
+                           const Reducing& op, const CallOptions& options);
     Outcome gather(const pybind11::object& out, const pybind11::object& x, Rank root,
                    const CallOptions& options);
     Outcome scatter(const pybind11::object& out, const pybind11::object& x, Rank root,

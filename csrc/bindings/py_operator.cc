@@ -18,7 +18,8 @@ PyOperator::PyOperator(py::object group, Spec spec)
 std::unique_ptr<PyOperator> PyOperator::bind(const py::object& x, const py::object& out,
                                              const py::str& op) const {
     comm::Communicator& comm = *communicator();
-    Call call({.kind = spec_.kind, .root = spec_.root, .op = op_of(op)}, comm.rank(), comm.size());
+    Call call({.kind = spec_.kind, .root = spec_.root, .reducing = {.op = op_of(op)}}, comm.rank(),
+              comm.size());
     call.bind(x, out);
     auto checked = released([&] {
         return comm::Operator::create(communicator().shared(), call.collective(spec_.algorithm));

@@ -37,12 +37,11 @@ struct QuickArgument<const pybind11::object&> {
 };
 
 template <>
-struct QuickArgument<const pybind11::str&> {
-    static std::optional<pybind11::str> read(PyObject* given) {
-        static PyObject* const usual = PyUnicode_InternFromString(kDefaultOp);
-        if (given == nullptr) given = usual;
+struct QuickArgument<const Reducing&> {
+    static std::optional<Reducing> read(PyObject* given) {
+        if (given == nullptr) return Reducing{};
         if (!PyUnicode_CheckExact(given)) return std::nullopt;
-        return pybind11::reinterpret_borrow<pybind11::str>(given);
+        return Reducing{.op = op_of(pybind11::reinterpret_borrow<pybind11::str>(given))};
     }
 };
 
@@ -108,10 +107,10 @@ class QuickCall {
     template <std::size_t... Index>
     static std::optional<PyObject*> try_call(Self& called, [[maybe_unused]] const Given& given,
                                              std::index_sequence<Index...> /*all*/) {
-        [[maybe_unused]] const auto read =
-            std::tuple(QuickArgument<Arguments>::read(given[Index])...);
-        if (!(std::get<Index>(read).has_value() && ...)) return std::nullopt;
         try {
+            [[maybe_unused]] const auto read =
+                std::tuple(QuickArgument<Arguments>::read(given[Index])...);
+            if (!(std::get<Index>(read).has_value() && ...)) return std::nullopt;
             return (called.*Method)(*std::get<Index>(read)..., CallOptions{}).release().ptr();
         } catch (pybind11::error_already_set& error) {
             error.restore();

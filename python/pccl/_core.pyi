@@ -225,6 +225,26 @@ class DoneQueue:
     def take(self) -> list[int]:
         """Return the numbers that have come, in the order of events' ends."""
 
+class PremulSum:
+    """The reduction that sums every rank's elements times that rank's factor.
+
+    As ``PREMUL_SUM`` of torch and ``ncclRedOpCreatePreMulSum``: the factor may differ from rank to
+    rank. What a rank gives stays as it is, but where the result takes its place; the products take
+    memory of their own while the collective runs.
+    """
+
+    def __init__(self, factor: float) -> None:
+        """Make one.
+
+        Parameters
+        ----------
+        factor
+            Of this rank's elements, which are floating-point or complex numbers; in their type.
+        """
+    @property
+    def factor(self) -> float:
+        """Of this rank's elements."""
+
 class Prediction:
     """One way to make a collective, as the cost model sees it. Prints as a line."""
 
@@ -487,7 +507,7 @@ class Communicator:
     def all_reduce(
         self,
         x: _Buffer,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
         timeout: float | None = None,
@@ -501,7 +521,7 @@ class Communicator:
         op
             ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg.
+            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op
             Return an ``Event`` at once; the buffers must not be touched until it is done.
         timeout
@@ -525,7 +545,7 @@ class Communicator:
     def all_reduce(
         self,
         x: _Buffer,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
         timeout: float | None = None,
@@ -534,7 +554,7 @@ class Communicator:
     def all_reduce(
         self,
         x: _Buffer,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
         timeout: float | None = None,
@@ -596,7 +616,7 @@ class Communicator:
         self,
         x: _Buffer,
         root: int = 0,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
         timeout: float | None = None,
@@ -612,7 +632,7 @@ class Communicator:
         op
             ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg.
+            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op
             Return an ``Event`` at once; the buffers must not be touched until it is done.
         timeout
@@ -637,7 +657,7 @@ class Communicator:
         self,
         x: _Buffer,
         root: int = 0,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
         timeout: float | None = None,
@@ -647,7 +667,7 @@ class Communicator:
         self,
         x: _Buffer,
         root: int = 0,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
         timeout: float | None = None,
@@ -709,7 +729,7 @@ class Communicator:
         self,
         out: _Buffer,
         x: _Blocks,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[False] = False,
         timeout: float | None = None,
@@ -725,7 +745,7 @@ class Communicator:
         op
             ``"sum"``, ``"avg"`` (integers round towards zero), ``"product"`` (or ``"prod"``),
             ``"min"``, ``"max"``; of integers and bool ``"band"``, ``"bor"``, ``"bxor"``, too.
-            Complex numbers have sum, avg and product; bool has all but avg.
+            Complex numbers have sum, avg and product; bool has all but avg. Or a ``PremulSum``.
         async_op
             Return an ``Event`` at once; the buffers must not be touched until it is done.
         timeout
@@ -750,7 +770,7 @@ class Communicator:
         self,
         out: _Buffer,
         x: _Blocks,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: Literal[True],
         timeout: float | None = None,
@@ -760,7 +780,7 @@ class Communicator:
         self,
         out: _Buffer,
         x: _Blocks,
-        op: _ReduceOp = "sum",
+        op: _ReduceOp | PremulSum = "sum",
         *,
         async_op: bool,
         timeout: float | None = None,
