@@ -209,14 +209,6 @@ void bind_capsules(extension::Class<PyCommunicator>& cls) {
     cls.def("capsules", &PyCommunicator::loaded);
 }
 
-/// As pccl.timeline_steps.MeasuredStep has it, but for the rank: nanoseconds.
-py::tuple step_times(const comm::TimedStep& step) {
-    const auto ns = [](TimePoint time) { return time.time_since_epoch().count(); };
-    return py::make_tuple(step.sequence, step.window, step.lane, step.step, to_string(step.action),
-                          step.from.peer, step.from.channel, step.to.peer, step.to.channel,
-                          step.bytes, ns(step.begin), ns(step.moved), ns(step.end));
-}
-
 void bind_timelines(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "record_timeline",
@@ -227,7 +219,7 @@ void bind_timelines(extension::Class<PyCommunicator>& cls) {
     cls.def("_take_timeline", [](PyCommunicator& self) {
         const comm::TimedSteps taken = released([&] { return (*self).take_timeline(); });
         py::list steps;
-        for (const comm::TimedStep& step : taken.steps) steps.append(step_times(step));
+        for (const comm::TimedStep& step : taken.steps) steps.append(fields_of(step));
         return py::make_tuple(steps, taken.lost);
     });
 }

@@ -134,6 +134,24 @@ std::vector<std::tuple<std::string, std::string_view, std::string, std::string>>
     return found;
 }
 
+void record_timeline(PcclBackend& self, std::size_t steps) {
+    throw_unless_ok("pccl:record_timeline", self.communicator().record_timeline(steps));
+}
+
+/// The steps, and how many had no room.
+std::pair<std::vector<comm::TimedStepFields>, std::uint64_t> take_timeline(PcclBackend& self) {
+    const comm::TimedSteps taken = [&] {
+        const py::gil_scoped_release released;
+        auto steps = self.communicator().take_timeline();
+        throw_unless_ok("pccl:timeline", steps.status());
+        return *std::move(steps);
+    }();
+    std::vector<comm::TimedStepFields> fields;
+    fields.reserve(taken.steps.size());
+    for (const comm::TimedStep& step : taken.steps) fields.push_back(fields_of(step));
+    return {std::move(fields), taken.lost};
+}
+
 py::bytes describe_job(const PcclBackend& self) {
     const auto described = [&] {
         const py::gil_scoped_release released;
@@ -252,6 +270,8 @@ void bind_backend(extension::Module& module) {
         .def("unload_capsule", &unload_capsule, py::arg("name"))
         .def("loaded_capsules", &loaded_capsules)
         .def("describe_job", &describe_job)
+        .def("record_timeline", &record_timeline, py::arg("steps"))
+        .def("_take_timeline", &take_timeline)
         .def("missing", &missing)
         .def("health", &health, py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
         .def("_enable_collectives_timing", &PcclBackend::enableCollectivesTiming)

@@ -165,6 +165,21 @@ class ProcessGroupPCCL(Backend):
         """
     def loaded_capsules(self) -> list[tuple[str, str, str, str]]:
         """Return name, collective, sizes and digest of each, for ``pccl.capsules``."""
+    def record_timeline(self, steps: int) -> None:
+        """Record when the steps of collectives over links happen, for ``pccl.timeline.record``.
+
+        Parameters
+        ----------
+        steps
+            For so many there is room; 0 ends it.
+
+        Raises
+        ------
+        pccl.InvalidArgumentError
+            ``steps`` is above 4,194,304.
+        """
+    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
+        """Return what was recorded, for ``pccl.timeline.gather``."""
     def health(
         self, timeout: timedelta
     ) -> list[tuple[str, str, float | None, int, str, list[int], str, list[int]]]:

@@ -1,8 +1,8 @@
 """When the steps of collectives happened, on all ranks, beside when they should have.
 
->>> comm.record_timeline()
->>> operator.run(x)
->>> found = timeline.gather(comm)
+>>> timeline.record(group)
+>>> dist.all_reduce(x)
+>>> found = timeline.gather(group)
 >>> found.beside(capsule.replay(network, x.nbytes)).save_trace("ring.json")
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pccl import table, timeline_trace, whole_file
+from pccl._timeline_group import ranks_of
 from pccl.timeline_ranks import steps_of_all
 from pccl.timeline_steps import Hop, MeasuredStep, call_of, hops_of, slowest_of
 
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
     import os
 
     import matplotlib.figure
+    from torch.distributed import ProcessGroup
 
     from pccl._core import Communicator
     from pccl.replay_results import Replay
 
-__all__ = ["Hop", "MeasuredStep", "Timeline", "gather"]
+__all__ = ["Hop", "MeasuredStep", "Timeline", "gather", "record"]
+
+USUAL_ROOM = 1 << 18  # steps
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +192,28 @@ class Timeline:
         return table.html_table([self.row()])
 
 
-def gather(comm: Communicator) -> Timeline:
+def record(group: Communicator | ProcessGroup | None = None, steps: int = USUAL_ROOM) -> None:
+    """Record when the steps of this rank happen, in the collectives that it calls from now on.
+
+    Parameters
+    ----------
+    group
+        A communicator, or a process group with the backend "pccl"; None for the default one.
+    steps
+        For so many there is room, up to 4,194,304; 0 ends it. See
+        ``Communicator.record_timeline``.
+
+    Raises
+    ------
+    ValueError
+        ``group`` has no backend "pccl".
+    InvalidArgumentError
+        ``steps`` is more than that.
+    """
+    ranks_of(group).record(steps)
+
+
+def gather(group: Communicator | ProcessGroup | None = None) -> Timeline:
     """Return what all ranks have recorded, on one clock; all of them must call it.
 
     Ends the recording. Ranks of one host have one clock; the clocks of others are compared with
@@ -196,8 +221,8 @@ def gather(comm: Communicator) -> Timeline:
 
     Parameters
     ----------
-    comm
-        Whose ranks called ``record_timeline``.
+    group
+        Whose ranks called ``record``; None for the default one of ``torch.distributed``.
 
     Returns
     -------
@@ -206,8 +231,11 @@ def gather(comm: Communicator) -> Timeline:
 
     Raises
     ------
+    ValueError
+        ``group`` has no backend "pccl".
     PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError
-        As ``all_gather``.
+        As ``all_gather``; of a process group what ``torch.distributed`` raises for them.
     """
-    steps, lost, error = steps_of_all(comm)
-    return Timeline(comm.name, comm.world_size, table.Table(steps), lost, error)
+    ranks = ranks_of(group)
+    steps, lost, error = steps_of_all(ranks)
+    return Timeline(ranks.name, ranks.size, table.Table(steps), lost, error)

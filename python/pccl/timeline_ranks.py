@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,21 +13,20 @@ from pccl.timeline_steps import MeasuredStep
 if TYPE_CHECKING:
     from typing import Any
 
-    from pccl._core import Communicator
+    from pccl._timeline_group import Ranks
 
 __all__ = ["clock_name", "offset_and_error", "steps_of_all"]
 
 # Messages between rank 0 and a rank of another clock; the quickest says most.
 PINGS = 64
-PING_TAG = (1 << 30) + 29
 
 
-def steps_of_all(comm: Communicator) -> tuple[list[MeasuredStep], int, float]:
+def steps_of_all(ranks: Ranks) -> tuple[list[MeasuredStep], int, float]:
     """Return the steps of all ranks, how many were lost, and by how many seconds clocks are off."""
-    steps, lost = comm._take_timeline()
-    clocks = _all_told(comm, clock_name())
-    offset, error = _compared(comm, clocks)
-    told = _all_told(comm, (steps, lost, offset, error))
+    steps, lost = ranks.take()
+    clocks = ranks.tell_all(clock_name())
+    offset, error = _compared(ranks, clocks)
+    told = ranks.tell_all((steps, lost, offset, error))
     moved = [(rank, step, shift) for rank, (some, _, shift, _) in enumerate(told) for step in some]
     first = min((step[10] - shift for _, step, shift in moved), default=0)
     return (
@@ -63,44 +61,34 @@ def _named(rank: int, step: tuple[Any, ...], zero: int) -> MeasuredStep:
     return MeasuredStep(rank, *step[:10], *times)
 
 
-def _compared(comm: Communicator, clocks: list[str]) -> tuple[int, int]:
+def _compared(ranks: Ranks, clocks: list[str]) -> tuple[int, int]:
     """Return offset and error of this rank's clock, as ``offset_and_error`` has them."""
     others = [rank for rank, clock in enumerate(clocks) if clock != clocks[0]]
     found = (0, 0)
     for rank in others:
-        if comm.rank == rank:
-            _answer(comm)
-        elif comm.rank == 0:
-            pings = [_ping(comm, rank) for _ in range(PINGS)]
-            comm.send(np.array(offset_and_error(pings)), rank, PING_TAG)
-    if comm.rank in others:
+        if ranks.rank == rank:
+            _answer(ranks)
+        elif ranks.rank == 0:
+            pings = [_ping(ranks, rank) for _ in range(PINGS)]
+            ranks.send(np.array(offset_and_error(pings)), rank)
+    if ranks.rank in others:
         told = np.zeros(2, np.int64)
-        comm.recv(told, 0, PING_TAG)
+        ranks.recv(told, 0)
         found = (int(told[0]), int(told[1]))
     return found
 
 
-def _ping(comm: Communicator, rank: int) -> tuple[int, int, int]:
+def _ping(ranks: Ranks, rank: int) -> tuple[int, int, int]:
     there = np.zeros(1, np.int64)
     left = time.monotonic_ns()
-    comm.send(there, rank, PING_TAG)
-    comm.recv(there, rank, PING_TAG)
+    ranks.send(there, rank)
+    ranks.recv(there, rank)
     return left, int(there[0]), time.monotonic_ns()
 
 
-def _answer(comm: Communicator) -> None:
+def _answer(ranks: Ranks) -> None:
     here = np.zeros(1, np.int64)
     for _ in range(PINGS):
-        comm.recv(here, 0, PING_TAG)
+        ranks.recv(here, 0)
         here[0] = time.monotonic_ns()
-        comm.send(here, 0, PING_TAG)
-
-
-def _all_told(comm: Communicator, value: object) -> list[Any]:
-    """Return what all ranks say, in their order."""
-    data = np.frombuffer(pickle.dumps(value), np.uint8)
-    lengths = np.zeros(comm.world_size, np.int64)
-    comm.all_gather(lengths, np.array([data.size]))
-    parts = [np.zeros(length, np.uint8) for length in lengths]
-    comm.all_gather(parts, data)
-    return [pickle.loads(part.tobytes()) for part in parts]
+        ranks.send(here, 0)

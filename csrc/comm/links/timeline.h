@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "csrc/base/clock.h"
@@ -27,6 +29,14 @@ struct TimedStep {
     schedule::Port to{};
     std::uint64_t bytes = 0;
 };
+
+/// As pccl.timeline_steps.MeasuredStep has them, but for the rank: call, window, lane, index,
+/// action, sender and its channel, receiver and its channel, bytes, and nanoseconds of begin, moved
+/// and end.
+using TimedStepFields =
+    std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int32_t, std::string_view, Rank,
+               int, Rank, int, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
+[[nodiscard]] PCCL_API TimedStepFields fields_of(const TimedStep& step);
 
 struct TimedSteps {
     std::vector<TimedStep> steps;  // in the order in which they ended
