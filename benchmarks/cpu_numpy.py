@@ -1,24 +1,29 @@
-"""Collectives over numpy arrays on one host: pccl.Communicator against Open MPI through mpi4py.
+"""Collectives over numpy arrays on one host: pccl.Communicator against MPIs through mpi4py.
 
     python benchmarks/cpu_numpy.py --ranks 2 4 --runs 3
+    python benchmarks/cpu_numpy.py --mpis openmpi4
 
-mpirun starts the ranks, which bind themselves to cores; both libraries live in the same processes.
-Open MPI yields where there are more ranks than cores. Exits with status 1 when a cell is slower.
+Each MPI's mpirun starts ranks, which bind themselves to cores; pccl and that MPI live in the same
+processes, and take turns there. What a cell shows is the MPI that is fastest in it, next to pccl as
+it was in the processes of that one. MPIs that can yield where there are more ranks than cores.
+Exits with status 1 when a cell is slower.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common import report
+from common import mpis, report
 from common.cells import Cell
-from common.launch import require_mpi, run_ranks, run_script, with_mpirun
+from common.launch import run_ranks, run_script
 from common.timing import Budget, Team, measure_case
 
 import pccl
 from pccl.bench.cases import Case, make_call
 
 if TYPE_CHECKING:
+    import argparse
+
     from common.launch import Findings, Seat
 
 
@@ -43,14 +48,28 @@ def worker(seat: Seat) -> Findings:
     return {"cells": cells}
 
 
+def run_all(options: argparse.Namespace, ranks: int, found: list[mpis.Mpi]) -> Findings:
+    """Return the cells of every MPI, and of the fastest in each cell."""
+    by_mpi = {mpi.name: run_ranks(options, ranks, mpi.launch)["cells"] for mpi in found}
+    fastest = [
+        min(cells, key=lambda cell: cell.ratio or 0) for cells in zip(*by_mpi.values(), strict=True)
+    ]
+    return {"cells": fastest, **by_mpi}
+
+
 def main() -> int:
     parser = report.make_parser(__doc__, ranks=[2, 4], seconds=0.1)
     report.add_cells(parser)
+    names = [mpi.name for mpi in mpis.ALL]
+    parser.add_argument("--mpis", nargs="+", default=names, choices=names)
     options = parser.parse_args()
-    require_mpi()
-    findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, with_mpirun))
+    found = mpis.require(tuple(mpi for mpi in mpis.ALL if mpi.name in options.mpis))
+    findings = report.repeat(options, lambda ranks: run_all(options, ranks, found))
     report.show(findings["cells"])
-    summaries = {"cells": report.show_summary(findings["cells"])}
+    summaries = {}
+    for name, cells in findings.items():
+        print("fastest in each cell" if name == "cells" else name)
+        summaries[name] = report.show_summary(cells)
     report.write("cpu_numpy", options, findings, summaries)
     return report.name_slower(findings["cells"])
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from common import report, torch_peers
+from common import mpis, report, torch_peers
 from common.cells import Cell
-from common.launch import require_mpi, run_ranks, run_script, with_mpirun
+from common.launch import run_ranks, run_script
 from common.timing import Budget, measure_case
 
 from pccl.bench import Job, parse_size, run
@@ -114,8 +114,8 @@ def main() -> int:
     parser.add_argument("--starts", type=int, default=3, help="starts of each backend")
     parser.add_argument("--check-ranks", type=int, default=64, help="0 for no check")
     options = parser.parse_args()
-    require_mpi()
-    findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, with_mpirun))
+    mpis.require((mpis.OPEN_MPI,))
+    findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, mpis.OPEN_MPI.launch))
     report.show(findings["cells"], "bytes a rank")
     show_starts(findings["starts"])
     summaries = {"cells": report.show_summary(findings["cells"])}

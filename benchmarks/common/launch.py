@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -25,6 +23,12 @@ Findings: TypeAlias = dict[str, list[Cell]]
 Launcher: TypeAlias = Callable[[list[str], int], list[list[str]]]
 
 AS_RANK = "--as-rank"
+# Rank and number of ranks, as launchers tell them.
+PLACES = [
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("RANK", "WORLD_SIZE"),
+]
 POLL_S = 0.2
 EXIT_S = 10.0  # how long other ranks may take to leave when one has failed
 
@@ -49,10 +53,8 @@ def run_script(main: Callable[[], int], worker: Callable[[Seat], Findings]) -> N
 
 
 def _be_rank(worker: Callable[[Seat], Findings], folder: Path) -> None:
-    names = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
-    rank, ranks = (
-        int(os.environ[n]) for n in (names if names[0] in os.environ else ("RANK", "WORLD_SIZE"))
-    )
+    names = next(names for names in PLACES if names[0] in os.environ)
+    rank, ranks = (int(os.environ[name]) for name in names)
     options = argparse.Namespace(**json.loads((folder / "options.json").read_text()))
     if options.pin:
         cores = sorted(os.sched_getaffinity(0))
@@ -65,21 +67,6 @@ def _be_rank(worker: Callable[[Seat], Findings], folder: Path) -> None:
 
 def on_this_host(command: list[str], ranks: int) -> list[list[str]]:
     return [["env", f"RANK={rank}", f"WORLD_SIZE={ranks}", *command] for rank in range(ranks)]
-
-
-def with_mpirun(command: list[str], ranks: int) -> list[list[str]]:
-    """One mpirun for all; ranks pin themselves, and yield where there are more than cores."""
-    as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    crowded = ranks > len(os.sched_getaffinity(0))
-    yielding = ["env", f"OMPI_MCA_mpi_yield_when_idle={int(crowded)}"]
-    options = ["-n", str(ranks), "--bind-to", "none", "--oversubscribe", *as_root]
-    return [[*yielding, "mpirun", *options, *command]]
-
-
-def require_mpi() -> None:
-    """Stop with a word on what to do where Open MPI or mpi4py is missing."""
-    if not shutil.which("mpirun") or not find_spec("mpi4py"):
-        sys.exit("Open MPI or mpi4py is missing: run tools/setup_benchmarks.sh")
 
 
 def run_ranks(

@@ -1,4 +1,4 @@
-"""Open MPI through mpi4py. The import initialises MPI; a rank binds itself to its core before."""
+"""An MPI through mpi4py. The import initialises MPI; a rank binds itself to its core before."""
 
 from __future__ import annotations
 
