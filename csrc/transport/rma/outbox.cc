@@ -72,9 +72,12 @@ void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {
 Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry) {
     const Message& front = messages_.front();
     const Flush flush = messages_.size() == 1 ? Flush::kNow : Flush::kLater;
-    if (sent_ < sizeof front.head)
+    if (sent_ < sizeof front.head) {
+        // A head leaves with what it is of: one call of the kernel, and one packet.
+        const bool is_all = front_bytes() == sizeof front.head;
         return stream.send(kRmaChannel, std::as_bytes(std::span(&front.head, 1)).subspan(sent_),
-                           flush);
+                           is_all ? flush : Flush::kLater);
+    }
     const std::size_t done = sent_ - sizeof front.head;
     if (front.head.kind != RmaFrameKind::kData)
         return stream.send(kRmaChannel, front.payload.subspan(done), flush);
