@@ -41,10 +41,12 @@ py::bytes bytes_of(std::span<const std::byte> bytes) {
 }
 
 std::unique_ptr<Session> open_session(const std::string& name, const std::string& listen,
-                                      const std::string& transports, double connect_timeout) {
+                                      const std::string& transports, int tcp_sockets,
+                                      double connect_timeout) {
     const p2p::SessionOptions options{.name = name,
                                       .listen = listen,
                                       .transports = transports,
+                                      .tcp_sockets = tcp_sockets,
                                       .connect_timeout = duration_of(connect_timeout)};
     return released([&] { return Session::create(options); });
 }
@@ -180,7 +182,7 @@ py::dict stats_of(const Work& work) {
 void bind_session(extension::Module& module) {
     extension::Class<Session>(module, "_P2pSession")
         .def_init(&open_session, arg("name"), arg("listen") = "", arg("transports") = "",
-                  arg("connect_timeout") = 10.0)
+                  arg("tcp_sockets") = 0, arg("connect_timeout") = 10.0)
         .def_property_readonly("id", [](const Session& self) { return id_of(self.id()); })
         .def_property_readonly("refused_requests", &Session::refused_requests)
         .def("connection_info",

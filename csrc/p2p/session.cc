@@ -8,6 +8,7 @@
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/mapping.h"
+#include "csrc/transport/tcp/wire.h"
 
 namespace pccl::p2p {
 namespace {
@@ -26,16 +27,25 @@ Status check_interface(const std::string& interface) {
     return sys::choose_interface(all, interface).status().with_context("listen");
 }
 
+Status check_sockets(int sockets) {
+    const auto most = static_cast<int>(transport::tcp::SocketPurpose::kMostDataSockets);
+    if (sockets >= 0 && sockets <= most) return Status::ok();
+    return Status::invalid_argument(
+        concat(sockets, " TCP sockets: 1 to ", most, ", or 0 for PCCL_TCP_SOCKETS"));
+}
+
 /// That of the process, unless the session is to be reached in another way than it is.
 Result<std::shared_ptr<runtime::Runtime>> runtime_for(const SessionOptions& options) {
-    if (options.listen.empty() && options.transports.empty()) return runtime::Runtime::of_process();
+    if (options.listen.empty() && options.transports.empty() && options.tcp_sockets == 0)
+        return runtime::Runtime::of_process();
     const std::string& names =
         options.transports.empty() ? process_config().transports : options.transports;
     PCCL_ASSIGN_OR_RETURN(const auto allowed, runtime::transports_named(names));
     const std::string interface = interface_of(options.listen);
     // A network without it would do for this host alone, which is not what was asked for.
     if (!options.listen.empty()) PCCL_TRY(check_interface(interface));
-    return runtime::Runtime::create({.allowed = allowed, .interface = interface});
+    return runtime::Runtime::create(
+        {.allowed = allowed, .interface = interface, .tcp_sockets = options.tcp_sockets});
 }
 
 /// As a transfer carries it; empty where there is none.
@@ -57,6 +67,7 @@ Status check_indices(std::span<const std::uint32_t> indices, std::uint64_t block
 
 Result<std::unique_ptr<Session>> Session::create(const SessionOptions& options) {
     PCCL_TRY(check_name(options.name));
+    PCCL_TRY(check_sockets(options.tcp_sockets));
     PCCL_ASSIGN_OR_RETURN(auto runtime, runtime_for(options));
     PCCL_ASSIGN_OR_RETURN(auto core, SessionCore::create(options, runtime));
     return std::unique_ptr<Session>(new Session(std::move(runtime), std::move(core)));

@@ -14,6 +14,9 @@ struct SessionOptions {
     std::string listen{};
     /// "shm,tcp", as PCCL_TRANSPORTS, which it is if empty.
     std::string transports{};
+    /// Of each stream over TCP that this session sends on: large transfers use all of them. 1 to
+    /// 16; 0: PCCL_TCP_SOCKETS.
+    int tcp_sockets = 0;
     Duration connect_timeout = std::chrono::seconds(10);
 };
 

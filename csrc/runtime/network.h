@@ -18,6 +18,7 @@ struct NetworkOptions {
     std::string interface{};
     /// Where ranks ask and tell each other; empty: at the same.
     std::string management{};
+    int tcp_sockets = 0;  // transport::tcp::TcpOptions::data_sockets; 0: PCCL_TCP_SOCKETS
 };
 
 struct Network {

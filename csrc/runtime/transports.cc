@@ -25,6 +25,7 @@ using MadeTransport = Result<std::unique_ptr<transport::Transport>>;
 struct Parts {
     transport::Waiter& waiter;
     const transport::SocketControlPlane& control;
+    int tcp_sockets = 0;
 };
 
 MadeTransport make_shm(const Parts& parts) {
@@ -35,10 +36,11 @@ MadeTransport make_shm(const Parts& parts) {
 MadeTransport make_tcp(const Parts& parts) {
     PCCL_ASSIGN_OR_RETURN(const auto here, parts.control.between_hosts());
     const Config& config = process_config();
+    const int sockets = parts.tcp_sockets != 0 ? parts.tcp_sockets : config.tcp_sockets;
     PCCL_ASSIGN_OR_RETURN(
-        auto made, transport::tcp::TcpTransport::create(
-                       parts.waiter, here,
-                       {.data_sockets = config.tcp_sockets, .peer_timeout = config.peer_timeout}));
+        auto made,
+        transport::tcp::TcpTransport::create(
+            parts.waiter, here, {.data_sockets = sockets, .peer_timeout = config.peer_timeout}));
     return MadeTransport(std::move(made));
 }
 
@@ -96,7 +98,8 @@ Result<Network> make_network(const NetworkOptions& options, transport::Waiter& w
     std::string reasons;
     for (const TransportEntry& entry : kTransports) {
         if (!options.allowed.has(entry.kind)) continue;
-        auto made = entry.make({.waiter = waiter, .control = *control});
+        auto made =
+            entry.make({.waiter = waiter, .control = *control, .tcp_sockets = options.tcp_sockets});
         const std::string_view name = to_string(entry.kind);
         if (made.is_ok()) {
             log(LogLevel::kDebug, "transport ", name, " at ", (*made)->addresses().front());

@@ -2971,7 +2971,12 @@ class _P2pSession:
     """What ``pccl.p2p.Session`` is made of."""
 
     def __init__(
-        self, name: str, listen: str = "", transports: str = "", connect_timeout: float = 10.0
+        self,
+        name: str,
+        listen: str = "",
+        transports: str = "",
+        tcp_sockets: int = 0,
+        connect_timeout: float = 10.0,
     ) -> None: ...
     @property
     def id(self) -> tuple[str, int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import multiprocessing
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -353,3 +355,34 @@ def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():
         soaker.settle()
         assert soaker.tally.wrong == 2
         soaker.life.kill()
+
+
+@pytest.mark.parametrize("sockets", [1, 5])
+def test_as_many_sockets_as_asked_for_carry_what_a_session_sends(sockets: int) -> None:
+    with (
+        p2p.Session("a", transports="tcp", tcp_sockets=sockets) as a,
+        p2p.Session("b", transports="tcp", tcp_sockets=sockets) as b,
+    ):
+        b.load(a.connection_info())
+        cache, mine = random_bytes(1, 8 << 20), random_bytes(2, 8 << 20)
+        remote = imported(a, b, a.register(cache))
+        local = b.register(mine)
+        before = len(sockets_of_this_process())
+        b.read(local[:], remote[:]).wait(timeout=20)
+        np.testing.assert_array_equal(mine, cache)
+        # Both ends are here, and each direction has two more: for messages, and for signs of life.
+        assert len(sockets_of_this_process()) - before == 2 * 2 * (sockets + 2)
+
+
+def sockets_of_this_process() -> list[str]:
+    links = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            links.append(str(entry.readlink()))
+    return [link for link in links if link.startswith("socket:")]
+
+
+@pytest.mark.parametrize("sockets", [-1, 17])
+def test_numbers_of_sockets_that_there_cannot_be_are_refused(sockets: int) -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match=f"{sockets} TCP sockets: 1 to 16"):
+        p2p.Session("a", tcp_sockets=sockets)

@@ -32,6 +32,7 @@ class Bench:
     blocks: int  # of the case of many
     block_bytes: int
     seconds: float  # of each case, about
+    sockets: tuple[int, ...] = (0,)  # of TCP, one after the other; 0 for the usual number
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ class Row:
         return asdict(self) | {"gigabytes": self.gigabytes, "ratio": self.ratio}
 
 
-def _serve(pipe: Connection, transports: str, nbytes: int) -> None:
+def _serve(pipe: Connection, transports: str, sockets: int, nbytes: int) -> None:
     """Register memory, tell of it, and make no further call: the far side."""
-    with p2p.Session("target", transports=transports) as session:
+    with p2p.Session("target", transports=transports, tcp_sockets=sockets) as session:
         memories = [session.allocate(nbytes), session.register(np.ones(nbytes, np.uint8))]
         memories[0].array()[:] = 1
         descriptors = [memory.descriptor().serialize() for memory in memories]
@@ -129,10 +130,11 @@ def _socket_round_trip(nbytes: int, seconds: float) -> float:
 class _Sides:
     """One transport: this side, and the far one's two memories."""
 
-    def __init__(self, bench: Bench, transports: str, nbytes: int) -> None:
+    def __init__(self, bench: Bench, transports: str, sockets: int, nbytes: int) -> None:
         self.bench = bench
-        self.process, self.pipe = _start(_serve, transports, nbytes)
-        self.session = p2p.Session("initiator", transports=transports)
+        self.sockets = sockets
+        self.process, self.pipe = _start(_serve, transports, sockets, nbytes)
+        self.session = p2p.Session("initiator", transports=transports, tcp_sockets=sockets)
         info, descriptors = self.pipe.recv()
         self.session.load(info)
         self.remotes = [self.session.import_memory("target", each) for each in descriptors]
@@ -146,7 +148,12 @@ class _Sides:
         core = self.session._core
         first = min(core.time_posts(False, plan._core, 2))
         times = core.time_posts(False, plan._core, _rounds(self.bench.seconds, first))
-        return statistics.median(times), work.stats().path
+        path = (
+            f"tcp, {self.sockets} socket{'s' * (self.sockets > 1)}"
+            if self.sockets
+            else work.stats().path
+        )
+        return statistics.median(times), path
 
     def close(self) -> None:
         self.session.close()
@@ -189,8 +196,13 @@ def measure(bench: Bench) -> list[Row]:
     small = [8, 1024]
     trips = [_socket_round_trip(size, bench.seconds) for size in small]
     rows = []
-    for transports in bench.transports:
-        sides = _Sides(bench, transports, nbytes)
+    ways = [
+        (transports, sockets)
+        for transports in bench.transports
+        for sockets in (bench.sockets if transports == "tcp" else (0,))
+    ]
+    for transports, sockets in ways:
+        sides = _Sides(bench, transports, sockets, nbytes)
         # What only the owner's help reaches is all the same over TCP.
         remotes = sides.remotes if transports == "shm" else sides.remotes[:1]
         for remote in remotes:

@@ -16,6 +16,7 @@ from pccl.cli import terminal
 EXAMPLES = terminal.examples(
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
+    "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
     "pccl p2p soak --seconds 600 --seed 7",
 )
 
@@ -34,6 +35,9 @@ def bench(
     blocks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")] = 20000,
     block: Annotated[str, typer.Option(help="Bytes of each of these.")] = "4K",
     seconds: Annotated[float, typer.Option(min=0.01, max=60, help="Of each case.")] = 0.5,
+    sockets: Annotated[
+        list[int] | None, typer.Option(min=1, max=16, help="Of TCP; again for several.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="File for one JSON object.")] = None,
 ) -> None:
     """Time one-sided reads of another process's memory, which makes no call.
@@ -55,6 +59,7 @@ def bench(
             blocks=blocks,
             block_bytes=collectives.parse_size(block),
             seconds=seconds,
+            sockets=tuple(sockets or [0]),
         )
     )
     typer.echo(f"{'path':<18} {'case':<14} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")

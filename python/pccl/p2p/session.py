@@ -37,13 +37,16 @@ class Session:
         ``PCCL_SOCKET_IFNAME`` takes, which is the default.
     transports
         ``"shm"``, ``"tcp"`` or ``"shm,tcp"``; the default is ``PCCL_TRANSPORTS``.
+    tcp_sockets
+        Of each stream over TCP that it sends on, 1 to 16: large transfers use all of them. 0 for
+        ``PCCL_TCP_SOCKETS``.
     connect_timeout
         Seconds in which a connection must be made.
 
     Raises
     ------
     InvalidArgumentError
-        The name, the address or a transport cannot be read.
+        The name, the address, a transport or the number of sockets is wrong.
     UnavailableError
         No transport is left, nothing listens at that address here, or this is a child of a process
         that uses PCCL.
@@ -55,9 +58,10 @@ class Session:
         *,
         listen: str = "",
         transports: str = "",
+        tcp_sockets: int = 0,
         connect_timeout: float = 10.0,
     ) -> None:
-        self._core = _core._P2pSession(name, listen, transports, connect_timeout)
+        self._core = _core._P2pSession(name, listen, transports, tcp_sockets, connect_timeout)
         # At the end of the process, too: no thread may carry on what the interpreter has freed.
         self._closing = weakref.finalize(self, self._core.close)
 
