@@ -16,6 +16,9 @@ constexpr std::size_t kTriedBytes = 16384;
 // Readers fetch what was streamed from memory instead of from a cache: so many seconds a byte more.
 // The two ways differ by so much that it need not be exact: on servers it is 0.03 to 0.08 ns.
 constexpr double kFromMemory = 0.04e-9;
+// Times as long as streaming, plain writing of lines that lie in no cache takes up to so much where
+// it is the faster way in the long run; of lines in far caches it takes more.
+constexpr double kWorthAnAttempt = 3;
 
 /// Seconds that `write` takes, until its lines are written.
 template <typename Write>
@@ -57,9 +60,26 @@ std::size_t SharedCopy::try_both(Habit& habit, std::byte* dst, const std::byte* 
     // First the one that asks for its source ahead of time: the other would wait for it at first.
     const double streamed = seconds_of(*clock_, [&] { stream_bytes(dst, src, part); });
     const double plain = seconds_of(*clock_, [&] { std::memcpy(dst + part, src + part, part); });
-    habit.streams = plain > streamed + kFromMemory * static_cast<double>(part);
+    learn(habit, plain, streamed, kFromMemory * static_cast<double>(part));
     habit.copies_left = kCopiesPerTrial - 1;
     return 2 * part;
+}
+
+void SharedCopy::learn(Habit& habit, double plain, double streamed, double from_memory) {
+    const bool is_slower = plain > streamed + from_memory;
+    if (!is_slower) {
+        habit.streams = false;
+        habit.trials_lost = static_cast<std::uint8_t>(std::max(habit.trials_lost / 2, 1));
+    } else if (!habit.streams) {
+        habit.streams = true;
+        habit.trials_left = habit.trials_lost;
+        habit.trials_lost =
+            static_cast<std::uint8_t>(std::min(2 * habit.trials_lost, kTrialsPerAttempt));
+    } else if (habit.trials_left > 0) {
+        --habit.trials_left;
+    } else if (plain < kWorthAnAttempt * streamed) {
+        habit.streams = false;
+    }
 }
 
 }  // namespace pccl

@@ -41,13 +41,35 @@ Handing handing_of(std::size_t bytes, Level level, const BoardShape& board,
     return handing_at(std::max(level, level_of_rooms(bytes, board, costs)), costs);
 }
 
+double beat_seconds(const BoardShape& board, const MachineCosts& costs) {
+    const double lines = kLinesInBeat * costs.beat.seconds;
+    if (board.ranks_on_core == 1) return lines;
+    // One after the other has its core.
+    return lines + costs.shared_core_beat.seconds * board.ranks_on_core / 2;
+}
+
+/// Where one rank writes while the others read: the first window is not read meanwhile, and each
+/// takes a beat. A few are enough.
+std::size_t overlapping_window(const BoardShape& board, const BoardCall& call,
+                               const MachineCosts& costs) {
+    constexpr std::size_t kWindows = 4;
+    const std::size_t bytes = bytes_of(call);
+    const Handing handing = handing_of(bytes, Level::kSecond, board, costs);
+    const double fastest = std::sqrt(static_cast<double>(bytes) * beat_seconds(board, costs) /
+                                     std::min(handing.give, handing.take));
+    return std::max(bytes / kWindows, static_cast<std::size_t>(fastest));
+}
+
 /// Long windows keep the readers waiting for the first and the writers for the last; and what lies
 /// in one should stay in the second-level cache, with where it comes from and goes to.
-std::size_t window_bytes(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm,
+std::size_t window_bytes(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                          const MachineCosts& costs) {
     constexpr std::size_t kShortest = 64 * kKiB;
-    const std::size_t room = divides_halves(kind, algorithm) ? board.part_bytes : board.half_bytes;
-    return std::min(room, std::max(costs.cache_bytes[1] / 4, kShortest));
+    const bool is_divided = divides_halves(call.kind, algorithm);
+    const std::size_t longest = std::min(is_divided ? board.part_bytes : board.half_bytes,
+                                         std::max(costs.cache_bytes[1] / 4, kShortest));
+    if (call.kind != CollectiveKind::kBroadcast) return longest;
+    return std::min(longest, std::max(overlapping_window(board, call, costs), kShortest));
 }
 
 /// Where two ranks alone know a length, so much goes over the board with kDirect, too: until the
@@ -136,13 +158,6 @@ class CallCost {
     const double kept_;
 };
 
-double beat_seconds(const BoardShape& board, const MachineCosts& costs) {
-    const double lines = kLinesInBeat * costs.beat.seconds;
-    if (board.ranks_on_core == 1) return lines;
-    // One after the other has its core.
-    return lines + costs.shared_core_beat.seconds * board.ranks_on_core / 2;
-}
-
 double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                const MachineCosts& costs) {
     const CallCost own(board, call, costs);
@@ -151,7 +166,7 @@ double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm al
     const bool in_parts = scatters_first(call.kind, algorithm);
     if (passes_board_by(board, call, algorithm, costs))
         return 2 * beat + in_turns * (in_parts ? own.directly_in_parts() : own.directly());
-    const auto window = static_cast<double>(window_bytes(board, call.kind, algorithm, costs));
+    const auto window = static_cast<double>(window_bytes(board, call, algorithm, costs));
     const double in_window = in_parts ? window * board.ranks : window;
     const double windows =
         std::max(std::ceil(static_cast<double>(bytes_of(call)) / in_window), 1.0);
@@ -209,7 +224,7 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
                 .inline_bytes = inline_bytes(board, costs),
                 .own_cache = costs.cache_bytes[1]};
     }
-    const std::size_t bytes = window_bytes(board, call.kind, algorithm, costs);
+    const std::size_t bytes = window_bytes(board, call, algorithm, costs);
     return {.algorithm = algorithm,
             .window = bytes / call.element_bytes / grain * grain,
             .own_cache = costs.cache_bytes[1]};

@@ -84,6 +84,45 @@ TEST_F(Copies, FollowWhatIsFasterNow) {
     EXPECT_TRUE(clock_.is_over());
 }
 
+TEST_F(Copies, TryPlainWritingInEarnestWhereItIsNotMuchSlower) {
+    if (!kStreamsPastCaches) GTEST_SKIP() << "no streaming stores on this processor";
+    clock_.take(std::chrono::microseconds(4), std::chrono::nanoseconds(300));
+    copy(1);
+    for (int trial = 0; trial < 2; ++trial) {
+        EXPECT_TRUE(copies_.streams(kBytes));
+        clock_.take(std::chrono::nanoseconds(1500), std::chrono::nanoseconds(600));
+        copy(SharedCopy::kCopiesPerTrial);
+    }
+    EXPECT_FALSE(copies_.streams(kBytes)) << "lines that lie in memory take 1500 ns to be written";
+    clock_.take(std::chrono::nanoseconds(600), std::chrono::nanoseconds(600));
+    copy(SharedCopy::kCopiesPerTrial);
+    EXPECT_FALSE(copies_.streams(kBytes)) << "and 600 where they were written so before";
+    EXPECT_TRUE(clock_.is_over());
+}
+
+TEST_F(Copies, SeldomTryInVain) {
+    if (!kStreamsPastCaches) GTEST_SKIP() << "no streaming stores on this processor";
+    constexpr int kTrials = 4 * SharedCopy::kTrialsPerAttempt;
+    int attempts = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+        clock_.take(std::chrono::nanoseconds(1500), std::chrono::nanoseconds(600));
+        copy(trial == 0 ? 1 : SharedCopy::kCopiesPerTrial);
+        if (!copies_.streams(kBytes)) ++attempts;
+    }
+    // Each waits twice as long as the one before it, up to kTrialsPerAttempt.
+    EXPECT_GE(attempts, 6);
+    EXPECT_LE(attempts, 10);
+}
+
+TEST_F(Copies, DoNotTryWhereItTakesVeryMuchLonger) {
+    if (!kStreamsPastCaches) GTEST_SKIP() << "no streaming stores on this processor";
+    for (int trial = 0; trial < 100; ++trial) {
+        clock_.take(std::chrono::microseconds(4), std::chrono::nanoseconds(600));
+        copy(trial == 0 ? 1 : SharedCopy::kCopiesPerTrial);
+        EXPECT_TRUE(copies_.streams(kBytes));
+    }
+}
+
 TEST_F(Copies, OfOneSizeSayNothingOfOthers) {
     if (!kStreamsPastCaches) GTEST_SKIP() << "no streaming stores on this processor";
     clock_.take(std::chrono::microseconds(4), std::chrono::nanoseconds(300));
