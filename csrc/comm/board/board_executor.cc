@@ -19,6 +19,9 @@ constexpr std::size_t kDirectBytes = 256 * kKiB;
 // Results of so many bytes leave the cache before anybody reads them.
 constexpr std::size_t kUncachedBytes = 8 * kMiB;
 
+/// Of the parts in a giver's room, of which none is its own.
+Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
+
 std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit; }
 
 }  // namespace
@@ -122,13 +125,14 @@ void BoardExecutor::give_parts() {
         else
             most = std::max(most, span.bytes);
     }
-    const auto parts = static_cast<std::size_t>(board_->ranks());
+    const auto parts = static_cast<std::size_t>(board_->ranks() - 1);
     std::byte* const room = board_->make_room(now(), parts, most, plan_.own_cache);
     for (Rank reader = 0; reader < board_->ranks(); ++reader) {
         const Span span = outgoing(reader);
         if (reader != board_->self() && !goes_directly(span.bytes))
-            board_->put(room + static_cast<std::size_t>(reader) * Board::stride(most), span.data,
-                        span.bytes, reader);
+            board_->put(room + static_cast<std::size_t>(part_for(reader, board_->self())) *
+                                   Board::stride(most),
+                        span.data, span.bytes, reader);
     }
 }
 
@@ -197,7 +201,7 @@ Status BoardExecutor::copy_from(Rank giver) const {
         return board_->read_directly(giver, board_->piece(giver, now(), board_->self()).address,
                                      {to.data, to.bytes});
     PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
-                          board_->part(giver, now(), own_part(), to.bytes));
+                          board_->part(giver, now(), own_part(giver), to.bytes));
     keep(to, from);
     return Status::ok();
 }
@@ -227,7 +231,7 @@ Status BoardExecutor::reduce() {
         contributions_.push_back(own_contribution().data);
         if (rank == board_->self()) continue;
         PCCL_ASSIGN_OR_RETURN(contributions_.back(),
-                              board_->part(rank, now(), own_part(), to.bytes));
+                              board_->part(rank, now(), own_part(rank), to.bytes));
     }
     reduction_.apply(to.data, contributions_, to.bytes / operands_->element_bytes);
     return Status::ok();
@@ -311,6 +315,10 @@ BoardExecutor::Span BoardExecutor::incoming(Rank giver) const {
     if (scatters_first_)
         return part_of(outputs[0], now_does_.take == Take::kReduce ? board_->self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
+}
+
+Rank BoardExecutor::own_part(Rank giver) const {
+    return now_does_.takes_parts ? part_for(board_->self(), giver) : 0;
 }
 
 BoardExecutor::Span BoardExecutor::own_contribution() const {

@@ -73,7 +73,8 @@ class BoardExecutor {
     [[nodiscard]] Span outgoing(Rank reader) const;
     [[nodiscard]] Span incoming(Rank giver) const;
     [[nodiscard]] Span own_contribution() const;
-    [[nodiscard]] Rank own_part() const { return now_does_.takes_parts ? board_->self() : 0; }
+    /// Which part of what `giver` gives is for this rank.
+    [[nodiscard]] Rank own_part(Rank giver) const;
 
     Board* board_ = nullptr;
     BoardPlan plan_;
