@@ -1,19 +1,22 @@
 """Count how large a revision of csrc is to its readers: rooms, functions, types on the ways.
 
-    python tools/house_figures.py [ROOT...]
+    python tools/house_figures.py [--list] [ROOT...]
 
 ROOT is a checkout, as ``git archive REVISION | tar -x -C ROOT`` makes one; the default is this one.
-Nothing is built. Printed are, for each:
+Nothing is built. ``--list`` names the types, each with the functions that name it. Printed are, for
+each:
 
 - the files of every room, and of the largest folder;
 - lengths of functions in lines, from head to closing brace: median, 90th percentile, longest;
 - the types of the project that are met on the ways of an all_reduce, over a board, over TCP and on
   a GPU: every class, struct, union, enum or alias of csrc that the heads and bodies of functions
-  name which run in such a call (they are listed here). Base's own count as all others do.
+  name which run in such a call (they are listed here). Base's own count as all others do; types of
+  other libraries (``at::Tensor``) do not, though one of the project be named alike.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import statistics
 import sys
@@ -22,8 +25,8 @@ from pathlib import Path
 
 from cpp_functions import functions, without_noise
 
-# What runs in a call like the one before it, by qualified names; what only other revisions have is
-# not found, and does not count.
+# What runs in a call like the one before it, by qualified names, behind the room where other rooms
+# have one of that name; what only other revisions have is not found, and does not count.
 TORCH = """
     PcclBackend::allreduce PcclBackend::sample PcclBackend::perform PcclBackend::perform_all
     PcclBackend::recorded PcclBackend::issue_all PcclBackend::check_devices PcclBackend::timeout_of
@@ -34,7 +37,7 @@ HOST = """
     Group::run Group::check Group::check_process check_shape check_blocks check_own_block
     Group::prepare Group::issue Group::deadline Selector::choose signature_of
     Selector::wanted_for Selector::relaying CollectiveQueue::prepare CollectiveQueue::take_spare
-    Group::take_spare history_after common_part digest_of CollectiveOperation::prepare
+    Group::take_spare history_after common_part collective:digest_of CollectiveOperation::prepare
     CollectiveOperation::begin CollectiveOperation::advance CollectiveOperation::start
     CollectiveQueue::give_back runs_widened overlaps_badly range_of
 """
@@ -96,12 +99,16 @@ _TYPE = re.compile(
     r"\b(?:class|struct|union|enum(?:\s+class)?)\s+(?:PCCL_API\s+|alignas\([^)]*\)\s*)?(\w+)[^;(){}]*\{"
     r"|\busing\s+(\w+)\s*="
 )
+_FOREIGN = re.compile(r"\b(?:at|c10|c10d|torch|std)::\w+")
 
 
 def main() -> int:
     """Print the figures of every root."""
-    roots = [Path(name) for name in sys.argv[1:]] or [Path(__file__).resolve().parent.parent]
-    for root in roots:
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--list", action="store_true", help="name the types")
+    options.add_argument("roots", nargs="*", type=Path, metavar="ROOT")
+    given = options.parse_args()
+    for root in given.roots or [Path(__file__).resolve().parent.parent]:
         print(f"{root}:")
         print_rooms(root / "csrc")
         lengths = sorted(
@@ -113,6 +120,8 @@ def main() -> int:
         )
         for way, met in types_on_ways(root / "csrc").items():
             print(f"  types on the way, {way}: {len(met)}")
+            for name in sorted(met) if given.list else ():
+                print(f"    {name}: {', '.join(met[name])}")
     return 0
 
 
@@ -130,19 +139,26 @@ def print_rooms(csrc: Path) -> None:
     print(f"  fullest folder: {folder}, {most}")
 
 
-def types_on_ways(csrc: Path) -> dict[str, set[str]]:
-    """Give the project's types that each way's functions name."""
+def types_on_ways(csrc: Path) -> dict[str, dict[str, list[str]]]:
+    """Give the project's types that each way's functions name, and which do."""
     texts = [without_noise(path.read_text()) for path in sources(csrc)]
     types = {name for text in texts for match in _TYPE.findall(text) for name in match if name}
     words: dict[str, set[str]] = defaultdict(set)
     for path in sources(csrc):
-        if path.relative_to(csrc).parts[0] not in ROOMS:
+        room = path.relative_to(csrc).parts[0]
+        if room not in ROOMS:
             continue
         for found in functions(path):
-            words[found.name] |= set(re.findall(r"\w+", found.text))
-    return {
-        way: set().union(*(words[name] for name in names)) & types for way, names in WAYS.items()
-    }
+            named = set(re.findall(r"\w+", _FOREIGN.sub("", found.text))) & types
+            words[found.name] |= named
+            words[f"{room}:{found.name}"] |= named
+    ways: dict[str, dict[str, list[str]]] = {}
+    for way, names in WAYS.items():
+        met = ways[way] = defaultdict(list)
+        for function in names:
+            for name in words[function]:
+                met[name].append(function)
+    return ways
 
 
 if __name__ == "__main__":
