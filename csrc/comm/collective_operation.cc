@@ -12,22 +12,6 @@ constexpr std::size_t kAlign = kCacheLine;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-struct Range {
-    std::uintptr_t begin = UINTPTR_MAX;
-    std::uintptr_t end = 0;
-};
-
-Range range_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
-    Range range;
-    for (const Block& block : blocks) {
-        if (block.count == 0) continue;
-        const auto begin = reinterpret_cast<std::uintptr_t>(block.data);
-        range.begin = std::min(range.begin, begin);
-        range.end = std::max(range.end, begin + block.count * element_bytes);
-    }
-    return range;
-}
-
 bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
     const auto begin_a = reinterpret_cast<std::uintptr_t>(a.data);
     const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data);
@@ -35,11 +19,24 @@ bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
            begin_b < begin_a + a.count * element_bytes;
 }
 
+/// From the first byte of all to the last, in bytes.
+Block hull_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
+    std::byte* begin = nullptr;
+    std::byte* end = nullptr;
+    for (const Block& block : blocks) {
+        if (block.count == 0) continue;
+        std::byte* const past = block.data + block.count * element_bytes;
+        begin = begin == nullptr ? block.data : std::min(begin, block.data);
+        end = std::max(end, past);
+    }
+    return {begin, static_cast<std::size_t>(end - begin)};
+}
+
 /// Whether an input lies on an output other than exactly where a schedule's in-place form has it.
 bool overlaps_badly(schedule::CollectiveKind kind, const Operands& operands) {
-    const Range in = range_of(operands.inputs, operands.element_bytes);
-    const Range out = range_of(operands.outputs, operands.element_bytes);
-    if (in.begin >= out.end || out.begin >= in.end) return false;
+    const Block in = hull_of(operands.inputs, operands.element_bytes);
+    const Block out = hull_of(operands.outputs, operands.element_bytes);
+    if (!overlap(in, out, 1)) return false;
     if (kind == schedule::CollectiveKind::kAllToAll) return true;
     for (const Block& input : operands.inputs) {
         for (const Block& output : operands.outputs) {
@@ -50,16 +47,6 @@ bool overlaps_badly(schedule::CollectiveKind kind, const Operands& operands) {
     return false;
 }
 
-/// Points `blocks` at memory in `aside` from `offset` on, and returns where it ends.
-std::size_t place(std::vector<Block>& blocks, std::byte* aside, std::size_t offset,
-                  std::size_t element_bytes) {
-    for (Block& block : blocks) {
-        block.data = aside + offset;
-        offset += padded(block.count * element_bytes);
-    }
-    return offset;
-}
-
 std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
     std::size_t bytes = 0;
     for (const Block& block : blocks) bytes += padded(block.count * element_bytes);
@@ -68,36 +55,34 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 }  // namespace
 
-void CollectiveOperation::prepare(const Collective& collective, Decision decision, Board* board,
-                                  Timeline* timeline) {
+void CollectiveOperation::prepare(const Collective& collective, Decision decision,
+                                  Executors& executors) {
     type_ = collective.type;
     op_ = collective.op;
     decision_ = std::move(decision);
-    board_ = board;
-    over_links_.record_in(timeline);
+    executors_ = &executors;
     widened_ = !decision_.is_on_board() &&
                runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
-    inputs_.assign(collective.inputs.begin(), collective.inputs.end());
-    outputs_.assign(collective.outputs.begin(), collective.outputs.end());
+    operands_.inputs.assign(collective.inputs.begin(), collective.inputs.end());
+    operands_.outputs.assign(collective.outputs.begin(), collective.outputs.end());
 }
 
 std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
 
 bool CollectiveOperation::is_flushed() const {
-    return started_ &&
-           (decision_.is_on_board() ? over_board_.is_flushed() : over_links_.is_flushed());
+    return started_ && (decision_.is_on_board() ? executors_->over_board->is_flushed()
+                                                : executors_->over_links.is_flushed());
 }
 
 AwaitedRanks CollectiveOperation::awaited() const {
     if (!started_) return {};
-    return decision_.is_on_board() ? over_board_.awaited() : over_links_.awaited();
+    return decision_.is_on_board() ? executors_->over_board->awaited()
+                                   : executors_->over_links.awaited();
 }
 
 void CollectiveOperation::start() {
     started_ = true;
     mark_started();
-    operands_.inputs = inputs_;
-    operands_.outputs = outputs_;
     if (decision_.is_on_board())
         start_on_board();
     else
@@ -107,40 +92,51 @@ void CollectiveOperation::start() {
 void CollectiveOperation::start_on_board() {
     operands_.element_bytes = size_of(type_);
     if (overlaps_badly(kind(), operands_)) copy_inputs_aside();
-    over_board_.start(*board_, decision_.on_board, header(), operands_);
+    executors_->over_board->start(decision_.on_board, header(), operands_);
 }
 
 void CollectiveOperation::start_on_links() {
     const DataType executed = widened_ ? DataType::kFloat32 : type_;
     operands_.element_bytes = size_of(executed);
     operands_.combine = reduces(kind()) ? arithmetic::combine_for(executed, op_).value() : nullptr;
-    if (widened_) {
-        const std::size_t element = operands_.element_bytes;
-        aside_.resize(total(inputs_, element) + total(outputs_, element));
-        place(operands_.outputs, aside_.data(), place(operands_.inputs, aside_.data(), 0, element),
-              element);
-        for (std::size_t i = 0; i < inputs_.size(); ++i)
-            arithmetic::widen(type_, reinterpret_cast<float*>(operands_.inputs[i].data),
-                              inputs_[i].data, inputs_[i].count);
-    } else if (overlaps_badly(kind(), operands_)) {
+    if (widened_)
+        widen_aside();
+    else if (overlaps_badly(kind(), operands_))
         copy_inputs_aside();
+    executors_->over_links.start(decision_.program, decision_.cut, header(), operands_);
+}
+
+void CollectiveOperation::widen_aside() {
+    const std::size_t element = operands_.element_bytes;
+    narrowed_ = operands_.outputs;
+    aside_.resize(total(operands_.inputs, element) + total(operands_.outputs, element));
+    std::byte* room = aside_.data();
+    for (Block& input : operands_.inputs) {
+        arithmetic::widen(type_, reinterpret_cast<float*>(room), input.data, input.count);
+        input.data = room;
+        room += padded(input.count * element);
     }
-    over_links_.start(decision_.program, decision_.cut, header(), operands_);
+    for (Block& output : operands_.outputs) {
+        output.data = room;
+        room += padded(output.count * element);
+    }
 }
 
 void CollectiveOperation::copy_inputs_aside() {
     const std::size_t element = operands_.element_bytes;
-    aside_.resize(total(inputs_, element));
-    place(operands_.inputs, aside_.data(), 0, element);
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-        arithmetic::copy_bytes(operands_.inputs[i].data, inputs_[i].data,
-                               inputs_[i].count * element);
+    aside_.resize(total(operands_.inputs, element));
+    std::byte* room = aside_.data();
+    for (Block& input : operands_.inputs) {
+        arithmetic::copy_bytes(room, input.data, input.count * element);
+        input.data = room;
+        room += padded(input.count * element);
+    }
 }
 
-Result<bool> CollectiveOperation::advance(LinkTable& links, bool& moved) {
+Result<bool> CollectiveOperation::advance(bool& moved) {
     if (!started_) start();
-    if (decision_.is_on_board()) return over_board_.advance(moved);
-    PCCL_ASSIGN_OR_RETURN(const bool done, over_links_.advance(links, moved));
+    if (decision_.is_on_board()) return executors_->over_board->advance(moved);
+    PCCL_ASSIGN_OR_RETURN(const bool done, executors_->over_links.advance(moved));
     if (done) finish_results();
     return done;
 }
@@ -152,14 +148,14 @@ void CollectiveOperation::finish_results() {
     const bool is_extreme = op_ == ReduceOp::kMin || op_ == ReduceOp::kMax;
     const LinkProgram& program = *decision_.program;
     const bool unifies = program.swaps_operands && !is_extreme;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    for (std::size_t i = 0; i < operands_.outputs.size(); ++i) {
         const Block& result = operands_.outputs[i];
         if (unifies) arithmetic::unify_nans(executed, result.data, result.count);
         if (op_ == ReduceOp::kAvg)
             arithmetic::divide(executed, result.data, result.count, program.shape.ranks);
         if (widened_)
-            arithmetic::narrow(type_, outputs_[i].data, reinterpret_cast<const float*>(result.data),
-                               result.count);
+            arithmetic::narrow(type_, narrowed_[i].data,
+                               reinterpret_cast<const float*>(result.data), result.count);
     }
 }
 

@@ -3,14 +3,13 @@
 // Before: halves are widened to float32 where rounding at every hop would cost accuracy; an input
 // that overlaps the output in a way no schedule expects is copied aside. After: results are
 // narrowed, averages divided. Reused from call to call, so that a synchronous operation allocates
-// nothing.
+// nothing. The group's executors are its own from its first step to its end.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "csrc/comm/board/board_executor.h"
-#include "csrc/comm/links/link_executor.h"
+#include "csrc/comm/executors.h"
 #include "csrc/comm/selection/decision.h"
 #include "csrc/runtime/operation.h"
 
@@ -19,15 +18,15 @@ namespace pccl::comm {
 class CollectiveOperation final : public runtime::Operation {
    public:
     /// `collective` is copied; its blocks must stay valid until done. The header of `decision` has
-    /// its number; `board` and `timeline` are the group's, or null.
-    void prepare(const Collective& collective, Decision decision, Board* board, Timeline* timeline);
+    /// its number; `executors` are the group's.
+    void prepare(const Collective& collective, Decision decision, Executors& executors);
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
         runtime::Operation::begin(std::move(engine), issue);
         started_ = false;
     }
 
     /// Moves what can move; true when the operation is complete. An error ends it.
-    Result<bool> advance(LinkTable& links, bool& moved);
+    Result<bool> advance(bool& moved);
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
@@ -40,6 +39,7 @@ class CollectiveOperation final : public runtime::Operation {
     void start();
     void start_on_links();
     void start_on_board();
+    void widen_aside();
     void copy_inputs_aside();
     void finish_results();
 
@@ -48,13 +48,10 @@ class CollectiveOperation final : public runtime::Operation {
     bool widened_ = false;  // over links
     bool started_ = false;
     Decision decision_;
-    Board* board_ = nullptr;
-    Operands operands_;          // as executed
-    std::vector<Block> inputs_;  // the caller's
-    std::vector<Block> outputs_;
+    Executors* executors_ = nullptr;
+    Operands operands_;             // the caller's, until it starts; as executed from then on
+    std::vector<Block> narrowed_;   // the caller's outputs, where it is widened
     std::vector<std::byte> aside_;  // widened or copied blocks
-    LinkExecutor over_links_;
-    BoardExecutor over_board_;
 };
 
 }  // namespace pccl::comm

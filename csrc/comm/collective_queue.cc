@@ -6,22 +6,21 @@
 
 namespace pccl::comm {
 
-CollectiveQueue::CollectivePtr CollectiveQueue::take_spare() {
+std::shared_ptr<CollectiveOperation> CollectiveQueue::take_spare() {
     // A spare that somebody still holds an event of must keep its result.
     if (spare_ && spare_.use_count() == 1) return std::exchange(spare_, nullptr);
     return std::make_shared<CollectiveOperation>();
 }
 
-CollectiveQueue::CollectivePtr CollectiveQueue::prepare(const Collective& collective,
-                                                        const Decision& decision, Board* board) {
+std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& collective,
+                                                              const Decision& decision) {
     Decision numbered = decision;
     numbered.header.sequence = static_cast<std::uint32_t>(sequence_.fetch_add(1) + 1);
     numbered.header.generation = generation_;
     numbered.header.history = history_after(latest_);
     latest_ = numbered.header;
     auto operation = take_spare();
-    operation->prepare(collective, std::move(numbered), board,
-                       timeline_.is_on() ? &timeline_ : nullptr);
+    operation->prepare(collective, std::move(numbered), executors_);
     return operation;
 }
 
@@ -31,10 +30,10 @@ AwaitedRanks CollectiveQueue::awaited() const {
     return is_empty() ? AwaitedRanks{} : front().awaited();
 }
 
-Status CollectiveQueue::advance(LinkTable& links, bool& moved, Ended& ended) {
+Status CollectiveQueue::advance(bool& moved, Ended& ended) {
     while (!is_empty()) {
         bool head_moved = false;
-        PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->advance(links, head_moved));
+        PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->advance(head_moved));
         moved |= head_moved;
         if (!done) return Status::ok();
         moved = true;

@@ -21,16 +21,23 @@ namespace pccl::comm {
 
 class CollectiveQueue {
    public:
-    using CollectivePtr = std::shared_ptr<CollectiveOperation>;
+    /// `links` are the group's, and outlive it.
+    explicit CollectiveQueue(LinkTable& links)
+        : executors_{.over_links = LinkExecutor(links), .over_board = {}} {}
+    /// To be called once where the group has a board, which outlives it, too.
+    void use(Board& board) { executors_.over_board.emplace(board); }
 
-    /// The next collective of the group, over `board` where that was decided; not in the queue yet.
-    [[nodiscard]] CollectivePtr prepare(const Collective& collective, const Decision& decision,
-                                        Board* board);
-    /// When the steps happen of collectives that are prepared from now on; off at first.
-    [[nodiscard]] Timeline& timeline() { return timeline_; }
-    void push(CollectivePtr operation) { collectives_.push_back(std::move(operation)); }
+    /// The next collective of the group; not in the queue yet.
+    [[nodiscard]] std::shared_ptr<CollectiveOperation> prepare(const Collective& collective,
+                                                               const Decision& decision);
+    [[nodiscard]] Timeline& timeline() { return executors_.over_links.timeline(); }
+    void push(std::shared_ptr<CollectiveOperation> operation) {
+        collectives_.push_back(std::move(operation));
+    }
     /// What a synchronous call is done with: the next one takes its memory over.
-    void give_back(CollectivePtr operation) { spare_ = std::move(operation); }
+    void give_back(std::shared_ptr<CollectiveOperation> operation) {
+        spare_ = std::move(operation);
+    }
 
     [[nodiscard]] bool is_empty() const { return collectives_.empty(); }
     [[nodiscard]] std::size_t size() const { return collectives_.size(); }
@@ -49,23 +56,22 @@ class CollectiveQueue {
 
     /// Moves what can move and appends what ended and has callbacks, with its status set, to
     /// `ended`. An error is the group's end.
-    Status advance(LinkTable& links, bool& moved,
-                   std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    Status advance(bool& moved, std::vector<std::shared_ptr<runtime::Operation>>& ended);
     /// Ends every collective with `reason`.
     void fail_all(const Status& reason, std::vector<std::shared_ptr<runtime::Operation>>& ended);
 
    private:
     using Ended = std::vector<std::shared_ptr<runtime::Operation>>;
 
-    CollectivePtr take_spare();
+    std::shared_ptr<CollectiveOperation> take_spare();
     void end_front(const Status& status, Ended& ended);
 
     std::atomic<std::uint64_t> sequence_{0};
     std::uint32_t generation_ = 0;
     abi::CollectiveHeader latest_{};
-    std::deque<CollectivePtr> collectives_;
-    CollectivePtr spare_;
-    Timeline timeline_;
+    std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
+    std::shared_ptr<CollectiveOperation> spare_;
+    Executors executors_;
 };
 
 }  // namespace pccl::comm

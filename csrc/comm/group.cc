@@ -29,7 +29,8 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
       preferences_{
           .catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}, .costs = {}},
-      mailbox_(options.rank, options.size) {}
+      mailbox_(options.rank, options.size),
+      collectives_(peers_.links()) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
@@ -38,6 +39,7 @@ Status Group::register_remote_infos(const bootstrap::Roster& roster,
     PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
     PCCL_ASSIGN_OR_RETURN(preferences_.tuning, Tuning::parse(roster.tuning));
     PCCL_ASSIGN_OR_RETURN(preferences_.costs, costs::MachineCosts::parse(roster.costs));
+    if (Board* const board = peers_.board()) collectives_.use(*board);
     selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},
                       preferences_);
     return Status::ok();
@@ -109,7 +111,7 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
 bool Group::try_at_once(CollectiveOperation& operation) {
     if (peers_.board() == nullptr) return false;
     bool moved = false;
-    const Result<bool> done = operation.advance(peers_.links(), moved);
+    const Result<bool> done = operation.advance(moved);
     // An error ends it, and the group: to go on after half a step could give wrong results.
     if (!done.is_ok()) diagnosis_.conclude(done.status());
     return done.is_ok() && *done;
@@ -171,7 +173,7 @@ Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& co
     if (is_over()) return end_.shown;
     if (!phase_.unusable.is_ok()) return phase_.unusable;
     PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
-    return collectives_.prepare(collective, *decision, peers_.board());
+    return collectives_.prepare(collective, *decision);
 }
 
 Status Group::help(runtime::Operation& operation, Until until, Deadline deadline) {
@@ -231,7 +233,7 @@ bool Group::advance() {
 
 Status Group::advance_all(bool& moved) {
     if (diagnosis_.has_heard()) return diagnosis_.heard();
-    PCCL_TRY(collectives_.advance(peers_.links(), moved, ended_));
+    PCCL_TRY(collectives_.advance(moved, ended_));
     return mailbox_.advance(peers_.links(), moved, ended_);
 }
 

@@ -50,7 +50,7 @@ AwaitedRanks MessageOperation::awaited() const {
 }
 
 Result<bool> MessageOperation::advance(LinkTable& links, bool& moved) {
-    PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link(envelope_.peer, 0));
+    PCCL_ASSIGN_OR_RETURN(auto* link, links.send_link({envelope_.peer, 0}));
     if (link == nullptr) return false;
     const abi::MessageHeader header = header_of(envelope_);
     const auto head = std::as_bytes(std::span(&header, 1));
@@ -166,7 +166,7 @@ bool Mailbox::is_wanted(Rank rank) const {
 Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended) {
     Source& source = sources_[static_cast<std::size_t>(rank)];
     while (source.into || source.aside || is_wanted(rank)) {
-        transport::RecvLink* link = links.receive_link(rank, 0);
+        transport::RecvLink* link = links.receive_link({rank, 0});
         if (link == nullptr) return Status::ok();
         if (source.header_received < sizeof source.header) {
             const Status read = read_header(rank, source, *link, moved);

@@ -71,7 +71,7 @@ Status Peers::look_for_failure() {
 }
 
 bool Peers::has_way_from(Rank peer) {
-    return board_ != nullptr || links_.receive_link(peer, 0) != nullptr;
+    return board_ != nullptr || links_.receive_link({peer, 0}) != nullptr;
 }
 
 Status Peers::compare_latest(const abi::CollectiveHeader& ours) {

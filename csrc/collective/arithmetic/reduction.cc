@@ -23,7 +23,8 @@ Reduction::Reduction(DataType type, ReduceOp op, int ranks)
     combine_ = combine_for(widens_ ? DataType::kFloat32 : type, op).value();
 }
 
-void Reduction::apply(std::byte* dst, Sources sources, std::size_t count) const {
+void Reduction::apply(std::byte* dst, std::span<const std::byte* const> sources,
+                      std::size_t count) const {
     const std::size_t block = kBlockBytes / std::max(element_bytes(), sizeof(float) * widens_);
     for (std::size_t first = 0; first < count; first += block) {
         const std::size_t part = std::min(block, count - first);
@@ -34,8 +35,8 @@ void Reduction::apply(std::byte* dst, Sources sources, std::size_t count) const 
     }
 }
 
-void Reduction::apply_block(std::byte* dst, Sources sources, std::size_t first,
-                            std::size_t count) const {
+void Reduction::apply_block(std::byte* dst, std::span<const std::byte* const> sources,
+                            std::size_t first, std::size_t count) const {
     alignas(kCacheLine) std::array<std::byte, kBlockBytes> sum;
     const std::size_t offset = first * element_bytes();
     // The last step alone writes to dst, which may be a contribution that is still to come.
@@ -48,8 +49,8 @@ void Reduction::apply_block(std::byte* dst, Sources sources, std::size_t first,
     if (divisor_ > 1) divide(type_, dst + offset, count, divisor_);
 }
 
-void Reduction::accumulate_halves(std::byte* dst, Sources sources, std::size_t first,
-                                  std::size_t count) const {
+void Reduction::accumulate_halves(std::byte* dst, std::span<const std::byte* const> sources,
+                                  std::size_t first, std::size_t count) const {
     alignas(kCacheLine) std::array<float, kBlockBytes / sizeof(float)> sum;
     alignas(kCacheLine) std::array<float, kBlockBytes / sizeof(float)> next;
     const std::size_t offset = first * element_bytes();

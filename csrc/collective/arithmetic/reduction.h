@@ -22,11 +22,10 @@ class Reduction {
     [[nodiscard]] std::size_t element_bytes() const { return size_of(type_); }
 
    private:
-    using Sources = std::span<const std::byte* const>;
-
-    void apply_block(std::byte* dst, Sources sources, std::size_t first, std::size_t count) const;
-    void accumulate_halves(std::byte* dst, Sources sources, std::size_t first,
-                           std::size_t count) const;
+    void apply_block(std::byte* dst, std::span<const std::byte* const> sources, std::size_t first,
+                     std::size_t count) const;
+    void accumulate_halves(std::byte* dst, std::span<const std::byte* const> sources,
+                           std::size_t first, std::size_t count) const;
 
     DataType type_ = DataType::kFloat32;
     Combine combine_ = nullptr;

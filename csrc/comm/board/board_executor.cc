@@ -26,29 +26,28 @@ std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + u
 
 }  // namespace
 
-void BoardExecutor::start(Board& board, const BoardPlan& plan, const abi::CollectiveHeader& header,
+void BoardExecutor::start(const BoardPlan& plan, const abi::CollectiveHeader& header,
                           const Operands& operands) {
-    board_ = &board;
     plan_ = plan;
     header_ = header;
     operands_ = &operands;
     if (reduces(kind()))
         reduction_ = {static_cast<DataType>(header.data_type),
-                      static_cast<ReduceOp>(header.reduce_op), board.ranks()};
-    sequence_ = board.next_sequence();
+                      static_cast<ReduceOp>(header.reduce_op), board_.ranks()};
+    sequence_ = board_.next_sequence();
     scatters_first_ = scatters_first(kind(), plan.algorithm);
     beats_ = count_beats();
     beat_ = 0;
     taken_ = 0;
     lends_memory_ = false;
     streams_results_ = streams_results();
-    now_does_ = beat_of(kind(), scatters_first_, header.root == board.self(), 0);
+    now_does_ = beat_of(kind(), scatters_first_, header.root == board_.self(), 0);
     stage_ = Stage::kGive;
 }
 
 std::size_t BoardExecutor::count_beats() const {
     const std::size_t count = longest(*operands_);
-    const auto ranks = static_cast<std::size_t>(board_->ranks());
+    const auto ranks = static_cast<std::size_t>(board_.ranks());
     const std::size_t window = plan_.window;
     const std::size_t windows =
         std::max<std::size_t>(quotient_up(count, scatters_first_ ? window * ranks : window), 1);
@@ -63,12 +62,12 @@ bool BoardExecutor::streams_results() const {
 }
 
 Result<bool> BoardExecutor::advance(bool& moved) {
-    const std::uint64_t waits = board_->waits();
+    const std::uint64_t waits = board_.waits();
     while (stage_ != Stage::kDone) {
         const Result<bool> went_on = step(moved);
         if (went_on.is_ok() && *went_on) continue;
         // Whom it now waits for may have rung nobody: that asks for another look.
-        moved |= board_->waits() != waits;
+        moved |= board_.waits() != waits;
         return went_on;
     }
     return true;
@@ -77,14 +76,14 @@ Result<bool> BoardExecutor::advance(bool& moved) {
 Result<bool> BoardExecutor::step(bool& moved) {
     if (stage_ == Stage::kGive) return give(moved);
     if (stage_ == Stage::kTake) return take(moved);
-    const Result<bool> read = board_->is_read(now());
+    const Result<bool> read = board_.is_read(now());
     if (read.is_ok() && *read) stage_ = Stage::kDone;
     return read;
 }
 
 Result<bool> BoardExecutor::give(bool& moved) {
     if (now_does_.give != Give::kNothing) {
-        Result<bool> free = board_->may_write(now());
+        Result<bool> free = board_.may_write(now());
         if (!free.is_ok() || !*free) return free;
         publish();
         moved = true;
@@ -95,57 +94,57 @@ Result<bool> BoardExecutor::give(bool& moved) {
 }
 
 void BoardExecutor::publish() {
-    if (beat_ == 0) board_->set_header(now(), header_);
+    if (beat_ == 0) board_.set_header(now(), header_);
     if (now_does_.give == Give::kWhole)
         give_whole();
     else
         give_parts();
-    board_->post(now(), now_does_.to_root ? header_.root : Board::kEverybody);
+    board_.post(now(), now_does_.to_root ? header_.root : Board::kEverybody);
 }
 
 void BoardExecutor::give_whole() {
-    const Span span = outgoing(board_->self());
-    for (Rank reader = 0; reader < board_->ranks(); ++reader) set_piece(reader, span);
-    if (goes_directly(span.bytes)) {
+    const std::span<std::byte> span = outgoing(board_.self());
+    for (Rank reader = 0; reader < board_.ranks(); ++reader) set_piece(reader, span);
+    if (goes_directly(span.size())) {
         lends_memory_ = true;
         return;
     }
-    std::byte* const room = board_->make_room(now(), 1, span.bytes, plan_.own_cache);
-    board_->put(room, span.data, span.bytes, board_->self());
+    std::byte* const room = board_.make_room(now(), 1, span.size(), plan_.own_cache);
+    board_.put(room, span.data(), span.size(), board_.self());
 }
 
 void BoardExecutor::give_parts() {
     std::size_t most = 0;
-    for (Rank reader = 0; reader < board_->ranks(); ++reader) {
-        const Span span = outgoing(reader);
+    for (Rank reader = 0; reader < board_.ranks(); ++reader) {
+        const std::span<std::byte> span = outgoing(reader);
         set_piece(reader, span);
-        if (reader == board_->self()) continue;
-        if (goes_directly(span.bytes))
+        if (reader == board_.self()) continue;
+        if (goes_directly(span.size()))
             lends_memory_ = true;
         else
-            most = std::max(most, span.bytes);
+            most = std::max(most, span.size());
     }
-    const auto parts = static_cast<std::size_t>(board_->ranks() - 1);
-    std::byte* const room = board_->make_room(now(), parts, most, plan_.own_cache);
-    for (Rank reader = 0; reader < board_->ranks(); ++reader) {
-        const Span span = outgoing(reader);
-        if (reader != board_->self() && !goes_directly(span.bytes))
-            board_->put(room + static_cast<std::size_t>(part_for(reader, board_->self())) *
-                                   Board::stride(most),
-                        span.data, span.bytes, reader);
+    const auto parts = static_cast<std::size_t>(board_.ranks() - 1);
+    std::byte* const room = board_.make_room(now(), parts, most, plan_.own_cache);
+    for (Rank reader = 0; reader < board_.ranks(); ++reader) {
+        const std::span<std::byte> span = outgoing(reader);
+        if (reader != board_.self() && !goes_directly(span.size()))
+            board_.put(room + static_cast<std::size_t>(part_for(reader, board_.self())) *
+                                  Board::stride(most),
+                       span.data(), span.size(), reader);
     }
 }
 
 /// Where a reader finds this rank's memory, and where only the two of them know it, its length.
-void BoardExecutor::set_piece(Rank reader, const Span& span) {
+void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
     const bool tells_length = beat_ == 0 && is_per_pair(kind());
     if (!is_direct() && !tells_length) return;
     const std::vector<Block>& blocks = operands_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
     const std::size_t bytes =
-        tells_length ? blocks[index].count * operands_->element_bytes : span.bytes;
-    board_->own_pieces(now())[static_cast<std::size_t>(reader)] = {
-        reinterpret_cast<std::uint64_t>(span.data), bytes};
+        tells_length ? blocks[index].count * operands_->element_bytes : span.size();
+    board_.own_pieces(now())[static_cast<std::size_t>(reader)] = {
+        reinterpret_cast<std::uint64_t>(span.data()), bytes};
 }
 
 bool BoardExecutor::goes_directly(std::size_t bytes) const {
@@ -156,7 +155,7 @@ Result<bool> BoardExecutor::take(bool& moved) {
     const std::size_t sources = now_does_.take == Take::kNothing ? 0 : source_count();
     for (; taken_ < sources; ++taken_) {
         const Rank giver = source(taken_);
-        PCCL_ASSIGN_OR_RETURN(const bool ready, board_->has_posted(giver, now()));
+        PCCL_ASSIGN_OR_RETURN(const bool ready, board_.has_posted(giver, now()));
         if (!ready) return false;
         moved = true;
         if (beat_ == 0) PCCL_TRY(check(giver));
@@ -170,19 +169,19 @@ Result<bool> BoardExecutor::take(bool& moved) {
 
 void BoardExecutor::end_beat() {
     const bool last = beat_ + 1 == beats_;
-    board_->have_read(position_of(sequence_, last ? kLastBeat : beat_));
+    board_.have_read(position_of(sequence_, last ? kLastBeat : beat_));
     if (last) {
         stage_ = lends_memory_ ? Stage::kLinger : Stage::kDone;
         return;
     }
     ++beat_;
     taken_ = 0;
-    now_does_ = beat_of(kind(), scatters_first_, header_.root == board_->self(), beat_);
+    now_does_ = beat_of(kind(), scatters_first_, header_.root == board_.self(), beat_);
     stage_ = Stage::kGive;
 }
 
 Status BoardExecutor::check(Rank source) const {
-    PCCL_TRY(compare(header_, board_->header(source, now()), {board_->self(), source}));
+    PCCL_TRY(compare(header_, board_.header(source, now()), {board_.self(), source}));
     if (!is_per_pair(kind())) return Status::ok();
     const std::size_t unit = operands_->element_bytes;
     const std::vector<Block>& blocks = operands_->outputs;
@@ -190,18 +189,17 @@ Status BoardExecutor::check(Rank source) const {
     abi::CollectiveHeader ours = header_;
     abi::CollectiveHeader theirs = header_;
     ours.count = blocks[index].count;
-    theirs.count = board_->piece(source, now(), board_->self()).bytes / unit;
-    return compare(ours, theirs, {board_->self(), source});
+    theirs.count = board_.piece(source, now(), board_.self()).bytes / unit;
+    return compare(ours, theirs, {board_.self(), source});
 }
 
 Status BoardExecutor::copy_from(Rank giver) const {
-    const Span to = incoming(giver);
-    if (to.bytes == 0) return Status::ok();
-    if (goes_directly(to.bytes))
-        return board_->read_directly(giver, board_->piece(giver, now(), board_->self()).address,
-                                     {to.data, to.bytes});
+    const std::span<std::byte> to = incoming(giver);
+    if (to.empty()) return Status::ok();
+    if (goes_directly(to.size()))
+        return board_.read_directly(giver, board_.piece(giver, now(), board_.self()).address, to);
     PCCL_ASSIGN_OR_RETURN(const std::byte* const from,
-                          board_->part(giver, now(), own_part(giver), to.bytes));
+                          board_.part(giver, now(), own_part(giver), to.size()));
     keep(to, from);
     return Status::ok();
 }
@@ -211,53 +209,55 @@ void BoardExecutor::keep_own() const {
     const Operands& operands = *operands_;
     if (now_does_.take == Take::kReduce || scatters_first_) return;
     if (operands.inputs.empty() || operands.outputs.empty()) return;
-    const auto self = static_cast<std::size_t>(board_->self());
-    const Span from = window_of(operands.inputs[operands.inputs.size() == 1 ? 0 : self]);
-    const Span to = window_of(operands.outputs[operands.outputs.size() == 1 ? 0 : self]);
-    if (from.data != to.data) keep({to.data, std::min(from.bytes, to.bytes)}, from.data);
+    const auto self = static_cast<std::size_t>(board_.self());
+    const std::span<std::byte> from =
+        window_of(operands.inputs[operands.inputs.size() == 1 ? 0 : self]);
+    const std::span<std::byte> to =
+        window_of(operands.outputs[operands.outputs.size() == 1 ? 0 : self]);
+    if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
 }
 
-void BoardExecutor::keep(const Span& to, const std::byte* from) const {
+void BoardExecutor::keep(std::span<std::byte> to, const std::byte* from) const {
     if (streams_results_)
-        stream_bytes(to.data, from, to.bytes);
+        stream_bytes(to.data(), from, to.size());
     else
-        arithmetic::copy_bytes(to.data, from, to.bytes);
+        arithmetic::copy_bytes(to.data(), from, to.size());
 }
 
 Status BoardExecutor::reduce() {
-    const Span to = incoming(board_->self());
+    const std::span<std::byte> to = incoming(board_.self());
     contributions_.clear();
-    for (Rank rank = 0; rank < board_->ranks(); ++rank) {
-        contributions_.push_back(own_contribution().data);
-        if (rank == board_->self()) continue;
+    for (Rank rank = 0; rank < board_.ranks(); ++rank) {
+        contributions_.push_back(own_contribution().data());
+        if (rank == board_.self()) continue;
         PCCL_ASSIGN_OR_RETURN(contributions_.back(),
-                              board_->part(rank, now(), own_part(rank), to.bytes));
+                              board_.part(rank, now(), own_part(rank), to.size()));
     }
-    reduction_.apply(to.data, contributions_, to.bytes / operands_->element_bytes);
+    reduction_.apply(to.data(), contributions_, to.size() / operands_->element_bytes);
     return Status::ok();
 }
 
 Status BoardExecutor::reduce_directly() {
     const std::size_t unit = operands_->element_bytes;
-    const auto ranks = static_cast<std::size_t>(board_->ranks());
+    const auto ranks = static_cast<std::size_t>(board_.ranks());
     const std::size_t block =
         std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
     if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
-    const Span to = incoming(board_->self());
-    for (std::size_t done = 0; done < to.bytes; done += block) {
-        const std::size_t bytes = std::min(block, to.bytes - done);
+    const std::span<std::byte> to = incoming(board_.self());
+    for (std::size_t done = 0; done < to.size(); done += block) {
+        const std::size_t bytes = std::min(block, to.size() - done);
         contributions_.clear();
-        for (Rank rank = 0; rank < board_->ranks(); ++rank) {
+        for (Rank rank = 0; rank < board_.ranks(); ++rank) {
             std::byte* const here = scratch_.data() + static_cast<std::size_t>(rank) * block;
             contributions_.push_back(here);
-            if (rank == board_->self()) {
-                contributions_.back() = own_contribution().data + done;
+            if (rank == board_.self()) {
+                contributions_.back() = own_contribution().data() + done;
                 continue;
             }
-            const Piece piece = board_->piece(rank, now(), board_->self());
-            PCCL_TRY(board_->read_directly(rank, piece.address + done, {here, bytes}));
+            const Piece piece = board_.piece(rank, now(), board_.self());
+            PCCL_TRY(board_.read_directly(rank, piece.address + done, {here, bytes}));
         }
-        reduction_.apply(to.data + done, contributions_, bytes / unit);
+        reduction_.apply(to.data() + done, contributions_, bytes / unit);
     }
     return Status::ok();
 }
@@ -266,43 +266,43 @@ AwaitedRanks BoardExecutor::awaited() const {
     AwaitedRanks ranks;
     if (stage_ == Stage::kTake) {
         for (std::size_t i = taken_; i < source_count(); ++i)
-            if (!board_->shows_posted(source(i), now())) ranks.push_back({source(i)});
-    } else if (const Rank reader = board_->awaited(); reader != kNoRank) {
+            if (!board_.shows_posted(source(i), now())) ranks.push_back({source(i)});
+    } else if (const Rank reader = board_.awaited(); reader != kNoRank) {
         ranks.push_back({reader, Awaited::Act::kReceive});
     }
     return ranks;
 }
 
 std::size_t BoardExecutor::source_count() const {
-    return now_does_.from_root ? 1 : static_cast<std::size_t>(board_->ranks()) - 1;
+    return now_does_.from_root ? 1 : static_cast<std::size_t>(board_.ranks()) - 1;
 }
 
 /// Ranks start with their neighbours, so that they do not all read one rank at once.
 Rank BoardExecutor::source(std::size_t index) const {
     if (now_does_.from_root) return header_.root;
-    return (board_->self() + 1 + static_cast<Rank>(index)) % board_->ranks();
+    return (board_.self() + 1 + static_cast<Rank>(index)) % board_.ranks();
 }
 
-BoardExecutor::Span BoardExecutor::window_of(const Block& block) const {
+std::span<std::byte> BoardExecutor::window_of(const Block& block) const {
     const std::size_t unit = operands_->element_bytes;
     const std::size_t begin = std::min(beat_ * plan_.window, block.count);
     const std::size_t count = std::min(plan_.window, block.count - begin);
     return {count == 0 ? nullptr : block.data + begin * unit, count * unit};
 }
 
-BoardExecutor::Span BoardExecutor::part_of(const Block& block, Rank rank) const {
+std::span<std::byte> BoardExecutor::part_of(const Block& block, Rank rank) const {
     const std::size_t unit = operands_->element_bytes;
-    const Cut cut{.window = plan_.window * static_cast<std::size_t>(board_->ranks()),
-                  .chunks = board_->ranks(),
+    const Cut cut{.window = plan_.window * static_cast<std::size_t>(board_.ranks()),
+                  .chunks = board_.ranks(),
                   .grain = std::max<std::size_t>(kCacheLine / unit, 1)};
     const Extent extent = cut.extent(block.count, beat_ / 2, rank, 1);
     return {extent.count == 0 ? nullptr : block.data + extent.begin * unit, extent.count * unit};
 }
 
-BoardExecutor::Span BoardExecutor::outgoing(Rank reader) const {
+std::span<std::byte> BoardExecutor::outgoing(Rank reader) const {
     const Operands& operands = *operands_;
     if (scatters_first_) {
-        if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_->self());
+        if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_.self());
         return part_of(operands.inputs[0], reader);
     }
     return window_of(
@@ -310,21 +310,21 @@ BoardExecutor::Span BoardExecutor::outgoing(Rank reader) const {
 }
 
 /// What comes from `giver`; of reductions, what they result in.
-BoardExecutor::Span BoardExecutor::incoming(Rank giver) const {
+std::span<std::byte> BoardExecutor::incoming(Rank giver) const {
     const std::vector<Block>& outputs = operands_->outputs;
     if (scatters_first_)
-        return part_of(outputs[0], now_does_.take == Take::kReduce ? board_->self() : giver);
+        return part_of(outputs[0], now_does_.take == Take::kReduce ? board_.self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
 }
 
 Rank BoardExecutor::own_part(Rank giver) const {
-    return now_does_.takes_parts ? part_for(board_->self(), giver) : 0;
+    return now_does_.takes_parts ? part_for(board_.self(), giver) : 0;
 }
 
-BoardExecutor::Span BoardExecutor::own_contribution() const {
+std::span<std::byte> BoardExecutor::own_contribution() const {
     const std::vector<Block>& inputs = operands_->inputs;
-    if (scatters_first_) return part_of(inputs[0], board_->self());
-    return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_->self())]);
+    if (scatters_first_) return part_of(inputs[0], board_.self());
+    return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_.self())]);
 }
 
 }  // namespace pccl::comm

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,11 @@ namespace pccl::comm {
 
 class BoardExecutor {
    public:
+    /// `board` outlives it.
+    explicit BoardExecutor(Board& board) : board_(board) {}
+
     /// `operands` stay where they are until it is done.
-    void start(Board& board, const BoardPlan& plan, const abi::CollectiveHeader& header,
+    void start(const BoardPlan& plan, const abi::CollectiveHeader& header,
                const Operands& operands);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
@@ -37,10 +41,6 @@ class BoardExecutor {
 
    private:
     enum class Stage : std::uint8_t { kGive, kTake, kLinger, kDone };
-    struct Span {
-        std::byte* data = nullptr;
-        std::size_t bytes = 0;
-    };
 
     /// False where it has to wait.
     Result<bool> step(bool& moved);
@@ -48,12 +48,12 @@ class BoardExecutor {
     void publish();
     void give_whole();
     void give_parts();
-    void set_piece(Rank reader, const Span& span);
+    void set_piece(Rank reader, std::span<std::byte> span);
     Result<bool> take(bool& moved);
     Status check(Rank source) const;
     Status copy_from(Rank source) const;
     void keep_own() const;
-    void keep(const Span& to, const std::byte* from) const;
+    void keep(std::span<std::byte> to, const std::byte* from) const;
     Status reduce();
     Status reduce_directly();
     void end_beat();
@@ -68,15 +68,15 @@ class BoardExecutor {
     [[nodiscard]] bool streams_results() const;
     [[nodiscard]] std::size_t source_count() const;
     [[nodiscard]] Rank source(std::size_t index) const;
-    [[nodiscard]] Span window_of(const Block& block) const;
-    [[nodiscard]] Span part_of(const Block& block, Rank rank) const;
-    [[nodiscard]] Span outgoing(Rank reader) const;
-    [[nodiscard]] Span incoming(Rank giver) const;
-    [[nodiscard]] Span own_contribution() const;
+    [[nodiscard]] std::span<std::byte> window_of(const Block& block) const;
+    [[nodiscard]] std::span<std::byte> part_of(const Block& block, Rank rank) const;
+    [[nodiscard]] std::span<std::byte> outgoing(Rank reader) const;
+    [[nodiscard]] std::span<std::byte> incoming(Rank giver) const;
+    [[nodiscard]] std::span<std::byte> own_contribution() const;
     /// Which part of what `giver` gives is for this rank.
     [[nodiscard]] Rank own_part(Rank giver) const;
 
-    Board* board_ = nullptr;
+    Board& board_;
     BoardPlan plan_;
     abi::CollectiveHeader header_{};
     const Operands* operands_ = nullptr;

@@ -10,6 +10,9 @@
 #include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {
+
+using schedule::Port;
+
 namespace {
 
 // Less than peers allow for a handshake (handshake_server.h).
@@ -23,16 +26,15 @@ ConnectionContext::ConnectionContext(runtime::Runtime& runtime, const runtime::P
       first_senders_(static_cast<std::size_t>(peers.size()), nullptr),
       first_receivers_(static_cast<std::size_t>(peers.size())) {}
 
-Result<transport::SendLink*> ConnectionContext::send_link(Rank peer, ChannelId channel) {
-    const auto index = static_cast<std::size_t>(peer);
-    if (channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
-    const Key key{peer, channel};
-    auto found = senders_.find(key);
+Result<transport::SendLink*> ConnectionContext::send_link(const Port& to) {
+    const auto index = static_cast<std::size_t>(to.peer);
+    if (to.channel == 0 && first_senders_[index] != nullptr) return first_senders_[index];
+    auto found = senders_.find(to);
     if (found == senders_.end()) {
-        PCCL_ASSIGN_OR_RETURN(auto link, open(key));
+        PCCL_ASSIGN_OR_RETURN(auto link, open(to));
         if (link == nullptr) return nullptr;
-        found = senders_.emplace(key, std::move(link)).first;
-        if (channel == 0) first_senders_[index] = found->second.get();
+        found = senders_.emplace(to, std::move(link)).first;
+        if (to.channel == 0) first_senders_[index] = found->second.get();
     }
     return found->second.get();
 }
@@ -48,18 +50,18 @@ std::vector<Rank> ConnectionContext::unlinked() {
 }
 
 Status ConnectionContext::look() {
-    for (const auto& [key, link] : senders_) PCCL_TRY(link->look());
+    for (const auto& [port, link] : senders_) PCCL_TRY(link->look());
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, link] : receivers_) PCCL_TRY(link->look());
+    for (const auto& [port, link] : receivers_) PCCL_TRY(link->look());
     return Status::ok();
 }
 
 Status ConnectionContext::look(Rank peer) {
-    for (const auto& [key, link] : senders_)
-        if (key.first == peer) PCCL_TRY(link->look());
+    for (const auto& [port, link] : senders_)
+        if (port.peer == peer) PCCL_TRY(link->look());
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, link] : receivers_)
-        if (key.first == peer) PCCL_TRY(link->look());
+    for (const auto& [port, link] : receivers_)
+        if (port.peer == peer) PCCL_TRY(link->look());
     return Status::ok();
 }
 
@@ -68,15 +70,15 @@ Status ConnectionContext::look_for_failure() {
         const bool is_told = gone.code() != StatusCode::kPeerLost || gone.peer() != leaver;
         return is_told ? gone : Status::ok();
     };
-    for (const auto& [key, link] : senders_) PCCL_TRY(failure(key.first, link->look()));
+    for (const auto& [port, link] : senders_) PCCL_TRY(failure(port.peer, link->look()));
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, link] : receivers_) PCCL_TRY(failure(key.first, link->look()));
+    for (const auto& [port, link] : receivers_) PCCL_TRY(failure(port.peer, link->look()));
     return Status::ok();
 }
 
 Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, link] : receivers_) {
+    for (const auto& [port, link] : receivers_) {
         const auto waiting = link->peek(transport::kCollectiveChannel);
         abi::CollectiveHeader theirs{};
         if (!waiting.is_ok() || waiting->size() < sizeof theirs) continue;
@@ -84,66 +86,66 @@ Status ConnectionContext::compare_latest(const abi::CollectiveHeader& ours) {
         // A later one may just not have been called here.
         if (theirs.sequence != ours.sequence) continue;
         PCCL_TRY(compare(common_part(ours), common_part(theirs),
-                         {.self = peers_.rank(), .peer = key.first}));
+                         {.self = peers_.rank(), .peer = port.peer}));
     }
     return Status::ok();
 }
 
-Result<ConnectionContext::Attempt> ConnectionContext::begin(const Key& key) const {
-    const auto& [peer, channel] = key;
-    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(peer));
-    transport::LinkRequest request = peers_.request_to(peer, channel);
+Result<ConnectionContext::Attempt> ConnectionContext::begin(const Port& to) const {
+    PCCL_ASSIGN_OR_RETURN(runtime::Runtime::Way way, peers_.way_to(to.peer));
+    transport::LinkRequest request = peers_.request_to(to.peer, to.channel);
     request.generation = generation();
-    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(peer).address, request,
-                                                            peers_.identity().secret));
+    PCCL_ASSIGN_OR_RETURN(auto dial, way.transport->connect(peers_.endpoint(to.peer).address,
+                                                            request, peers_.identity().secret));
     return Attempt{.way = std::move(way),
                    .dial = std::move(dial),
                    .deadline = Deadline::after(process_config().connect_timeout),
                    .looked = system_clock().now()};
 }
 
-Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Key& key) {
-    if (!attempts_.contains(key)) {
-        auto attempt = begin(key);
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::open(const Port& to) {
+    if (!attempts_.contains(to)) {
+        auto attempt = begin(to);
         PCCL_TRY(attempt.status());
-        attempts_.emplace(key, std::move(*attempt));
+        attempts_.emplace(to, std::move(*attempt));
     }
-    reaching_.store(key.first);
-    auto link = go_on(key);
+    reaching_.store(to.peer);
+    auto link = go_on(to);
     if (link.is_ok() && *link == nullptr) return link;
-    attempts_.erase(key);
-    reaching_.store(attempts_.empty() ? kNoRank : attempts_.begin()->first.first);
+    attempts_.erase(to);
+    reaching_.store(attempts_.empty() ? kNoRank : attempts_.begin()->first.peer);
     if (!link.is_ok())
         return link.status().with_context(
-            concat("rank ", peers_.rank(), " cannot connect to rank ", key.first));
+            concat("rank ", peers_.rank(), " cannot connect to rank ", to.peer));
     return link;
 }
 
-Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Key& key) {
-    Attempt& attempt = attempts_.at(key);
+Result<std::unique_ptr<transport::SendLink>> ConnectionContext::go_on(const Port& to) {
+    Attempt& attempt = attempts_.at(to);
     const TimePoint now = system_clock().now();
     const bool was_left = now - std::exchange(attempt.looked, now) > kLeft;
     auto link = attempt.dial->advance();
     if (!link.is_ok() && was_left) {
         // The peer has given up on a connection that nobody here went on with: the next look
         // begins another.
-        attempts_.erase(key);
+        attempts_.erase(to);
         return std::unique_ptr<transport::SendLink>();
     }
     if (!link.is_ok()) return link;
     if (*link == nullptr && attempt.deadline.passed()) return attempt.dial->late();
     if (*link != nullptr)
         log(LogLevel::kInfo, "group ", peers_.group_name(), ": rank ", peers_.rank(),
-            " sends to rank ", key.first, " over ", to_string(attempt.way.transport->kind()),
+            " sends to rank ", to.peer, " over ", to_string(attempt.way.transport->kind()),
             attempt.way.reasons);
     return link;
 }
 
-transport::RecvLink* ConnectionContext::receive_link(Rank peer, ChannelId channel) {
-    if (channel == 0)
-        return first_receivers_[static_cast<std::size_t>(peer)].load(std::memory_order_acquire);
+transport::RecvLink* ConnectionContext::receive_link(const Port& from) {
+    if (from.channel == 0)
+        return first_receivers_[static_cast<std::size_t>(from.peer)].load(
+            std::memory_order_acquire);
     const std::lock_guard lock(mutex_);
-    const auto found = receivers_.find({peer, channel});
+    const auto found = receivers_.find(from);
     return found == receivers_.end() ? nullptr : found->second.get();
 }
 
@@ -167,19 +169,19 @@ void ConnectionContext::accepted(const transport::LinkRequest& request,
         return runtime_.refused(to_string(link->kind()), own);
     const std::lock_guard lock(mutex_);
     if (!closed_.is_ok()) return link->abort(closed_);
-    const Key key{request.source, request.channel};
+    const Port from{request.source, request.channel};
     if (request.generation > generation())
-        early_[key] = {request.generation, std::move(link)};
+        early_[from] = {request.generation, std::move(link)};
     else
-        take(key, std::move(link));
+        take(from, std::move(link));
 }
 
-void ConnectionContext::take(const Key& key, std::unique_ptr<transport::RecvLink> link) {
-    auto& slot = receivers_[key];
+void ConnectionContext::take(const Port& from, std::unique_ptr<transport::RecvLink> link) {
+    auto& slot = receivers_[from];
     if (slot != nullptr) retired_.push_back(std::move(slot));
     slot = std::move(link);
-    if (key.second == 0)
-        first_receivers_[static_cast<std::size_t>(key.first)].store(slot.get(),
+    if (from.channel == 0)
+        first_receivers_[static_cast<std::size_t>(from.peer)].store(slot.get(),
                                                                     std::memory_order_release);
 }
 
@@ -187,8 +189,8 @@ void ConnectionContext::renew(std::uint32_t generation) {
     release_network_links();
     const std::lock_guard lock(mutex_);
     generation_.store(generation);
-    for (auto& [key, early] : early_)
-        if (early.generation == generation) take(key, std::move(early.link));
+    for (auto& [port, early] : early_)
+        if (early.generation == generation) take(port, std::move(early.link));
     std::erase_if(early_, [](const auto& each) { return each.second.link == nullptr; });
 }
 
@@ -203,25 +205,25 @@ void ConnectionContext::release_network_links() {
     reaching_.store(kNoRank);
     std::erase_if(senders_, is_over_network);
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
-    for (const auto& [key, link] : senders_)
-        if (key.second == 0) first_senders_[static_cast<std::size_t>(key.first)] = link.get();
+    for (const auto& [port, link] : senders_)
+        if (port.channel == 0) first_senders_[static_cast<std::size_t>(port.peer)] = link.get();
     const std::lock_guard lock(mutex_);
     std::erase_if(receivers_, is_over_network);
     for (auto& first : first_receivers_) first.store(nullptr);
-    for (const auto& [key, link] : receivers_)
-        if (key.second == 0)
-            first_receivers_[static_cast<std::size_t>(key.first)].store(link.get());
+    for (const auto& [port, link] : receivers_)
+        if (port.channel == 0)
+            first_receivers_[static_cast<std::size_t>(port.peer)].store(link.get());
     retired_.clear();
 }
 
 void ConnectionContext::close(const Status& reason) {
     attempts_.clear();
-    for (const auto& [key, link] : senders_) link->abort(reason);
+    for (const auto& [port, link] : senders_) link->abort(reason);
     senders_.clear();
     std::fill(first_senders_.begin(), first_senders_.end(), nullptr);
     const std::lock_guard lock(mutex_);
     closed_ = reason;
-    for (const auto& [key, link] : receivers_) link->abort(reason);
+    for (const auto& [port, link] : receivers_) link->abort(reason);
     for (auto& first : first_receivers_) first.store(nullptr);
     receivers_.clear();
     retired_.clear();

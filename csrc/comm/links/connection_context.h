@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -26,8 +25,8 @@ class ConnectionContext final : public LinkTable {
     /// `runtime` and `peers`, whose ranks are registered before any is connected to, outlive it.
     ConnectionContext(runtime::Runtime& runtime, const runtime::PeerDirectory& peers);
 
-    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override;
-    transport::RecvLink* receive_link(Rank peer, ChannelId channel) override;
+    Result<transport::SendLink*> send_link(const schedule::Port& to) override;
+    transport::RecvLink* receive_link(const schedule::Port& from) override;
     /// The peers without a link of channel 0 to or from here. Nearest first: the neighbours of one
     /// rank are not all of them those of another.
     [[nodiscard]] std::vector<Rank> unlinked();
@@ -53,8 +52,6 @@ class ConnectionContext final : public LinkTable {
     void accepted(const transport::LinkRequest& request, std::unique_ptr<transport::RecvLink> link);
 
    private:
-    using Key = std::pair<Rank, ChannelId>;
-
     /// Of a link that is being opened.
     struct Attempt {
         runtime::Runtime::Way way;
@@ -62,10 +59,10 @@ class ConnectionContext final : public LinkTable {
         Deadline deadline = Deadline::never();
         TimePoint looked{};
     };
-    Result<Attempt> begin(const Key& key) const;
+    Result<Attempt> begin(const schedule::Port& to) const;
     /// Null until the peer has accepted.
-    Result<std::unique_ptr<transport::SendLink>> open(const Key& key);
-    Result<std::unique_ptr<transport::SendLink>> go_on(const Key& key);
+    Result<std::unique_ptr<transport::SendLink>> open(const schedule::Port& to);
+    Result<std::unique_ptr<transport::SendLink>> go_on(const schedule::Port& to);
 
     /// Whether it asks for a link of this group, to this rank, of no older phase of the network
     /// than it is in.
@@ -73,26 +70,26 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] std::uint32_t generation() const { return generation_.load(); }
     void release_network_links();
     // Under mutex_:
-    void take(const Key& key, std::unique_ptr<transport::RecvLink> link);
+    void take(const schedule::Port& from, std::unique_ptr<transport::RecvLink> link);
 
     runtime::Runtime& runtime_;
     const runtime::PeerDirectory& peers_;
     std::atomic<Rank> reaching_{kNoRank};
-    std::map<Key, Attempt> attempts_;
-    std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
+    std::map<schedule::Port, Attempt> attempts_;
+    std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
     std::vector<transport::SendLink*>
         first_senders_;  // of channel 0, by peer: no search on the hot path
     std::atomic<std::uint32_t> generation_{0};
     std::mutex mutex_;  // guards receivers_, retired_, early_ and closed_
-    std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use
     std::vector<std::atomic<transport::RecvLink*>> first_receivers_;
     struct Early {
         std::uint32_t generation = 0;
         std::unique_ptr<transport::RecvLink> link;
     };
-    std::map<Key, Early> early_;  // of a phase that this rank is not in yet
-    Status closed_;               // why, for peers that connect later
+    std::map<schedule::Port, Early> early_;  // of a phase that this rank is not in yet
+    Status closed_;                          // why, for peers that connect later
 };
 
 }  // namespace pccl::comm

@@ -12,6 +12,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     cut_ = cut;
     header_ = header;
     operands_ = &operands;
+    is_timed_ = timeline_.is_on();
     const std::size_t count = longest(operands);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
@@ -36,8 +37,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     lanes_through_ = lanes_done_;
 }
 
-Result<bool> LinkExecutor::advance(LinkTable& links, bool& moved) {
-    links_ = &links;
+Result<bool> LinkExecutor::advance(bool& moved) {
     for (std::size_t i = 0; i < lanes_.size(); ++i)
         if (!lanes_[i].done) PCCL_TRY(advance_lane(lanes_[i], i, moved));
     if (lanes_done_ < lanes_.size()) return false;
@@ -65,9 +65,9 @@ Status LinkExecutor::advance_lane(Lane& lane, std::size_t index, bool& moved) {
             if (!may_run(lane, step)) return Status::ok();
             enter(lane, step);
         }
-        PCCL_ASSIGN_OR_RETURN(const bool complete, timeline_ == nullptr
-                                                       ? advance_step(lane, step, moved)
-                                                       : advance_timed(lane, step, ended, moved));
+        PCCL_ASSIGN_OR_RETURN(const bool complete, is_timed_
+                                                       ? advance_timed(lane, step, ended, moved)
+                                                       : advance_step(lane, step, moved));
         if (!complete) return Status::ok();
         moved = true;
         next_step(lane, index);
@@ -121,7 +121,7 @@ Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& 
             reduce(step, lane.round);
             return true;
         case Action::kSwitchPhase:
-            return links_->switch_phase();
+            return links_.switch_phase();
         default:
             break;
     }
@@ -141,7 +141,7 @@ Result<bool> LinkExecutor::advance_timed(Lane& lane, const LinkStep& step, TimeP
         lane.moved = before;
     if (!complete) return false;
     ended = system_clock().now();
-    timeline_->add(timed(lane, step, ended));
+    timeline_.add(timed(lane, step, ended));
     return true;
 }
 

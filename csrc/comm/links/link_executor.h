@@ -34,15 +34,18 @@ class LinkExecutor {
     /// Windows that may be under way at a time where each has scratch.
     static constexpr std::size_t kScratches = 2;
 
-    /// What starts from now on records its steps there; null: nowhere.
-    void record_in(Timeline* timeline) { timeline_ = timeline; }
+    /// `links` outlive it.
+    explicit LinkExecutor(LinkTable& links) : links_(links) {}
+
+    /// When the steps happen of programs that start from now on; off at first.
+    [[nodiscard]] Timeline& timeline() { return timeline_; }
     /// `operands` stay where they are until it is done.
     void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
                const abi::CollectiveHeader& header, const Operands& operands);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
-    Result<bool> advance(LinkTable& links, bool& moved);
+    Result<bool> advance(bool& moved);
 
     /// Everything that this rank has to send is handed to its links.
     [[nodiscard]] bool is_flushed() const;
@@ -73,19 +76,13 @@ class LinkExecutor {
         std::size_t carried = 0;
         std::vector<std::byte> unstored;  // a reduction on its way through
     };
-    struct SendPort {
-        transport::SendLink* link = nullptr;
-        std::size_t header_sent = 0;
+    /// A port in this operation: its stream opens with a header.
+    template <typename Link>
+    struct OpenPort {
+        Link* link = nullptr;
+        std::size_t header_bytes = 0;  // that have gone, or come
         abi::CollectiveHeader header{};
-    };
-    struct ReceivePort {
-        transport::RecvLink* link = nullptr;
-        std::size_t header_received = 0;
-        abi::CollectiveHeader header{};
-    };
-    struct Span {
-        std::byte* data = nullptr;
-        std::size_t bytes = 0;
+        [[nodiscard]] bool is_open() const { return header_bytes == sizeof header; }
     };
 
     Status advance_lane(Lane& lane, std::size_t index, bool& moved);
@@ -115,33 +112,33 @@ class LinkExecutor {
     /// The header for or from `peer`; where only the two of them know a block's length, with that.
     [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks,
                                                    Rank peer) const;
-    Result<bool> open_send(SendPort& port, const schedule::Port& where);
-    Result<bool> open_receive(ReceivePort& port, const schedule::Port& where, bool& moved);
+    Result<bool> open_send(OpenPort<transport::SendLink>& port, const schedule::Port& where);
+    Result<bool> open_receive(OpenPort<transport::RecvLink>& port, const schedule::Port& where,
+                              bool& moved);
 
     [[nodiscard]] std::size_t length(const schedule::Slices& slices, std::size_t round) const;
-    /// Chunks that adjoin in memory, from `chunk` of `slice` on, and how many they are.
-    struct Chunks {
-        Span span;
-        int number = 0;
-    };
-    [[nodiscard]] Chunks chunks_at(const schedule::Slice& slice, int chunk,
-                                   std::size_t round) const;
+    /// How many chunks adjoin in memory, from `chunk` of `slice` on.
+    [[nodiscard]] int adjoining(const schedule::Slice& slice, int chunk) const;
+    /// These.
+    [[nodiscard]] transport::MutableBytes chunks_at(const schedule::Slice& slice, int chunk,
+                                                    std::size_t round) const;
     /// The contiguous memory at byte `offset` of a list; none at its end. `cursor` has seen no
     /// larger offset.
-    [[nodiscard]] Span piece(const schedule::Slices& slices, std::size_t round, std::size_t offset,
-                             Cursor& cursor) const;
+    [[nodiscard]] transport::MutableBytes piece(const schedule::Slices& slices, std::size_t round,
+                                                std::size_t offset, Cursor& cursor) const;
     /// What can be sent now, up to kMostPieces pieces, from the byte on that comes next.
     [[nodiscard]] std::span<const transport::Bytes> outgoing(Lane& lane, const LinkStep& step);
-    [[nodiscard]] Span target(Lane& lane, const LinkStep& step);
+    [[nodiscard]] transport::MutableBytes target(Lane& lane, const LinkStep& step);
     Result<bool> flush_links();
 
+    LinkTable& links_;
     std::shared_ptr<const LinkProgram> program_;
     const Operands* operands_ = nullptr;
     Cut cut_;
     abi::CollectiveHeader header_{};
     std::vector<Lane> lanes_;
-    std::vector<SendPort> send_ports_;
-    std::vector<ReceivePort> receive_ports_;
+    std::vector<OpenPort<transport::SendLink>> send_ports_;
+    std::vector<OpenPort<transport::RecvLink>> receive_ports_;
     std::vector<std::byte> scratch_;
     std::array<transport::Bytes, kMostPieces> pieces_{};  // what outgoing() gives
     std::size_t rounds_ = 0;
@@ -151,8 +148,8 @@ class LinkExecutor {
     std::size_t window_round_ = 0;    // that not all lanes are through
     std::size_t lanes_through_ = 0;   // lanes that finished it
     std::size_t lanes_done_ = 0;
-    LinkTable* links_ = nullptr;  // during advance()
-    Timeline* timeline_ = nullptr;
+    Timeline timeline_;
+    bool is_timed_ = false;  // what has started
 };
 
 }  // namespace pccl::comm

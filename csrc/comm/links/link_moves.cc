@@ -11,48 +11,51 @@ using schedule::Buffer;
 using schedule::Slice;
 using schedule::Slices;
 using transport::kCollectiveChannel;
+using transport::MutableBytes;
 
 std::size_t LinkExecutor::length(const Slices& slices, std::size_t round) const {
     std::size_t bytes = 0;
     for (const Slice& slice : slices)
         for (int chunk = 0; chunk < slice.count;) {
-            const Chunks chunks = chunks_at(slice, chunk, round);
-            bytes += chunks.span.bytes;
-            chunk += chunks.number;
+            bytes += chunks_at(slice, chunk, round).size();
+            chunk += adjoining(slice, chunk);
         }
     return bytes;
 }
 
-LinkExecutor::Chunks LinkExecutor::chunks_at(const Slice& slice, int chunk,
-                                             std::size_t round) const {
+int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
+    if (slice.buffer == Buffer::kScratch) return 1;  // its chunks stand at fixed strides
     const int first = slice.offset + chunk;
-    const int block = first / cut_.chunks;
-    if (slice.buffer == Buffer::kScratch) {  // its chunks stand at fixed strides
+    const int end_of_block = (first / cut_.chunks + 1) * cut_.chunks;
+    return std::min(slice.offset + slice.count, end_of_block) - first;
+}
+
+MutableBytes LinkExecutor::chunks_at(const Slice& slice, int chunk, std::size_t round) const {
+    const int first = slice.offset + chunk;
+    if (slice.buffer == Buffer::kScratch) {
         const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks, 1);
         auto* const base =
             const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
-        return {{base + static_cast<std::size_t>(first) * scratch_stride_,
-                 extent.count * operands_->element_bytes},
-                1};
+        return {base + static_cast<std::size_t>(first) * scratch_stride_,
+                extent.count * operands_->element_bytes};
     }
     const auto& blocks = slice.buffer == Buffer::kInput ? operands_->inputs : operands_->outputs;
-    const Block& memory = blocks[static_cast<std::size_t>(block)];
-    const int number = std::min(slice.offset + slice.count, (block + 1) * cut_.chunks) - first;
-    const Extent extent = cut_.extent(memory.count, round, first % cut_.chunks, number);
-    return {{memory.data + extent.begin * operands_->element_bytes,
-             extent.count * operands_->element_bytes},
-            number};
+    const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
+    const Extent extent =
+        cut_.extent(memory.count, round, first % cut_.chunks, adjoining(slice, chunk));
+    return {memory.data + extent.begin * operands_->element_bytes,
+            extent.count * operands_->element_bytes};
 }
 
-LinkExecutor::Span LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,
-                                       Cursor& cursor) const {
+MutableBytes LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,
+                                 Cursor& cursor) const {
     while (cursor.slice < slices.size()) {
         const Slice& slice = slices[cursor.slice];
-        const auto [span, number] = chunks_at(slice, cursor.chunk, round);
+        const MutableBytes chunks = chunks_at(slice, cursor.chunk, round);
         const std::size_t within = offset - cursor.before;
-        if (within < span.bytes) return {span.data + within, span.bytes - within};
-        cursor.before += span.bytes;
-        cursor.chunk += number;
+        if (within < chunks.size()) return chunks.subspan(within);
+        cursor.before += chunks.size();
+        cursor.chunk += adjoining(slice, cursor.chunk);
         if (cursor.chunk < slice.count) continue;
         ++cursor.slice;
         cursor.chunk = 0;
@@ -66,11 +69,11 @@ void LinkExecutor::for_each_run(const LinkStep& step, std::size_t round, Move mo
     Cursor read;
     Cursor written;
     for (std::size_t done = 0;;) {
-        const Span from = piece(step.src, round, done, read);
-        const Span to = piece(step.dst, round, done, written);
-        const std::size_t bytes = std::min(from.bytes, to.bytes);
+        const MutableBytes from = piece(step.src, round, done, read);
+        const MutableBytes to = piece(step.dst, round, done, written);
+        const std::size_t bytes = std::min(from.size(), to.size());
         if (bytes == 0) return;
-        move(to.data, from.data, bytes);
+        move(to.data(), from.data(), bytes);
         done += bytes;
     }
 }
@@ -89,7 +92,7 @@ void LinkExecutor::reduce(const LinkStep& step, std::size_t round) {
 
 Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.from);
-    ReceivePort& port = receive_ports_[index];
+    OpenPort<transport::RecvLink>& port = receive_ports_[index];
     PCCL_ASSIGN_OR_RETURN(const bool open,
                           open_receive(port, program_->receive_ports[index], moved));
     if (!open) return Status::ok();
@@ -101,9 +104,8 @@ Status LinkExecutor::receive(Lane& lane, const LinkStep& step, bool& moved) {
 Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport::RecvLink& link,
                                      bool& moved) {
     while (lane.received < lane.total) {
-        const Span to = piece(step.dst, lane.round, lane.received, lane.written);
-        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                              link.receive(kCollectiveChannel, {to.data, to.bytes}));
+        const MutableBytes to = piece(step.dst, lane.round, lane.received, lane.written);
+        PCCL_ASSIGN_OR_RETURN(const std::size_t bytes, link.receive(kCollectiveChannel, to));
         if (bytes == 0) break;
         lane.received += bytes;
         moved = true;
@@ -125,7 +127,7 @@ Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transpor
             lane.carried = 0;
             continue;
         }
-        const std::size_t room = std::min(target(lane, step).bytes, lane.total - lane.received);
+        const std::size_t room = std::min(target(lane, step).size(), lane.total - lane.received);
         const std::size_t bytes = std::min(here.size(), room) / element * element;
         combine_piece(lane, step, here.data(), bytes);
         link.consume(kCollectiveChannel, bytes);
@@ -144,30 +146,30 @@ Result<std::size_t> LinkExecutor::fill_carry(Lane& lane, transport::RecvLink& li
 
 void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::byte* incoming,
                                  std::size_t bytes) {
-    const Span to = target(lane, step);
-    const Span with =
+    const MutableBytes to = target(lane, step);
+    const MutableBytes with =
         step.src.is_empty() ? to : piece(step.src, lane.round, lane.received, lane.read);
-    operands_->combine(to.data, with.data, incoming, bytes / operands_->element_bytes);
+    operands_->combine(to.data(), with.data(), incoming, bytes / operands_->element_bytes);
     lane.received += bytes;
 }
 
-LinkExecutor::Span LinkExecutor::target(Lane& lane, const LinkStep& step) {
-    Span to = step.dst.is_empty()
-                  ? Span{lane.unstored.data() + lane.received, lane.total - lane.received}
-                  : piece(step.dst, lane.round, lane.received, lane.written);
-    if (!step.src.is_empty())
-        to.bytes = std::min(to.bytes, piece(step.src, lane.round, lane.received, lane.read).bytes);
-    return to;
+MutableBytes LinkExecutor::target(Lane& lane, const LinkStep& step) {
+    const MutableBytes to =
+        step.dst.is_empty()
+            ? MutableBytes(lane.unstored.data() + lane.received, lane.total - lane.received)
+            : piece(step.dst, lane.round, lane.received, lane.written);
+    if (step.src.is_empty()) return to;
+    const MutableBytes with = piece(step.src, lane.round, lane.received, lane.read);
+    return to.first(std::min(to.size(), with.size()));
 }
 
 std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkStep& step) {
     const std::size_t end = step.from == kNoPort ? lane.total : lane.received;
     const auto bytes_at = [&](std::size_t at, Cursor& cursor) -> transport::Bytes {
-        const Span span =
-            step.action == Action::kRecvReduceSend
-                ? Span{lane.unstored.data() + at, end - at}
-                : piece(step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
-        return {span.data, std::min(span.bytes, end - at)};
+        if (step.action == Action::kRecvReduceSend) return {lane.unstored.data() + at, end - at};
+        const MutableBytes next =
+            piece(step.from == kNoPort ? step.src : step.dst, lane.round, at, cursor);
+        return next.first(std::min(next.size(), end - at));
     };
     if (lane.sent == end) return {};
     pieces_[0] = bytes_at(lane.sent, lane.outgoing);
@@ -182,7 +184,7 @@ std::span<const transport::Bytes> LinkExecutor::outgoing(Lane& lane, const LinkS
 
 Status LinkExecutor::send(Lane& lane, const LinkStep& step, bool& moved) {
     const auto index = static_cast<std::size_t>(step.to);
-    SendPort& port = send_ports_[index];
+    OpenPort<transport::SendLink>& port = send_ports_[index];
     while (lane.sent < lane.total) {
         const std::span<const transport::Bytes> pieces = outgoing(lane, step);
         if (pieces.empty()) break;
@@ -205,33 +207,34 @@ abi::CollectiveHeader LinkExecutor::header_for(const std::vector<Block>& blocks,
     return header;
 }
 
-Result<bool> LinkExecutor::open_send(SendPort& port, const schedule::Port& where) {
-    if (port.header_sent == sizeof header_) return true;
+Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
+                                     const schedule::Port& where) {
+    if (port.is_open()) return true;
     if (port.link == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(port.link, links_->send_link(where.peer, where.channel));
+        PCCL_ASSIGN_OR_RETURN(port.link, links_.send_link(where));
         if (port.link == nullptr) return false;
         port.header = header_for(operands_->inputs, where.peer);
     }
     const transport::Bytes header = std::as_bytes(std::span(&port.header, 1));
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
-                          port.link->send(kCollectiveChannel, header.subspan(port.header_sent),
+                          port.link->send(kCollectiveChannel, header.subspan(port.header_bytes),
                                           transport::Flush::kLater));
-    port.header_sent += bytes;
-    return port.header_sent == sizeof header_;
+    port.header_bytes += bytes;
+    return port.is_open();
 }
 
-Result<bool> LinkExecutor::open_receive(ReceivePort& port, const schedule::Port& where,
-                                        bool& moved) {
-    if (port.header_received == sizeof port.header) return true;
-    if (port.link == nullptr) port.link = links_->receive_link(where.peer, where.channel);
+Result<bool> LinkExecutor::open_receive(OpenPort<transport::RecvLink>& port,
+                                        const schedule::Port& where, bool& moved) {
+    if (port.is_open()) return true;
+    if (port.link == nullptr) port.link = links_.receive_link(where);
     if (port.link == nullptr) return false;
     const auto header = std::as_writable_bytes(std::span(&port.header, 1));
     PCCL_ASSIGN_OR_RETURN(
         const std::size_t bytes,
-        port.link->receive(kCollectiveChannel, header.subspan(port.header_received)));
-    port.header_received += bytes;
+        port.link->receive(kCollectiveChannel, header.subspan(port.header_bytes)));
+    port.header_bytes += bytes;
     moved |= bytes > 0;
-    if (port.header_received < sizeof port.header) return false;
+    if (!port.is_open()) return false;
     PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header,
                      {.self = program_->rank, .peer = where.peer}));
     return true;

@@ -138,13 +138,13 @@ TEST_F(BoardOfThreeTest, WhoWaitsForOneRankTwiceSaysSoTwice) {
 /// A rank's part in a broadcast from rank 0 that takes four beats.
 class Broadcast {
    public:
-    explicit Broadcast(Board& board) : data_(4 * kWindow) {
+    explicit Broadcast(Board& board) : data_(4 * kWindow), executor_(board) {
         operands_ = {.inputs = {}, .outputs = {{data_.data(), data_.size()}}};
         if (board.self() == 0) operands_.inputs = operands_.outputs;
         operands_.element_bytes = 1;
         abi::CollectiveHeader header{};
         header.kind = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
-        executor_.start(board, {.window = kWindow}, header, operands_);
+        executor_.start({.window = kWindow}, header, operands_);
     }
 
     /// Whether it has moved.

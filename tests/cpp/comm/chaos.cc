@@ -22,6 +22,7 @@ using namespace transport;            // NOLINT(google-build-using-namespace)
 using namespace transport::loopback;  // NOLINT(google-build-using-namespace)
 using schedule::Buffer;
 using schedule::CollectiveKind;
+using schedule::Port;
 
 constexpr GroupId kGroup{1};
 constexpr Secret kSecret{2};
@@ -102,9 +103,9 @@ class Host final : public fakes::Host, public LinkTable {
         receivers_[{request.source, request.channel}] = std::move(link);
     }
     void refused(std::string_view, const Status&) override {}
-    Result<SendLink*> send_link(Rank peer, ChannelId channel) override;
-    RecvLink* receive_link(Rank peer, ChannelId channel) override {
-        const auto found = receivers_.find({peer, channel});
+    Result<SendLink*> send_link(const Port& to) override;
+    RecvLink* receive_link(const Port& from) override {
+        const auto found = receivers_.find(from);
         return found == receivers_.end() ? nullptr : found->second.get();
     }
 
@@ -123,12 +124,12 @@ class Host final : public fakes::Host, public LinkTable {
    private:
     World& world_;
     const Rank rank_;
-    std::map<std::pair<Rank, ChannelId>, std::unique_ptr<SendLink>> senders_;
-    std::map<std::pair<Rank, ChannelId>, std::unique_ptr<RecvLink>> receivers_;
+    std::map<Port, std::unique_ptr<SendLink>> senders_;
+    std::map<Port, std::unique_ptr<RecvLink>> receivers_;
     Values input_;
     Values output_;
     Operands operands_;
-    LinkExecutor executor_;
+    LinkExecutor executor_{*this};
     Status status_;
     bool done_ = false;
 };
@@ -157,16 +158,16 @@ class World {
     std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-Result<SendLink*> Host::send_link(Rank peer, ChannelId channel) {
-    auto found = senders_.find({peer, channel});
+Result<SendLink*> Host::send_link(const Port& to) {
+    auto found = senders_.find(to);
     if (found == senders_.end()) {
         const LinkRequest request{
-            .group = kGroup, .source = rank_, .destination = peer, .channel = channel};
-        PCCL_ASSIGN_OR_RETURN(const auto dial,
-                              transport().connect(world_.host(peer).address(), request, kSecret));
+            .group = kGroup, .source = rank_, .destination = to.peer, .channel = to.channel};
+        PCCL_ASSIGN_OR_RETURN(
+            const auto dial, transport().connect(world_.host(to.peer).address(), request, kSecret));
         PCCL_ASSIGN_OR_RETURN(auto link, dial->advance());
         PCCL_ASSERT(link != nullptr);  // hosts accept on the caller's thread
-        found = senders_.emplace(std::pair(peer, channel), std::move(link)).first;
+        found = senders_.emplace(to, std::move(link)).first;
     }
     return found->second.get();
 }
@@ -190,7 +191,7 @@ void Host::start(const Scenario& scenario) {
 
 bool Host::step() {
     bool moved = false;
-    const auto done = executor_.advance(*this, moved);
+    const auto done = executor_.advance(moved);
     if (!done.is_ok()) {
         fail(done.status());
         return true;

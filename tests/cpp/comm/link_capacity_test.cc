@@ -181,18 +181,18 @@ class World::Host final : public LinkTable {
    public:
     Host(World& world, Rank rank) : world_(world), rank_(rank) {}
 
-    Result<transport::SendLink*> send_link(Rank peer, ChannelId channel) override {
-        auto& link = senders_[{peer, channel}];
+    Result<transport::SendLink*> send_link(const schedule::Port& to) override {
+        auto& link = senders_[to];
         if (link == nullptr)
             link = std::make_unique<transport::loopback::LoopbackSendLink>(
-                world_.pipe({rank_, peer, channel}), world_.process_);
+                world_.pipe({rank_, to.peer, to.channel}), world_.process_);
         return link.get();
     }
-    transport::RecvLink* receive_link(Rank peer, ChannelId channel) override {
-        auto& link = receivers_[{peer, channel}];
+    transport::RecvLink* receive_link(const schedule::Port& from) override {
+        auto& link = receivers_[from];
         if (link == nullptr)
             link = std::make_unique<transport::loopback::LoopbackRecvLink>(
-                world_.pipe({peer, rank_, channel}), world_.process_);
+                world_.pipe({from.peer, rank_, from.channel}), world_.process_);
         return link.get();
     }
 
@@ -210,7 +210,7 @@ class World::Host final : public LinkTable {
     /// Whether it moved.
     Result<bool> step() {
         bool moved = false;
-        PCCL_ASSIGN_OR_RETURN(done_, executor_.advance(*this, moved));
+        PCCL_ASSIGN_OR_RETURN(done_, executor_.advance(moved));
         return moved || done_;
     }
     [[nodiscard]] bool is_done() const { return done_; }
@@ -220,17 +220,15 @@ class World::Host final : public LinkTable {
     }
 
    private:
-    using Key = std::pair<Rank, ChannelId>;
-
     World& world_;
     const Rank rank_;
-    std::map<Key, std::unique_ptr<transport::SendLink>> senders_;
-    std::map<Key, std::unique_ptr<transport::RecvLink>> receivers_;
+    std::map<schedule::Port, std::unique_ptr<transport::SendLink>> senders_;
+    std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
     std::shared_ptr<const LinkProgram> program_;
     Values input_;
     Values output_;
     Operands operands_;
-    LinkExecutor executor_;
+    LinkExecutor executor_{*this};
     bool done_ = false;
 };
 

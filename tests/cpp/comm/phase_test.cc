@@ -45,7 +45,7 @@ class GenerationTest : public testing::Test {
                         std::move(link));
         return offered;
     }
-    transport::RecvLink* link() { return links_.receive_link(1, 0); }
+    transport::RecvLink* link() { return links_.receive_link({1, 0}); }
 
     std::shared_ptr<runtime::Runtime> runtime_ =
         runtime::Runtime::create(TransportKind::kTcp).value();
