@@ -21,7 +21,9 @@ class CollectiveOperation final : public runtime::Operation {
     /// its number; `executors` are the group's.
     void prepare(const Collective& collective, Decision decision, Executors& executors);
     void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
-        runtime::Operation::begin(std::move(engine), issue);
+        runtime::Operation::begin(
+            std::move(engine), issue,
+            runtime::flight_recorder().begin(issue.flight_group, header(), issue.at));
         started_ = false;
     }
 

@@ -30,7 +30,7 @@ AwaitedRanks CollectiveQueue::awaited() const {
     return is_empty() ? AwaitedRanks{} : front().awaited();
 }
 
-Status CollectiveQueue::advance(bool& moved, Ended& ended) {
+Status CollectiveQueue::advance(bool& moved, runtime::EndedOperations& ended) {
     while (!is_empty()) {
         bool head_moved = false;
         PCCL_ASSIGN_OR_RETURN(const bool done, collectives_.front()->advance(head_moved));
@@ -42,17 +42,17 @@ Status CollectiveQueue::advance(bool& moved, Ended& ended) {
     return Status::ok();
 }
 
-void CollectiveQueue::fail_all(const Status& reason, Ended& ended) {
+void CollectiveQueue::fail_all(const Status& reason, runtime::EndedOperations& ended) {
     while (!is_empty()) end_front(reason, ended);
 }
 
-void CollectiveQueue::end_front(const Status& status, Ended& ended) {
+void CollectiveQueue::end_front(const Status& status, runtime::EndedOperations& ended) {
     auto operation = std::move(collectives_.front());
     collectives_.pop_front();
     operation->finish(status);
     // Only the caller of Group::run() holds the other reference of a synchronous operation, and it
     // is looking.
-    if (operation->has_callbacks()) ended.push_back(std::move(operation));
+    if (operation->has_callbacks()) ended.add(std::move(operation));
 }
 
 }  // namespace pccl::comm

@@ -15,7 +15,7 @@
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/links/link_table.h"
 #include "csrc/comm/selection/decision.h"
-#include "csrc/runtime/operation.h"
+#include "csrc/runtime/ended_operations.h"
 
 namespace pccl::comm {
 
@@ -56,15 +56,13 @@ class CollectiveQueue {
 
     /// Moves what can move and appends what ended and has callbacks, with its status set, to
     /// `ended`. An error is the group's end.
-    Status advance(bool& moved, std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    Status advance(bool& moved, runtime::EndedOperations& ended);
     /// Ends every collective with `reason`.
-    void fail_all(const Status& reason, std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    void fail_all(const Status& reason, runtime::EndedOperations& ended);
 
    private:
-    using Ended = std::vector<std::shared_ptr<runtime::Operation>>;
-
     std::shared_ptr<CollectiveOperation> take_spare();
-    void end_front(const Status& status, Ended& ended);
+    void end_front(const Status& status, runtime::EndedOperations& ended);
 
     std::atomic<std::uint64_t> sequence_{0};
     std::uint32_t generation_ = 0;

@@ -230,21 +230,22 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
         roster = std::move(*met);
         if (const Status same = check_same_capsules(roster.endpoints); !same.is_ok())
             return miss(same);
-        const auto tuning = Tuning::parse(roster.tuning);
-        if (!tuning.is_ok()) return miss(tuning.status());
-        PCCL_TRY(group->choose_from(with_capsules(options.catalogue, given, *tuning)));
     }
+    auto preferences = preferences_of(roster, options.catalogue, options.algorithm);
+    if (!preferences.is_ok()) return miss(preferences.status());
+    if (options.size > 1)
+        preferences->catalogue = with_capsules(options.catalogue, given, preferences->tuning);
     auto layout = agree_on_layout(roster, options, meeting);
     if (!layout.is_ok()) return miss(layout.status());
-    if (const Status met =
-            group->register_remote_infos(roster, *std::move(layout), meeting.deadline);
+    if (const Status met = group->register_remote_infos(roster, *std::move(layout), *preferences,
+                                                        meeting.deadline);
         !met.is_ok()) {
         // Those who hear from this rank that it leaves look into the store for the reason.
         auto failed = fail(met);
         group->end(cause(met));
         return failed;
     }
-    PCCL_TRY(join_network(options, group));
+    PCCL_TRY(join_network(options, {group, &group->phases()}));
     return comm;
 }
 
@@ -319,12 +320,23 @@ Status Communicator::monitored_barrier(std::chrono::milliseconds timeout, bool w
 
 Result<std::vector<Prediction>> Communicator::explain(CollectiveKind kind,
                                                       std::size_t bytes) const {
-    return group_->explain(kind, bytes);
+    PCCL_TRY(check_process());
+    return group_->selector()->explain(kind, block_bytes(kind, bytes, size()));
 }
 
-Status Communicator::record_timeline(std::size_t most) { return group_->record_timeline(most); }
+Status Communicator::record_timeline(std::size_t most) {
+    PCCL_TRY(check_process());
+    if (most > Timeline::kMostSteps)
+        return Status::invalid_argument(concat("a timeline of ", most, " steps; at most ",
+                                               Timeline::kMostSteps, " are recorded"));
+    group_->timeline()->start(most);
+    return Status::ok();
+}
 
-Result<TimedSteps> Communicator::take_timeline() { return group_->take_timeline(); }
+Result<TimedSteps> Communicator::take_timeline() {
+    PCCL_TRY(check_process());
+    return group_->timeline()->take();
+}
 
 bootstrap::LinksCountedOn Communicator::links_counted_on() const {
     return counted_on(group_->layout(), group_->costs());
@@ -362,7 +374,7 @@ Status Communicator::explained(const Status& cause) const {
 
 Result<Situation> Communicator::ask(Rank rank, Deadline deadline) const {
     PCCL_TRY(check_process());
-    if (rank >= 0 && rank < size()) return group_->survey().ask(rank, deadline);
+    if (rank >= 0 && rank < size()) return group_->diagnosis().survey().ask(rank, deadline);
     return Status::invalid_argument(
         concat("rank ", rank, " is not in group ", name(), " of ", size()));
 }
@@ -372,7 +384,7 @@ Result<std::vector<PeerHealth>> Communicator::survey(std::chrono::milliseconds p
     std::vector<PeerHealth> all;
     all.reserve(static_cast<std::size_t>(size()));
     for (Rank rank = 0; rank < size(); ++rank)
-        all.push_back(group_->survey().health_of(rank, Deadline::after(patience)));
+        all.push_back(group_->diagnosis().survey().health_of(rank, Deadline::after(patience)));
     return all;
 }
 

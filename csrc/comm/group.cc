@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "csrc/base/log.h"
-#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
 #include "csrc/comm/diagnosis/explained.h"
 
@@ -27,21 +26,24 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
               .global_ranks = options.global_ranks}),
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
-      preferences_{
-          .catalogue = options.catalogue, .wanted = options.algorithm, .tuning = {}, .costs = {}},
       mailbox_(options.rank, options.size),
-      collectives_(peers_.links()) {}
+      collectives_(peers_.links()),
+      phases_({.group = *this,
+               .peers = peers_,
+               .diagnosis = diagnosis_,
+               .selector = selector_,
+               .mailbox = mailbox_,
+               .collectives = collectives_,
+               .waiter = *waiter_}) {}
 
 Status Group::register_remote_infos(const bootstrap::Roster& roster,
                                     std::shared_ptr<const bootstrap::Layout> layout,
-                                    Deadline deadline) {
+                                    const Preferences& preferences, Deadline deadline) {
     const std::lock_guard lock(mutex_);
     PCCL_TRY(diagnosis_.why_late(peers_.register_remote_infos(roster, deadline)));
-    PCCL_ASSIGN_OR_RETURN(preferences_.tuning, Tuning::parse(roster.tuning));
-    PCCL_ASSIGN_OR_RETURN(preferences_.costs, costs::MachineCosts::parse(roster.costs));
     if (Board* const board = peers_.board()) collectives_.use(*board);
     selector_.emplace(roster, Selector::Place{rank(), peers_.board(), std::move(layout)},
-                      preferences_);
+                      preferences);
     return Status::ok();
 }
 
@@ -52,27 +54,11 @@ Status Group::check(const Collective& collective) const {
                : Status::ok();
 }
 
-Deadline Group::deadline(TimePoint now, OptionalTimeout timeout) const {
-    return Deadline::from(now, timeout.value_or(timeout_.load(std::memory_order_relaxed)))
-        .unless(aborted_);
-}
-
-runtime::Issue Group::issue(const CollectiveOperation& operation, OptionalTimeout timeout) const {
+runtime::Issue Group::issue(OptionalTimeout timeout) const {
     const TimePoint now = system_clock().now();
     return {.at = now,
-            .deadline = deadline(now, timeout),
-            .ticket = runtime::flight_recorder().begin(flight_group_, operation.header(), now)};
-}
-
-runtime::Issue Group::issue(const MessageOperation::Envelope& envelope,
-                            OptionalTimeout timeout) const {
-    const TimePoint now = system_clock().now();
-    const bool sends = envelope.direction == MessageOperation::Direction::kSend;
-    return {.at = now,
-            .deadline = deadline(now, timeout),
-            .ticket = runtime::flight_recorder().begin(
-                flight_group_, sends ? runtime::FlightKind::kSend : runtime::FlightKind::kReceive,
-                {.peer = envelope.peer, .tag = envelope.tag, .bytes = envelope.bytes}, now)};
+            .deadline = Deadline::from(now, timeout_of(timeout)).unless(aborted_),
+            .flight_group = flight_group_};
 }
 
 Status Group::check_call(const Collective& collective) {
@@ -87,14 +73,13 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     PCCL_TRY(check_process());
     PCCL_TRY(check(collective));
     std::unique_lock lock(mutex_);
-    PCCL_TRY(await_release(lock, timeout));
+    PCCL_TRY(phases_.await_release(lock, timeout_of(timeout)));
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
-    operation->begin(nullptr, issue(*operation, timeout));
+    operation->begin(nullptr, issue(timeout));
     if (!collectives_.is_empty() || !try_at_once(*operation)) {
         collectives_.push(operation);
         lock.unlock();
-        if (const Status status = help(*operation, Until::kDone, Deadline::never());
-            !status.is_ok()) {
+        if (const Status status = help(*operation, Deadline::never()); !status.is_ok()) {
             // The caller's memory must not be used once it has returned.
             if (!operation->is_done()) abort(status);
             return status;
@@ -123,9 +108,9 @@ Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeo
     std::shared_ptr<CollectiveOperation> operation;
     {
         std::unique_lock lock(mutex_);
-        PCCL_TRY(await_release(lock, timeout));
+        PCCL_TRY(phases_.await_release(lock, timeout_of(timeout)));
         PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
-        operation->begin(shared_from_this(), issue(*operation, timeout));
+        operation->begin(shared_from_this(), issue(timeout));
         collectives_.push(operation);
     }
     leave_to_background(operation);
@@ -143,10 +128,10 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
     auto message = std::make_shared<MessageOperation>(envelope);
     {
         std::unique_lock lock(mutex_);
-        PCCL_TRY(await_release(lock, options.timeout));
+        PCCL_TRY(phases_.await_release(lock, timeout_of(options.timeout)));
         if (is_over()) return end_.shown;
-        PCCL_TRY(check_link(envelope));
-        message->begin(shared_from_this(), issue(envelope, options.timeout));
+        PCCL_TRY(phases_.check_link(envelope));
+        message->begin(shared_from_this(), issue(options.timeout));
         if (options.is_awaited) PCCL_TRY(mailbox_.check_other_half(*message));
         mailbox_.post(message);
     }
@@ -154,7 +139,7 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
     return runtime::Event(message);
 }
 
-void Group::leave_to_background(const OperationPtr& operation) {
+void Group::leave_to_background(const std::shared_ptr<runtime::Operation>& operation) {
     unattended_.fetch_add(1);
     // A first step here spares short operations the hand-off.
     operation->on_done([this](const Status&) { unattended_.fetch_sub(1); });
@@ -171,23 +156,31 @@ Status Group::check_process() const {
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
-    if (!phase_.unusable.is_ok()) return phase_.unusable;
+    if (!phases_.unusable().is_ok()) return phases_.unusable();
     PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
     return collectives_.prepare(collective, *decision);
 }
 
-Status Group::help(runtime::Operation& operation, Until until, Deadline deadline) {
+Status Group::help(runtime::Operation& operation, Deadline deadline) {
+    return help_until([&] { return operation.is_done(); }, operation, deadline);
+}
+
+Status Group::flush(runtime::Operation& operation) {
+    const auto is_flushed = [&] {
+        if (operation.is_done()) return true;
+        const std::lock_guard lock(mutex_);
+        return operation.is_flushed();
+    };
+    return help_until(is_flushed, operation, Deadline::never());
+}
+
+template <typename Reached>
+Status Group::help_until(Reached reached, const runtime::Operation& operation, Deadline deadline) {
     PCCL_TRY(check_process());
     transport::Backoff backoff(*waiter_);
     TimePoint idle_since{};
     runtime_.note_thread();
     const auto waits = diagnosis_.report().note_waiter();
-    const auto reached = [&] {
-        if (operation.is_done()) return true;
-        if (until == Until::kDone) return false;
-        const std::lock_guard lock(mutex_);
-        return operation.is_flushed();
-    };
     while (!reached()) {
         if (advance()) {
             backoff.reset();
@@ -210,23 +203,17 @@ Status Group::help(runtime::Operation& operation, Until until, Deadline deadline
 
 bool Group::advance() {
     bool moved = false;
-    bool late = false;
-    bool any_ended = false;
-    std::optional<LastNotice> notice;
-    std::vector<OperationPtr> ended;
-    {
-        const std::lock_guard lock(mutex_);
-        const std::size_t before = collectives_.size();
-        if (!is_over())
-            if (const Status status = advance_all(moved); !status.is_ok())
-                notice = reconsider(status);
-        late = !moved && collectives_.is_late();
-        any_ended = collectives_.size() != before || !ended_.empty();
-        ended = take_ended();
-    }
-    tell(std::move(ended));
+    bool is_broken = false;
+    std::unique_lock lock(mutex_);
+    const std::size_t before = collectives_.size();
+    if (!is_over())
+        if (const Status status = advance_all(moved); !status.is_ok())
+            is_broken = reconsider(status);
+    const bool late = !moved && collectives_.is_late();
+    const bool any_ended = collectives_.size() != before || !ended_.is_empty();
+    ended_.tell(std::move(lock));
     if (any_ended) waiter_->wake();
-    if (notice) diagnosis_.tell(*notice);
+    if (is_broken) diagnosis_.tell_end();
     if (late) diagnosis_.when_late();
     return moved;
 }
@@ -256,19 +243,7 @@ AwaitedRanks Group::awaited() const {
     return ranks;
 }
 
-std::vector<Group::OperationPtr> Group::take_ended() {
-    if (!ended_.empty()) tellers_.enter();
-    return std::exchange(ended_, {});
-}
-
-void Group::tell(std::vector<OperationPtr> ended) {
-    if (ended.empty()) return;
-    const ScopeExit told([this] { tellers_.leave(); });
-    for (const OperationPtr& operation : ended) operation->notify();
-    ended.clear();
-}
-
-LastNotice Group::break_with(const Status& cause) {
+void Group::break_with(const Status& cause) {
     // Who aborts ends a connection attempt, which then looks as if it had timed out.
     end_.cause = aborted_.load() && cause.code() == StatusCode::kTimeout
                      ? Status::aborted("abort was called on this group")
@@ -278,68 +253,27 @@ LastNotice Group::break_with(const Status& cause) {
     end_.shown = explained(end_.cause, directory(),
                            says_what ? std::string() : collectives_.front().describe());
     is_over_.store(true);
-    LastNotice notice{.end = end_};
+    const bool has_failed = end_.cause.code() != StatusCode::kAborted;
+    diagnosis_.note_untold(has_failed ? peers_.out_of_reach() : std::vector<Rank>());
     // Before anything ends: then its caller uses its memory, which a peer may be reading.
-    if (end_.cause.code() != StatusCode::kAborted) notice.untold = peers_.out_of_reach();
     peers_.close(end_.cause);
     collectives_.fail_all(end_.shown, ended_);
     mailbox_.fail_all(end_.shown, ended_);
-    return notice;
 }
 
-std::optional<LastNotice> Group::reconsider(const Status& why) {
+bool Group::reconsider(const Status& why) {
     const Status cause = diagnosis_.reconsidered(why, collectives_.latest());
-    if (cause.is_ok()) return std::nullopt;
-    return break_with(cause);
+    if (!cause.is_ok()) break_with(cause);
+    return !cause.is_ok();
 }
 
 void Group::end(const Status& why) {
-    std::optional<LastNotice> notice;
-    std::vector<OperationPtr> ended;
-    {
-        const std::lock_guard lock(mutex_);
-        if (is_over()) return;
-        notice = reconsider(why);
-        ended = take_ended();
-    }
-    tell(std::move(ended));
+    std::unique_lock lock(mutex_);
+    if (is_over()) return;
+    const bool is_broken = reconsider(why);
+    ended_.tell(std::move(lock));
     waiter_->wake();
-    if (notice) diagnosis_.tell(*notice);
-}
-
-Result<std::vector<Prediction>> Group::explain(CollectiveKind kind, std::size_t bytes) {
-    PCCL_TRY(check_process());
-    const std::lock_guard lock(mutex_);
-    return selector_->explain(kind, block_bytes(kind, bytes, size()));
-}
-
-Status Group::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
-    PCCL_TRY(check_process());
-    const std::lock_guard lock(mutex_);
-    preferences_.catalogue = catalogue;
-    if (selector_) selector_->choose_from(std::move(catalogue));
-    return Status::ok();
-}
-
-std::shared_ptr<const schedule::Catalogue> Group::catalogue() const {
-    const std::lock_guard lock(mutex_);
-    return preferences_.catalogue;
-}
-
-Status Group::record_timeline(std::size_t most) {
-    PCCL_TRY(check_process());
-    if (most > Timeline::kMostSteps)
-        return Status::invalid_argument(concat("a timeline of ", most, " steps; at most ",
-                                               Timeline::kMostSteps, " are recorded"));
-    const std::lock_guard lock(mutex_);
-    collectives_.timeline().start(most);
-    return Status::ok();
-}
-
-Result<TimedSteps> Group::take_timeline() {
-    PCCL_TRY(check_process());
-    const std::lock_guard lock(mutex_);
-    return collectives_.timeline().take();
+    if (is_broken) diagnosis_.tell_end();
 }
 
 void Group::abort(const Status& reason) {
@@ -359,7 +293,7 @@ Status Group::leave() {
             found = diagnosis_.compare_latest(collectives_.latest());
     }
     abort(found.is_ok() ? Status::aborted(concat("group ", name(), " was shut down")) : found);
-    if (!tellers_.await_others(Deadline::after(timeout_.load())))
+    if (!ended_.await_others(Deadline::after(timeout_.load())))
         log(LogLevel::kWarning, "group ", name(),
             " was shut down while a callback of it still runs");
     return found.is_ok() ? found : health();

@@ -4,7 +4,8 @@
 // Collectives run one at a time in the order of submission; messages beside them. Whoever waits
 // advances the whole group (a synchronous call therefore runs on its caller's thread, start to
 // end); the runtime's thread does while asynchronous operations are in flight. Threads take turns,
-// one step each. Who is to blame when nothing moves is for its HangDiagnosis to find out.
+// one step each. Who is to blame when nothing moves is for its HangDiagnosis to find out; what a
+// switch of the network's phases does to it, for its GroupPhases.
 #pragma once
 
 #include <atomic>
@@ -13,22 +14,21 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "csrc/base/fork.h"
-#include "csrc/base/tellers.h"
+#include "csrc/base/locked.h"
 #include "csrc/bootstrap/layout.h"
-#include "csrc/collective/prediction.h"
 #include "csrc/comm/collective_operation.h"
 #include "csrc/comm/collective_queue.h"
 #include "csrc/comm/diagnosis/diagnosed_group.h"
 #include "csrc/comm/diagnosis/hang_diagnosis.h"
 #include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/group_phases.h"
 #include "csrc/comm/mailbox.h"
 #include "csrc/comm/options.h"
 #include "csrc/comm/peers.h"
-#include "csrc/comm/phase/phased_group.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/runtime/ended_operations.h"
 #include "csrc/runtime/event.h"
 #include "csrc/runtime/operation.h"
 #include "csrc/runtime/runtime.h"
@@ -38,7 +38,6 @@ namespace pccl::comm {
 class Group final : public WitnessingParticipant,
                     public runtime::ProgressEngine,
                     public DiagnosedGroup,
-                    public PhasedGroup,
                     public std::enable_shared_from_this<Group> {
    public:
     Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity,
@@ -47,7 +46,7 @@ class Group final : public WitnessingParticipant,
     /// To be called once, before any operation. On one host it waits for all ranks.
     Status register_remote_infos(const bootstrap::Roster& roster,
                                  std::shared_ptr<const bootstrap::Layout> layout,
-                                 Deadline deadline);
+                                 const Preferences& preferences, Deadline deadline);
 
     /// Communicator::check_call().
     [[nodiscard]] Status check_call(const Collective& collective);
@@ -56,25 +55,21 @@ class Group final : public WitnessingParticipant,
     Result<runtime::Event> post(const MessageOperation::Envelope& envelope,
                                 const MessageOptions& options);
 
-    Status help(runtime::Operation& operation, Until until, Deadline deadline) override;
+    Status help(runtime::Operation& operation, Deadline deadline) override;
+    Status flush(runtime::Operation& operation) override;
     /// ok, or that this thread was interrupted: the operation goes on.
     [[nodiscard]] Status check_interrupt() const override {
         if (interrupted_) PCCL_TRY(interrupted_());
         return check_process();  // a signal handler may have forked
     }
 
-    [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind, std::size_t bytes);
-    /// Chooses from `catalogue` from the next collective on, which must be the same on all ranks.
-    [[nodiscard]] Status choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
-    [[nodiscard]] std::shared_ptr<const schedule::Catalogue> catalogue() const;
-    /// Needs register_remote_infos().
-    [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
-    /// What its predictions count on, alike on all ranks.
-    [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
+    // After register_remote_infos(); the first two not in a child of fork(), which must not even
+    // wait for the lock:
 
-    /// Communicator::record_timeline() and take_timeline().
-    [[nodiscard]] Status record_timeline(std::size_t most);
-    [[nodiscard]] Result<TimedSteps> take_timeline();
+    [[nodiscard]] Locked<Selector> selector() { return {mutex_, *selector_}; }
+    [[nodiscard]] Locked<Timeline> timeline() { return {mutex_, collectives_.timeline()}; }
+    [[nodiscard]] const bootstrap::Layout& layout() const { return selector_->layout(); }
+    [[nodiscard]] const costs::MachineCosts& costs() const { return selector_->costs(); }
 
     void abort(const Status& reason);
     /// Ends the group as its user wants it, and waits for callbacks that other threads run:
@@ -87,11 +82,11 @@ class Group final : public WitnessingParticipant,
 
     [[nodiscard]] const Peers& peers() const { return peers_; }
     [[nodiscard]] const runtime::PeerDirectory& directory() const { return peers_.directory(); }
-    [[nodiscard]] const PeerSurvey& survey() const { return diagnosis_.survey(); }
-    [[nodiscard]] ShrinkState& shrinking() { return diagnosis_.report().shrinking(); }
-    [[nodiscard]] Rank rank() const override { return directory().rank(); }
-    [[nodiscard]] int size() const override { return directory().size(); }
-    [[nodiscard]] const std::string& name() const override { return directory().group_name(); }
+    [[nodiscard]] HangDiagnosis& diagnosis() { return diagnosis_; }
+    [[nodiscard]] PhasedGroup& phases() { return phases_; }
+    [[nodiscard]] Rank rank() const { return directory().rank(); }
+    [[nodiscard]] int size() const { return directory().size(); }
+    [[nodiscard]] const std::string& name() const { return directory().group_name(); }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_.load(); }
     void set_timeout(std::chrono::milliseconds timeout) { timeout_.store(timeout); }
 
@@ -123,45 +118,25 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] AwaitedRanks awaited() const override;
     void end(const Status& why) override;
 
-    // As a switch of phases does (group_phase.cc):
-
-    [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
-    void hold() override;
-    void release() override;
-    [[nodiscard]] Result<bool> drain() override;
-    [[nodiscard]] std::string under_way() const override;
-    [[nodiscard]] Switching::Progress progress() const override;
-    void enter(GroupPhase phase) override;
-    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const override {
-        return survey().ask(rank, deadline);
-    }
-    [[nodiscard]] SwitchState& switching() override { return diagnosis_.report().switching(); }
-
    private:
-    using OperationPtr = std::shared_ptr<runtime::Operation>;
-
     [[nodiscard]] Status check(const Collective& collective) const;
-    [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
-    [[nodiscard]] runtime::Issue issue(const CollectiveOperation& operation,
-                                       OptionalTimeout timeout) const;
-    [[nodiscard]] runtime::Issue issue(const MessageOperation::Envelope& envelope,
-                                       OptionalTimeout timeout) const;
-    void leave_to_background(const OperationPtr& operation);
-    void tell(std::vector<OperationPtr> ended);
+    [[nodiscard]] std::chrono::milliseconds timeout_of(OptionalTimeout timeout) const {
+        return timeout.value_or(timeout_.load(std::memory_order_relaxed));
+    }
+    [[nodiscard]] runtime::Issue issue(OptionalTimeout timeout) const;
+    void leave_to_background(const std::shared_ptr<runtime::Operation>& operation);
+    template <typename Reached>
+    Status help_until(Reached reached, const runtime::Operation& operation, Deadline deadline);
 
     // Under mutex_:
-    /// Lets go of it while the group is on hold.
-    Status await_release(std::unique_lock<std::mutex>& lock, OptionalTimeout timeout);
-    [[nodiscard]] Status check_link(const MessageOperation::Envelope& envelope) const;
     Result<std::shared_ptr<CollectiveOperation>> prepare(const Collective& collective);
     bool try_at_once(CollectiveOperation& operation);
     Status advance_all(bool& moved);
-    /// What has ended and has callbacks, for tell().
-    [[nodiscard]] std::vector<OperationPtr> take_ended();
-    /// break_with() what `why` turns out to be, unless the group goes on.
-    [[nodiscard]] std::optional<LastNotice> reconsider(const Status& why);
-    /// Ends the group and all its operations; the notice is for HangDiagnosis::tell().
-    [[nodiscard]] LastNotice break_with(const Status& cause);
+    /// Ends the group with what `why` turns out to be: true, and HangDiagnosis::tell_end() is due.
+    /// False where it goes on.
+    [[nodiscard]] bool reconsider(const Status& why);
+    /// Ends the group and all its operations.
+    void break_with(const Status& cause);
 
     const ForkMark made_in_;
     runtime::Runtime& runtime_;
@@ -176,15 +151,12 @@ class Group final : public WitnessingParticipant,
     mutable std::mutex mutex_;
     Peers peers_;  // outlives the mailbox
     HangDiagnosis diagnosis_;
-    Preferences preferences_;           // with tuning and costs from register_remote_infos() on
-    std::optional<Selector> selector_;  // from then on
+    std::optional<Selector> selector_;  // from register_remote_infos() on
     GroupEnd end_;
-    bool is_on_hold_ = false;
-    GroupPhase phase_;
     Mailbox mailbox_;
     CollectiveQueue collectives_;
-    std::vector<OperationPtr> ended_;  // to be told without the lock
-    Tellers tellers_;
+    GroupPhases phases_;
+    runtime::EndedOperations ended_;
 };
 
 }  // namespace pccl::comm

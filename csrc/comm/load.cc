@@ -76,7 +76,7 @@ Status check_fit(const capsule::Capsule& capsule, int ranks) {
 Status Communicator::load(const Result<capsule::Capsule>& capsule,
                           const std::optional<std::string>& sizes, OptionalTimeout limit) {
     std::optional<SizeRange> range;
-    auto catalogue = std::make_shared<Catalogue>(*group_->catalogue());
+    auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const auto try_own = [&]() -> Status {
         PCCL_TRY(capsule.status());
         PCCL_TRY(capsule::check_trusted(*capsule));
@@ -99,11 +99,12 @@ Status Communicator::load(const Result<capsule::Capsule>& capsule,
     PCCL_TRY(agree(wish, *wishes)
                  .with_context(
                      concat("group ", name(), " loads no capsule ", capsule->description().name)));
-    return group_->choose_from(std::move(catalogue));
+    group_->selector()->choose_from(std::move(catalogue));
+    return Status::ok();
 }
 
 Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
-    auto catalogue = std::make_shared<Catalogue>(*group_->catalogue());
+    auto catalogue = std::make_shared<Catalogue>(*this->catalogue());
     const Status own = catalogue->remove(name);
     Wish wish = wish_of(Change::kUnload, own);
     wish.digest = sys::sha256(name);
@@ -113,10 +114,13 @@ Status Communicator::unload(const std::string& name, OptionalTimeout limit) {
     PCCL_TRY(wishes.status());
     PCCL_TRY(
         agree(wish, *wishes).with_context(concat("group ", this->name(), " keeps capsule ", name)));
-    return group_->choose_from(std::move(catalogue));
+    group_->selector()->choose_from(std::move(catalogue));
+    return Status::ok();
 }
 
-std::shared_ptr<const Catalogue> Communicator::catalogue() const { return group_->catalogue(); }
+std::shared_ptr<const Catalogue> Communicator::catalogue() const {
+    return group_->selector()->catalogue();
+}
 
 std::vector<schedule::SourcePtr> Communicator::loaded() const { return catalogue()->loaded(); }
 

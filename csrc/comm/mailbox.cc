@@ -10,6 +10,7 @@
 
 namespace pccl::comm {
 
+using runtime::EndedOperations;
 using transport::kMessageChannel;
 
 namespace {
@@ -30,6 +31,16 @@ std::string type_of(const abi::MessageHeader& header) {
 }
 
 }  // namespace
+
+void MessageOperation::begin(std::shared_ptr<runtime::ProgressEngine> engine,
+                             const runtime::Issue& issue) {
+    using runtime::FlightKind;
+    const bool sends = envelope_.direction == Direction::kSend;
+    const auto ticket = runtime::flight_recorder().begin(
+        issue.flight_group, sends ? FlightKind::kSend : FlightKind::kReceive,
+        {.peer = envelope_.peer, .tag = envelope_.tag, .bytes = envelope_.bytes}, issue.at);
+    Operation::begin(std::move(engine), issue, ticket);
+}
 
 bool MessageOperation::wants(Rank source, std::int32_t tag) const {
     return tag == envelope_.tag && (envelope_.peer == kAnySource || envelope_.peer == source);
@@ -86,14 +97,14 @@ void Mailbox::post(MessagePtr message) {
         receives_.push_back(std::move(message));
 }
 
-void Mailbox::end(const MessagePtr& message, Status status, Rank source, Ended& ended) {
+void Mailbox::end(const MessagePtr& message, Status status, Rank source, EndedOperations& ended) {
     --pending_;
     if (status.is_ok()) {
         const bool sends = message->envelope().direction == MessageOperation::Direction::kSend;
         ++(sends ? counts_.sent : counts_.received);
     }
     message->finish(std::move(status), source);
-    ended.push_back(message);
+    ended.add(message);
 }
 
 Status Mailbox::check_other_half(const MessageOperation& message) const {
@@ -129,7 +140,7 @@ Status Mailbox::compare(const MessageOperation& receive, Rank source,
     return Status::ok();
 }
 
-Status Mailbox::advance(LinkTable& links, bool& moved, Ended& ended) {
+Status Mailbox::advance(LinkTable& links, bool& moved, EndedOperations& ended) {
     if (pending_ == 0) return Status::ok();
     const std::size_t before = ended.size();
     std::erase_if(receives_,
@@ -143,7 +154,7 @@ Status Mailbox::advance(LinkTable& links, bool& moved, Ended& ended) {
     return Status::ok();
 }
 
-Status Mailbox::advance_sends(LinkTable& links, bool& moved, Ended& ended) {
+Status Mailbox::advance_sends(LinkTable& links, bool& moved, EndedOperations& ended) {
     for (std::size_t peer = 0; peer < outgoing_.size(); ++peer) {
         auto& queue = outgoing_[peer];
         while (!queue.empty() && static_cast<Rank>(peer) != self_) {
@@ -163,7 +174,7 @@ bool Mailbox::is_wanted(Rank rank) const {
     });
 }
 
-Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended) {
+Status Mailbox::advance_source(Rank rank, LinkTable& links, bool& moved, EndedOperations& ended) {
     Source& source = sources_[static_cast<std::size_t>(rank)];
     while (source.into || source.aside || is_wanted(rank)) {
         transport::RecvLink* link = links.receive_link({rank, 0});
@@ -205,7 +216,7 @@ Mailbox::MessagePtr Mailbox::take_receive(Rank source, std::int32_t tag) {
     return receive;
 }
 
-void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
+void Mailbox::match_front(Rank rank, Source& source, EndedOperations& ended) {
     const std::size_t bytes = source.header.bytes;
     source.into = take_receive(rank, source.header.tag);
     const Status fits = source.into ? compare(*source.into, rank, source.header) : Status::ok();
@@ -223,7 +234,7 @@ void Mailbox::match_front(Rank rank, Source& source, Ended& ended) {
 }
 
 Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
-                             Ended& ended) {
+                             EndedOperations& ended) {
     std::byte* data = source.into ? source.into->envelope().data : source.aside->bytes.data();
     while (source.payload_received < source.header.bytes) {
         const std::size_t missing = source.header.bytes - source.payload_received;
@@ -244,7 +255,7 @@ Status Mailbox::read_payload(Rank rank, Source& source, transport::RecvLink& lin
     return Status::ok();
 }
 
-bool Mailbox::take_waiting(const MessagePtr& receive, Ended& ended) {
+bool Mailbox::take_waiting(const MessagePtr& receive, EndedOperations& ended) {
     for (Rank rank = 0; rank < static_cast<Rank>(sources_.size()); ++rank) {
         Source& source = sources_[static_cast<std::size_t>(rank)];
         const auto found =
@@ -262,7 +273,7 @@ bool Mailbox::take_waiting(const MessagePtr& receive, Ended& ended) {
     return false;
 }
 
-void Mailbox::deliver_to_self(Ended& ended) {
+void Mailbox::deliver_to_self(EndedOperations& ended) {
     auto& queue = outgoing_[static_cast<std::size_t>(self_)];
     std::erase_if(queue, [&](const MessagePtr& sent) {
         const MessagePtr receive = take_receive(self_, sent->envelope().tag);
@@ -277,7 +288,7 @@ void Mailbox::deliver_to_self(Ended& ended) {
     });
 }
 
-Status Mailbox::expire(Ended& ended) {
+Status Mailbox::expire(EndedOperations& ended) {
     const auto late = [](const MessageOperation& message) {
         return Status::timeout(
             concat(message.describe(), " timed out: the timeout passed while waiting for ",
@@ -320,7 +331,7 @@ AwaitedRanks Mailbox::awaited() const {
     return ranks;
 }
 
-void Mailbox::fail_all(const Status& reason, Ended& ended) {
+void Mailbox::fail_all(const Status& reason, EndedOperations& ended) {
     for (Source& source : sources_) {
         if (source.into) end(source.into, reason, kNoRank, ended);
         source.reset_front();

@@ -20,6 +20,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/collective/awaited.h"
 #include "csrc/comm/links/link_table.h"
+#include "csrc/runtime/ended_operations.h"
 #include "csrc/runtime/operation.h"
 
 namespace pccl::comm {
@@ -41,7 +42,7 @@ class MessageOperation final : public runtime::Operation {
     };
 
     explicit MessageOperation(Envelope envelope) : envelope_(envelope) {}
-    using runtime::Operation::begin;
+    void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue);
     using runtime::Operation::mark_started;
 
     [[nodiscard]] const Envelope& envelope() const { return envelope_; }
@@ -84,16 +85,13 @@ class Mailbox {
     [[nodiscard]] std::string describe_first() const;
     /// Moves what can move and appends what ended, with its status set, to `ended`. An error breaks
     /// the group; a message that is too late without having begun ends alone.
-    Status advance(LinkTable& links, bool& moved,
-                   std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    Status advance(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
     /// Whom the messages under way wait for.
     [[nodiscard]] AwaitedRanks awaited() const;
     /// Ends every message with `reason`.
-    void fail_all(const Status& reason, std::vector<std::shared_ptr<runtime::Operation>>& ended);
+    void fail_all(const Status& reason, runtime::EndedOperations& ended);
 
    private:
-    using Ended = std::vector<std::shared_ptr<runtime::Operation>>;
-
     struct Message {  // arrived, and put aside
         abi::MessageHeader header{};
         std::vector<std::byte> bytes;
@@ -109,18 +107,20 @@ class Mailbox {
         void reset_front();
     };
 
-    Status advance_sends(LinkTable& links, bool& moved, Ended& ended);
-    Status advance_source(Rank rank, LinkTable& links, bool& moved, Ended& ended);
+    Status advance_sends(LinkTable& links, bool& moved, runtime::EndedOperations& ended);
+    Status advance_source(Rank rank, LinkTable& links, bool& moved,
+                          runtime::EndedOperations& ended);
     Status read_header(Rank rank, Source& source, transport::RecvLink& link, bool& moved);
-    void match_front(Rank rank, Source& source, Ended& ended);
+    void match_front(Rank rank, Source& source, runtime::EndedOperations& ended);
     Status read_payload(Rank rank, Source& source, transport::RecvLink& link, bool& moved,
-                        Ended& ended);
+                        runtime::EndedOperations& ended);
     [[nodiscard]] bool is_wanted(Rank rank) const;
     MessagePtr take_receive(Rank source, std::int32_t tag);
-    bool take_waiting(const MessagePtr& receive, Ended& ended);
-    void deliver_to_self(Ended& ended);
-    Status expire(Ended& ended);
-    void end(const MessagePtr& message, Status status, Rank source, Ended& ended);
+    bool take_waiting(const MessagePtr& receive, runtime::EndedOperations& ended);
+    void deliver_to_self(runtime::EndedOperations& ended);
+    Status expire(runtime::EndedOperations& ended);
+    void end(const MessagePtr& message, Status status, Rank source,
+             runtime::EndedOperations& ended);
     /// kMismatch where what `source` sent is not what `receive` takes.
     [[nodiscard]] static Status compare(const MessageOperation& receive, Rank source,
                                         const abi::MessageHeader& sent);

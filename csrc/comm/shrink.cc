@@ -87,20 +87,23 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
     PCCL_ASSIGN_OR_RETURN(const bootstrap::Roster roster, roster_of(*group_, survivors));
     PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
     CommunicatorOptions options = of_members(options_, survivors);
+    PCCL_ASSIGN_OR_RETURN(const Preferences preferences,
+                          preferences_of(roster, options.catalogue, options.algorithm));
     options.runtime = runtime_;
     options.name = wanted.name.empty() ? concat(name(), ":shrunk") : wanted.name;
     options.timeout = wanted.timeout.value_or(timeout());
     const Deadline deadline = Deadline::after(std::min(options.timeout, kLongestMeeting));
-    PCCL_TRY(group_->shrinking().begin(excluded));
+    const PeerSurvey& survey = group_->diagnosis().survey();
+    ShrinkState& shrinking = group_->diagnosis().report().shrinking();
+    PCCL_TRY(shrinking.begin(excluded));
     Agreement agreement(
         {.self = rank(),
          .old = group_->directory().identity(),
          .staying = survivors,
          .left_out = {excluded.begin(), excluded.end()},
          .terms = layout->digest(),
-         .ask =
-             [this](Rank peer) { return group_->survey().ask(peer, Deadline::after(kPatience)); },
-         .tell = [this](const Shrinking& now) { group_->shrinking().tell(now); },
+         .ask = [&](Rank peer) { return survey.ask(peer, Deadline::after(kPatience)); },
+         .tell = [&](const Shrinking& now) { shrinking.tell(now); },
          .interrupted = options.interrupted,
          .deadline = deadline,
          .patience = process_config().peer_timeout});
@@ -116,14 +119,14 @@ Result<std::shared_ptr<Communicator>> Communicator::shrink_to(const std::vector<
             PCCL_ASSIGN_OR_RETURN(const bool all_are_ready, agreement.await_ready());
             if (!all_are_ready) continue;
         }
-        PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, deadline), survivors));
-        PCCL_TRY(join_network(options, group));
-        group_->shrinking().renounce(excluded);
+        PCCL_TRY(in_old_ranks(group->register_remote_infos(roster, layout, preferences, deadline),
+                              survivors));
+        PCCL_TRY(join_network(options, {group, &group->phases()}));
+        shrinking.renounce(excluded);
         PCCL_ASSIGN_OR_RETURN(all_have_confirmed, agreement.confirm());
     }
     runtime_->leave_word({group_->directory().identity().group, rank()},
-                         group_->directory().identity().secret,
-                         last_word(group_->shrinking().told()));
+                         group_->directory().identity().secret, last_word(shrinking.told()));
     return comm;
 }
 
@@ -135,8 +138,8 @@ Result<std::vector<Rank>> Communicator::missing() const {
     PCCL_ASSIGN_OR_RETURN(std::vector<PeerHealth> peers, survey(kSurvey));
     for (PeerHealth& peer : peers)
         while (peer.state == PeerHealth::State::kSilent && peer.rank != blamed && !last.passed())
-            peer = group_->survey().health_of(peer.rank, last.within(kSurvey));
-    const std::vector<Rank> renounced = group_->shrinking().renounced();
+            peer = group_->diagnosis().survey().health_of(peer.rank, last.within(kSurvey));
+    const std::vector<Rank> renounced = group_->diagnosis().report().shrinking().renounced();
     std::set<Rank> missing(renounced.begin(), renounced.end());
     for (const PeerHealth& peer : peers) {
         const Shrinking& theirs = peer.situation.shrinking;

@@ -12,13 +12,12 @@ bool Event::is_done() const { return operation_->is_done(); }
 
 Status Event::flush() const {
     if (is_done()) return operation_->status();
-    return operation_->engine()->help(*operation_, ProgressEngine::Until::kFlushed,
-                                      Deadline::never());
+    return operation_->engine()->flush(*operation_);
 }
 
 Status Event::wait(Deadline deadline) const {
     if (is_done()) return operation_->status();
-    return operation_->engine()->help(*operation_, ProgressEngine::Until::kDone, deadline);
+    return operation_->engine()->help(*operation_, deadline);
 }
 
 Status Event::status() const { return operation_->status(); }

@@ -4,10 +4,11 @@
 
 namespace pccl::runtime {
 
-void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue) {
+void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue,
+                      FlightRecorder::Ticket ticket) {
     engine_ = std::move(engine);
     deadline_ = issue.deadline;
-    ticket_ = issue.ticket;
+    ticket_ = ticket;
     status_ = Status::ok();
     source_ = kNoRank;
     if (engine_ != nullptr) timing_ = {issue.at, {}, {}};

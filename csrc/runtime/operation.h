@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,9 +23,10 @@ class Operation;
 /// What carries an operation on while somebody waits for it: its group.
 class ProgressEngine {
    public:
-    enum class Until : bool { kDone, kFlushed };
-    /// Advances on this thread until `operation` is done (or, with kFlushed, has sent all it has).
-    virtual Status help(Operation& operation, Until until, Deadline deadline) = 0;
+    /// Advances on this thread until `operation` is done.
+    virtual Status help(Operation& operation, Deadline deadline) = 0;
+    /// The same until it has sent all it has.
+    virtual Status flush(Operation& operation) = 0;
 
    protected:
     ~ProgressEngine() = default;
@@ -34,7 +36,7 @@ class ProgressEngine {
 struct Issue {
     TimePoint at;
     Deadline deadline = Deadline::never();
-    FlightRecorder::Ticket ticket = 0;
+    std::uint32_t flight_group = 0;  // under which it is recorded
 };
 
 class Operation {
@@ -69,9 +71,10 @@ class Operation {
     [[nodiscard]] const std::shared_ptr<ProgressEngine>& engine() const { return engine_; }
 
    protected:
-    /// Makes the object ready for a new run. `engine` is null for operations that no event speaks
-    /// of; these take no times.
-    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue);
+    /// Makes the object ready for a new run, which is recorded under `ticket`. `engine` is null for
+    /// operations that no event speaks of; these take no times.
+    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue,
+               FlightRecorder::Ticket ticket);
     void mark_started();
 
    private:

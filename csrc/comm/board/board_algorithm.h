@@ -12,11 +12,13 @@ namespace pccl::comm {
 
 /// How one collective goes over a board, the same on all ranks.
 struct BoardPlan {
-    BoardAlgorithm algorithm = BoardAlgorithm::kOneShot;
-    // Elements of a block (two_shot: of a rank's part) that a beat moves; all of them with kDirect.
+    bool scatters_first = false;  // it is reduce_scatter and all_gather in turn
+    bool is_direct = false;       // ranks read one another's memory
+    // Elements of a block (two_shot: of a rank's part) that a beat moves; all of them if it is
+    // direct.
     std::size_t window = 1;
-    // With kDirect, where only two ranks know the length of what they exchange: no more goes over
-    // the board all the same.
+    // If it is direct, where only two ranks know the length of what they exchange: no more goes
+    // over the board all the same.
     std::size_t inline_bytes = 0;
     std::size_t own_cache = 0;  // bytes of the second level
 };

@@ -214,18 +214,19 @@ std::vector<Prediction> board_predictions(const BoardShape& board, const BoardCa
 BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                         const MachineCosts& costs) {
     const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
+    const bool in_parts = scatters_first(call.kind, algorithm);
     if (algorithm == BoardAlgorithm::kDirect) {
-        const auto parts =
-            static_cast<std::size_t>(scatters_first(call.kind, algorithm) ? board.ranks : 1);
+        const auto parts = static_cast<std::size_t>(in_parts ? board.ranks : 1);
         const std::size_t all = (call.count + parts - 1) / parts;
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
-        return {.algorithm = algorithm,
+        return {.scatters_first = in_parts,
+                .is_direct = true,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = inline_bytes(board, costs),
                 .own_cache = costs.cache_bytes[1]};
     }
     const std::size_t bytes = window_bytes(board, call, algorithm, costs);
-    return {.algorithm = algorithm,
+    return {.scatters_first = in_parts,
             .window = bytes / call.element_bytes / grain * grain,
             .own_cache = costs.cache_bytes[1]};
 }

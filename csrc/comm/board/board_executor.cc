@@ -35,13 +35,12 @@ void BoardExecutor::start(const BoardPlan& plan, const abi::CollectiveHeader& he
         reduction_ = {static_cast<DataType>(header.data_type),
                       static_cast<ReduceOp>(header.reduce_op), board_.ranks()};
     sequence_ = board_.next_sequence();
-    scatters_first_ = scatters_first(kind(), plan.algorithm);
     beats_ = count_beats();
     beat_ = 0;
     taken_ = 0;
     lends_memory_ = false;
     streams_results_ = streams_results();
-    now_does_ = beat_of(kind(), scatters_first_, header.root == board_.self(), 0);
+    now_does_ = beat_of(kind(), plan_.scatters_first, header.root == board_.self(), 0);
     stage_ = Stage::kGive;
 }
 
@@ -49,16 +48,16 @@ std::size_t BoardExecutor::count_beats() const {
     const std::size_t count = longest(*operands_);
     const auto ranks = static_cast<std::size_t>(board_.ranks());
     const std::size_t window = plan_.window;
-    const std::size_t windows =
-        std::max<std::size_t>(quotient_up(count, scatters_first_ ? window * ranks : window), 1);
-    return scatters_first_ ? 2 * windows : windows;
+    const std::size_t windows = std::max<std::size_t>(
+        quotient_up(count, plan_.scatters_first ? window * ranks : window), 1);
+    return plan_.scatters_first ? 2 * windows : windows;
 }
 
 /// Not where each window of the result was an input just before.
 bool BoardExecutor::streams_results() const {
     std::size_t count = 0;
     for (const Block& block : operands_->outputs) count += block.count;
-    return !scatters_first_ && count * operands_->element_bytes >= kUncachedBytes;
+    return !plan_.scatters_first && count * operands_->element_bytes >= kUncachedBytes;
 }
 
 Result<bool> BoardExecutor::advance(bool& moved) {
@@ -138,7 +137,7 @@ void BoardExecutor::give_parts() {
 /// Where a reader finds this rank's memory, and where only the two of them know it, its length.
 void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
     const bool tells_length = beat_ == 0 && is_per_pair(kind());
-    if (!is_direct() && !tells_length) return;
+    if (!plan_.is_direct && !tells_length) return;
     const std::vector<Block>& blocks = operands_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
     const std::size_t bytes =
@@ -148,7 +147,7 @@ void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
 }
 
 bool BoardExecutor::goes_directly(std::size_t bytes) const {
-    return is_direct() && (!is_per_pair(kind()) || bytes > plan_.inline_bytes);
+    return plan_.is_direct && (!is_per_pair(kind()) || bytes > plan_.inline_bytes);
 }
 
 Result<bool> BoardExecutor::take(bool& moved) {
@@ -161,7 +160,7 @@ Result<bool> BoardExecutor::take(bool& moved) {
         if (beat_ == 0) PCCL_TRY(check(giver));
         if (now_does_.take == Take::kCopy) PCCL_TRY(copy_from(giver));
     }
-    if (now_does_.take == Take::kReduce) PCCL_TRY(is_direct() ? reduce_directly() : reduce());
+    if (now_does_.take == Take::kReduce) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
     end_beat();
     moved = true;
     return true;
@@ -176,7 +175,7 @@ void BoardExecutor::end_beat() {
     }
     ++beat_;
     taken_ = 0;
-    now_does_ = beat_of(kind(), scatters_first_, header_.root == board_.self(), beat_);
+    now_does_ = beat_of(kind(), plan_.scatters_first, header_.root == board_.self(), beat_);
     stage_ = Stage::kGive;
 }
 
@@ -207,7 +206,7 @@ Status BoardExecutor::copy_from(Rank giver) const {
 /// A rank's own block of what it gathers: copied while the others' are on their way.
 void BoardExecutor::keep_own() const {
     const Operands& operands = *operands_;
-    if (now_does_.take == Take::kReduce || scatters_first_) return;
+    if (now_does_.take == Take::kReduce || plan_.scatters_first) return;
     if (operands.inputs.empty() || operands.outputs.empty()) return;
     const auto self = static_cast<std::size_t>(board_.self());
     const std::span<std::byte> from =
@@ -301,7 +300,7 @@ std::span<std::byte> BoardExecutor::part_of(const Block& block, Rank rank) const
 
 std::span<std::byte> BoardExecutor::outgoing(Rank reader) const {
     const Operands& operands = *operands_;
-    if (scatters_first_) {
+    if (plan_.scatters_first) {
         if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_.self());
         return part_of(operands.inputs[0], reader);
     }
@@ -312,7 +311,7 @@ std::span<std::byte> BoardExecutor::outgoing(Rank reader) const {
 /// What comes from `giver`; of reductions, what they result in.
 std::span<std::byte> BoardExecutor::incoming(Rank giver) const {
     const std::vector<Block>& outputs = operands_->outputs;
-    if (scatters_first_)
+    if (plan_.scatters_first)
         return part_of(outputs[0], now_does_.take == Take::kReduce ? board_.self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
 }
@@ -323,7 +322,7 @@ Rank BoardExecutor::own_part(Rank giver) const {
 
 std::span<std::byte> BoardExecutor::own_contribution() const {
     const std::vector<Block>& inputs = operands_->inputs;
-    if (scatters_first_) return part_of(inputs[0], board_.self());
+    if (plan_.scatters_first) return part_of(inputs[0], board_.self());
     return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_.self())]);
 }
 

@@ -62,7 +62,6 @@ class BoardExecutor {
     [[nodiscard]] schedule::CollectiveKind kind() const {
         return static_cast<schedule::CollectiveKind>(header_.kind);
     }
-    [[nodiscard]] bool is_direct() const { return plan_.algorithm == BoardAlgorithm::kDirect; }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
     [[nodiscard]] bool streams_results() const;
@@ -87,7 +86,6 @@ class BoardExecutor {
     Beat now_does_;
     Stage stage_ = Stage::kDone;
     std::size_t taken_ = 0;  // sources of this beat that were ready
-    bool scatters_first_ = false;
     bool streams_results_ = false;
     bool lends_memory_ = false;  // others read this rank's own
     std::vector<const std::byte*> contributions_;

@@ -40,6 +40,7 @@ class DiagnosedGroup {
 
     // Under the lock:
 
+    /// It changes once, before is_over() does.
     [[nodiscard]] virtual const GroupEnd& ended() const = 0;
     /// The collective at the front; nullopt where there is none.
     [[nodiscard]] virtual std::optional<Stall> stall() const = 0;
@@ -48,6 +49,10 @@ class DiagnosedGroup {
 
     // Not under it:
 
+    /// ok, or the error that ended it.
+    [[nodiscard]] virtual Status health() const = 0;
+    /// ok, or why this thread, which waits, is to wait no longer.
+    [[nodiscard]] virtual Status check_interrupt() const = 0;
     /// Carries operations on; true when something moved.
     virtual bool advance() = 0;
     /// Ends the group and all its operations, unless it is over, or `why` turns out to be wrong

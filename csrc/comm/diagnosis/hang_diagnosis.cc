@@ -198,12 +198,12 @@ void HangDiagnosis::hear(Rank from, const Status& reason) {
         reason, {.self = members.rank(), .leaver = from, .ranks = members.size()}));
 }
 
-void HangDiagnosis::tell(const LastNotice& notice) {
-    const Status& cause = notice.end.cause;
-    if (cause.code() != StatusCode::kAborted)
-        runtime::dump_flight_record(notice.end.shown.to_string());
+void HangDiagnosis::tell_end() const {
+    const GroupEnd& end = subject_.group.ended();
+    const Status& cause = end.cause;
+    if (cause.code() != StatusCode::kAborted) runtime::dump_flight_record(end.shown.to_string());
     const Deadline deadline = Deadline::after(subject_.timing.telling);
-    for (const Rank rank : notice.untold) {
+    for (const Rank rank : untold_) {
         if (deadline.passed()) return;
         if (rank == cause.peer()) continue;
         static_cast<void>(

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/abi/wire.h"
@@ -23,12 +24,6 @@
 
 namespace pccl::comm {
 
-/// What is left to do once a group is over.
-struct LastNotice {
-    GroupEnd end{};
-    std::vector<Rank> untold{};  // ranks that no link or board tells
-};
-
 class HangDiagnosis {
    public:
     explicit HangDiagnosis(const DiagnosisSubject& subject);
@@ -40,9 +35,9 @@ class HangDiagnosis {
     /// Once the deadline of the collective at the front has passed: finds out who is to blame, and
     /// ends it.
     void when_late();
-    /// Tells others, for a moment, then they find out by themselves; writes the flight record of a
-    /// failure. To be called once, by whoever has ended the group.
-    void tell(const LastNotice& notice);
+    /// Tells those whom note_untold() has noted, for a moment, then they find out by themselves;
+    /// writes the flight record of a failure. To be called once, by whoever has ended the group.
+    void tell_end() const;
     /// A rank tells why it has left.
     void hear(Rank from, const Status& reason);
     /// Why the group is to end, at its next step; the first reason stays.
@@ -58,6 +53,8 @@ class HangDiagnosis {
 
     // Under the lock:
 
+    /// The group is over, which no link or board tells these ranks.
+    void note_untold(std::vector<Rank> ranks) { untold_ = std::move(ranks); }
     /// What to end the group with: a rank that has left says more when it is asked, the whole
     /// reason, and that another is lost. `latest` is the latest collective here. Takes at most
     /// DiagnosisTiming::second_opinion, and last_words where no link to the rank was there yet. ok:
@@ -105,6 +102,7 @@ class HangDiagnosis {
     std::atomic<TimePoint> looked_{};
     std::atomic<TimePoint> asked_{};
     WaitNotice notice_;
+    std::vector<Rank> untold_;  // of whoever ends the group
 };
 
 }  // namespace pccl::comm

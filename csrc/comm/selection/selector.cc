@@ -95,6 +95,15 @@ Result<std::uint64_t> one_length(const Collective& collective, const ScheduleSou
 
 }  // namespace
 
+Result<Preferences> preferences_of(const bootstrap::Roster& roster,
+                                   std::shared_ptr<const schedule::Catalogue> catalogue,
+                                   std::string wanted) {
+    Preferences preferences{.catalogue = std::move(catalogue), .wanted = std::move(wanted)};
+    PCCL_ASSIGN_OR_RETURN(preferences.tuning, Tuning::parse(roster.tuning));
+    PCCL_ASSIGN_OR_RETURN(preferences.costs, costs::MachineCosts::parse(roster.costs));
+    return preferences;
+}
+
 std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks) {
     const bool has_blocks = schedule::blocks(kind, schedule::Buffer::kInput, ranks) > 1 ||
                             schedule::blocks(kind, schedule::Buffer::kOutput, ranks) > 1;
@@ -111,6 +120,7 @@ Selector::Selector(Rank rank, Predictor::Setting setting, Preferences preference
       predictor_(std::move(setting), preferences_.catalogue, preferences_.costs) {}
 
 void Selector::choose_from(std::shared_ptr<const schedule::Catalogue> catalogue) {
+    preferences_.catalogue = catalogue;
     predictor_.choose_from(std::move(catalogue));
     recent_ = {};
     programs_.clear();
@@ -125,8 +135,8 @@ void Selector::follow(std::shared_ptr<const schedule::LinkGraph> links) {
 Result<const Decision*> Selector::choose(const Collective& collective) {
     Signature call = signature_of(collective);
     const std::string_view wanted = wanted_for(collective.kind, collective.algorithm);
-    if (const SourcePtr relayed = relaying(collective.kind, wanted)) {
-        PCCL_ASSIGN_OR_RETURN(call.count, one_length(collective, *relayed));
+    if (is_per_pair(collective.kind)) {
+        PCCL_ASSIGN_OR_RETURN(call.count, relayed_length(collective, wanted));
     }
     const std::uint64_t slot =
         mixed(mixed(call.count, call.digest),
@@ -146,10 +156,12 @@ std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_c
     return by_call.empty() ? algorithm_listed(preferences_.wanted, kind) : by_call;
 }
 
-SourcePtr Selector::relaying(CollectiveKind kind, std::string_view wanted) const {
-    if (wanted.empty() || !is_per_pair(kind)) return nullptr;
-    SourcePtr source = predictor_.catalogue().find(wanted, kind);
-    return source != nullptr && !source->takes_uneven ? source : nullptr;
+Result<std::uint64_t> Selector::relayed_length(const Collective& collective,
+                                               std::string_view wanted) const {
+    if (wanted.empty()) return 0;
+    const SourcePtr source = predictor_.catalogue().find(wanted, collective.kind);
+    if (source == nullptr || source->takes_uneven) return 0;
+    return one_length(collective, *source);
 }
 
 SourcePtr Selector::loaded_for(const Signature& call) const {

@@ -35,6 +35,11 @@ struct Preferences {
     costs::MachineCosts costs{};
 };
 
+/// With what rank 0 tells all in `roster`.
+[[nodiscard]] Result<Preferences> preferences_of(
+    const bootstrap::Roster& roster, std::shared_ptr<const schedule::Catalogue> catalogue,
+    std::string wanted);
+
 /// Of each block of a collective whose largest buffer has `bytes`.
 [[nodiscard]] PCCL_API std::size_t block_bytes(CollectiveKind kind, std::size_t bytes, int ranks);
 
@@ -52,8 +57,11 @@ class Selector {
     /// fit.
     Result<const Decision*> choose(const Collective& collective);
 
-    /// Chooses from `catalogue` from now on.
+    /// Chooses from `catalogue` from now on, which must be the same on all ranks.
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
+    [[nodiscard]] const std::shared_ptr<const schedule::Catalogue>& catalogue() const {
+        return preferences_.catalogue;
+    }
 
     /// Chooses what goes over these links alone from now on; null: over any, or the board.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
@@ -62,6 +70,8 @@ class Selector {
     [[nodiscard]] Result<std::vector<Prediction>> explain(CollectiveKind kind,
                                                           std::size_t block_bytes);
     [[nodiscard]] const bootstrap::Layout& layout() const { return predictor_.layout(); }
+    /// What predictions count on, alike on all ranks.
+    [[nodiscard]] const costs::MachineCosts& costs() const { return preferences_.costs; }
 
    private:
     struct Entry {
@@ -86,15 +96,16 @@ class Selector {
     [[nodiscard]] schedule::SourcePtr loaded_for(const Signature& call) const;
     Result<std::shared_ptr<const LinkProgram>> program(const schedule::SourcePtr& source,
                                                        const schedule::Shape& shape);
-    /// The schedule that the user wants for a collective of which only pairs know the lengths,
-    /// though it passes blocks through other ranks; else null.
-    [[nodiscard]] schedule::SourcePtr relaying(CollectiveKind kind, std::string_view wanted) const;
+    /// Of a collective of which only pairs know the lengths: of all its blocks, where the schedule
+    /// that the user wants passes them through other ranks; else 0.
+    [[nodiscard]] Result<std::uint64_t> relayed_length(const Collective& collective,
+                                                       std::string_view wanted) const;
     /// The algorithm that the user wants, for this call or for all of its kind.
     [[nodiscard]] std::string_view wanted_for(CollectiveKind kind,
                                               std::string_view by_call = {}) const;
 
     const Rank rank_;
-    const Preferences preferences_;
+    Preferences preferences_;
     Predictor predictor_;
     std::array<Entry, 32> recent_;
     std::map<std::pair<schedule::SourcePtr, schedule::Shape>, std::shared_ptr<const LinkProgram>>

@@ -43,6 +43,8 @@ class StalledGroup final : public DiagnosedGroup {
     [[nodiscard]] AwaitedRanks awaited() const override {
         return front ? front->awaited : AwaitedRanks{};
     }
+    [[nodiscard]] Status health() const override { return end_.shown; }
+    [[nodiscard]] Status check_interrupt() const override { return Status::ok(); }
     bool advance() override { return on_advance(); }
     void end(const Status& why) override { end_ = {why, why}; }
 

@@ -1,0 +1,79 @@
+// A group of this process whose network is switched between phases: on hold meanwhile, then with
+// other links.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "csrc/comm/collective_queue.h"
+#include "csrc/comm/diagnosis/diagnosed_group.h"
+#include "csrc/comm/diagnosis/hang_diagnosis.h"
+#include "csrc/comm/mailbox.h"
+#include "csrc/comm/peers.h"
+#include "csrc/comm/phase/phased_group.h"
+#include "csrc/comm/selection/selector.h"
+#include "csrc/transport/doorbell.h"
+
+namespace pccl::comm {
+
+class GroupPhases final : public PhasedGroup {
+   public:
+    /// Of one group, all of which outlives this.
+    struct Parts {
+        DiagnosedGroup& group;
+        Peers& peers;
+        HangDiagnosis& diagnosis;
+        std::optional<Selector>& selector;
+        Mailbox& mailbox;
+        CollectiveQueue& collectives;
+        transport::Waiter& waiter;
+    };
+    explicit GroupPhases(const Parts& parts) : parts_(parts) {}
+
+    // For the group's calls, under its lock:
+
+    /// Lets go of it while the group is on hold: kTimeout once that has taken `longest`.
+    [[nodiscard]] Status await_release(std::unique_lock<std::mutex>& lock,
+                                       std::chrono::milliseconds longest) {
+        return is_on_hold_ ? wait(lock, longest) : Status::ok();
+    }
+    /// Why no collective gets through in this phase; ok: they do.
+    [[nodiscard]] const Status& unusable() const { return phase_.unusable; }
+    /// kUnsupported where this phase has no link for the message.
+    [[nodiscard]] Status check_link(const MessageOperation::Envelope& envelope) const;
+
+    // For a switch:
+
+    [[nodiscard]] Rank rank() const override { return parts_.peers.directory().rank(); }
+    [[nodiscard]] int size() const override { return parts_.peers.directory().size(); }
+    [[nodiscard]] const std::string& name() const override {
+        return parts_.peers.directory().group_name();
+    }
+    [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
+    void hold() override;
+    void release() override;
+    [[nodiscard]] Result<bool> drain() override;
+    [[nodiscard]] std::string under_way() const override;
+    [[nodiscard]] Switching::Progress progress() const override;
+    void enter(GroupPhase phase) override;
+    [[nodiscard]] Result<Situation> ask(Rank rank, Deadline deadline) const override {
+        return parts_.diagnosis.survey().ask(rank, deadline);
+    }
+    [[nodiscard]] SwitchState& switching() override {
+        return parts_.diagnosis.report().switching();
+    }
+    [[nodiscard]] Status check_interrupt() const override { return parts_.group.check_interrupt(); }
+    [[nodiscard]] Status health() const override { return parts_.group.health(); }
+    void end(const Status& why) override { parts_.group.end(why); }
+
+   private:
+    Status wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds longest);
+
+    const Parts parts_;
+    bool is_on_hold_ = false;  // under the group's lock, as phase_ is
+    GroupPhase phase_;
+};
+
+}  // namespace pccl::comm
