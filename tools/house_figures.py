@@ -35,11 +35,12 @@ TORCH = """
 HOST = """
     PcclBackend::make_work PcclBackend::run_all Communicator::run
     Group::run Group::check Group::check_process check_shape check_blocks check_own_block
-    Group::prepare Group::issue Group::deadline Selector::choose signature_of
+    Group::prepare Group::issue Group::deadline Group::timeout_of Group::await_release
+    GroupPhases::await_release Selector::choose signature_of
     Selector::wanted_for Selector::relaying CollectiveQueue::prepare CollectiveQueue::take_spare
     Group::take_spare history_after common_part collective:digest_of CollectiveOperation::prepare
     CollectiveOperation::begin CollectiveOperation::advance CollectiveOperation::start
-    CollectiveQueue::give_back runs_widened overlaps_badly range_of
+    CollectiveQueue::give_back runs_widened overlaps_badly range_of hull_of timeout_of
 """
 BOARD = """
     Group::try_at_once CollectiveOperation::start_on_board
@@ -56,13 +57,14 @@ BOARD = """
     BoardExecutor::keep_own BoardExecutor::take BoardExecutor::check BoardExecutor::reduce
     BoardExecutor::end_beat BoardExecutor::source BoardExecutor::source_count
     BoardExecutor::window_of BoardExecutor::incoming BoardExecutor::outgoing
-    BoardExecutor::own_contribution scatters_first beat_of compare
+    BoardExecutor::own_contribution BoardExecutor::is_direct beat_of compare
     Board::may_write Board::set_header Board::make_room Board::post Board::has_posted
     Board::header Board::part Board::have_read Board::next_sequence
     Reduction::Reduction Reduction::apply Reduction::apply_block
 """
 LINKS = """
-    Group::help Group::advance Group::advance_all Group::advance_collectives
+    Group::help Group::help_until Group::advance Group::advance_all Group::advance_collectives
+    EndedOperations::tell EndedOperations::add
     CollectiveQueue::advance CollectiveQueue::end_front Group::end_collective
     CollectiveOperation::start_on_links CollectiveOperation::finish_results
     Execution::start Execution::advance Execution::advance_lane Execution::enter
@@ -74,8 +76,8 @@ LINKS = """
     LinkExecutor::next_step LinkExecutor::may_run LinkExecutor::advance_step LinkExecutor::receive
     LinkExecutor::receive_copying LinkExecutor::receive_reducing LinkExecutor::combine_piece
     LinkExecutor::send LinkExecutor::outgoing LinkExecutor::target LinkExecutor::piece
-    LinkExecutor::chunks_at LinkExecutor::open_send LinkExecutor::open_receive
-    LinkExecutor::header_for LinkExecutor::flush_links
+    LinkExecutor::chunks_at LinkExecutor::adjoining LinkExecutor::open_send
+    LinkExecutor::open_receive LinkExecutor::header_for LinkExecutor::flush_links
     ConnectionContext::send_link ConnectionContext::receive_link
     TcpSendLink::send TcpSendLink::send_gathered TcpSendLink::flush TcpRecvLink::receive
     send_some receive_some compare
