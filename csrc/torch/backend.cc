@@ -112,11 +112,6 @@ c10::intrusive_ptr<c10d::Backend::Options> PcclBackend::getBackendOptions() {
     return c10::make_intrusive<PcclOptions>(*options_);
 }
 
-PcclBackend::OptionalTimeout PcclBackend::timeout_of(std::chrono::milliseconds timeout) {
-    if (timeout == c10d::kUnsetTimeout) return std::nullopt;
-    return timeout;
-}
-
 Staging::Place PcclBackend::place_of(const at::Tensor& tensor) {
     const bool is_direct = !tensor.defined() || !tensor.is_cuda() || gpu_.connect(tensor.device());
     return is_direct ? Staging::Place::kDevice : Staging::Place::kHost;
@@ -129,11 +124,8 @@ PcclBackend::WorkPtr PcclBackend::perform(Request request, Call call) {
 }
 
 PcclBackend::WorkPtr PcclBackend::perform_all(Request request, std::span<Call> calls) {
-    const ProfiledCall call{.title = request.title,
-                            .sequence = ++sequence_,
-                            .inputs = request.inputs,
-                            .outputs = request.outputs};
-    return recorded(call, [&] { return issue_all(request, calls); });
+    request.sequence = ++sequence_;
+    return recorded(request, [&] { return issue_all(request, calls); });
 }
 
 ProfiledGroup PcclBackend::profiled_group() const {
@@ -167,14 +159,7 @@ void PcclBackend::check_devices(std::span<const Call> calls) {
 }
 
 PcclBackend::WorkPtr PcclBackend::launch_all(const Request& request, std::span<Call> calls) {
-    return issued(gpu_.launch({.type = request.type,
-                               .title = request.title,
-                               .inputs = request.inputs,
-                               .outputs = request.outputs,
-                               .sequence = sequence_.load(),
-                               .async = request.async,
-                               .timeout = timeout_of(request.timeout)},
-                              calls));
+    return issued(gpu_.launch(request, calls));
 }
 
 void PcclBackend::run_all(PcclWork& work, std::span<Call> calls, const Request& request) {
@@ -211,13 +196,7 @@ void PcclBackend::submit_all(PcclWork& work, std::span<Call> calls, const Reques
 }
 
 c10::intrusive_ptr<PcclWork> PcclBackend::make_work(Request& request) {
-    return c10::make_intrusive<PcclWork>(Issue{.type = request.type,
-                                               .title = request.title,
-                                               .rank = rank_,
-                                               .sequence = sequence_.load(),
-                                               .observer = observer_,
-                                               .communicator = communicator_},
-                                         request.inputs, std::move(request.outputs));
+    return c10::make_intrusive<PcclWork>(rank_, request, observer_, communicator_);
 }
 
 PcclBackend::WorkPtr PcclBackend::issued(WorkPtr work) {

@@ -26,6 +26,7 @@
 #include "csrc/torch/observer.h"
 #include "csrc/torch/options.h"
 #include "csrc/torch/profiling.h"
+#include "csrc/torch/request.h"
 #include "csrc/torch/work.h"
 
 namespace pccl::backend {
@@ -138,16 +139,6 @@ class PcclBackend final : public c10d::Backend {
     void shutdown() override;
 
    private:
-    /// What every operation says of itself. The tensors are borrowed for the call.
-    struct Request {
-        c10d::OpType type;
-        const char* title;
-        const Tensors& inputs;  // for profiles
-        Tensors outputs;        // the result
-        std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
-        bool async = true;
-    };
-
     /// What was issued since startCoalescing(); messages of CUDA tensors wait for its end.
     struct Window {
         std::vector<WorkPtr> works;
@@ -160,9 +151,7 @@ class PcclBackend final : public c10d::Backend {
     void end();
 
     struct Split;
-    using OptionalTimeout = comm::OptionalTimeout;
 
-    [[nodiscard]] static OptionalTimeout timeout_of(std::chrono::milliseconds timeout);
     /// For the calls on tensors like `tensor`.
     [[nodiscard]] Call::Sample sample(const at::Tensor& tensor);
     [[nodiscard]] Staging::Place place_of(const at::Tensor& tensor);
@@ -180,12 +169,10 @@ class PcclBackend final : public c10d::Backend {
     WorkPtr start(const c10::intrusive_ptr<PcclWork>& work, Result<runtime::Event> event,
                   Staging staging);
     [[nodiscard]] ProfiledGroup profiled_group() const;
-    /// A message to or from `peer`.
-    [[nodiscard]] ProfiledCall call_of(const Request& request, Rank peer) const;
-    /// Returns body(), which issues `call`.
+    /// Returns body(), which issues `request`.
     template <typename Body>
-    WorkPtr recorded(const ProfiledCall& call, Body body) {
-        return profiled(call, [this] { return profiled_group(); }, body);
+    WorkPtr recorded(const Request& request, Body body) {
+        return profiled(request, [this] { return profiled_group(); }, body);
     }
     [[nodiscard]] c10::intrusive_ptr<PcclWork> make_work(Request& request);
     /// Gathers the work where a window is open.

@@ -128,8 +128,8 @@ void report(const std::shared_ptr<Observer>& observer, c10d::OpType type, std::u
 }  // namespace
 
 template <typename Body>
-GpuLane::WorkPtr GpuLane::issue(const GpuRequest& request, const at::Device& device,
-                                Channel channel, Body body) {
+GpuLane::WorkPtr GpuLane::issue(const Request& request, const at::Device& device, Channel channel,
+                                Body body) {
     const std::lock_guard lock(mutex_);
     const c10::OptionalDeviceGuard on_device(device);
     const auto group = group_on(device, request.title);
@@ -152,16 +152,16 @@ GpuLane::WorkPtr GpuLane::issue(const GpuRequest& request, const at::Device& dev
     return work;
 }
 
-GpuLane::WorkPtr GpuLane::launch(const GpuRequest& request, std::span<Call> calls) {
+GpuLane::WorkPtr GpuLane::launch(const Request& request, std::span<Call> calls) {
     const at::Device device = calls.front().device();
     return issue(request, device, Channel::kCollectives, [&](auto& group, const c10::Stream& on) {
         void* const stream = native_handle(streams_of(device), on);
         std::vector<Collective> collectives;
         for (const Call& call : calls) collectives.push_back(call.collective());
         const bool is_uneven = std::ranges::any_of(calls, &Call::is_uneven);
-        throw_unless_ok(request.title,
-                        group.launch_all(collectives, stream,
-                                         {.is_uneven = is_uneven, .timeout = request.timeout}));
+        throw_unless_ok(request.title, group.launch_all(collectives, stream,
+                                                        {.is_uneven = is_uneven,
+                                                         .timeout = timeout_of(request.timeout)}));
         for (Call& call : calls) {
             call.staging().finish();
             if (request.async) keep_until(call.staging(), on);
@@ -169,8 +169,7 @@ GpuLane::WorkPtr GpuLane::launch(const GpuRequest& request, std::span<Call> call
     });
 }
 
-GpuLane::WorkPtr GpuLane::exchange(const GpuRequest& request,
-                                   std::span<const GpuMessage> messages) {
+GpuLane::WorkPtr GpuLane::exchange(const Request& request, std::span<const GpuMessage> messages) {
     const at::Device device = messages.front().tensor.device();
     const bool is_sending = std::ranges::all_of(messages, &GpuMessage::is_sent);
     const Channel channel = is_sending ? Channel::kSends : Channel::kReceives;
@@ -184,7 +183,7 @@ GpuLane::WorkPtr GpuLane::exchange(const GpuRequest& request,
     });
 }
 
-void GpuLane::watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer) {
+void GpuLane::watch(const Request& request, const std::shared_ptr<GpuTimer>& timer) {
     if (!lookout_) {
         const auto prepare = [group = group_.load()] { static_cast<void>(group->adopt_thread()); };
         lookout_.reset(new Lookout(Lookout::Options{.name = "pccl-gpu-works", .prepare = prepare}));

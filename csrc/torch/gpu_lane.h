@@ -55,9 +55,9 @@ class GpuLane {
 
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     /// All calls in one work. Throws what the launch of one says.
-    WorkPtr launch(const GpuRequest& request, std::span<Call> calls);
+    WorkPtr launch(const Request& request, std::span<Call> calls);
     /// All messages at once, in one work; of one device.
-    WorkPtr exchange(const GpuRequest& request, std::span<const GpuMessage> messages);
+    WorkPtr exchange(const Request& request, std::span<const GpuMessage> messages);
     /// Makes the group, if there is none yet; all ranks do. False where GPUs do not reach each
     /// other: then there is nothing to launch.
     [[nodiscard]] bool connect(const at::Device& device);
@@ -94,9 +94,9 @@ class GpuLane {
 
     /// Calls body(group, stream), with `stream` current, which is the work's.
     template <typename Body>
-    WorkPtr issue(const GpuRequest& request, const at::Device& device, Channel channel, Body body);
+    WorkPtr issue(const Request& request, const at::Device& device, Channel channel, Body body);
     /// Lets the observer know when the GPU has done the work of `request`.
-    void watch(const GpuRequest& request, const std::shared_ptr<GpuTimer>& timer);
+    void watch(const Request& request, const std::shared_ptr<GpuTimer>& timer);
     std::shared_ptr<device::DeviceGroup> group_on(const at::Device& device, const char* title);
     /// Null where GPUs do not reach each other.
     std::shared_ptr<device::DeviceGroup> make_group(const at::Device& device);

@@ -13,19 +13,9 @@
 #include "csrc/base/clock.h"
 #include "csrc/device/device_group.h"
 #include "csrc/torch/call.h"
+#include "csrc/torch/request.h"
 
 namespace pccl::backend {
-
-/// What a launch says of itself; borrowed for the call.
-struct GpuRequest {
-    c10d::OpType type = c10d::OpType::UNKNOWN;
-    const char* title = "";  // static
-    const std::vector<at::Tensor>& inputs;
-    const std::vector<at::Tensor>& outputs;
-    std::uint64_t sequence = 0;
-    bool async = true;
-    std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
-};
 
 /// When a launch began and ended on its GPU.
 class GpuTimer {
@@ -49,7 +39,7 @@ class GpuTimer {
 
 class GpuWork final : public c10d::Work {
    public:
-    GpuWork(Rank rank, const GpuRequest& request, std::weak_ptr<device::DeviceGroup> group);
+    GpuWork(Rank rank, const Request& request, std::weak_ptr<device::DeviceGroup> group);
 
     /// For works that are timed: to be called before the launch, with its stream.
     void start_timer(const c10::Stream& stream) { timer_ = std::make_shared<GpuTimer>(stream); }

@@ -26,22 +26,19 @@ const at::Tensor& message(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-ProfiledCall PcclBackend::call_of(const Request& request, Rank peer) const {
-    return {.title = request.title,
-            .sequence = sequence_.load(),
-            .peer = peer,
-            .inputs = request.inputs,
-            .outputs = request.outputs};
-}
-
 PcclBackend::WorkPtr PcclBackend::send(Tensors& tensors, int destination, int tag) {
     if (goes_by_nvlink(message(tensors)))
         return issue_message({true, destination, tensors.front()});
     Staging staging(place_of(tensors.front()));
     const at::Tensor memory = staging.readable(message(tensors));
     staging.load();
-    Request request{OpType::SEND, "pccl:send", tensors, tensors};
-    return recorded(call_of(request, destination), [&] {
+    Request request{.type = OpType::SEND,
+                    .title = "pccl:send",
+                    .inputs = tensors,
+                    .outputs = tensors,
+                    .peer = destination,
+                    .sequence = sequence_.load()};
+    return recorded(request, [&] {
         const auto work = make_work(request);
         const auto bytes = bytes_of(memory, const_cast<void*>(memory.const_data_ptr()));
         return start(work, communicator_->send(destination, tag, bytes), std::move(staging));
@@ -64,7 +61,9 @@ PcclBackend::WorkPtr PcclBackend::receive(Request request, Rank source_or_any, i
     const at::Tensor& tensor = message(request.inputs);
     Staging staging(place_of(tensor));
     const at::Tensor memory = staging.writable(tensor);
-    return recorded(call_of(request, source_or_any), [&] {
+    request.peer = source_or_any;
+    request.sequence = sequence_.load();
+    return recorded(request, [&] {
         const auto work = make_work(request);
         const auto bytes = bytes_of(memory, memory.mutable_data_ptr());
         return start(work, communicator_->receive(source_or_any, tag, bytes), std::move(staging));
@@ -97,18 +96,13 @@ PcclBackend::WorkPtr PcclBackend::exchange(std::span<const GpuMessage> messages)
     const bool is_sent = messages.front().is_sent;
     const char* const title = is_sent ? "pccl:send" : "pccl:recv";
     const OpType type = is_sent ? OpType::SEND : OpType::RECV;
-    const GpuRequest request{.type = is_one ? type : OpType::COALESCED,
-                             .title = is_one ? title : "pccl:coalesced",
-                             .inputs = tensors,
-                             .outputs = tensors,
-                             .sequence = sequence_.load(),
-                             .async = true};
-    ProfiledCall call{.title = request.title,
-                      .sequence = request.sequence,
-                      .inputs = tensors,
-                      .outputs = tensors};
-    if (is_one) call.peer = messages.front().peer;
-    return recorded(call, [&] { return gpu_.exchange(request, messages); });
+    Request request{.type = is_one ? type : OpType::COALESCED,
+                    .title = is_one ? title : "pccl:coalesced",
+                    .inputs = tensors,
+                    .outputs = tensors,
+                    .sequence = sequence_.load()};
+    if (is_one) request.peer = messages.front().peer;
+    return recorded(request, [&] { return gpu_.exchange(request, messages); });
 }
 
 PcclBackend::WorkPtr PcclBackend::start(const c10::intrusive_ptr<PcclWork>& work,

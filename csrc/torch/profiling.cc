@@ -31,8 +31,8 @@ std::int64_t elements_of(const std::vector<at::Tensor>& tensors) {
         [](std::int64_t sum, const at::Tensor& tensor) { return sum + tensor.numel(); });
 }
 
-at::ScalarType type_of(const ProfiledCall& call) {
-    const auto& tensors = call.inputs.empty() ? call.outputs : call.inputs;
+at::ScalarType type_of(const Request& request) {
+    const auto& tensors = request.inputs.empty() ? request.outputs : request.inputs;
     return tensors.empty() ? at::kByte : tensors.front().scalar_type();
 }
 

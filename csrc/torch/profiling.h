@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/ids.h"
+#include "csrc/torch/request.h"
 #include "csrc/torch/tensors.h"
 
 namespace pccl::backend {
@@ -28,15 +29,6 @@ struct ProfiledGroup {
     std::vector<std::uint64_t> global_ranks;  // empty: those of the job
 };
 
-/// An operation as "record_param_comms" events show it. The tensors are borrowed.
-struct ProfiledCall {
-    const char* title = "";  // "pccl:all_reduce"
-    std::uint64_t sequence = 0;
-    std::optional<Rank> peer{};  // of a message
-    const std::vector<at::Tensor>& inputs;
-    const std::vector<at::Tensor>& outputs;
-};
-
 /// The first of `ranks` and how far each is from the next; 0 where they are not evenly spaced.
 struct RankSpacing {
     int first = 0;
@@ -45,24 +37,24 @@ struct RankSpacing {
 [[nodiscard]] RankSpacing spacing_of(const std::vector<std::uint64_t>& ranks);
 
 [[nodiscard]] std::int64_t elements_of(const std::vector<at::Tensor>& tensors);
-[[nodiscard]] at::ScalarType type_of(const ProfiledCall& call);
+[[nodiscard]] at::ScalarType type_of(const Request& request);
 /// "all_reduce" of "pccl:all_reduce".
 [[nodiscard]] std::string collective_of(const char* title);
 
-/// Returns body(), within an event that says what `call` passes on in group(), as groups of NCCL
+/// Returns body(), within an event that says what `request` passes on in group(), as groups of NCCL
 /// tell it: analyzers of traces read sizes and ranks there.
 template <typename Group, typename Body>
-auto profiled(const ProfiledCall& call, Group group, Body body) {
+auto profiled(const Request& request, Group group, Body body) {
     if (!is_profiling()) return body();
     const ProfiledGroup among = group();
     const RankSpacing spacing = spacing_of(among.global_ranks);
     const std::vector<std::int64_t> equal_parts;
     RECORD_PARAM_COMMS_DATA(
-        std::make_tuple(static_cast<std::int64_t>(call.sequence), call.peer.has_value()),
-        std::make_tuple(among.name, among.description), call.inputs, call.outputs,
-        call.peer.value_or(among.rank), collective_of(call.title), elements_of(call.inputs),
-        elements_of(call.outputs), type_of(call), equal_parts, equal_parts, spacing.first,
-        spacing.stride, among.size);
+        std::make_tuple(static_cast<std::int64_t>(request.sequence), request.peer.has_value()),
+        std::make_tuple(among.name, among.description), request.inputs, request.outputs,
+        request.peer.value_or(among.rank), collective_of(request.title),
+        elements_of(request.inputs), elements_of(request.outputs), type_of(request), equal_parts,
+        equal_parts, spacing.first, spacing.stride, among.size);
     return body();
 }
 

@@ -46,8 +46,8 @@ PcclBackend::WorkPtr PcclBackend::allreduce_sparse(Tensors& tensors,
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_cpu(), "CUDA tensors need a PCCL built with CUDA");
     TORCH_CHECK_NOT_IMPLEMENTED(options.reduceOp.op_ == c10d::ReduceOp::SUM,
                                 "sparse tensors can only be summed");
-    ++sequence_;
     Request request{c10d::OpType::_ALLREDUCE_SPARSE, "pccl:sparse_all_reduce", tensors, tensors};
+    request.sequence = ++sequence_;
     const auto work = make_work(request);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
 

@@ -28,16 +28,19 @@ Deadline deadline_of(std::chrono::milliseconds timeout) {
 
 }  // namespace
 
-PcclWork::PcclWork(Issue issue, const std::vector<at::Tensor>& inputs,
-                   std::vector<at::Tensor> outputs)
-    : Work(issue.rank, issue.type, is_profiling() ? issue.title : nullptr,
-           inputs_if_profiling(inputs)),
-      issue_(std::move(issue)),
-      outputs_(std::move(outputs)),
-      timed_(issue_.observer->wants_times()) {
+PcclWork::PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observer,
+                   std::weak_ptr<comm::Communicator> communicator)
+    : Work(rank, request.type, is_profiling() ? request.title : nullptr,
+           inputs_if_profiling(request.inputs)),
+      title_(request.title),
+      sequence_(request.sequence),
+      observer_(std::move(observer)),
+      communicator_(std::move(communicator)),
+      outputs_(std::move(request.outputs)),
+      timed_(observer_->wants_times()) {
     if (!timed_) return;
     started_ = system_clock().now();
-    issue_.observer->work_started();
+    observer_->work_started();
 }
 
 void PcclWork::finish_now(const Status& status) { complete(status); }
@@ -62,11 +65,11 @@ bool PcclWork::wait(std::chrono::milliseconds timeout) {
         const Deadline deadline = deadline_of(timeout);
         for (const runtime::Event& event : events_) {
             const Status status = event.wait(deadline);
-            if (!event.is_done()) throw_status(issue_.title, status);
+            if (!event.is_done()) throw_status(title_, status);
         }
         // In a child of fork() the thread is missing that completes it.
-        if (const auto communicator = issue_.communicator.lock())
-            throw_unless_ok(issue_.title, communicator->check_process());
+        if (const auto communicator = communicator_.lock())
+            throw_unless_ok(title_, communicator->check_process());
     }
     // Another thread may have ended the operation and still be completing this work.
     return Work::wait(kNoTimeout);
@@ -75,12 +78,12 @@ bool PcclWork::wait(std::chrono::milliseconds timeout) {
 std::vector<at::Tensor> PcclWork::result() { return outputs_; }
 
 int PcclWork::sourceRank() const {
-    TORCH_CHECK(!events_.empty(), issue_.title, " has no source rank");
+    TORCH_CHECK(!events_.empty(), title_, " has no source rank");
     return events_.front().source();
 }
 
 void PcclWork::abort() {
-    if (const auto communicator = issue_.communicator.lock()) {
+    if (const auto communicator = communicator_.lock()) {
         communicator->abort(Status::aborted("Work.abort was called"));
     }
 }
@@ -98,14 +101,14 @@ c10::intrusive_ptr<Future> PcclWork::getFuture() {
 }
 
 float PcclWork::getDuration() const {
-    TORCH_CHECK(timed_, issue_.title, " was not timed: enable the timing of collectives first");
+    TORCH_CHECK(timed_, title_, " was not timed: enable the timing of collectives first");
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(completed_, issue_.title, " has not finished yet");
+    TORCH_CHECK(completed_, title_, " has not finished yet");
     const std::chrono::duration<float, std::milli> elapsed = finished_ - started_;
     return elapsed.count();
 }
 
-std::uint64_t PcclWork::getSequencenumber() const { return issue_.sequence; }
+std::uint64_t PcclWork::getSequencenumber() const { return sequence_; }
 
 Status PcclWork::outcome() const {
     if (!failure_.is_ok()) return failure_;
@@ -116,7 +119,7 @@ Status PcclWork::outcome() const {
 }
 
 void PcclWork::complete(const Status& status) {
-    std::exception_ptr error = to_exception(issue_.title, status);
+    std::exception_ptr error = to_exception(title_, status);
     try {
         if (!error) std::ranges::for_each(stages_, &Staging::finish);
     } catch (...) {
@@ -143,7 +146,7 @@ void PcclWork::tell_users() {
     if (::pthread_equal(::pthread_self(), issuer_) != 0) {
         tell();
     } else {
-        issue_.observer->runner().run(tell);
+        observer_->runner().run(tell);
     }
 }
 
@@ -162,8 +165,8 @@ void PcclWork::resolve_future() {
 }
 
 void PcclWork::report() {
-    issue_.observer->work_finished([this] {
-        return std::make_shared<c10d::WorkInfo>(opType_, issue_.sequence, started_, finished_,
+    observer_->work_finished([this] {
+        return std::make_shared<c10d::WorkInfo>(opType_, sequence_, started_, finished_,
                                                 finished_ - started_);
     });
 }

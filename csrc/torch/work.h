@@ -16,26 +16,18 @@
 #include "csrc/base/clock.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/torch/observer.h"
+#include "csrc/torch/request.h"
 #include "csrc/torch/staging.h"
 
 namespace pccl::backend {
 
-/// What a work knows of its operation from the start.
-struct Issue {
-    c10d::OpType type = c10d::OpType::UNKNOWN;
-    const char* title = "";  // "pccl:all_reduce", for profiles and errors; static
-    Rank rank = 0;
-    std::uint64_t sequence = 0;
-    std::shared_ptr<Observer> observer;
-    std::weak_ptr<comm::Communicator> communicator;
-};
-
 class PcclWork final : public c10d::Work {
    public:
-    /// Opens the profiler's event, with the shapes of `inputs`. `outputs` are the result.
-    PcclWork(Issue issue, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs);
+    /// Opens the profiler's event, with the shapes of the inputs; takes the outputs of `request`.
+    PcclWork(Rank rank, Request& request, std::shared_ptr<Observer> observer,
+             std::weak_ptr<comm::Communicator> communicator);
 
-    [[nodiscard]] const char* title() const { return issue_.title; }
+    [[nodiscard]] const char* title() const { return title_; }
 
     /// Ends an operation that ran on the caller's thread.
     void finish_now(const Status& status);
@@ -60,7 +52,10 @@ class PcclWork final : public c10d::Work {
     void tell_users();
     [[nodiscard]] Status outcome() const;
 
-    const Issue issue_;
+    const char* const title_;
+    const std::uint64_t sequence_;
+    const std::shared_ptr<Observer> observer_;
+    const std::weak_ptr<comm::Communicator> communicator_;
     std::vector<at::Tensor> outputs_;
     std::vector<runtime::Event> events_;
     std::vector<Staging> stages_;

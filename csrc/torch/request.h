@@ -1,0 +1,34 @@
+// What every operation says of itself, from its call to its work.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "csrc/base/ids.h"
+
+namespace pccl::backend {
+
+struct Request {
+    c10d::OpType type = c10d::OpType::UNKNOWN;
+    const char* title = "";                 // "pccl:all_reduce", for profiles and errors; static
+    const std::vector<at::Tensor>& inputs;  // borrowed for the call
+    std::vector<at::Tensor> outputs;        // the result
+    std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
+    bool async = true;
+    std::optional<Rank> peer{};  // of a message
+    std::uint64_t sequence = 0;  // of collectives; a message has that of the one before
+};
+
+/// None where torch has set none: then the group's counts.
+[[nodiscard]] inline std::optional<std::chrono::milliseconds> timeout_of(
+    std::chrono::milliseconds timeout) {
+    if (timeout == c10d::kUnsetTimeout) return std::nullopt;
+    return timeout;
+}
+
+}  // namespace pccl::backend
