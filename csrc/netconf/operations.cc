@@ -44,8 +44,6 @@ std::string unlock(Datastore target) { return on("unlock", "target", target); }
 
 std::string discard_changes() { return "<discard-changes/>"; }
 
-std::string validate(Datastore source) { return on("validate", "source", source); }
-
 std::string commit(std::string_view persist_id) { return with_id("commit", persist_id); }
 
 std::string confirmed_commit(const ConfirmArgs& args) {
@@ -59,7 +57,5 @@ std::string confirmed_commit(const ConfirmArgs& args) {
 std::string cancel_commit(std::string_view persist_id) {
     return with_id("cancel-commit", persist_id);
 }
-
-std::string close_session() { return "<close-session/>"; }
 
 }  // namespace pccl::netconf

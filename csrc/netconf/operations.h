@@ -31,12 +31,10 @@ struct ConfirmArgs {
 [[nodiscard]] PCCL_API std::string lock(Datastore target);
 [[nodiscard]] PCCL_API std::string unlock(Datastore target);
 [[nodiscard]] PCCL_API std::string discard_changes();
-[[nodiscard]] PCCL_API std::string validate(Datastore source);
 /// For good; `persist_id` where another session began it.
 [[nodiscard]] PCCL_API std::string commit(std::string_view persist_id = {});
 /// Undone by the server unless a commit follows in time.
 [[nodiscard]] PCCL_API std::string confirmed_commit(const ConfirmArgs& args);
 [[nodiscard]] PCCL_API std::string cancel_commit(std::string_view persist_id = {});
-[[nodiscard]] PCCL_API std::string close_session();
 
 }  // namespace pccl::netconf

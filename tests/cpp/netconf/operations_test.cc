@@ -47,12 +47,7 @@ TEST(OperationsTest, CommitsForGoodOrForATime) {
               "<cancel-commit><persist-id>a&lt;b</persist-id></cancel-commit>");
 }
 
-TEST(OperationsTest, SpellsTheOthers) {
-    EXPECT_EQ(validate(Datastore::kCandidate),
-              "<validate><source><candidate/></source></validate>");
-    EXPECT_EQ(discard_changes(), "<discard-changes/>");
-    EXPECT_EQ(close_session(), "<close-session/>");
-}
+TEST(OperationsTest, DiscardsChanges) { EXPECT_EQ(discard_changes(), "<discard-changes/>"); }
 
 }  // namespace
 }  // namespace pccl::netconf
