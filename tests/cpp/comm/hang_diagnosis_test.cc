@@ -210,7 +210,9 @@ TEST_F(HangDiagnosisTest, TheFirstReasonStays) {
 
 TEST_F(HangDiagnosisTest, TellsAllButTheRankThatIsToBlame) {
     const Status cause = Status::peer_lost(2, "rank 2 is gone");
-    diagnosis_.tell({.end = {.cause = cause, .shown = cause}, .untold = {1, 2, 3}});
+    group_.end(cause);
+    diagnosis_.note_untold({1, 2, 3});
+    diagnosis_.tell_end();
     EXPECT_THAT(peers_.told, ElementsAre(1, 3));
 }
 
