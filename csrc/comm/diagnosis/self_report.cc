@@ -5,6 +5,7 @@
 
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/diagnosis/question_bell.h"
 #include "csrc/runtime/flight/flight_recorder.h"
 
 namespace pccl::comm {
@@ -40,6 +41,7 @@ Situation SelfReport::whole_situation() const {
 }
 
 std::string SelfReport::answer() const {
+    question_bell().ring();
     Situation answer = whole_situation();
     answer.recent =
         runtime::flight_recorder().recent(subject_.flight_group, Situation::kMostRecent);

@@ -30,19 +30,21 @@ Status take(ByteReader& in, Switching::Progress& progress) {
 void put(ByteWriter& out, const Switching::Verdict& verdict) {
     out.u64(verdict.number);
     if (verdict.number == 0) return;
-    out.u8(verdict.is_switched ? 1 : 0);
+    out.u8(static_cast<std::uint8_t>(verdict.outcome));
     out.status(verdict.why, kLongestReason);
     const bool fits = verdict.report.size() <= Switching::kLongestReport;
     out.text(fits ? verdict.report : std::string());
 }
 
 Status take(ByteReader& in, Switching::Verdict& verdict) {
-    std::uint8_t is_switched = 0;
+    std::uint8_t outcome = 0;
     PCCL_TRY(in.u64(verdict.number));
     if (verdict.number == 0) return Status::ok();
-    PCCL_TRY(in.u8(is_switched));
+    PCCL_TRY(in.u8(outcome));
+    if (outcome > static_cast<std::uint8_t>(Switching::Outcome::kUnknown))
+        return Status::invalid_argument(concat("outcome ", int{outcome}, " of a switch"));
+    verdict.outcome = static_cast<Switching::Outcome>(outcome);
     PCCL_TRY(in.status(verdict.why, kLongestReason));
-    verdict.is_switched = is_switched != 0;
     return in.text(verdict.report, Switching::kLongestReport);
 }
 

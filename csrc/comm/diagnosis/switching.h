@@ -14,11 +14,12 @@ namespace pccl::comm {
 
 struct PCCL_API Switching {
     enum class Stage : std::uint8_t {
-        kNone,     // it has called for no switch yet
-        kCalled,   // operations that it has issued are still under way
-        kReady,    // nothing is, and nothing new begins until it hears how this ended
-        kGivenUp,  // it will not take part, `why`
-        kDone,     // it knows how it ended, and goes on
+        kNone,      // it has called for no switch yet
+        kCalled,    // operations that it has issued are still under way
+        kReady,     // nothing is, and nothing new begins until it hears how this ended
+        kGivenUp,   // it will not take part, `why`
+        kOrphaned,  // rank 0 is gone, and has not told it how this ended; `why`: it was not ready
+        kDone,      // it knows how it ended, and goes on
     };
     /// What has gone through one of its groups.
     struct Progress {
@@ -28,10 +29,15 @@ struct PCCL_API Switching {
         std::uint64_t sent = 0;  // messages
         std::uint64_t received = 0;
     };
-    /// How a switch ended: rank 0 alone has it to tell.
+    enum class Outcome : std::uint8_t {
+        kStayed,
+        kSwitched,  // or prepared, in a dry run
+        kUnknown,   // rank 0 is gone, and nobody can read the switches
+    };
+    /// How a switch ended: rank 0 tells, or its successor; who has heard it, repeats it.
     struct Verdict {
         std::uint64_t number = 0;  // of the switch; 0: none yet
-        bool is_switched = false;
+        Outcome outcome = Outcome::kStayed;
         Status why{};          // why there is no report
         std::string report{};  // of the controller; empty where it is longer than kLongestReport
     };

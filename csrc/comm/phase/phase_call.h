@@ -9,16 +9,18 @@
 //
 // A rank that is ready may give up only while rank 0 has not called: it says so first, and asks
 // then. So either rank 0 finds out before anything is switched, or the rank finds that rank 0 is
-// there, and hears from it how it ended. Calls are numbered, alike on all ranks; who comes when
-// rank 0 has given a number up hears why.
+// there, and hears from it how it ended, whoever else is gone; if rank 0 goes, from its successor
+// (succession.h). Calls are numbered, alike on all ranks; who comes when rank 0 has given a number
+// up hears why.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "csrc/comm/phase/phased_group.h"
+#include "csrc/comm/phase/phase_talk.h"
+#include "csrc/comm/phase/succession.h"
 
 namespace pccl::comm {
 
@@ -31,6 +33,7 @@ struct PhaseCallOptions {
     Status own{};                           // why this rank does not want it
     Deadline deadline = Deadline::never();  // for all to come, with nothing under way
     Duration patience{};                    // with a rank that does not answer
+    ReadBack read_back{};                   // null: no switch can be read here
 };
 
 class PhaseCall {
@@ -46,16 +49,17 @@ class PhaseCall {
     /// Waits until all ranks are ready. Errors name those that are not, and what they do.
     [[nodiscard]] Status gather();
     /// Tells how it ended, and waits until all who have called know, or are gone.
-    void tell(Switching::Verdict verdict);
+    void tell(Switching::Verdict verdict) { talk_.tell(std::move(verdict)); }
 
    private:
     using Stage = Switching::Stage;
 
-    void say(Stage stage);
     /// Until nothing is under way here.
     [[nodiscard]] Status drain();
     [[nodiscard]] Status drain_once(std::string& under_way);
-    [[nodiscard]] bool has_ended() const;
+    [[nodiscard]] Result<Switching::Verdict> await_verdict();
+    [[nodiscard]] Status leave(const Status& why);
+    [[nodiscard]] Result<Switching::Verdict> go_on_without_controller(const Status& lost);
     [[nodiscard]] bool has_controller() const;
     /// Why not to wait for a controller that has not called; ok: there is no reason yet.
     [[nodiscard]] Status why_leave(const Status& own) const;
@@ -64,26 +68,18 @@ class PhaseCall {
     /// have given up are given up here, too.
     [[nodiscard]] Status catch_up(Rank rank);
     [[nodiscard]] Status compare_progress() const;
-    /// Asks, and remembers the answer. ok, too, where the rank is silent for now.
-    [[nodiscard]] Status ask(Rank rank);
-    /// The same of several, some at a time: what came of each.
-    [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
     /// Why nothing comes of it any more, by what came of asking this rank: who is gone, or the end
     /// of its group, or of the one here.
     [[nodiscard]] Status why_over(Rank rank, const Status& asked) const;
-    [[nodiscard]] std::vector<Rank> others() const;
-    [[nodiscard]] bool is_told(Rank rank) const;
     [[nodiscard]] Status late(const std::vector<Rank>& missing) const;
     [[nodiscard]] Status out_of_order(Rank rank) const;
-    [[nodiscard]] const Situation& told_by(Rank rank) const {
-        return told_[static_cast<std::size_t>(rank)];
-    }
+    [[nodiscard]] const Situation& told_by(Rank rank) const { return talk_.told_by(rank); }
+    [[nodiscard]] std::uint64_t number() const { return talk_.own().number; }
 
     const PhaseCallOptions options_;
-    Switching own_;
+    PhaseTalk talk_;
     std::uint64_t collectives_ = 0;  // of the group
-    std::vector<Situation> told_;    // by rank, as they last answered
-    std::vector<TimePoint> answered_;
+    bool was_ready_ = false;         // once: rank 0 may go by that for good
 };
 
 }  // namespace pccl::comm

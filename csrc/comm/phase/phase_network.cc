@@ -14,6 +14,7 @@ namespace pccl::comm {
 
 using schedule::DirectedLink;
 using schedule::LinkGraph;
+using Outcome = Switching::Outcome;
 
 namespace {
 
@@ -52,7 +53,7 @@ Switching::Verdict lead(PhaseCall& call, const Status& own, const PhaseRequest& 
     Transacted done = request.transact(drain);
     // A dry run ends before the switches' commit, and may be called for by all or by none, too.
     if (done.is_switched && !gathered) static_cast<void>(drain());
-    return {.is_switched = done.is_switched,
+    return {.outcome = done.is_switched ? Outcome::kSwitched : Outcome::kStayed,
             .why = gathered.value_or(Status::ok()),
             .report = std::move(done.report)};
 }
@@ -164,6 +165,11 @@ Status PhaseNetwork::check(const std::string& name, const std::vector<Living>& g
 
 GroupPhase PhaseNetwork::phase_of(const PhasedGroup& group, const std::vector<Rank>& ranks) const {
     GroupPhase present{.name = phase(), .generation = generation(), .links = nullptr};
+    if (const Status doubt = why_in_doubt(); !doubt.is_ok()) {
+        present.links = graph_of(group, ranks, {});
+        if (present.links != nullptr) present.unusable = doubt;
+        return present;
+    }
     const PhaseLinks* const known = find(present.name);
     if (known == nullptr) return present;
     present.links = graph_of(group, ranks, *known);
@@ -171,10 +177,27 @@ GroupPhase PhaseNetwork::phase_of(const PhasedGroup& group, const std::vector<Ra
     return present;
 }
 
-void PhaseNetwork::enter(const std::string& name, const std::vector<Living>& groups) {
+Status PhaseNetwork::why_in_doubt() const {
+    const std::lock_guard lock(mutex_);
+    return doubt_;
+}
+
+void PhaseNetwork::follow(const Switching::Verdict& verdict, const PhaseRequest& request,
+                          const std::vector<Living>& groups) {
+    if (request.dry_run || verdict.outcome == Outcome::kStayed) return;
+    if (verdict.outcome == Outcome::kSwitched) return enter(request.phase, Status::ok(), groups);
+    enter({},
+          Status::unavailable(
+              concat("it is not known which phase the network is in: ", verdict.why.message())),
+          groups);
+}
+
+void PhaseNetwork::enter(const std::string& name, const Status& doubt,
+                         const std::vector<Living>& groups) {
     {
         const std::lock_guard lock(mutex_);
         phase_ = name;
+        doubt_ = doubt;
         generation_ = static_cast<std::uint32_t>(calls_);
     }
     for (const Living& each : groups) each.group->enter(phase_of(*each.group, each.ranks));
@@ -194,7 +217,8 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
                              .phases = digest(),
                              .own = check(request.phase, groups),
                              .deadline = Deadline::after(request.timeout),
-                             .patience = process_config().peer_timeout};
+                             .patience = process_config().peer_timeout,
+                             .read_back = request.read_back};
     for (const Living& each : groups) {
         each.group->hold();
         options.groups.push_back(each.group);
@@ -208,11 +232,12 @@ Result<Transacted> PhaseNetwork::switch_phase(const PhaseRequest& request) {
         group->rank() == 0 ? lead(call, own, request) : call.follow();
     const Status why = verdict.is_ok() ? verdict->why : verdict.status();
     calls_ = group->switching().told().number;
-    if (why.is_ok() && verdict->is_switched && !request.dry_run) enter(request.phase, groups);
+    if (verdict.is_ok()) follow(*verdict, request, groups);
     if (group->rank() == 0) call.tell(*verdict);
     if (why.code() == StatusCode::kPeerLost) group->end(why);
     if (!why.is_ok()) return why;
-    return Transacted{.is_switched = verdict->is_switched, .report = std::move(verdict->report)};
+    return Transacted{.is_switched = verdict->outcome == Outcome::kSwitched,
+                      .report = std::move(verdict->report)};
 }
 
 }  // namespace pccl::comm

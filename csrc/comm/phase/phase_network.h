@@ -14,6 +14,7 @@
 
 #include "csrc/base/export.h"
 #include "csrc/comm/phase/phased_group.h"
+#include "csrc/comm/phase/succession.h"
 
 namespace pccl::comm {
 
@@ -37,7 +38,8 @@ struct PhaseRequest {
     bool dry_run = false;
     /// For all ranks to come, with nothing under way.
     Duration timeout = std::chrono::seconds(5);
-    Transact transact{};  // of rank 0
+    Transact transact{};   // of rank 0
+    ReadBack read_back{};  // of the others: for when rank 0 is gone; null: they cannot
 };
 
 class PCCL_API PhaseNetwork {
@@ -52,7 +54,7 @@ class PCCL_API PhaseNetwork {
     explicit PhaseNetwork(Settings settings);
 
     [[nodiscard]] int ranks() const { return settings_.ranks; }
-    /// The phase that was last switched to; empty before.
+    /// The phase that was last switched to; empty before, and where it is not known.
     [[nodiscard]] std::string phase() const;
     /// The number of the switch that led to it, alike on all ranks.
     [[nodiscard]] std::uint32_t generation() const;
@@ -88,12 +90,16 @@ class PCCL_API PhaseNetwork {
     /// Null: all reach each other.
     [[nodiscard]] std::shared_ptr<const schedule::LinkGraph> graph_of(
         const PhasedGroup& group, const std::vector<Rank>& ranks, const PhaseLinks& phase) const;
+    [[nodiscard]] Status why_in_doubt() const;
     /// The present one, as a group has it.
     [[nodiscard]] GroupPhase phase_of(const PhasedGroup& group,
                                       const std::vector<Rank>& ranks) const;
     /// Why this process cannot go on in the phase.
     [[nodiscard]] Status check(const std::string& name, const std::vector<Living>& groups) const;
-    void enter(const std::string& name, const std::vector<Living>& groups);
+    /// `doubt`: why it is not known what the network is; ok, with a name: it is.
+    void enter(const std::string& name, const Status& doubt, const std::vector<Living>& groups);
+    void follow(const Switching::Verdict& verdict, const PhaseRequest& request,
+                const std::vector<Living>& groups);
     [[nodiscard]] std::uint64_t digest() const;
 
     const Settings settings_;
@@ -101,6 +107,7 @@ class PCCL_API PhaseNetwork {
     std::uint64_t calls_ = 0;  // so far, of all groups that could switch
     mutable std::mutex mutex_;
     std::string phase_;
+    Status doubt_;  // why it is not known; ok: it is, or none was switched to yet
     std::uint32_t generation_ = 0;
     std::vector<Joined> joined_;
 };

@@ -62,10 +62,8 @@ TEST(PhaseCall, WhoHearsAfterOthersHaveLeftIsToldHowItEnded) {
     EXPECT_EQ(group->switching().told().stage, Stage::kDone);
 }
 
-TEST(PhaseCall, WithoutAVerdictTheOneWhoLeftIsNamed) {
-    Situation rank0;
-    rank0.switching = {.number = 1, .stage = Stage::kCalled, .wish = "ring"};
-    const auto group = std::make_shared<OrphanedGroup>(rank0);
+TEST(PhaseCall, WhereRankZeroHasNotCalledTheOneWhoLeftIsNamed) {
+    const auto group = std::make_shared<OrphanedGroup>(Situation{});
     const auto verdict = follow(group);
     EXPECT_EQ(verdict.status().code(), StatusCode::kPeerLost);
     EXPECT_EQ(verdict.status().peer(), 1);

@@ -1,0 +1,105 @@
+#include "csrc/comm/phase/phase_talk.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/text.h"
+#include "csrc/comm/diagnosis/question_bell.h"
+
+namespace pccl::comm {
+namespace {
+
+constexpr Duration kShortestPause = std::chrono::microseconds(100);
+// Of who waits for nothing but time: for a commit, or for operations of its own.
+constexpr Duration kLongestPause = std::chrono::milliseconds(20);
+constexpr Duration kOneAnswer = std::chrono::milliseconds(500);
+constexpr std::size_t kAskedAtOnce = 16;
+
+}  // namespace
+
+AskingPause::AskingPause() : rings_(question_bell().rings()), next_(kShortestPause) {}
+
+void AskingPause::rest() {
+    question_bell().rest(rings_, next_);
+    rings_ = question_bell().rings();
+    next_ = std::min(2 * next_, kLongestPause);
+}
+
+PhaseTalk::PhaseTalk(PhasedGroup& group, Duration patience)
+    : group_(group),
+      patience_(patience),
+      own_(group.switching().told()),
+      told_(static_cast<std::size_t>(group.size())),
+      answered_(told_.size(), system_clock().now()) {}
+
+void PhaseTalk::say(Stage stage) {
+    own_.stage = stage;
+    group_.switching().tell(own_);
+}
+
+Status PhaseTalk::ask(Rank rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    Result<Situation> answer = group_.ask(rank, Deadline::after(kOneAnswer));
+    if (answer.is_ok()) {
+        answered_[index] = system_clock().now();
+        told_[index] = *std::move(answer);
+        return Status::ok();
+    }
+    if (answer.status().code() == StatusCode::kPeerLost) return answer.status();
+    if (system_clock().now() - answered_[index] < patience_) return Status::ok();
+    return Status::timeout(concat("rank ", rank, " does not answer while phases are switched: ",
+                                  answer.status().message()),
+                           rank);
+}
+
+std::vector<Status> PhaseTalk::ask_all(const std::vector<Rank>& ranks) {
+    std::vector<Status> answers(ranks.size());
+    std::atomic<std::size_t> next{0};
+    const auto ask_some = [&] {
+        for (std::size_t i = next++; i < ranks.size(); i = next++) answers[i] = ask(ranks[i]);
+    };
+    {
+        std::vector<std::unique_ptr<BackgroundThread>> helpers;
+        for (std::size_t count = 1; count < std::min(ranks.size(), kAskedAtOnce); ++count)
+            helpers.push_back(std::make_unique<BackgroundThread>("pccl-ask", ask_some));
+        ask_some();
+    }
+    return answers;
+}
+
+bool PhaseTalk::has_verdict(Rank rank) const {
+    return told_by(rank).switching.verdict.number >= own_.number;
+}
+
+std::vector<Rank> PhaseTalk::others() const {
+    std::vector<Rank> ranks;
+    for (Rank rank = 1; rank < group_.size(); ++rank)
+        if (rank != group_.rank()) ranks.push_back(rank);
+    return ranks;
+}
+
+bool PhaseTalk::is_told(Rank rank) const {
+    const Switching& theirs = told_by(rank).switching;
+    return theirs.number != own_.number || theirs.stage == Stage::kDone;
+}
+
+void PhaseTalk::tell(Switching::Verdict verdict) {
+    verdict.number = own_.number;
+    own_.verdict = std::move(verdict);
+    say(Stage::kDone);
+    const Deadline last = Deadline::after(patience_);
+    std::vector<Rank> untold = others();
+    for (AskingPause pause; !untold.empty() && !last.passed(); pause.rest()) {
+        const std::vector<Status> answers = ask_all(untold);
+        std::vector<Rank> left;
+        for (std::size_t i = 0; i < untold.size(); ++i)
+            // Who does not answer hears of it in other ways.
+            if (answers[i].is_ok() && !is_told(untold[i])) left.push_back(untold[i]);
+        untold = std::move(left);
+    }
+}
+
+}  // namespace pccl::comm

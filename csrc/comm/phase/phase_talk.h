@@ -1,0 +1,65 @@
+// What ranks say to one another while phases are switched: each shows how far it is, and asks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/comm/phase/phased_group.h"
+
+namespace pccl::comm {
+
+/// Between two questions to the same ranks: longer each time, but only until a rank asks here, by
+/// which it says that it has news. Made before the first question.
+class AskingPause {
+   public:
+    AskingPause();
+    void rest();
+
+   private:
+    std::uint64_t rings_;  // of the bell, before the last question
+    Duration next_;
+};
+
+class PhaseTalk {
+   public:
+    using Stage = Switching::Stage;
+
+    /// `patience`: with a rank that does not answer.
+    PhaseTalk(PhasedGroup& group, Duration patience);
+
+    [[nodiscard]] PhasedGroup& group() const { return group_; }
+    /// What say() shows.
+    [[nodiscard]] Switching& own() { return own_; }
+    [[nodiscard]] const Switching& own() const { return own_; }
+    void say(Stage stage);
+
+    /// Asks, and remembers the answer. ok, too, where the rank is silent for now; kPeerLost where
+    /// it is gone, kTimeout where it has been silent for too long.
+    [[nodiscard]] Status ask(Rank rank);
+    /// The same of several, some at a time: what came of each.
+    [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
+    /// As it last answered.
+    [[nodiscard]] const Situation& told_by(Rank rank) const {
+        return told_[static_cast<std::size_t>(rank)];
+    }
+    /// Whether it has shown how this switch ended.
+    [[nodiscard]] bool has_verdict(Rank rank) const;
+    /// All ranks but rank 0 and this one.
+    [[nodiscard]] std::vector<Rank> others() const;
+
+    /// Shows how it ended, and waits until all others that have called know, or are gone.
+    void tell(Switching::Verdict verdict);
+
+   private:
+    [[nodiscard]] bool is_told(Rank rank) const;
+
+    PhasedGroup& group_;
+    const Duration patience_;
+    Switching own_;
+    std::vector<Situation> told_;  // by rank
+    std::vector<TimePoint> answered_;
+};
+
+}  // namespace pccl::comm
