@@ -7,7 +7,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
 #include "csrc/cluster/audit_events.h"
-#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/drivers/fabric_driver.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
 #include "csrc/cluster/scatter.h"
@@ -36,14 +36,20 @@ void scatter_to(Step step, std::vector<Part>& parts, const std::vector<std::size
     for (std::size_t k = 0; k < who.size(); ++k) parts[who[k]] = chosen[k];
 }
 
+std::vector<std::size_t> succeeded(const std::vector<Part>& parts, std::vector<std::size_t> who) {
+    std::erase_if(who, [&](std::size_t i) { return !parts[i].status.is_ok(); });
+    return who;
+}
+
 /// What each has connected; where a session has ended since it was last used, over a new one.
 void read_all(std::vector<Part>& parts, Duration timeout) {
     std::vector<std::size_t> left(parts.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
     for (int attempt = 0; attempt < 2 && !left.empty(); ++attempt) {
         scatter_to(Step::kConnect, parts, left, timeout);
-        std::erase_if(left, [&](std::size_t i) { return !parts[i].status.is_ok(); });
+        left = succeeded(parts, std::move(left));
         scatter_to(Step::kRead, parts, left, timeout);
+        scatter_to(Step::kLight, parts, succeeded(parts, left), timeout);
         std::erase_if(
             left, [&](std::size_t i) { return parts[i].status.code() != StatusCode::kPeerLost; });
     }
@@ -62,8 +68,9 @@ Status no_phase(const Inspection& inspection) {
 
 Result<std::unique_ptr<Driver>> make_driver(const Switch& of) {
     if (of.is_in_process) return make_fabric_driver();
-    return make_netconf_driver(*find_dialect(of.dialect),
-                               [management = of.management] { return open_stream(management); });
+    return make_netconf_driver(
+        *find_dialect(of.dialect), [management = of.management] { return open_stream(management); },
+        of.ports);
 }
 
 Result<std::unique_ptr<Cluster>> Cluster::open(Description description, const MakeDriver& make) {
@@ -89,8 +96,12 @@ Inspection Cluster::inspect(Duration timeout) {
     Inspection inspection;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];
-        inspection.switches.push_back({description_.switches[i].name, part.status, {}});
-        if (part.status.is_ok()) inspection.switches.back().circuits = part.driver->circuits();
+        Sight sight{description_.switches[i].name, part.status, {}, {}};
+        if (part.status.is_ok()) {
+            sight.circuits = part.driver->circuits();
+            sight.dark = part.driver->dark();
+        }
+        inspection.switches.push_back(std::move(sight));
         static_cast<void>(part.driver->take_exchanges());  // nothing was changed
     }
     inspection.phase = phase_shown(inspection.switches);
@@ -111,8 +122,9 @@ std::string Cluster::phase_shown(const std::vector<Sight>& sights) const {
     return {};
 }
 
-Status Cluster::adopt(Duration timeout) {
-    const Inspection inspection = inspect(timeout);
+Status Cluster::adopt(Duration timeout) { return adopt(inspect(timeout)); }
+
+Status Cluster::adopt(const Inspection& inspection) {
     for (const Sight& each : inspection.switches)
         PCCL_TRY(each.status.with_context(concat("switch ", each.name)));
     if (inspection.phase.empty()) return no_phase(inspection);
@@ -120,6 +132,32 @@ Status Cluster::adopt(Duration timeout) {
     current_ = inspection.phase;
     degraded_ = Status::ok();
     return Status::ok();
+}
+
+Status Cluster::await_confirm_timeouts(const SwitchOptions& options) const {
+    constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
+    Duration left{};
+    for (const Switch& each : description_.switches)
+        if (!each.is_in_process)
+            left = std::max<Duration>(left, each.confirm_timeout + std::chrono::seconds(1));
+    for (; left > Duration::zero(); left -= kBetweenQuestions) {
+        options.clock->sleep_for(std::min(left, kBetweenQuestions));
+        if (options.interrupted) PCCL_TRY(options.interrupted());
+    }
+    return Status::ok();
+}
+
+Result<std::string> Cluster::inherit(const SwitchOptions& options) {
+    PCCL_TRY(await_confirm_timeouts(options));
+    const Inspection inspection = inspect(options.step_timeout);
+    const bool is_dark = std::ranges::all_of(inspection.switches, [](const Sight& each) {
+        return each.status.is_ok() && each.circuits.empty();
+    });
+    if (is_dark)
+        current_.clear();
+    else
+        PCCL_TRY(adopt(inspection));
+    return current_;
 }
 
 Result<CircuitsBySwitch> Cluster::origin(const SwitchOptions& options) {

@@ -53,6 +53,10 @@ class PCCL_API Cluster {
     /// The same; the phase they show is then the current one, and nothing is degraded any more.
     /// kMismatch where they show no phase, with what differs from the nearest.
     [[nodiscard]] Status adopt(Duration timeout);
+    /// Where another controller is gone in the middle of a switch: leaves the switches alone until
+    /// they have taken back what it has not confirmed, and adopts the phase that they then show,
+    /// which is returned; empty: all are dark. Errors as of adopt(), or of `options.interrupted`.
+    [[nodiscard]] Result<std::string> inherit(const SwitchOptions& options);
     /// From the current phase, or, where none is known yet, from the one that switches show. To
     /// the current one: reads and proves it. An error where nothing was begun.
     [[nodiscard]] Result<Report> switch_to(const std::string& phase, const SwitchOptions& options);
@@ -65,6 +69,8 @@ class PCCL_API Cluster {
         : description_(std::move(description)), audit_(std::move(audit)) {}
 
     [[nodiscard]] Status make_drivers(const MakeDriver& make);
+    [[nodiscard]] Status await_confirm_timeouts(const SwitchOptions& options) const;
+    [[nodiscard]] Status adopt(const Inspection& inspection);
     [[nodiscard]] std::string phase_shown(const std::vector<Sight>& sights) const;
     [[nodiscard]] Result<CircuitsBySwitch> origin(const SwitchOptions& options);
     [[nodiscard]] std::vector<Member> members_between(const CircuitsBySwitch& from,

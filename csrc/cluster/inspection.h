@@ -14,6 +14,7 @@ struct Sight {
     std::string name;
     Status status;  // why there is nothing to be seen
     Circuits circuits;
+    std::vector<int> dark;  // ingress ports of these through which no light comes
 };
 
 struct Inspection {

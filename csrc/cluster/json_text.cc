@@ -88,7 +88,8 @@ OrderedJson in_json(const Inspection& inspection) {
     for (const Sight& each : inspection.switches)
         switches.push_back({{"name", each.name},
                             {"fault", each.status.message()},
-                            {"circuits", in_json(each.circuits)}});
+                            {"circuits", in_json(each.circuits)},
+                            {"dark", each.dark}});
     return {{"phase", inspection.phase}, {"switches", switches}};
 }
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
-#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/dialects.h"
 
 namespace pccl::cluster {
 namespace {
@@ -33,17 +34,32 @@ Result<CircuitsBySwitch> circuits_or_none(const Description& description, const 
     return circuits_of(description, phase == nullptr ? Phase{} : *phase);
 }
 
-/// Which ranks the circuits of a phase connect.
-Links links_over(const Description& description, const std::string& of_switch,
-                 const Circuits& circuits) {
+std::map<int, Rank> ranks_at(const Description& description, const std::string& of_switch) {
     std::map<int, Rank> rank_at;
     for (const Device& device : description.devices)
         for (const Port& port : device.ports)
             if (port.of_switch == of_switch) rank_at[port.number] = device.rank;
+    return rank_at;
+}
+
+/// Links of `origin` that lose what carries them on this switch.
+Links links_over(const Description& description, const Switch& of, const Circuits& gone,
+                 const Phase* origin) {
+    const auto rank_at = ranks_at(description, of.name);
+    const auto is_at = [&](int port) { return rank_at.contains(port); };
     Links links;
-    for (const Circuit& each : circuits)
-        if (rank_at.contains(each.ingress) && rank_at.contains(each.egress))
-            links.push_back({rank_at[each.ingress], rank_at[each.egress]});
+    if (of.kind == SwitchKind::kOptical) {
+        for (const Circuit& each : gone)
+            if (is_at(each.ingress) && is_at(each.egress))
+                links.push_back({rank_at.at(each.ingress), rank_at.at(each.egress)});
+    } else if (origin != nullptr) {
+        std::set<Rank> moved;
+        for (const Circuit& each : gone)
+            if (is_at(each.ingress)) moved.insert(rank_at.at(each.ingress));
+        std::ranges::copy_if(origin->links, std::back_inserter(links), [&](const RankLink& each) {
+            return moved.contains(each.from) && moved.contains(each.to);
+        });
+    }
     std::sort(links.begin(), links.end());
     return links;
 }
@@ -86,7 +102,7 @@ Result<Plan> make_plan(const Description& description, const std::string& from,
         if (change.is_empty()) continue;
         plan.estimate = std::max<std::chrono::duration<double>>(
             plan.estimate, each.settle + (each.is_in_process ? kControl * 0 : kControl));
-        const Links broken = links_over(description, each.name, change.remove);
+        const Links broken = links_over(description, each, change.remove, origin);
         moved.insert(moved.end(), broken.begin(), broken.end());
         plan.switches.push_back(
             {each.name, before.at(each.name), after.at(each.name), change, xml_for(each, change)});

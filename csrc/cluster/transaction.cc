@@ -110,6 +110,8 @@ class Transaction {
         PCCL_TRY(settle());
         PCCL_TRY(run_step(Step::kRead, everybody_));
         for (const std::size_t i : everybody_) PCCL_TRY(require(i, members_[i].to));
+        PCCL_TRY(run_step(Step::kLight, everybody_));
+        for (const std::size_t i : everybody_) PCCL_TRY(require_light(i));
         return Status::ok();
     }
 
@@ -218,6 +220,16 @@ class Transaction {
         const Change change = change_between(wanted, found);
         return keep(i, Status::unavailable(concat("it shows ", to_string(change.add), " where ",
                                                   to_string(change.remove), " should be")));
+    }
+
+    Status require_light(std::size_t i) {
+        const std::vector<int>& dark = members_[i].driver->dark();
+        for (const Circuit& each : members_[i].to)
+            if (std::ranges::binary_search(dark, each.ingress))
+                return keep(i,
+                            Status::unavailable(concat("no light comes in at port ", each.ingress,
+                                                       ", which is to go out at ", each.egress)));
+        return Status::ok();
     }
 
     Ending degraded() {

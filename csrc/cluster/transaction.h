@@ -3,7 +3,7 @@
 //     connect, lock, read, prepare      while traffic runs; a failure changes nothing
 //     drain                             the caller's
 //     commit                            dark from here; those that cannot take back come last
-//     settle, read                      until here; an <ok/> proves nothing, what is read does
+//     settle, read, light               until here; an <ok/> proves nothing, what is read does
 //     confirm, release
 //
 // A failure from commit on rolls back: cancel, then read, then write what is still wrong. A switch

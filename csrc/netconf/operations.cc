@@ -30,6 +30,10 @@ std::string get_config(Datastore source, std::string_view filter) {
     return text + "</get-config>";
 }
 
+std::string get(std::string_view filter) {
+    return concat("<get><filter type=\"subtree\">", filter, "</filter></get>");
+}
+
 std::string edit_config(std::string_view config, const EditArgs& args) {
     std::string text = concat("<edit-config><target>", name_of(args.target), "</target>");
     if (args.test_then_set) text += "<test-option>test-then-set</test-option>";

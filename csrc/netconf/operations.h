@@ -26,6 +26,8 @@ struct ConfirmArgs {
 
 /// `filter`: a subtree, as XML; empty for all.
 [[nodiscard]] PCCL_API std::string get_config(Datastore source, std::string_view filter);
+/// What is running, and state that no configuration has.
+[[nodiscard]] PCCL_API std::string get(std::string_view filter);
 /// `config`: what is to be merged, as XML; parts with nc:operation are created, replaced, deleted.
 [[nodiscard]] PCCL_API std::string edit_config(std::string_view config, const EditArgs& args = {});
 [[nodiscard]] PCCL_API std::string lock(Datastore target);

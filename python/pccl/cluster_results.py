@@ -237,12 +237,21 @@ class SwitchError(Error):
 
 @dataclasses.dataclass(frozen=True)
 class Sight:
-    """What one switch has connected; ``fault`` says why that is not known."""
+    """What one switch has connected; ``fault`` says why that is not known.
+
+    Light comes in at no port of ``dark``, though these are connected; of switches that tell.
+    """
 
     name: str
     circuits: Pairs
     fault: str
+    dark: tuple[int, ...] = ()
 
     def row(self) -> Fields:
         """Return its fields, as for a data frame."""
-        return {"switch": self.name, "circuits": arrows(self.circuits), "fault": self.fault}
+        return {
+            "switch": self.name,
+            "circuits": arrows(self.circuits),
+            "fault": self.fault,
+            "dark": ", ".join(map(str, self.dark)),
+        }

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/plan.h"
 #include "csrc/sys/xml/xml_reader.h"
@@ -19,11 +19,13 @@ void require(bool holds) {
     if (!holds) std::abort();
 }
 
-void require_unique_ports(const cluster::Circuits& circuits) {
+void require_unique_ports(const cluster::Circuits& circuits, bool is_electrical) {
     std::set<int> ingresses;
     std::set<int> egresses;
-    for (const cluster::Circuit& each : circuits)
-        require(ingresses.insert(each.ingress).second && egresses.insert(each.egress).second);
+    for (const cluster::Circuit& each : circuits) {
+        require(ingresses.insert(each.ingress).second);
+        require(egresses.insert(each.egress).second || is_electrical);
+    }
 }
 
 void read_file(std::string_view bytes) {
@@ -32,7 +34,10 @@ void read_file(std::string_view bytes) {
     for (const cluster::Phase& phase : description->phases) {
         const auto circuits = cluster::circuits_of(*description, phase);
         require(circuits.is_ok());
-        for (const auto& [name, each] : *circuits) require_unique_ports(each);
+        for (const auto& [name, each] : *circuits) {
+            const auto kind = description->switch_called(name).kind;
+            require_unique_ports(each, kind != cluster::SwitchKind::kOptical);
+        }
         const auto plan = cluster::make_plan(*description, "", phase.name);
         require(plan.is_ok());
         for (const cluster::SwitchPlan& each : plan->switches)
@@ -43,9 +48,11 @@ void read_file(std::string_view bytes) {
 void read_circuits(std::string_view bytes) {
     const auto root = sys::read_xml(bytes);
     if (!root.is_ok()) return;
-    for (const char* name : {"pccl", "openconfig-wavelength-router"}) {
-        const auto circuits = cluster::circuits_in(*cluster::find_dialect(name), *root);
-        if (circuits.is_ok()) require_unique_ports(*circuits);
+    for (const char* name :
+         {"pccl", "openconfig-wavelength-router", "pccl-vlan", "ietf-interfaces"}) {
+        const cluster::Dialect& dialect = *cluster::find_dialect(name);
+        const auto circuits = cluster::circuits_in(dialect, *root);
+        if (circuits.is_ok()) require_unique_ports(*circuits, dialect.is_electrical());
     }
 }
 

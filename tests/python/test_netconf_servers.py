@@ -130,6 +130,47 @@ def test_both_switches_change_or_none(bed: TestBed) -> None:
     assert [each.circuits for each in cluster.show()] == [((1, 2),), ((1, 3),)]
 
 
+def electrical(bed: TestBed, dialect: str) -> pccl.Cluster:
+    """An optical switch, and an electrical one at the second server."""
+    told = bed.description(
+        ranks=4,
+        phases={
+            "pairs": {"links": [[0, 1], [2, 3], [0, 2]], "duplex": True},
+            "dark": {"links": []},
+        },
+    )
+    told["switches"][1] |= {"kind": "electrical", "dialect": dialect}
+    return pccl.Cluster(told)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "shown", "leaf"),
+    [
+        ("pccl-vlan", ((1, 101), (3, 101)), "{urn:pccl:yang:electrical-switch}vlan"),
+        (
+            "ietf-interfaces",
+            ((1, 1), (3, 1)),
+            "{urn:ietf:params:xml:ns:yang:ietf-interfaces}enabled",
+        ),
+    ],
+)
+def test_one_transaction_over_light_and_packets(
+    bed: TestBed, dialect: str, shown: tuple[tuple[int, int], ...], leaf: str
+) -> None:
+    cluster = electrical(bed, dialect)
+    result = cluster.switch("pairs", adopt=True)
+    assert {each.name for each in result.switches} == {"ocs0", "ocs1"}
+    light, packets = cluster.show()
+    assert light.circuits == ((1, 2), (2, 1), (3, 4), (4, 3))
+    assert packets.circuits == shown
+    with ncclient_session(bed, 1) as session:
+        told = ElementTree.fromstring(session.get_config("running").data_xml)
+    on = [each.text for each in told.iter(leaf)]
+    assert on in (["101", "101"], ["true", "true"])
+    cluster.switch("dark")
+    assert [each.circuits for each in cluster.show()] == [(), ()]
+
+
 def _until(cluster: pccl.Cluster, phase: str) -> None:
     """Wait until the switches show it."""
     deadline = time.monotonic() + 10

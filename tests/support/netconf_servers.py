@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULE = "pccl-optical-switch"
+MODULES_SERVED = (
+    "pccl-optical-switch",
+    "pccl-electrical-switch",
+    "ietf-interfaces",
+    "iana-if-type",
+)
 MODULES = ROOT / "csrc/cluster/yang"
 SSHD = "/usr/sbin/sshd"
 NETCONFD = "/usr/sbin/netconfd"
@@ -63,7 +68,7 @@ class Server:
         command = [
             NETCONFD,
             f"--modpath={MODULES}",
-            f"--module={MODULE}",
+            *(f"--module={name}" for name in MODULES_SERVED),
             f"--ncxserver-sockname={self.socket}",
             f"--port={self.port}",
             "--no-startup",

@@ -14,6 +14,8 @@ std::string_view to_string(Step step) {
             return "prepare";
         case Step::kCommit:
             return "commit";
+        case Step::kLight:
+            return "light";
         case Step::kConfirm:
             return "confirm";
         case Step::kCancel:

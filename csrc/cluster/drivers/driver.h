@@ -23,6 +23,7 @@ enum class Step {
     kRead,     // what is connected; circuits() then shows it
     kPrepare,  // hand the change over and have it checked; no light moves
     kCommit,   // light moves; undone by the switch itself unless confirmed, if it can
+    kLight,    // through which circuits light comes; dark() then shows the others
     kConfirm,  // for good
     kCancel,   // take an unconfirmed commit back
     kWrite,    // from what kRead has shown to `to`, for good
@@ -73,6 +74,9 @@ class PCCL_API Driver {
     [[nodiscard]] virtual Readiness readiness() const = 0;
     /// As the last kRead showed them.
     [[nodiscard]] virtual const Circuits& circuits() const = 0;
+    /// As the last kLight showed them: ingress ports of circuits without light, in ascending order.
+    /// None where the switch does not tell.
+    [[nodiscard]] virtual const std::vector<int>& dark() const = 0;
     /// Gives the step up, and the session with it.
     virtual void abandon(const Status& why) = 0;
     /// Since the last time.

@@ -18,6 +18,7 @@ class FabricDriver final : public Driver {
     Result<bool> advance() override { return true; }
     [[nodiscard]] Readiness readiness() const override { return {}; }
     [[nodiscard]] const Circuits& circuits() const override { return shown_; }
+    [[nodiscard]] const std::vector<int>& dark() const override { return dark_; }
     void abandon(const Status& /*why*/) override {}
     std::vector<Exchange> take_exchanges() override { return {}; }
 
@@ -25,6 +26,7 @@ class FabricDriver final : public Driver {
     Circuits running_;
     Circuits before_;
     Circuits shown_;
+    const std::vector<int> dark_;  // never
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "csrc/cluster/drivers/netconf_driver.h"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -22,8 +23,8 @@ std::string name_in(std::string_view xml) {
 
 class NetconfDriver final : public Driver {
    public:
-    NetconfDriver(const Dialect& dialect, OpenStream open)
-        : dialect_(dialect), open_(std::move(open)) {}
+    NetconfDriver(const Dialect& dialect, OpenStream open, std::vector<int> ports)
+        : dialect_(dialect), open_(std::move(open)), ports_(std::move(ports)) {}
 
     [[nodiscard]] Commitment commitment() const override {
         if (!has("candidate:1.0")) return Commitment::kImmediate;
@@ -58,6 +59,7 @@ class NetconfDriver final : public Driver {
         return {.fd = interest.fd, .input = interest.input, .output = interest.output};
     }
     [[nodiscard]] const Circuits& circuits() const override { return circuits_; }
+    [[nodiscard]] const std::vector<int>& dark() const override { return dark_; }
 
     void abandon(const Status& why) override {
         if (is_asking_) note(why.message());
@@ -90,6 +92,10 @@ class NetconfDriver final : public Driver {
                 return locking();
             case Step::kRead:
                 return {netconf::get_config(Datastore::kRunning, filter_xml(dialect_))};
+            case Step::kLight:
+                return dialect_.state.empty()
+                           ? Operations{}
+                           : Operations{netconf::get(light_filter_xml(dialect_))};
             case Step::kPrepare:
                 return has_candidate() ? editing(intent_.from) : Operations{};
             case Step::kCommit:
@@ -165,10 +171,16 @@ class NetconfDriver final : public Driver {
             is_asking_ = false;
             waiting_.pop_front();
             PCCL_TRY(reply->status());
+            if (step_ == Step::kLight) dark_ = dark_in(dialect_, reply->content);
             if (step_ == Step::kRead) {
                 PCCL_ASSIGN_OR_RETURN(circuits_, circuits_in(dialect_, reply->content));
+                std::erase_if(circuits_, [this](const Circuit& each) { return is_foreign(each); });
             }
         }
+    }
+
+    [[nodiscard]] bool is_foreign(const Circuit& circuit) const {
+        return !ports_.empty() && std::ranges::find(ports_, circuit.ingress) == ports_.end();
     }
 
     void ask() {
@@ -194,6 +206,7 @@ class NetconfDriver final : public Driver {
 
     const Dialect& dialect_;
     const OpenStream open_;
+    const std::vector<int> ports_;
     std::unique_ptr<netconf::Session> session_;  // null: none
     Step step_ = Step::kConnect;
     Intent intent_;
@@ -202,13 +215,15 @@ class NetconfDriver final : public Driver {
     TimePoint asked_at_;
     Status fault_;
     Circuits circuits_;
+    std::vector<int> dark_;
     std::vector<Exchange> exchanges_;
 };
 
 }  // namespace
 
-std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect, OpenStream open) {
-    return std::make_unique<NetconfDriver>(dialect, std::move(open));
+std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect, OpenStream open,
+                                            std::vector<int> ports) {
+    return std::make_unique<NetconfDriver>(dialect, std::move(open), std::move(ports));
 }
 
 }  // namespace pccl::cluster

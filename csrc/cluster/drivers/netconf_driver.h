@@ -4,12 +4,14 @@
 //     lock     candidate; discard             candidate; discard      running
 //     prepare  edit candidate, tested         edit candidate, tested  -
 //     commit   confirmed commit               commit                  edit running: break, make
+//     light    get, of state: where the dialect tells of light
 //     confirm  commit                         -                       -
 //     cancel   cancel-commit                  -                       -
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "csrc/cluster/drivers/dialect.h"
 #include "csrc/cluster/drivers/driver.h"
@@ -20,7 +22,9 @@ namespace pccl::cluster {
 /// Opens a connection to a switch; called again after one was lost.
 using OpenStream = std::function<Result<std::unique_ptr<netconf::ByteStream>>()>;
 
+/// `ports`: those that it looks at; none: all.
 [[nodiscard]] PCCL_API std::unique_ptr<Driver> make_netconf_driver(const Dialect& dialect,
-                                                                   OpenStream open);
+                                                                   OpenStream open,
+                                                                   std::vector<int> ports = {});
 
 }  // namespace pccl::cluster

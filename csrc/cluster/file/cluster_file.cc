@@ -8,8 +8,9 @@
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
-#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/file/json_fields.h"
+#include "csrc/cluster/model/vlans.h"
 #include "csrc/sys/ssh/ssh_channel.h"
 
 namespace pccl::cluster {
@@ -96,20 +97,19 @@ class FileReader {
 
     static Result<Switch> read_switch(const Json& json, const std::string& place) {
         Switch read;
-        std::string kind = "optical";
+        std::string kind;
         std::string address;
         long settle = 0;
         long confirm = read.confirm_timeout.count();
         JsonFields fields(json, place);
         fields.name("name", read.name);
         fields.text("kind", kind);
+        if (kind == "electrical") read.dialect = "pccl-vlan";
         fields.text("dialect", read.dialect);
         fields.text("address", address);
         fields.number("settle_ms", settle, {0, 600'000});
         fields.number("confirm_timeout_s", confirm, {1, 3600});
-        if (kind != "optical") fields.refuse("kind", "must be optical");
-        if (find_dialect(read.dialect) == nullptr)
-            fields.refuse("dialect", concat("must be one of ", dialect_names()));
+        read_kind(fields, kind, read);
         if (settle >= confirm * 1000)
             fields.refuse("settle_ms",
                           "must be less than the confirm timeout (confirm_timeout_s), "
@@ -120,6 +120,19 @@ class FileReader {
         read_management(fields, address, read.management);
         PCCL_TRY(fields.finish());
         return read;
+    }
+
+    /// By the dialect; what the file says of it, too, must agree.
+    static void read_kind(JsonFields& fields, const std::string& kind, Switch& read) {
+        if (!kind.empty() && kind != "optical" && kind != "electrical")
+            return fields.refuse("kind", "must be optical or electrical");
+        const Dialect* const dialect = find_dialect(read.dialect);
+        const bool electrical = kind == "electrical";
+        if (dialect == nullptr || (!kind.empty() && dialect->is_electrical() != electrical))
+            return fields.refuse("dialect", concat("must be one of ", dialect_names(electrical),
+                                                   kind.empty() ? concat(", ", dialect_names(true))
+                                                                : std::string()));
+        read.kind = dialect->kind;
     }
 
     static void read_management(JsonFields& fields, const std::string& address,
@@ -193,12 +206,19 @@ class FileReader {
         long number = 0;
         const Json wrapped = {{"port", json}};
         JsonFields fields(wrapped, place);
-        fields.number("port", number, {1, kMostPorts});
+        Switch& of = find_switch(of_switch);
+        fields.number("port", number,
+                      {1, of.kind == SwitchKind::kVlans ? kMostVlanPorts : kMostPorts});
         PCCL_TRY(fields.finish());
         if (!taken_ports_.insert({of_switch, number}).second)
             return refused(place, concat("port ", number, " is another device's already"));
         device.ports.push_back({of_switch, static_cast<int>(number)});
+        if (of.kind != SwitchKind::kOptical) of.ports.push_back(static_cast<int>(number));
         return Status::ok();
+    }
+
+    Switch& find_switch(const std::string& name) {
+        return *std::ranges::find(description_.switches, name, &Switch::name);
     }
 
     /// By its name, or by its kind where there is only one.
@@ -210,10 +230,22 @@ class FileReader {
             if (each.name == name) return each.name;
             names.emplace_back(each.name);
         }
-        if (name == "optical" && switches.size() == 1) return switches.front().name;
+        if (const Switch* const only = only_of_kind(name)) return only->name;
         const std::string_view meant = nearest(std::string_view(name).substr(0, 64), names);
         return refused(place, concat("names a switch that there is not",
                                      meant.empty() ? "" : "; did you mean ", meant));
+    }
+
+    /// "optical", "electrical": the switch of that kind, where there is one.
+    [[nodiscard]] const Switch* only_of_kind(std::string_view kind) const {
+        if (kind != "optical" && kind != "electrical") return nullptr;
+        const Switch* found = nullptr;
+        for (const Switch& each : description_.switches) {
+            if ((each.kind == SwitchKind::kOptical) != (kind == "optical")) continue;
+            if (found != nullptr) return nullptr;
+            found = &each;
+        }
+        return found;
     }
 
     Status read_phases(const Json& json) {

@@ -1,4 +1,5 @@
-// What a switch connects: circuits, each from one port to another, one way.
+// What a switch connects. An optical one: circuits, each from one port to another, one way. An
+// electrical one: which ports are on, and in which VLAN.
 #pragma once
 
 #include <compare>
@@ -10,13 +11,16 @@
 namespace pccl::cluster {
 
 /// What comes in at one port goes out at another. The way back is a circuit of its own.
+///
+/// Of an electrical switch: a port, and the VLAN it is in, by which it reaches all ports of that;
+/// or 1, where the switch has ports on or off.
 struct Circuit {
     int ingress = 0;
     int egress = 0;
     friend auto operator<=>(const Circuit&, const Circuit&) = default;
 };
 
-/// In ascending order; no port is the ingress of two, or the egress of two.
+/// In ascending order; no port is the ingress of two, or, of an optical switch, the egress of two.
 using Circuits = std::vector<Circuit>;
 
 /// From some circuits to others; what is in both is not touched.

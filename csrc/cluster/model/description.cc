@@ -6,22 +6,27 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/cluster/model/vlans.h"
 
 namespace pccl::cluster {
 namespace {
 
 using PortKey = std::pair<std::string, int>;
 
-/// The ports whose transmitters and receivers are taken.
+/// The ports whose transmitters and receivers are taken, of optical switches.
 class PortBook {
    public:
-    explicit PortBook(const Description& description) : description_(description) {}
+    explicit PortBook(const Description& description) : description_(description) {
+        for (const Switch& each : description.switches)
+            if (each.kind != SwitchKind::kOptical) shared_.insert(each.name);
+    }
 
     /// The two ports of a link that it now takes; with the way back, both ways.
     std::optional<std::pair<Port, Port>> take(const RankLink& link, bool both_ways) {
         for (const Port& from : ports_of(link.from))
             for (const Port& to : ports_of(link.to)) {
                 if (from.of_switch != to.of_switch) continue;
+                if (shared_.contains(from.of_switch)) return std::pair{from, to};
                 if (!is_free(from, to) || (both_ways && !is_free(to, from))) continue;
                 mark(from, to);
                 if (both_ways) mark(to, from);
@@ -44,6 +49,7 @@ class PortBook {
     }
 
     const Description& description_;
+    std::set<std::string> shared_;  // switches whose ports serve many links at a time
     std::set<PortKey> sending_;
     std::set<PortKey> receiving_;
 };
@@ -62,6 +68,11 @@ const Phase* Description::phase(std::string_view name) const {
     return found == phases.end() ? nullptr : &*found;
 }
 
+const Switch& Description::switch_called(std::string_view name) const {
+    return *std::find_if(switches.begin(), switches.end(),
+                         [&](const Switch& each) { return each.name == name; });
+}
+
 std::vector<std::string_view> Description::phase_names() const {
     std::vector<std::string_view> names;
     names.reserve(phases.size());
@@ -73,16 +84,26 @@ Result<CircuitsBySwitch> circuits_of(const Description& description, const Phase
     CircuitsBySwitch circuits;
     for (const Switch& each : description.switches) circuits[each.name];
     PortBook book(description);
+    std::map<std::string, Vlans> vlans;
     for (std::size_t i = 0; i < phase.links.size(); ++i) {
         const RankLink& link = phase.links[i];
         const RankLink back{link.to, link.from};
         const bool both_ways = i + 1 < phase.links.size() && phase.links[i + 1] == back;
         const auto ports = book.take(link, both_ways);
         if (!ports) return no_port(phase, link);
-        Circuits& of_switch = circuits[ports->first.of_switch];
-        of_switch.push_back({ports->first.number, ports->second.number});
-        if (both_ways) of_switch.push_back({ports->second.number, ports->first.number});
+        const auto& [one, other] = *ports;
         if (both_ways) ++i;
+        if (description.switch_called(one.of_switch).kind != SwitchKind::kOptical) {
+            vlans[one.of_switch].join(one.number, other.number);
+            continue;
+        }
+        Circuits& of_switch = circuits[one.of_switch];
+        of_switch.push_back({one.number, other.number});
+        if (both_ways) of_switch.push_back({other.number, one.number});
+    }
+    for (const auto& [name, each] : vlans) {
+        const bool has_vlans = description.switch_called(name).kind == SwitchKind::kVlans;
+        circuits[name] = has_vlans ? each.members() : each.ports();
     }
     for (auto& [name, each] : circuits) std::sort(each.begin(), each.end());
     return circuits;

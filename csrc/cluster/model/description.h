@@ -40,13 +40,22 @@ struct Management {
     friend bool operator==(const Management&, const Management&) = default;
 };
 
+enum class SwitchKind {
+    kOptical,  // circuits
+    kVlans,    // electrical, with ports in VLANs
+    kPorts,    // electrical, with ports on or off
+};
+
 struct Switch {
     std::string name;
+    SwitchKind kind = SwitchKind::kOptical;
     std::string dialect = "pccl";
     bool is_in_process = true;  // a fabric of this process, without any management
     Management management;
     std::chrono::milliseconds settle{0};
     std::chrono::seconds confirm_timeout{10};
+    /// Of an electrical one: those of devices. What others of it do is nobody's business here.
+    std::vector<int> ports = {};
     friend bool operator==(const Switch&, const Switch&) = default;
 };
 
@@ -76,12 +85,15 @@ struct PCCL_API Description {
 
     /// Null for none.
     [[nodiscard]] const Phase* phase(std::string_view name) const;
+    /// One that there is.
+    [[nodiscard]] const Switch& switch_called(std::string_view name) const;
     [[nodiscard]] std::vector<std::string_view> phase_names() const;
     friend bool operator==(const Description&, const Description&) = default;
 };
 
 /// Gives each link of the phase the first free port of its two ranks, of one switch; both links of
-/// a duplex pair get the same. kInvalidArgument names a link for which no port is left.
+/// a duplex pair get the same. Ports of electrical switches are always free: those that links join
+/// get a VLAN. kInvalidArgument names a link for which no port is left.
 [[nodiscard]] PCCL_API Result<CircuitsBySwitch> circuits_of(const Description& description,
                                                             const Phase& phase);
 

@@ -102,7 +102,8 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
         terminal.print_json({"phase": phase, "switches": sights.rows})
     else:
         for row in sights.rows:
-            print(f"{row['switch']}: {row['fault'] or row['circuits']}")
+            unlit = f"; no light comes in at {row['dark']}" if row["dark"] else ""
+            print(f"{row['switch']}: {row['fault'] or row['circuits']}{unlit}")
         print(f"phase: {phase or 'none of the file'}")
     if any(each.fault for each in sights):
         raise typer.Exit(2)

@@ -44,6 +44,28 @@ TEST(ClusterFileTest, ReadsASwitchWithItsManagement) {
     EXPECT_THAT(circuits->at("ocs"), ElementsAre(Circuit{1, 2}, Circuit{2, 1}));
 }
 
+TEST(ClusterFileTest, ReadsAnElectricalSwitchAndItsPorts) {
+    const auto read = parse(R"({
+        "switches": [{"name": "ocs"}, {"name": "packets", "kind": "electrical"}],
+        "devices": [{"ports": {"optical": 1, "electrical": 9}},
+                    {"ports": {"optical": 2, "packets": 4}}]})");
+    ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+    EXPECT_EQ(read->switches[1].kind, SwitchKind::kVlans);
+    EXPECT_EQ(read->switches[1].dialect, "pccl-vlan");
+    EXPECT_THAT(read->switches[1].ports, ElementsAre(9, 4));
+    EXPECT_THAT(read->switches[0].ports, SizeIs(0)) << "nobody else is on an optical one";
+    EXPECT_EQ(
+        parse(R"({"switches": [{"name": "e", "dialect": "ietf-interfaces"}]})")->switches[0].kind,
+        SwitchKind::kPorts);
+    EXPECT_EQ(refusal(with_switch(R"(, "kind": "electrical", "dialect": "polatis")")),
+              "c.yaml: switches[0].dialect: must be one of pccl-vlan, ietf-interfaces");
+    EXPECT_EQ(refusal(with_switch(R"(, "kind": "acoustic")")),
+              "c.yaml: switches[0].kind: must be optical or electrical");
+    EXPECT_THAT(refusal(R"({"switches": [{"name": "e", "kind": "electrical"}],
+                            "devices": [{"ports": {"e": 4000}}]})"),
+                HasSubstr("must be a whole number from 1 to 3994"));
+}
+
 TEST(ClusterFileTest, GivesDevicesAFabricWhereNoSwitchIsNamed) {
     const auto read = parse(with_phase(R"({"links": "ring", "duplex": true})"));
     ASSERT_TRUE(read.is_ok()) << read.status().to_string();
@@ -107,7 +129,7 @@ TEST(ClusterFileTest, SaysWhereAndWhatWouldBeRight) {
                 StartsWith("c.yaml: switches[0].settle_ms: must be less than the confirm timeout"));
     EXPECT_EQ(refusal(with_switch(R"(, "dialect": "calient")")),
               "c.yaml: switches[0].dialect: must be one of pccl, polatis, polatis-pairs, "
-              "openconfig-wavelength-router");
+              "openconfig-wavelength-router, pccl-vlan, ietf-interfaces");
     EXPECT_EQ(refusal(R"({"devices": [{"rank": 0}, {"rank": 2}]})"),
               "c.yaml: devices: must have each rank from 0 on once; 1 is missing");
     EXPECT_EQ(refusal(R"({"devices": [{"rank": 0}, {"rank": 0}]})"),

@@ -10,6 +10,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/cluster/file/cluster_file.h"
+#include "csrc/cluster/scatter.h"
 #include "tests/cpp/cluster/fake_switch.h"
 
 namespace pccl::cluster {
@@ -64,6 +65,70 @@ TEST_F(ClusterTest, SwitchesFromDarknessAndOn) {
     EXPECT_EQ(cluster->inspect(std::chrono::seconds(1)).phase, "pairs");
 }
 
+constexpr std::string_view kMixed = R"({
+    "switches": [{"name": "a"}, {"name": "e", "kind": "electrical"}],
+    "devices": [{"ports": {"a": 1, "e": 11}}, {"ports": {"a": 2, "e": 12}},
+                {"ports": {"a": 3, "e": 13}}, {"ports": {"a": 4, "e": 14}}],
+    "phases": {"ring": {"links": "ring"},
+               "rings": {"links": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 3], [1, 0]]},
+               "pairs": {"links": [[0, 1], [2, 3], [0, 2]], "duplex": true}}})";
+
+class MixedTest : public ClusterTest {
+   protected:
+    MixedTest() {
+        fakes_.try_emplace("e", FakeTraits{.dialect = "pccl-vlan"}, Circuits{}, clock_);
+        cluster_ = open(description(kMixed));
+    }
+    FakeSwitch& e() { return fakes_.at("e"); }
+
+    std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(MixedTest, OneTransactionSpansAnOpticalAndAnElectricalSwitch) {
+    EXPECT_EQ(cluster_->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kRing);
+    EXPECT_THAT(e().running(), IsEmpty());
+    // No transmitter is left for a second link of ranks 0 and 1: packets take these.
+    EXPECT_EQ(cluster_->switch_to("rings", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(e().running(), (Circuits{{11, 111}, {12, 111}, {14, 111}}));
+    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(a().running(), kPairs);
+    EXPECT_EQ(e().running(), (Circuits{{11, 111}, {13, 111}}));
+    EXPECT_EQ(cluster_->inspect(std::chrono::seconds(1)).phase, "pairs");
+}
+
+TEST_F(MixedTest, BothChangeOrNone) {
+    ASSERT_TRUE(cluster_->switch_to("rings", soon()).is_ok());
+    const Circuits before = e().running();
+    e().traits.reject = "commit";
+    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kRolledBack);
+    EXPECT_EQ(a().running(), kRing);
+    EXPECT_EQ(e().running(), before);
+    e().traits.reject = {};
+    a().traits.reject = "edit-config";
+    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kRefused);
+    EXPECT_EQ(e().running(), before);
+}
+
+TEST_F(MixedTest, PlansWhatLosesItsVlan) {
+    const auto plan = make_plan(description(kMixed), "rings", "pairs");
+    ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+    ASSERT_THAT(plan->switches, SizeIs(2));
+    EXPECT_EQ(plan->switches[1].change,
+              (Change{.remove = {{12, 111}, {14, 111}}, .add = {{13, 111}}}));
+}
+
+TEST_F(ClusterTest, ShowsWhereLightHasGoneSince) {
+    auto cluster = open();
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    EXPECT_THAT(cluster->inspect(std::chrono::seconds(1)).switches[0].dark, IsEmpty());
+    a().dark = {3};
+    const Inspection inspection = cluster->inspect(std::chrono::seconds(1));
+    EXPECT_EQ(inspection.phase, "ring");
+    EXPECT_THAT(inspection.switches[0].dark, ElementsAre(3));
+}
+
 TEST_F(ClusterTest, UsesASecondSwitchWhereTheFirstHasNoPortLeft) {
     auto cluster = open();
     EXPECT_EQ(cluster->switch_to("star", soon())->ending, Ending::kSwitched);
@@ -76,8 +141,9 @@ TEST_F(ClusterTest, ProvesThePresentPhaseAndTouchesNothing) {
     ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
     const auto before = a().operations().size();
     EXPECT_EQ(cluster->switch_to("ring", soon())->ending, Ending::kSwitched);
-    EXPECT_EQ(a().operations().size(), before + 1);
-    EXPECT_EQ(a().operations().back(), "get-config");
+    EXPECT_EQ(a().operations().size(), before + 2);
+    EXPECT_EQ(a().operations()[before], "get-config");
+    EXPECT_EQ(a().operations().back(), "get");
     EXPECT_EQ(cluster->generation(), 1U);
     a().set_running(kPairs);
     EXPECT_EQ(cluster->switch_to("ring", soon()).status().code(), StatusCode::kMismatch);
@@ -118,6 +184,43 @@ TEST_F(ClusterTest, RefusesToGoOnWhereItIsDegradedUntilItAdopts) {
     EXPECT_TRUE(cluster->adopt(std::chrono::seconds(1)).is_ok());
     EXPECT_EQ(cluster->current(), "ring");
     EXPECT_EQ(cluster->switch_to("pairs", soon())->ending, Ending::kSwitched);
+}
+
+/// Both switches are real ones: they take back what is not confirmed.
+Description managed() {
+    Description of = description();
+    for (Switch& each : of.switches) each.is_in_process = false;
+    return of;
+}
+
+TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
+    auto cluster = open(managed());
+    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    const auto dead = a().driver();
+    std::vector<Part> parts = {
+        {.driver = dead.get(), .intent = {.from = kRing, .to = kPairs}, .status = {}}};
+    for (const Step step : {Step::kConnect, Step::kLock, Step::kPrepare, Step::kCommit}) {
+        scatter(step, parts, std::chrono::seconds(1));
+        ASSERT_TRUE(parts[0].status.is_ok()) << parts[0].status.message();
+    }
+    ASSERT_EQ(a().running(), kPairs);
+    SwitchOptions options = soon();
+    options.clock = &clock_;
+    EXPECT_EQ(open(managed())->inherit(options).value(), "ring");
+    EXPECT_EQ(a().running(), kRing);
+}
+
+TEST_F(ClusterTest, InheritsNothingFromTheDark) {
+    SwitchOptions options = soon();
+    options.clock = &clock_;
+    auto cluster = open(managed());
+    EXPECT_EQ(cluster->inherit(options).value(), "");
+    a().set_running({{1, 4}});
+    EXPECT_EQ(cluster->inherit(options).status().code(), StatusCode::kMismatch);
+    a().is_gone = true;
+    EXPECT_THAT(cluster->inherit(options).status().message(), HasSubstr("switch a: "));
+    options.interrupted = [] { return Status::aborted("a signal"); };
+    EXPECT_EQ(cluster->inherit(options).status().code(), StatusCode::kAborted);
 }
 
 TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {

@@ -1,4 +1,4 @@
-#include "csrc/cluster/drivers/dialect.h"
+#include "csrc/cluster/drivers/dialects.h"
 
 #include <gmock/gmock.h>
 
@@ -46,6 +46,60 @@ TEST(DialectTest, SpellsOpenConfig) {
               "</admin-status></config><source><config><port-name>1</port-name></config></source>"
               "<dest><config><port-name>2</port-name></config></dest></channel>"
               "</media-channels></wavelength-router>");
+}
+
+TEST(DialectTest, SpellsVlansOfOurModule) {
+    EXPECT_EQ(edit_xml(dialect("pccl-vlan"), {{3, 101}}, {{1, 101}, {2, 101}}),
+              "<ports xmlns=\"urn:pccl:yang:electrical-switch\">"
+              "<port nc:operation=\"delete\"><number>3</number></port>"
+              "<port><number>1</number><vlan>101</vlan></port>"
+              "<port><number>2</number><vlan>101</vlan></port></ports>");
+}
+
+// RFC 8343: `enabled` is true where it is not said; `type` must be there.
+TEST(DialectTest, TurnsInterfacesOnAndOff) {
+    EXPECT_EQ(edit_xml(dialect("ietf-interfaces"), {{3, 1}}, {{1, 1}}),
+              "<interfaces xmlns=\"urn:ietf:params:xml:ns:yang:ietf-interfaces\">"
+              "<interface><name>3</name><enabled>false</enabled></interface>"
+              "<interface><name>1</name>"
+              "<type xmlns:ianaift=\"urn:ietf:params:xml:ns:yang:iana-if-type\">"
+              "ianaift:ethernetCsmacd</type><enabled>true</enabled></interface></interfaces>");
+    const auto read = circuits_of_data(
+        "ietf-interfaces",
+        "<interfaces xmlns=\"urn:ietf:params:xml:ns:yang:ietf-interfaces\">"
+        "<interface><name>1</name></interface>"
+        "<interface><name>2</name><enabled>false</enabled></interface>"
+        "<interface><name>3</name><enabled> true </enabled></interface>"
+        "<interface><name>management0</name><enabled>true</enabled></interface></interfaces>");
+    ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+    EXPECT_EQ(*read, (Circuits{{1, 1}, {3, 1}}));
+    EXPECT_THAT(circuits_of_data("ietf-interfaces",
+                                 "<interfaces "
+                                 "xmlns=\"urn:ietf:params:xml:ns:yang:ietf-interfaces\">"
+                                 "<interface><name>1</name><enabled>maybe</enabled></interface>"
+                                 "</interfaces>")
+                    .status()
+                    .message(),
+                HasSubstr("neither on nor off"));
+}
+
+TEST(DialectTest, PortsOfAnElectricalSwitchShareAVlan) {
+    const Circuits members = {{1, 101}, {2, 101}, {7, 105}};
+    const auto read = circuits_of_data("pccl-vlan", edit_xml(dialect("pccl-vlan"), {}, members));
+    ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+    EXPECT_EQ(*read, members);
+}
+
+TEST(DialectTest, ReadsWhereNoLightComesIn) {
+    EXPECT_EQ(light_filter_xml(dialect("pccl")),
+              "<state xmlns=\"urn:pccl:yang:optical-switch\"></state>");
+    const auto dark = [](std::string_view state) {
+        return dark_in(dialect("pccl"), *sys::read_xml(concat("<rpc-reply><data><state>", state,
+                                                              "</state></data></rpc-reply>")));
+    };
+    EXPECT_THAT(dark("<settled>true</settled><dark>7</dark><dark> 3 </dark>"), ElementsAre(3, 7));
+    EXPECT_THAT(dark("<dark>no port</dark>"), ElementsAre());
+    EXPECT_EQ(light_filter_xml(dialect("polatis")), "");
 }
 
 TEST(DialectTest, ReadsBackWhatItWrites) {

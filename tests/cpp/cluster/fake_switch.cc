@@ -24,6 +24,23 @@ std::string_view local_name(std::string_view name) {
     return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
+const char* leaf(Dialect::Path path) { return path.front().data(); }
+
+/// With egress 0 for a port that is off.
+Circuit circuit_in(pugi::xml_node entry, const Dialect& dialect) {
+    const pugi::xml_text egress = entry.child(leaf(dialect.egress)).text();
+    const bool is_flag = dialect.kind == SwitchKind::kPorts;
+    return {entry.child(leaf(dialect.ingress)).text().as_int(),
+            is_flag ? int{egress.as_bool()} : egress.as_int()};
+}
+
+std::string spelt(const Dialect& dialect, const Circuit& circuit) {
+    const bool is_flag = dialect.kind == SwitchKind::kPorts;
+    return concat("<", leaf(dialect.ingress), ">", circuit.ingress, "</", leaf(dialect.ingress),
+                  "><", leaf(dialect.egress), ">", is_flag ? "true" : concat(circuit.egress), "</",
+                  leaf(dialect.egress), ">");
+}
+
 }  // namespace
 
 class FakeStream final : public netconf::ByteStream {
@@ -117,7 +134,7 @@ std::optional<std::string> FakeSwitch::answer(pugi::xml_node operation, int sess
     const std::string called = operations_.back();
     // Whoever holds a lock cannot take it again, either.
     const bool is_barred = lock_holder_ != session || name == "lock";
-    if (lock_holder_ != 0 && is_barred && name != "get-config")
+    if (lock_holder_ != 0 && is_barred && !name.starts_with("get"))
         return error(
             name == "lock" ? "lock-denied" : "in-use",
             concat("<error-info><session-id>", lock_holder_, "</session-id></error-info>"));
@@ -148,6 +165,7 @@ std::string FakeSwitch::carry_out(const std::string& name, pugi::xml_node operat
     if (name == "edit-config") return edit(operation);
     if (name == "commit") return commit(operation, session);
     if (name == "get-config") return shown();
+    if (name == "get") return light();
     if (name == "lock") return lock(session);
     if (name == "unlock") lock_holder_ = 0;
     if (name == "discard-changes") candidate_ = running_;
@@ -167,19 +185,21 @@ std::string FakeSwitch::edit(pugi::xml_node operation) {
     const bool on_running = !operation.child("target").child("running").empty();
     Circuits edited = on_running ? running_ : candidate_;
     for (const pugi::xml_node entry : operation.child("config").first_child().children()) {
-        const Circuit circuit{entry.child("ingress").text().as_int(),
-                              entry.child("egress").text().as_int()};
+        const Circuit circuit = circuit_in(entry, dialect());
         const auto at = std::find_if(edited.begin(), edited.end(), [&](const Circuit& each) {
             return each.ingress == circuit.ingress;
         });
-        const bool deletes = std::string_view(entry.attribute("nc:operation").value()) == "delete";
-        if (deletes && at == edited.end()) return error("data-missing");
+        const bool is_deletion =
+            std::string_view(entry.attribute("nc:operation").value()) == "delete";
+        if (is_deletion && at == edited.end()) return error("data-missing");
+        const bool deletes = is_deletion || circuit.egress == 0;
         if (at != edited.end()) edited.erase(at);
         if (!deletes) edited.push_back(circuit);
     }
     std::set<int> egresses;
     for (const Circuit& each : edited)
-        if (!egresses.insert(each.egress).second) return error("operation-failed");
+        if (!dialect().is_electrical() && !egresses.insert(each.egress).second)
+            return error("operation-failed");
     std::sort(edited.begin(), edited.end());
     (on_running ? running_ : candidate_) = edited;
     if (on_running) candidate_ = running_;
@@ -200,13 +220,19 @@ std::string FakeSwitch::commit(pugi::xml_node operation, int session) {
 }
 
 std::string FakeSwitch::shown() const {
-    const Dialect& dialect = *find_dialect(traits.dialect);
-    std::string pairs;
+    const std::string_view list = dialect().containers.front();
+    const std::string_view entry = dialect().entry;
+    std::string entries;
     for (const Circuit& each : running_)
-        pairs += concat("<", dialect.entry, "><ingress>", each.ingress, "</ingress><egress>",
-                        each.egress, "</egress></", dialect.entry, ">");
-    return concat("<data><cross-connects xmlns=\"", dialect.name_space, "\">", pairs,
-                  "</cross-connects></data>");
+        entries += concat("<", entry, ">", spelt(dialect(), each), "</", entry, ">");
+    return concat("<data><", list, " xmlns=\"", dialect().name_space, "\">", entries, "</", list,
+                  "></data>");
+}
+
+std::string FakeSwitch::light() const {
+    std::string leaves;
+    for (const int port : dark) leaves += concat("<dark>", port, "</dark>");
+    return concat("<data><state xmlns=\"", dialect().name_space, "\">", leaves, "</state></data>");
 }
 
 void FakeSwitch::session_ends(int session) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/drivers/netconf_driver.h"
 #include "csrc/cluster/model/circuits.h"
 
@@ -55,7 +56,8 @@ class FakeSwitch {
     [[nodiscard]] const std::vector<std::string>& operations() const { return operations_; }
 
     FakeTraits traits;
-    bool is_gone = false;  // nobody listens
+    bool is_gone = false;   // nobody listens
+    std::vector<int> dark;  // ports to which no light comes
 
    private:
     friend class FakeStream;
@@ -68,6 +70,8 @@ class FakeSwitch {
     std::string commit(pugi::xml_node operation, int session);
     std::string lock(int session);
     [[nodiscard]] std::string shown() const;
+    [[nodiscard]] std::string light() const;
+    [[nodiscard]] const Dialect& dialect() const { return *find_dialect(traits.dialect); }
     [[nodiscard]] std::string hello(int session) const;
     void session_ends(int session);
     void run_timer();

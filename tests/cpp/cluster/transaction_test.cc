@@ -70,8 +70,21 @@ TEST_F(TransactionTest, SwitchesAllAndConfirms) {
     expect_all(kNew);
     EXPECT_THAT(odd().operations(),
                 ElementsAre("lock", "discard-changes", "get-config", "edit-config", "commit",
-                            "get-config", "confirm", "discard-changes", "unlock"));
+                            "get-config", "get", "confirm", "discard-changes", "unlock"));
     EXPECT_GE(report.dark, std::chrono::milliseconds(25));
+}
+
+TEST_F(TransactionTest, TakesACommitBackWhereNoLightComesIn) {
+    build();
+    odd().dark = {2, 9};
+    const Report report = run();
+    EXPECT_EQ(report.ending, Ending::kRolledBack);
+    EXPECT_EQ(report.reason.message(),
+              "switch s2: no light comes in at port 2, which is to go out at 1");
+    let_timers_run();
+    expect_all(kOld);
+    odd().dark = {9};  // of no circuit
+    EXPECT_EQ(run().ending, Ending::kSwitched);
 }
 
 TEST_F(TransactionTest, SpeaksToEveryClassOfSwitch) {
@@ -106,7 +119,7 @@ TEST_F(TransactionTest, BreaksBeforeItMakesWhereACandidateIsMissing) {
     build({.has_candidate = false, .has_confirmed_commit = false});
     EXPECT_EQ(run().ending, Ending::kSwitched);
     EXPECT_THAT(odd().operations(), ElementsAre("lock", "get-config", "edit-config", "edit-config",
-                                                "get-config", "unlock"));
+                                                "get-config", "get", "unlock"));
 }
 
 TEST_F(TransactionTest, ChangesNothingInADryRun) {

@@ -10,6 +10,8 @@ TEST(OperationsTest, ReadsASubtree) {
     EXPECT_EQ(get_config(Datastore::kRunning, "<top xmlns=\"urn:t\"/>"),
               "<get-config><source><running/></source><filter type=\"subtree\">"
               "<top xmlns=\"urn:t\"/></filter></get-config>");
+    EXPECT_EQ(get("<top xmlns=\"urn:t\"/>"),
+              "<get><filter type=\"subtree\"><top xmlns=\"urn:t\"/></filter></get>");
     EXPECT_EQ(get_config(Datastore::kCandidate, ""),
               "<get-config><source><candidate/></source></get-config>");
 }
