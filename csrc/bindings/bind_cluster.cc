@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
@@ -82,6 +83,17 @@ void adopt(Cluster& self, double timeout) {
     });
 }
 
+std::string inherit(Cluster& self, double timeout) {
+    const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
+                                         .interrupted = &extension::check_signals};
+    auto shown = [&] {
+        const py::gil_scoped_release released;
+        return self.inherit(options);
+    }();
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return value_or_throw(std::move(shown));
+}
+
 }  // namespace
 
 void bind_cluster(extension::Module& module) {
@@ -98,6 +110,7 @@ void bind_cluster(extension::Module& module) {
              arg("drain") = py::none())
         .def("inspect", &inspect, arg("timeout"))
         .def("adopt", &adopt, arg("timeout"))
+        .def("inherit", &inherit, arg("timeout"))
         .def("audit", &Cluster::audit);
 }
 

@@ -38,21 +38,32 @@ NetworkPtr make_network(int ranks, const std::vector<PhaseTuple>& phases, bool h
     return std::make_shared<PhaseNetwork>(std::move(settings));
 }
 
-/// A function of Python, called without the GIL. What it raises is kept, and raised in the end.
-class PythonTransaction {
+/// Functions of Python, called without the GIL. What they raise is kept, and raised in the end.
+class PythonSwitches {
    public:
-    explicit PythonTransaction(py::object run) : run_(std::move(run)) {}
+    PythonSwitches(py::object transact, py::object read_back)
+        : transact_(std::move(transact)), read_back_(std::move(read_back)) {}
 
-    comm::Transacted operator()(const std::function<Status()>& drain) {
+    comm::Transacted transact(const std::function<Status()>& drain) {
         const py::gil_scoped_acquire gil;
         try {
-            const auto [is_switched, report] = run_(py::cpp_function([&drain] {
+            const auto [is_switched, report] = transact_(py::cpp_function([&drain] {
                                                    wait_for_all(drain);
                                                })).cast<std::pair<bool, std::string>>();
             return {.is_switched = is_switched, .report = report};
         } catch (...) {
             raised_ = std::current_exception();
             return {};
+        }
+    }
+    /// An error of Python is the answer that none can be had; what else it raises, Ctrl-C, too.
+    Result<bool> read_back() {
+        const py::gil_scoped_acquire gil;
+        try {
+            return read_back_().cast<bool>();
+        } catch (py::error_already_set& error) {
+            if (!error.matches(PyExc_Exception)) raised_ = std::current_exception();
+            return Status::unavailable(std::string(py::str(error.value())));
         }
     }
     void rethrow() const {
@@ -68,23 +79,26 @@ class PythonTransaction {
         throw_unless_ok(drained);
     }
 
-    py::object run_;
+    py::object transact_;
+    py::object read_back_;
     std::exception_ptr raised_;
 };
 
 std::pair<bool, std::string> switch_phase(PhaseNetwork& self, const std::string& phase,
-                                          double timeout, bool dry_run, py::object transact) {
-    PythonTransaction transaction(std::move(transact));
+                                          double timeout, bool dry_run, py::object transact,
+                                          py::object read_back) {
+    PythonSwitches switches(std::move(transact), std::move(read_back));
     const comm::PhaseRequest request{
         .phase = phase,
         .dry_run = dry_run,
         .timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(timeout)),
-        .transact = [&](const std::function<Status()>& drain) { return transaction(drain); }};
+        .transact = [&](const std::function<Status()>& drain) { return switches.transact(drain); },
+        .read_back = [&] { return switches.read_back(); }};
     const auto done = [&] {
         const py::gil_scoped_release released;
         return self.switch_phase(request);
     }();
-    transaction.rethrow();
+    switches.rethrow();
     throw_unless_ok(done.status());
     return {done->is_switched, done->report};
 }
@@ -110,7 +124,7 @@ void bind_phases(extension::Module& module) {
         .def_property_readonly("is_in_use", &PhaseNetwork::is_in_use)
         .def_property_readonly("is_controller", &PhaseNetwork::is_controller)
         .def("switch_phase", &switch_phase, arg("phase"), arg("timeout"), arg("dry_run"),
-             arg("transact"))
+             arg("transact"), arg("read_back"))
         .def("handle", &handle);
 }
 

@@ -2811,7 +2811,7 @@ class PhaseNetwork:
         """
     @property
     def phase(self) -> str:
-        """The phase that was last switched to; empty before."""
+        """The phase that was last switched to; empty before, and where it is not known."""
     @property
     def generation(self) -> int:
         """The number of the switch that led to it."""
@@ -2827,6 +2827,7 @@ class PhaseNetwork:
         timeout: float,
         dry_run: bool,
         transact: Callable[[Callable[[], None]], tuple[bool, str]],
+        read_back: Callable[[], bool],
     ) -> tuple[bool, str]:
         """Switch with all other ranks.
 
@@ -2840,6 +2841,8 @@ class PhaseNetwork:
             Go on in the old phase, whatever comes of it.
         transact
             What rank 0 does on the switches; it calls what it is given once all are prepared.
+        read_back
+            What another rank does where rank 0 is gone: tells whether they have that phase.
 
         Returns
         -------
@@ -2963,6 +2966,26 @@ class Controller:
         ------
         MismatchError
             They show circuits of no phase.
+        """
+    def inherit(self, timeout: float) -> str:
+        """Adopt what the switches show once they have undone what a lost controller began.
+
+        Parameters
+        ----------
+        timeout
+            In seconds, from 0 to 3600; that of waiting before is the switches'.
+
+        Returns
+        -------
+        str
+            The phase; empty: nothing is connected.
+
+        Raises
+        ------
+        MismatchError
+            They show circuits of no phase.
+        UnavailableError, PeerLostError, CollectiveTimeoutError
+            One of them cannot be read.
         """
     def audit(self) -> list[str]:
         """Return what was done, a JSON object in each line."""

@@ -225,7 +225,7 @@ class Cluster:
             The timeout is not from 0 to 3600 s.
         """
         return Table(
-            Sight(each["name"], pairs_of(each["circuits"]), each["fault"])
+            Sight(each["name"], pairs_of(each["circuits"]), each["fault"], tuple(each["dark"]))
             for each in self._inspect(timeout)["switches"]
         )
 
@@ -328,6 +328,11 @@ class Cluster:
         """Return what this process did to the switches, oldest first."""
         with self._alone() as controller:
             return [json.loads(line) for line in controller.audit()]
+
+    def _inherit(self, timeout: float) -> str:
+        """Adopt what a controller that died in the middle of a switch has left of it."""
+        with self._alone() as controller:
+            return controller.inherit(timeout)
 
     def _inspect(self, timeout: float) -> Any:
         with self._alone() as controller:

@@ -73,7 +73,8 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
     MismatchError
         Ranks ask for different phases, or one of them for a collective. Nothing was switched.
     PeerLostError
-        A rank is gone.
+        A rank is gone. If that is rank 0, those that are left first find out what has become of the
+        network, and are in one phase then; or in none, if nobody can read the switches.
     UnavailableError
         There is no group here whose cluster could be switched; or messages are not received yet.
     """
@@ -83,7 +84,8 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
         cluster.plan(None, phase)  # it names the nearest
     kept: list[str] = []
     transact = _transaction(cluster, phase, timeout=timeout, dry_run=dry_run, kept=kept)
-    is_done, told = network.switch_phase(phase, timeout, dry_run, transact)
+    read_back = _reader(cluster, phase, network.phase, timeout=timeout, dry_run=dry_run)
+    is_done, told = network.switch_phase(phase, timeout, dry_run, transact, read_back)
     text = kept[0] if kept else told
     return raise_unless_done(phase, json.loads(text) if text else _untold(is_done, dry_run))
 
@@ -125,7 +127,7 @@ def phase(name: str, *, timeout: float = 5.0) -> Iterator[Switched]:
 
 
 def current_phase() -> str | None:
-    """Return the phase that this job was last switched to; None before.
+    """Return the phase that this job was last switched to; None before, and if nobody knows.
 
     Raises
     ------
@@ -166,6 +168,20 @@ def _transaction(
         return told["outcome"] in {"switched", "prepared"}, _shortened(told)
 
     return transact
+
+
+def _reader(
+    cluster: Cluster, wanted: str, before: str, *, timeout: float, dry_run: bool
+) -> Callable[[], bool]:
+    """Return what the lowest rank that is left does where rank 0 is gone."""
+
+    def read_back() -> bool:
+        shown = "" if dry_run else cluster._inherit(timeout)
+        if shown not in {"", before, wanted}:
+            raise UnavailableError(f"the switches show phase {shown}")
+        return shown == wanted
+
+    return read_back
 
 
 def _shortened(told: dict[str, Any]) -> str:

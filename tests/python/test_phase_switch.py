@@ -233,6 +233,40 @@ def named(outcome: list[Any], killed: int) -> None:
     assert f"rank {killed}" in reason
 
 
+@pytest.mark.parametrize(("killed", "left_in"), [(0, "pairs"), (2, "passed_on")])
+def test_those_who_are_left_are_in_one_phase(killed: int, left_in: str) -> None:
+    """A rank dies once all switches have changed, and before anybody hears of it.
+
+    Where it is rank 0 its fabric dies with it, so that nothing has been switched.
+    """
+
+    def body(comm: pccl.Communicator) -> None:
+        part = comm.split(comm.rank % 2)
+        assert part is not None
+        pids = np.zeros(RANKS, dtype=np.int64)
+        comm.all_gather(pids, np.array([os.getpid()]))
+        pccl.switch_phase("pairs")
+        cluster = pccl.phases._cluster()
+        real = cluster._switch_text
+
+        def switch_and_kill(phase: str, **options: Any) -> str:
+            text = real(phase, **options)
+            os.kill(int(pids[killed]), signal.SIGKILL)
+            time.sleep(0.5)  # others find out meanwhile
+            return text
+
+        cluster._switch_text = switch_and_kill  # type: ignore[method-assign]
+        kind, reason = failure_of("passed_on", timeout=20.0)
+        assert killed != 0 or (kind == "PeerLostError" and "rank 0" in reason), (kind, reason)
+        assert pccl.current_phase() == left_in
+        if comm.rank in {1, 3}:
+            assert total(part) == expected([0, 1])
+
+    with pytest.raises(pccl.RankError) as caught:
+        run(body)
+    assert caught.value.rank == killed, str(caught.value)
+
+
 def test_a_collective_on_one_rank_is_no_switch() -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         total(comm)

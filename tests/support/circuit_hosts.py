@@ -1,14 +1,16 @@
 """Hosts joined by circuits: network namespaces around an optical switch, which NETCONF drives.
 
-    h0 --opt0--+                    +-- mgmt0 of all hosts
-    h1 --opt0--+-- optical switch   +-- the switch's NETCONF server, behind sshd
-    h2 --opt0--+                    management bridge
+    h0 --opt0, opt1--+                    +-- mgmt0 of all hosts
+    h1 --opt0, opt1--+-- optical switch   +-- the switch's NETCONF server, behind sshd
+    h2 --opt0, opt1--+                    management bridge
 
 A circuit is a tc redirect between two ports, one way; nothing else leaves a port of the switch. A
-host reaches those to which it has a circuit by ``opt0``, and answers others over ``mgmt0``: the
-way back of TCP, by routes that the bed sets with the circuits. Needs root, iproute2 and sshd.
+host has one address for data, that of ``opt0``, and reaches those to which it has a circuit by the
+port of that. With one port a ring goes one way, and TCP's way back is over ``mgmt0``; with two it
+goes both ways. The bed sets the routes for either with the circuits. Needs root, iproute2 and sshd.
 
     PYTHONPATH=tests python -m support.circuit_hosts --hosts 8 --epochs 201 --settle-ms 25
+    PYTHONPATH=tests python -m support.circuit_hosts --hosts 4 --ports 2
 """
 
 from __future__ import annotations
@@ -100,8 +102,11 @@ class _Batch:
 class Bed:
     """Hosts, their switch, and what runs on them."""
 
-    def __init__(self, folder: Path, switch: str, management: str, hosts: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, switch: str, management: str, hosts: Sequence[str], ports: int = 1
+    ) -> None:
         self.folder, self.switch, self.management, self.hosts = folder, switch, management, hosts
+        self.ports = ports  # of each host, at the switch
         self.device = Device(self._apply)
         self.settle_ms = 0  # without light, while mirrors move
         self._light: threading.Timer | None = None
@@ -115,7 +120,7 @@ class Bed:
             batch.close()
 
     def description(self, phases: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cluster: a port of the switch for each host."""
+        """Return the cluster: the ports of the switch for each host."""
         key = self.folder / "host_key.pub"
         return {
             "audit": str(self.folder / "audit.jsonl"),
@@ -129,7 +134,10 @@ class Bed:
                     "settle_ms": self.settle_ms,
                 }
             ],
-            "devices": [{"ports": {"ocs": rank + 1}} for rank in range(len(self.hosts))],
+            "devices": [
+                {"ports": {"ocs": [self._port(rank, i) for i in range(self.ports)]}}
+                for rank in range(len(self.hosts))
+            ],
             "phases": dict(phases),
         }
 
@@ -162,9 +170,12 @@ class Bed:
         RuntimeError
             A rank failed; the text is what all of them said.
         """
-        count = len(self.hosts)
+        count, duplex = len(self.hosts), self.ports > 1
         backwards = [[rank, (rank - 1) % count] for rank in range(count)]
-        phases = {"ring": {"links": "ring"}, "reverse": {"links": backwards}}
+        phases = {
+            "ring": {"links": "ring", "duplex": duplex},
+            "reverse": {"links": backwards, "duplex": duplex},
+        }
         return self.run(phases, sys.executable, str(_EXAMPLE), *arguments)
 
     def run(self, phases: Mapping[str, Any], *command: str) -> tuple[Any, str]:
@@ -192,31 +203,27 @@ class Bed:
         """Give every port of a host this rate, by a token bucket."""
         for host in self.hosts:
             rate = ("tbf", "rate", f"{mbit}mbit", "burst", "256kb", "latency", "20ms")
-            _run(*self._in(host), "tc", "qdisc", "replace", "dev", "opt0", "root", *rate)
+            for name in self._optical:
+                _run(*self._in(host), "tc", "qdisc", "replace", "dev", name, "root", *rate)
 
     def bytes_over_circuits(self) -> int:
         """Return what has come into the switch's ports."""
-        counted = [f"/sys/class/net/p{i}/statistics/rx_bytes" for i in range(len(self.hosts))]
-        told = subprocess.run(
-            ["ip", "netns", "exec", self.switch, "cat", *counted],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return sum(map(int, told.stdout.split()))
+        ports = range(1, len(self.hosts) * self.ports + 1)
+        counted = [f"/sys/class/net/p{port}/statistics/rx_bytes" for port in ports]
+        return sum(map(int, self._said(self.switch, "cat", *counted).split()))
+
+    def bytes_over_management(self) -> int:
+        """Return what hosts have sent over the management network."""
+        counted = "/sys/class/net/mgmt0/statistics/tx_bytes"
+        return sum(int(self._said(host, "cat", counted)) for host in self.hosts)
 
     def tcp_timeouts(self) -> int:
         """Return how often a host's TCP has waited in vain for what it sent."""
         return sum(map(self._tcp_timeouts_of, self.hosts))
 
     def _tcp_timeouts_of(self, host: str) -> int:
-        told = subprocess.run(
-            [*self._in(host), "cat", "/proc/net/netstat"],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        rows = [line.split() for line in told.stdout.splitlines() if line.startswith("TcpExt:")]
+        told = self._said(host, "cat", "/proc/net/netstat")
+        rows = [line.split() for line in told.splitlines() if line.startswith("TcpExt:")]
         return int(dict(zip(*rows, strict=True))["TCPTimeouts"])
 
     def build(self) -> None:
@@ -225,39 +232,63 @@ class Bed:
         _ip("-n", self.management, "address", "add", "10.78.0.254/24", "dev", "br0")
         _ip("-n", self.management, "link", "set", "br0", "up")
         for rank, host in enumerate(self.hosts):
-            self._add_cable(rank, host, "opt0", 77, (self.switch, f"p{rank}"))
-            self._add_cable(rank, host, "mgmt0", 78, (self.management, f"m{rank}"))
+            for i, name in enumerate(self._optical):
+                self._add_port(rank, name, self._port(rank, i))
+            _ip("-n", host, "address", "add", f"10.77.0.{rank + 1}/24", "dev", "opt0")
+            self._add_cable(host, "mgmt0", (self.management, f"m{rank}"))
+            _ip("-n", host, "address", "add", f"10.78.0.{rank + 1}/24", "dev", "mgmt0")
             _ip("-n", self.management, "link", "set", f"m{rank}", "master", "br0")
-            _run(*self._in(self.switch), "tc", "qdisc", "add", "dev", f"p{rank}", "ingress")
-            for name in ("all", "opt0", "mgmt0"):
+            for name in ("all", "mgmt0", *self._optical):
                 _run(*self._in(host), "sysctl", "-qw", f"net.ipv4.conf.{name}.rp_filter=0")
-            for other in range(len(self.hosts)):
-                address = ("lladdr", _hardware(other), "nud", "permanent", "dev", "opt0")
-                _ip("-n", host, "neigh", "replace", f"10.77.0.{other + 1}", *address)
         self._set_routes({})
+
+    @property
+    def _optical(self) -> list[str]:
+        """The names of a host's optical ports."""
+        return [f"opt{i}" for i in range(self.ports)]
+
+    def _port(self, rank: int, index: int) -> int:
+        """Return the switch's port at which an optical port of a host is."""
+        return rank * self.ports + index + 1
+
+    def _place(self, port: int) -> tuple[int, str]:
+        """Return the host at a port of the switch, and the name of the port there."""
+        return (port - 1) // self.ports, f"opt{(port - 1) % self.ports}"
+
+    def _add_port(self, rank: int, name: str, port: int) -> None:
+        host = self.hosts[rank]
+        self._add_cable(host, name, (self.switch, f"p{port}"), "address", _hardware(rank))
+        _run(*self._in(self.switch), "tc", "qdisc", "add", "dev", f"p{port}", "ingress")
+        for other in range(len(self.hosts)):
+            address = ("lladdr", _hardware(other), "nud", "permanent", "dev", name)
+            _ip("-n", host, "neigh", "replace", f"10.77.0.{other + 1}", *address)
+
+    @classmethod
+    def _said(cls, namespace: str, *command: str) -> str:
+        return subprocess.run(
+            [*cls._in(namespace), *command], check=True, capture_output=True, text=True
+        ).stdout
 
     @staticmethod
     def _in(namespace: str) -> tuple[str, ...]:
         return ("ip", "netns", "exec", namespace)
 
     @staticmethod
-    def _add_cable(rank: int, host: str, name: str, net: int, end: tuple[str, str]) -> None:
-        hardware = ("address", _hardware(rank)) if name == "opt0" else ()
+    def _add_cable(host: str, name: str, end: tuple[str, str], *hardware: str) -> None:
         peer = ("type", "veth", "peer", "name", end[1], "netns", end[0])
         _ip("link", "add", name, "netns", host, *hardware, *peer)
-        _ip("-n", host, "address", "add", f"10.{net}.0.{rank + 1}/24", "dev", name)
         _ip("-n", host, "link", "set", name, "up")
         _ip("-n", end[0], "link", "set", end[1], "up")
 
     def _apply(self, before: Circuits, after: Circuits) -> None:
         cut = [
-            f"filter del dev p{ingress - 1} parent ffff: prio 1"
+            f"filter del dev p{ingress} parent ffff: prio 1"
             for ingress, egress in before.items()
             if after.get(ingress) != egress
         ]
         made = [
-            f"filter add dev p{ingress - 1} parent ffff: protocol all prio 1 u32 match u32 0 0 "
-            f"action mirred egress redirect dev p{egress - 1}"
+            f"filter add dev p{ingress} parent ffff: protocol all prio 1 u32 match u32 0 0 "
+            f"action mirred egress redirect dev p{egress}"
             for ingress, egress in after.items()
             if before.get(ingress) != egress
         ]
@@ -269,14 +300,18 @@ class Bed:
         self._light.start()
 
     def _set_routes(self, circuits: Circuits) -> None:
+        joined = {}
+        for ingress, egress in circuits.items():
+            rank, name = self._place(ingress)
+            joined[rank, self._place(egress)[0]] = name
         for rank in range(len(self.hosts)):
             lines = []
             for other in range(len(self.hosts)):
                 if other == rank:
                     continue
-                is_joined = circuits.get(rank + 1) == other + 1
-                way = "dev opt0" if is_joined else f"via 10.78.0.{other + 1} dev mgmt0"
-                lines.append(f"route replace 10.77.0.{other + 1}/32 {way}")
+                name = joined.get((rank, other))
+                way = f"dev {name}" if name else f"via 10.78.0.{other + 1} dev mgmt0"
+                lines.append(f"route replace 10.77.0.{other + 1}/32 {way} src 10.77.0.{rank + 1}")
             self._routes[rank].run(lines)
 
 
@@ -285,13 +320,13 @@ def _hardware(rank: int) -> str:
 
 
 @contextlib.contextmanager
-def circuit_hosts(count: int) -> Iterator[Bed]:
-    """Give so many hosts, and a switch between them that is dark."""
+def circuit_hosts(count: int, *, ports: int = 1) -> Iterator[Bed]:
+    """Give so many hosts, and a switch between them that is dark; it has so many ports for each."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pccl-circuits-")))
         names = ["pccl-ocs", "pccl-mgmt", *(f"pccl-h{rank}" for rank in range(count))]
         switch, management, *hosts = [stack.enter_context(_namespace(name)) for name in names]
-        bed = Bed(folder, switch, management, hosts)
+        bed = Bed(folder, switch, management, hosts, ports)
         stack.callback(bed.close)
         bed.build()
         path = folder / "device.sock"
@@ -321,12 +356,13 @@ def main() -> None:
     """Train with and without switching, and compare the losses."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--ports", type=int, default=1, help="of a host; 2: rings both ways")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--settle-ms", type=int, default=0)
     wanted = parser.parse_args()
     if why := missing():
         sys.exit(f"demo-phases: {why}")
-    with circuit_hosts(wanted.hosts) as bed:
+    with circuit_hosts(wanted.hosts, ports=wanted.ports) as bed:
         bed.settle_ms = wanted.settle_ms
         epochs = ("--epochs", str(wanted.epochs))
         switched, said = bed.train(*epochs)

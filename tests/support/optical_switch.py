@@ -32,6 +32,7 @@ CAPABILITIES = ("base:1.0", "base:1.1", *(f"capability:{name}" for name in _OPTI
 END = b"]]>]]>"
 CHUNK = re.compile(rb"\n#(\d+|#)\n")
 HANG_S = 3.0  # longer than who asks has patience
+DEAD_S = 1.5
 
 Circuits = dict[int, int]
 
@@ -48,12 +49,13 @@ class Device:
     """Circuits by ingress. ``apply`` is called with those that are there and those that come.
 
     ``faults`` names what happens at the next of an operation: ``{"commit": "reject"}``, ``"hang"``,
-    ``"drop"``, or ``"lie"``, an ok for nothing.
+    ``"drop"``, ``"die"`` (nobody is served for a while), or ``"lie"``, an ok for nothing.
     """
 
     def __init__(self, apply: Callable[[Circuits, Circuits], None]) -> None:
         self.running: Circuits = {}
         self.faults: dict[str, str] = {}
+        self.dark: set[int] = set()  # ingress ports to which no light comes
         self.pick_fault: Callable[[str], str] = lambda operation: self.faults.pop(operation, "")
         self._candidate: Circuits = {}
         self._before: Circuits | None = None  # of a commit that is not confirmed
@@ -62,6 +64,12 @@ class Device:
         self._holder: int | None = None  # of the lock
         self._apply = apply
         self._turn = threading.RLock()
+        self._dead_until = 0.0
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nobody is served."""
+        return time.monotonic() < self._dead_until
 
     @property
     def is_unsure(self) -> bool:
@@ -76,6 +84,9 @@ class Device:
             raise Hangup
         if fault == "hang":
             time.sleep(HANG_S)
+            raise Hangup
+        if fault == "die":
+            self._dead_until = time.monotonic() + DEAD_S
             raise Hangup
         if fault == "reject":
             raise Refused("operation-failed", "hardware refused")
@@ -115,6 +126,10 @@ class Device:
             for ingress, egress in sorted(self.running.items())
         )
         return f'<data><cross-connects xmlns="{MODULE}">{pairs}</cross-connects></data>'
+
+    def _get(self, _operation: ElementTree.Element, _session: int) -> str:
+        dark = "".join(f"<dark>{port}</dark>" for port in sorted(self.dark & set(self.running)))
+        return f'<data><state xmlns="{MODULE}"><settled>true</settled>{dark}</state></data>'
 
     def _edit_config(self, operation: ElementTree.Element, _session: int) -> None:
         wanted = dict(self._candidate)
@@ -168,6 +183,8 @@ class _Session(socketserver.StreamRequestHandler):
     server: _Server
 
     def handle(self) -> None:
+        if self.server.device.is_dead:
+            return
         session = self.server.next_session()
         capabilities = "".join(f"<capability>{PREFIX}{name}</capability>" for name in CAPABILITIES)
         hello = (
