@@ -1,8 +1,7 @@
-#include "csrc/cluster/drivers/dialects.h"
-
 #include <gmock/gmock.h>
 
 #include "csrc/base/text.h"
+#include "csrc/cluster/drivers/dialects.h"
 
 namespace pccl::cluster {
 namespace {
