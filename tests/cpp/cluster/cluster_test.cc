@@ -70,7 +70,7 @@ constexpr std::string_view kMixed = R"({
     "devices": [{"ports": {"a": 1, "e": 11}}, {"ports": {"a": 2, "e": 12}},
                 {"ports": {"a": 3, "e": 13}}, {"ports": {"a": 4, "e": 14}}],
     "phases": {"ring": {"links": "ring"},
-               "rings": {"links": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 3], [1, 0]]},
+               "rings": {"links": [[0, 1], [1, 2], [2, 3], [3, 0], [1, 0], [0, 3]]},
                "pairs": {"links": [[0, 1], [2, 3], [0, 2]], "duplex": true}}})";
 
 class MixedTest : public ClusterTest {
