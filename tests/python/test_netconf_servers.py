@@ -347,8 +347,8 @@ def test_the_audit_log_tells_each_request(bed: TestBed, tmp_path: Path) -> None:
     assert begin["switches"][0]["to"] == [list(pair) for pair in sorted(RING)]
     operations = [each["operation"] for each in end["switches"][0]["requests"]]
     assert operations == [
-        "lock", "discard-changes", "get-config", "edit-config", "commit", "get-config", "commit",
-        "discard-changes", "unlock",
+        "lock", "discard-changes", "get-config", "edit-config", "commit", "get-config", "get",
+        "commit", "discard-changes", "unlock",
     ]  # fmt: skip
     assert str(bed.key_file) not in (tmp_path / "audit.jsonl").read_text()
 
