@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "csrc/schedule/schedule.h"
+
 namespace pccl {
 
 enum class BoardAlgorithm : std::uint8_t {
@@ -20,6 +22,11 @@ inline constexpr std::array kBoardAlgorithms{BoardAlgorithm::kOneShot, BoardAlgo
 [[nodiscard]] constexpr std::string_view to_string(BoardAlgorithm algorithm) {
     constexpr std::array<std::string_view, 3> kNames{"shm_one_shot", "shm_two_shot", "shm_direct"};
     return kNames.at(static_cast<std::size_t>(algorithm));
+}
+
+/// The others make every collective.
+[[nodiscard]] constexpr bool makes(BoardAlgorithm algorithm, schedule::CollectiveKind kind) {
+    return algorithm != BoardAlgorithm::kTwoShot || kind == schedule::CollectiveKind::kAllReduce;
 }
 
 }  // namespace pccl

@@ -70,6 +70,17 @@ Status check(const CommunicatorOptions& options) {
     return check_algorithm_list(options.algorithm);
 }
 
+/// Rank 0 says for all which names a capsule must still be loaded for. A rank alone needs no
+/// algorithm, and knows none of the capsules that are given to groups.
+void tell_of_unknown_algorithms(const CommunicatorOptions& options,
+                                const schedule::Catalogue& catalogue) {
+    const bool knows_all = options.size > 1 || process_config().capsules.empty();
+    if (options.rank != 0 || !knows_all) return;
+    for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
+        log(LogLevel::kWarning, "group ", options.name, ": ", line,
+            "; calls raise until a capsule of that name is loaded");
+}
+
 /// Takes the runtime and the place of this process where the options name none.
 Status use_this_process(CommunicatorOptions& options) {
     if (!options.gpu.empty()) {
@@ -235,6 +246,7 @@ Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions opt
     if (!preferences.is_ok()) return miss(preferences.status());
     if (options.size > 1)
         preferences->catalogue = with_capsules(options.catalogue, given, preferences->tuning);
+    tell_of_unknown_algorithms(options, *preferences->catalogue);
     auto layout = agree_on_layout(roster, options, meeting);
     if (!layout.is_ok()) return miss(layout.status());
     if (const Status met = group->register_remote_infos(roster, *std::move(layout), *preferences,

@@ -299,7 +299,9 @@ class Communicator:
         Restricts the group, for example to ``"shm,tcp"``; empty for all.
     algorithm
         As the environment's ``PCCL_ALGORITHM``, which counts where this is empty: for example
-        ``"all_reduce=ring,all_gather=bruck"``. The same on all ranks.
+        ``"all_reduce=ring,all_gather=bruck"``. The same on all ranks. A name that neither an
+        algorithm nor a capsule of ``PCCL_CAPSULES`` has is warned about: until a capsule of that
+        name is loaded, calls raise.
     gpu
         Bus id of the GPU that this rank uses (``"0000:0d:00.0"``), where the job's topology should
         know; empty for none.

@@ -20,7 +20,9 @@ class Options(Backend.Options):
     algorithm
         For each collective that it names, the algorithm of CPU and CUDA tensors, for example
         ``"all_reduce=ring,all_gather=pat"``; empty for what ``PCCL_ALGORITHM`` says. All ranks give
-        the same: a collective whose ranks differ raises ``pccl.MismatchError``.
+        the same: a collective whose ranks differ raises ``pccl.MismatchError``. An algorithm that
+        makes other collectives raises ``ValueError`` here; a name that no algorithm has is warned
+        about when the group is made, for a capsule of that name may be loaded later.
     copy_engines
         Whether copy engines do large all_gathers and all_to_alls of CUDA tensors, which leaves all
         multiprocessors to what runs beside them; None for what ``PCCL_GPU_COPY_ENGINES`` says. Rank

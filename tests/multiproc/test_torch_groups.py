@@ -197,6 +197,8 @@ def groups_have_algorithms_of_their_own(rank: int, world_size: int) -> None:
     assert chosen(None) == usual
     with pytest.raises(ValueError, match="no collective and algorithm: 'ring'; ask for"):
         pccl.Options(algorithm="ring")
+    with pytest.raises(ValueError, match="shm_two_shot does not make all_gather; there are shm_o"):
+        pccl.Options(algorithm="all_gather=shm_two_shot")
 
 
 def options_must_agree(rank: int, world_size: int) -> None:

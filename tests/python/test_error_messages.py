@@ -221,3 +221,60 @@ def test_a_setting_that_names_nothing_raises_as_documented(name: str, value: str
     last = done.stderr.splitlines()[-1]
     assert last.startswith("pccl.errors.InvalidArgumentError: "), done.stderr
     assert value in last
+
+
+def _lines_of_making(code: str, **environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import pccl; {code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+    return done.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("asked", "makers"),
+    [
+        ("all_gather=shm_two_shot", "shm_one_shot, shm_direct, ring, "),
+        ("all_reduce=ring,broadcast=pat", "shm_one_shot, shm_direct, ring, "),
+    ],
+)
+def test_an_algorithm_that_makes_other_collectives_is_refused_where_it_is_given(
+    asked: str, makers: str
+) -> None:
+    collective, algorithm = asked.split(",")[-1].split("=")
+    wanted = f"{algorithm} does not make {collective}; there are {makers}"
+    with pytest.raises(pccl.InvalidArgumentError, match=wanted):
+        pccl.Communicator(algorithm=asked)
+    assert wanted in _lines_of_making("pccl.Communicator()", PCCL_ALGORITHM=asked)[-1]
+
+
+def test_an_unknown_algorithm_is_warned_about_when_the_group_is_made() -> None:
+    lines = _lines_of_making("pccl.Communicator()", PCCL_ALGORITHM="all_reduce=rimg")
+    assert len(lines) == 1, lines
+    assert "warning" in lines[0]
+    assert "no algorithm is called rimg (did you mean ring?)" in lines[0]
+    assert "for all_reduce there are shm_one_shot, shm_two_shot, shm_direct, ring, " in lines[0]
+    assert lines[0].endswith("; calls raise until a capsule of that name is loaded")
+
+
+def test_one_rank_alone_warns_for_all_and_the_call_raises() -> None:
+    code = """
+import numpy
+
+def add(comm):
+    group = comm.split(0, 0)
+    try:
+        comm.all_reduce(numpy.ones(4))
+    except pccl.InvalidArgumentError as error:
+        return str(error)
+
+for said in pccl.run(add, ranks=2):
+    assert "the algorithm that was asked for, foo, cannot make this all_reduce" in said, said
+"""
+    lines = _lines_of_making(code, PCCL_ALGORITHM="all_reduce=foo")
+    assert sum("no algorithm is called foo; for all_reduce" in line for line in lines) == 2, lines
+    assert all("warning" in line for line in lines), lines

@@ -175,9 +175,7 @@ double predict(const BoardShape& board, const BoardCall& call, BoardAlgorithm al
 }
 
 bool can_make(const BoardShape& board, CollectiveKind kind, BoardAlgorithm algorithm) {
-    if (algorithm == BoardAlgorithm::kDirect) return board.reads_directly;
-    if (algorithm == BoardAlgorithm::kTwoShot) return kind == CollectiveKind::kAllReduce;
-    return true;
+    return makes(algorithm, kind) && (algorithm != BoardAlgorithm::kDirect || board.reads_directly);
 }
 
 }  // namespace
