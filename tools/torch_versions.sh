@@ -6,9 +6,11 @@
 #   tools/torch_versions.sh 2.14.1      these
 #   TESTS="tests/multiproc" JOBS=2      other tests; compilers at a time
 #
-# Ends with a line for each. Environments stay in build/torch-versions for the next time.
+# Ends with a line for each. Environments stay in build/torch-versions for the next time: up to 5.5 GB
+# each, for torch of PyPI brings the libraries of CUDA.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+export PIP_NO_CACHE_DIR=1
 
 oldest=2.11
 tests=${TESTS:-tests/python/test_import.py tests/multiproc/test_torch_groups.py tests/multiproc/test_torch_messages.py
@@ -49,11 +51,12 @@ print(*project["dependencies"], *tools, sep="\n")' >"$folder/requirements.txt"
     "$folder/bin/python" -m pip install --quiet -r "$folder/requirements.txt"
 }
 
-# As wheels are built, in a folder as deep, so that ccache has all but what includes torch or pybind11.
+# As make dev builds, in a folder as deep, so that ccache has all but what includes torch or pybind11.
 build() {
     local python=$1 folder=$2
-    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DPCCL_WITH_CUDA=OFF \
-        -DPython_EXECUTABLE="$python" && cmake --build "$folder" --parallel "$jobs"
+    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" \
+        -DPCCL_DEVELOPER=ON -DPCCL_WITH_CUDA=OFF -DPython_EXECUTABLE="$python" &&
+        cmake --build "$folder" --parallel "$jobs"
 }
 
 check() {

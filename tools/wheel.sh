@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes wheels that run on other machines, in dist/: tagged for the oldest glibc that has what they
-# need, with libcrypto inside, and checked (tools/check_wheel.py, and a collective in a fresh
-# environment).
+# need, with libcrypto inside, and checked (tools/check_wheel.py, and the programs of README.md among
+# two ranks in a fresh environment).
 #
 #   tools/wheel.sh                          for every Python from 3.10 to 3.13 that is here: numpy alone,
 #                                           in dist/numpy; torch is not needed
-#   TORCH=torch==2.13.0 tools/wheel.sh      for that torch, which pip installs: dist/torch-2.13
+#   TORCH=torch==2.13.0 tools/wheel.sh      for that torch, which pip installs: dist/torch-2.13, for
+#                                           2.13.0, 2.13.1 and so on
 #   TORCH=here PYTHONS=.venv/bin/python tools/wheel.sh    for the torch that this Python has
 #   CUDA=ON                                 with kernels (nvcc)
 #   JOBS=2                                  compilers at a time
@@ -65,15 +66,35 @@ tag() {
     "$work/tools/bin/auditwheel" repair --exclude 'libtorch*' --exclude 'libc10*' --wheel-dir "$2" "$1"
 }
 
+# The programs of README.md, under their names.
+write_programs() {
+    PYTHONPATH=tests python3 -c 'import sys
+from pathlib import Path
+from support.markdown import blocks_of
+for block in blocks_of(Path("README.md"), "python"):
+    Path(sys.argv[1], block.name).write_text(block.text)' "$1"
+}
+
+packages_of() { "$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+
+# Runs a command in a folder, and counts the ranks that say so.
+two_say() {
+    local words=$1 folder=$2 said
+    shift 2
+    said=$(cd "$folder" && "$@")
+    [ "$(grep -oF "$words" <<<"$said" | wc -l)" = 2 ] || { say "not '$words' twice from $*: $said"; return 1; }
+}
+
+# With the wheel alone, and then the torch that it was built for.
 try() {
-    local python=$1 wheel=$2 folder=$3
-    "$python" -m venv --clear "$folder" && "$folder/bin/python" -m pip install --quiet "$wheel"
-    (cd "$folder" && bin/python -c 'import numpy, pccl
-def add(comm):
-    x = numpy.full(1000, comm.rank + 1.0)
-    comm.all_reduce(x)
-    return float(x[0])
-assert pccl.run(add, ranks=3) == [6.0] * 3')
+    local python=$1 building=$2 wheel=$3 folder=$4
+    "$python" -m venv --clear "$folder"
+    "$folder/bin/python" -m pip install --quiet "$wheel"
+    write_programs "$folder"
+    two_say "of 2: 3.0" "$folder" bin/pccl run -n 2 sum.py
+    [ "$torch" != none ] || return 0
+    packages_of "$building" >"$(packages_of "$folder/bin/python")/torch.pth"
+    two_say "[3.0, 3.0, 3.0]" "$folder" bin/python -m torch.distributed.run --standalone --nproc-per-node 2 hello.py
 }
 
 rm -rf "$work"
@@ -89,7 +110,7 @@ for python in ${PYTHONS:-$(pythons)}; do
     make_wheel "$building" "$version" "$folder"
     tag "$folder"/raw/*.whl "$folder/tagged" >"$folder/auditwheel.log" 2>&1 || { cat "$folder/auditwheel.log"; exit 1; }
     "$work/tools/bin/python" tools/check_wheel.py "$folder"/tagged/*.whl
-    try "$python" "$folder"/tagged/*.whl "$folder/fresh"
+    try "$python" "$building" "$folder"/tagged/*.whl "$folder/fresh"
     mkdir -p "$target"
     cp "$folder"/tagged/*.whl "$target/"
     say "python $version: $target/$(basename "$folder"/tagged/*.whl)"

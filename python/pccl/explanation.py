@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
@@ -206,11 +207,21 @@ def _explain_host(
     if isinstance(group, Communicator):
         ways = group.explain(collective, nbytes)
         return _explanation(collective, nbytes, _ways(ways), group.links_counted_on())
+    if group is None and not _has_default_group():
+        raise ValueError(
+            "explain of which group? give a pccl.Communicator, a process group of torch, or a"
+            " pccl.topology.Job, which need not exist"
+        )
     from pccl import torch_backend
 
     backend = torch_backend.require_backend(group, "explain")
     of_torch = [Way(*way) for way in backend.explain(collective, nbytes)]
     return _explanation(collective, nbytes, of_torch, LinksCountedOn(*backend.links_counted_on()))
+
+
+def _has_default_group() -> bool:
+    """Tell whether torch has one; it has none where nobody has imported it."""
+    return "torch.distributed" in sys.modules and sys.modules["torch.distributed"].is_initialized()
 
 
 def _ways(predictions: list[Prediction]) -> list[Way]:

@@ -45,7 +45,7 @@ def doors_of(pid: int) -> list[str]:
     Raises
     ------
     PermissionError
-        It is of another user.
+        The kernel does not let this user look at it: it is of another user, for example.
     """
     sockets = _sockets_of(pid)
     within_host = [name for inode, name in _unix_doors(pid) if inode in sockets]

@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import pccl
-from pccl import topology
+from pccl import process_doors, topology
 from pccl.bench import tune
+from pccl.cli import status
 from pccl.cli.main import app
 
 COMMANDS = ["info", "bench", "tune", "topo", "capsule", "debug", "status", "phase"]
@@ -154,6 +155,24 @@ def test_the_file_that_json_once_took_is_still_written(tmp_path: Path) -> None:
     assert "--output" in done.stderr.splitlines()[0]
     assert done.stdout.startswith("# all_reduce")
     assert len(json.loads((tmp_path / "rows.json").read_text())["rows"]) == 1
+
+
+def test_what_a_report_needs_fits_80_columns() -> None:
+    lines = run("info").stdout.splitlines()
+    assert any(line.startswith("cost of ") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_process_that_may_not_be_looked_at_is_said_to_be_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_pid: int) -> list[str]:
+        raise PermissionError
+
+    monkeypatch.setattr(process_doors, "doors_of", refuse)
+    with pytest.raises(ValueError, match=f"not let this user look at process {os.getpid()}: ask"):
+        status.status(str(os.getpid()))
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.multiproc

@@ -223,6 +223,22 @@ def test_a_setting_that_names_nothing_raises_as_documented(name: str, value: str
     assert value in last
 
 
+def test_explain_asks_for_a_group_where_there_is_none() -> None:
+    code = """import pccl, sys
+try:
+    pccl.explain("all_reduce", 1 << 20)
+except ValueError as error:
+    print(error, "torch" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == (
+        "explain of which group? give a pccl.Communicator, a process group of torch, or a"
+        " pccl.topology.Job, which need not exist False\n"
+    )
+
+
 def _lines_of_making(code: str, **environment: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", f"import pccl; {code}"],

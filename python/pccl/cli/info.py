@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +36,7 @@ def info(
         return
     longest = max(map(len, found))
     for name, value in found.items():
-        print(f"{name:<{longest}}  {value}")
+        print(_wrapped(f"{name:<{longest}}  {value}", longest + 2))
 
 
 def facts() -> dict[str, str]:
@@ -56,6 +57,16 @@ def facts() -> dict[str, str]:
         **_costs(),
         "environment": _environment(),
     }
+
+
+def _wrapped(line: str, indent: int) -> str:
+    return textwrap.fill(
+        line,
+        width=terminal.width(),
+        subsequent_indent=" " * indent,
+        break_long_words=False,  # paths
+        break_on_hyphens=False,
+    )
 
 
 def _installed(distribution: str) -> str:

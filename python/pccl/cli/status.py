@@ -68,7 +68,9 @@ def _doors_of(pid: int, asked: int) -> list[str]:
     except PermissionError:
         if pid != asked:
             return []
-        raise ValueError(f"process {pid} is of another user: ask as that one") from None
+        raise ValueError(
+            f"the kernel does not let this user look at process {pid}: ask as the one it runs as"
+        ) from None
 
 
 def _resolved(address: str) -> tuple[str, ...]:
