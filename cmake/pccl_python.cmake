@@ -4,6 +4,9 @@
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/bindings/*.cc)
 file(GLOB_RECURSE torch_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/csrc/torch/*.cc)
 
+# Where the library's objects are in ccache and the modules' are not (tools/torch_versions.sh).
+option(PCCL_UNITY_MODULES "Compile files of the Python modules together, as wheels do" ${CMAKE_UNITY_BUILD})
+
 # pccl_extension(NAME <module> SOURCES <files...> LIBRARIES <targets...> RPATH <dirs...>)
 #
 # The module shows the docstrings of its stub, python/pccl/<module>.pyi.
@@ -27,7 +30,8 @@ function(pccl_extension)
   set_property(TARGET ${MODULE_NAME} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.map)
   set_target_properties(
     ${MODULE_NAME}
-    PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
+    PROPERTIES UNITY_BUILD "${PCCL_UNITY_MODULES}"
+               LIBRARY_OUTPUT_DIRECTORY ${PCCL_PACKAGE_DIR}
                BUILD_RPATH_USE_ORIGIN ON
                INSTALL_RPATH "${MODULE_RPATH}"
   )
@@ -53,7 +57,7 @@ if(torch_sources AND PCCL_WITH_TORCH)
   target_compile_definitions(
     _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
   )
-  if(NOT CMAKE_UNITY_BUILD)
+  if(NOT PCCL_UNITY_MODULES)
     # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
     target_precompile_headers(
       _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>

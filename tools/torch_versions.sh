@@ -55,7 +55,7 @@ print(*project["dependencies"], *tools, sep="\n")' >"$folder/requirements.txt"
 build() {
     local python=$1 folder=$2
     cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" \
-        -DPCCL_DEVELOPER=ON -DPCCL_WITH_CUDA=OFF -DPython_EXECUTABLE="$python" &&
+        -DPCCL_DEVELOPER=ON -DPCCL_WITH_CUDA=OFF -DPCCL_UNITY_MODULES=ON -DPython_EXECUTABLE="$python" &&
         cmake --build "$folder" --parallel "$jobs"
 }
 

@@ -1,7 +1,8 @@
-// What differs between the releases of torch that one source builds against: 2.11 to 2.13.
+// What differs between the releases of torch that one source builds against: 2.11 to 2.15.
 //
-// Only the collective virtuals that exist under the same name in all of them are overridden;
-// torch 2.14 keeps those names as aliases.
+// Only the virtuals that exist under the same name in all of them are overridden: from 2.14 on
+// those of collectives are aliases. What later ones ask for beyond these (reconfigure, windows,
+// hooks) they take for absent; docs/frameworks.md says what that means.
 #pragma once
 
 #include <dlfcn.h>

@@ -176,7 +176,8 @@ def _in_words(error: Exception) -> str:
         return f"{error}; is PCCL_SECRET_FILE the job's?"
     return (
         f"{error}; set PCCL_SECRET_FILE as the job does. A job without one answers its own user"
-        " alone, on its own host: pccl status PID"
+        " alone, on its own host, and only if it has shared memory (PCCL_TRANSPORTS):"
+        " pccl status PID"
     )
 
 

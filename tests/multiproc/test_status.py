@@ -243,7 +243,7 @@ def test_over_the_network_only_who_has_the_secret_is_answered(
             time.sleep(0.5)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert "A job without one answers its own user alone, on its own host" in line
+    assert "A job without one answers its own user alone, on its own host, and only if" in line
 
 
 def test_what_is_no_job_is_refused_in_one_line() -> None:
