@@ -45,7 +45,7 @@ def monitored_barrier(
 ) -> None:
     """Wait for all ranks, and name those that do not come.
 
-    ``torch.distributed.monitored_barrier`` is the same, but refuses every backend except Gloo.
+    ``torch.distributed.monitored_barrier`` is the same; before torch 2.14 it refuses all but Gloo.
 
     Parameters
     ----------

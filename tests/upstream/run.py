@@ -41,7 +41,11 @@ class Exceptions:
     def load(backend: str) -> Exceptions:
         """Return the list for ``backend``; for Gloo itself it is empty."""
         tables = {} if backend == "gloo" else tomllib.loads(EXCEPTIONS.read_text())
-        excepted = tables.get("excepted", {})
+        excepted = {
+            name: entry
+            for name, entry in tables.get("excepted", {}).items()
+            if "before" not in entry or release(torch_version()) < release(entry["before"])
+        }
         return Exceptions(
             excepted={name: entry["reason"] for name, entry in excepted.items()},
             through=frozenset(name for name, entry in excepted.items() if "through" in entry),
@@ -53,6 +57,10 @@ def torch_version() -> str:
     from importlib.metadata import version
 
     return version("torch").split("+")[0]
+
+
+def release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def load_baseline() -> dict[int, Results]:
