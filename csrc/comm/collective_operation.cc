@@ -61,8 +61,8 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
     op_ = collective.op;
     decision_ = std::move(decision);
     executors_ = &executors;
-    widened_ = !decision_.is_on_board() &&
-               runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
+    widened_ =
+        !is_on_board() && runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
     operands_.inputs.assign(collective.inputs.begin(), collective.inputs.end());
     operands_.outputs.assign(collective.outputs.begin(), collective.outputs.end());
 }
@@ -70,20 +70,19 @@ void CollectiveOperation::prepare(const Collective& collective, Decision decisio
 std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
 
 bool CollectiveOperation::is_flushed() const {
-    return started_ && (decision_.is_on_board() ? executors_->over_board->is_flushed()
-                                                : executors_->over_links.is_flushed());
+    return started_ && (is_on_board() ? executors_->over_board->is_flushed()
+                                      : executors_->over_links.is_flushed());
 }
 
 AwaitedRanks CollectiveOperation::awaited() const {
     if (!started_) return {};
-    return decision_.is_on_board() ? executors_->over_board->awaited()
-                                   : executors_->over_links.awaited();
+    return is_on_board() ? executors_->over_board->awaited() : executors_->over_links.awaited();
 }
 
 void CollectiveOperation::start() {
     started_ = true;
     mark_started();
-    if (decision_.is_on_board())
+    if (is_on_board())
         start_on_board();
     else
         start_on_links();
@@ -135,7 +134,7 @@ void CollectiveOperation::copy_inputs_aside() {
 
 Result<bool> CollectiveOperation::advance(bool& moved) {
     if (!started_) start();
-    if (decision_.is_on_board()) return executors_->over_board->advance(moved);
+    if (is_on_board()) return executors_->over_board->advance(moved);
     PCCL_ASSIGN_OR_RETURN(const bool done, executors_->over_links.advance(moved));
     if (done) finish_results();
     return done;

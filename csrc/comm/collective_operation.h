@@ -32,6 +32,7 @@ class CollectiveOperation final : public runtime::Operation {
     [[nodiscard]] bool is_flushed() const override;
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] AwaitedRanks awaited() const;
+    [[nodiscard]] bool is_on_board() const { return decision_.is_on_board(); }
     /// Of the collectives of its group.
     [[nodiscard]] std::uint64_t sequence() const { return decision_.header.sequence; }
     [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }

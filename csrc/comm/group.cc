@@ -220,6 +220,7 @@ bool Group::advance() {
 
 Status Group::advance_all(bool& moved) {
     if (diagnosis_.has_heard()) return diagnosis_.heard();
+    peers_.note_arrivals();
     PCCL_TRY(collectives_.advance(moved, ended_));
     return mailbox_.advance(peers_.links(), moved, ended_);
 }
@@ -234,6 +235,10 @@ std::optional<Stall> Group::stall() const {
                  .header = front.header(),
                  .awaited = front.awaited(),
                  .deadline = front.deadline()};
+}
+
+bool Group::uses_links() const {
+    return !mailbox_.is_idle() || (!collectives_.is_empty() && !collectives_.front().is_on_board());
 }
 
 AwaitedRanks Group::awaited() const {

@@ -115,6 +115,7 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
     [[nodiscard]] const GroupEnd& ended() const override { return end_; }
     [[nodiscard]] std::optional<Stall> stall() const override;
+    [[nodiscard]] bool uses_links() const override;
     [[nodiscard]] AwaitedRanks awaited() const override;
     void end(const Status& why) override;
 

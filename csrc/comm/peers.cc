@@ -70,10 +70,6 @@ Status Peers::look_for_failure() {
     return links_.look_for_failure();
 }
 
-bool Peers::has_way_from(Rank peer) {
-    return board_ != nullptr || links_.receive_link({peer, 0}) != nullptr;
-}
-
 Status Peers::compare_latest(const abi::CollectiveHeader& ours) {
     if (board_ != nullptr) PCCL_TRY(board_->compare_latest(ours));
     return links_.compare_latest(ours);

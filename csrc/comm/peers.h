@@ -29,6 +29,7 @@ class Peers final : public PeerView {
     /// The group's board, or null.
     [[nodiscard]] Board* board() const { return board_.get(); }
     [[nodiscard]] LinkTable& links() { return links_; }
+    void note_arrivals() { links_.note_arrivals(); }
     /// The peers that a failure cannot be told to over a link or the board, nearest first.
     [[nodiscard]] std::vector<Rank> out_of_reach();
     /// ConnectionContext::renew().
@@ -65,7 +66,11 @@ class Peers final : public PeerView {
     [[nodiscard]] Status look() override;
     [[nodiscard]] Status look(Rank peer) override;
     [[nodiscard]] Status look_for_failure() override;
-    [[nodiscard]] bool has_way_from(Rank peer) override;
+    [[nodiscard]] bool has_board() const override { return board_ != nullptr; }
+    [[nodiscard]] bool has_link_from(Rank peer) override {
+        return links_.receive_link({peer, 0}) != nullptr;
+    }
+    [[nodiscard]] bool has_new_link() const override { return links_.has_new_link(); }
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours) override;
 
    private:

@@ -44,6 +44,8 @@ class DiagnosedGroup {
     [[nodiscard]] virtual const GroupEnd& ended() const = 0;
     /// The collective at the front; nullopt where there is none.
     [[nodiscard]] virtual std::optional<Stall> stall() const = 0;
+    /// Whether that goes over links, or messages are under way, which do.
+    [[nodiscard]] virtual bool uses_links() const = 0;
     /// Whom that and the messages under way wait for.
     [[nodiscard]] virtual AwaitedRanks awaited() const = 0;
 

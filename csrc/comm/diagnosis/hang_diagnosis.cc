@@ -159,15 +159,19 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     const Rank witness = told_by == kNoRank && is_lost ? cause.peer() : told_by;
     const bool is_peer = witness >= 0 && witness < members.size() && witness != members.rank();
     if (!is_peer || !members.knows_peers()) return cause;
+    const bool shows_all = shows_all_of(witness);
     const auto answer = subject_.peers.ask(witness, within(subject_.timing.second_opinion));
     if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
-    const bool had_way = subject_.peers.has_way_from(witness);
-    if (!is_gone && had_way) return cause;
-    PCCL_TRY(last_words_of(witness));
-    // What it sent before it left lies in the link that has only come now.
-    const bool has_come = !had_way && subject_.peers.has_way_from(witness);
-    return has_come && is_lost && told_by == kNoRank ? Status::ok() : cause;
+    if (is_gone || !shows_all) PCCL_TRY(last_words_of(witness));
+    // What it sent before it left lies in a link that has only come now.
+    const bool has_come = is_lost && told_by == kNoRank && subject_.peers.has_new_link();
+    return has_come ? Status::ok() : cause;
+}
+
+bool HangDiagnosis::shows_all_of(Rank rank) const {
+    if (subject_.peers.has_link_from(rank)) return true;
+    return subject_.peers.has_board() && !subject_.group.uses_links();
 }
 
 Status HangDiagnosis::last_words_of(Rank witness) {
@@ -176,8 +180,7 @@ Status HangDiagnosis::last_words_of(Rank witness) {
         // A rank tells the others before it forgets the group.
         if (heard_.is_set()) return heard_.get();
         // Words may lie behind data that nobody reads any more: they show a moment later.
-        const bool has_ended =
-            subject_.peers.has_way_from(witness) && !subject_.peers.look(witness).is_ok();
+        const bool has_ended = shows_all_of(witness) && !subject_.peers.look(witness).is_ok();
         PCCL_TRY(subject_.peers.look_for_failure());
         if (has_ended) return Status::ok();
     }

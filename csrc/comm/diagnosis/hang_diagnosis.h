@@ -82,6 +82,9 @@ class HangDiagnosis {
     void fail_crossed(const Stall& stall, const Elsewhere& there);
     /// Of the collective at the front, where its deadline has passed.
     [[nodiscard]] std::optional<Stall> late_stall() const;
+    /// Whether all that a rank has done shows here: where links are used, one from it must be
+    /// there, which may come after the rank has left.
+    [[nodiscard]] bool shows_all_of(Rank rank) const;
     /// Why `witness`, which is gone, has left: over a link, or told. Where no link to here was
     /// there yet, either may still be on its way.
     [[nodiscard]] Status last_words_of(Rank witness);

@@ -34,8 +34,11 @@ class PeerView {
     /// What made any peer leave that has a link to this one, where it was a failure: a peer that is
     /// just done with the group is no concern of those who do not wait for it.
     [[nodiscard]] virtual Status look_for_failure() = 0;
-    /// Whether a failure of `rank` shows here, on the board or a link from it.
-    [[nodiscard]] virtual bool has_way_from(Rank rank) = 0;
+    /// Whether what ranks do shows on a board.
+    [[nodiscard]] virtual bool has_board() const = 0;
+    [[nodiscard]] virtual bool has_link_from(Rank rank) = 0;
+    /// Whether a link has come from any rank since operations were last carried on.
+    [[nodiscard]] virtual bool has_new_link() const = 0;
     /// Of a rank that waits for nothing: kMismatch where another has given it something that the
     /// rank did not take, as it called another collective under that number: `ours`.
     [[nodiscard]] virtual Status compare_latest(const abi::CollectiveHeader& ours) = 0;

@@ -183,6 +183,7 @@ void ConnectionContext::take(const Port& from, std::unique_ptr<transport::RecvLi
     if (from.channel == 0)
         first_receivers_[static_cast<std::size_t>(from.peer)].store(slot.get(),
                                                                     std::memory_order_release);
+    arrivals_.fetch_add(1, std::memory_order_release);
 }
 
 void ConnectionContext::renew(std::uint32_t generation) {

@@ -38,6 +38,12 @@ class ConnectionContext final : public LinkTable {
     [[nodiscard]] Status look_for_failure();
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader& ours);
 
+    /// Those that are under way go on with all links that have come so far.
+    void note_arrivals() { noted_arrivals_ = arrivals_.load(std::memory_order_acquire); }
+    /// Whether one has come from a peer since then.
+    [[nodiscard]] bool has_new_link() const {
+        return arrivals_.load(std::memory_order_acquire) != noted_arrivals_;
+    }
     /// From now on links over a network are those of this generation: older ones are released, and
     /// refused where a peer connects; of newer ones, which wait here until this is called, those
     /// of this one come into use. Memory that ranks share has no generation. Nothing is under way.
@@ -80,6 +86,8 @@ class ConnectionContext final : public LinkTable {
     std::vector<transport::SendLink*>
         first_senders_;  // of channel 0, by peer: no search on the hot path
     std::atomic<std::uint32_t> generation_{0};
+    std::atomic<std::uint64_t> arrivals_{0};  // of links from peers, so far
+    std::uint64_t noted_arrivals_ = 0;
     std::mutex mutex_;  // guards receivers_, retired_, early_ and closed_
     std::map<schedule::Port, std::unique_ptr<transport::RecvLink>> receivers_;
     std::vector<std::unique_ptr<transport::RecvLink>> retired_;  // replaced, perhaps still in use

@@ -40,6 +40,7 @@ class StalledGroup final : public DiagnosedGroup {
     [[nodiscard]] std::mutex& mutex() const override { return mutex_; }
     [[nodiscard]] const GroupEnd& ended() const override { return end_; }
     [[nodiscard]] std::optional<Stall> stall() const override { return front; }
+    [[nodiscard]] bool uses_links() const override { return is_on_links; }
     [[nodiscard]] AwaitedRanks awaited() const override {
         return front ? front->awaited : AwaitedRanks{};
     }
@@ -49,6 +50,7 @@ class StalledGroup final : public DiagnosedGroup {
     void end(const Status& why) override { end_ = {why, why}; }
 
     std::optional<Stall> front;
+    bool is_on_links = true;
     std::function<bool()> on_advance = [] { return false; };
 
    private:
@@ -86,14 +88,22 @@ class ScriptedPeers final : public PeerView {
         return gone == shown.end() ? Status::ok() : gone->second;
     }
     [[nodiscard]] Status look_for_failure() override { return failure; }
-    [[nodiscard]] bool has_way_from(Rank) override { return looks_before_link-- <= 0; }
+    [[nodiscard]] bool has_board() const override { return is_on_one_host; }
+    [[nodiscard]] bool has_link_from(Rank) override {
+        const bool is_there = looks_before_link-- <= 0;
+        has_come = has_come || looks_before_link == -1;
+        return is_there;
+    }
+    [[nodiscard]] bool has_new_link() const override { return std::exchange(has_come, false); }
     [[nodiscard]] Status compare_latest(const abi::CollectiveHeader&) override { return mismatch; }
 
     std::map<Rank, Status> shown;  // by links and board
     std::map<Rank, Result<Situation>> answers;
     Status failure;
     Status mismatch;
-    int looks_before_link = 0;  // for it, until one from each rank is there
+    int looks_before_link = -1;     // for it, until one from each rank is there
+    mutable bool has_come = false;  // that one, and nobody has gone on with it
+    bool is_on_one_host = false;
     std::vector<Rank> looked_at;
     mutable std::vector<Rank> asked;
     mutable std::vector<Rank> told;
@@ -181,6 +191,29 @@ TEST_F(HangDiagnosisTest, AGroupGoesOnWithTheLinkThatComesAfterItsRankHasLeft) {
     peers_.looks_before_link = 1;
     EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
     EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1) << "the link has shown no more";
+}
+
+TEST_F(HangDiagnosisTest, ALinkMayComeAfterABoardHasShownThatItsRankHasLeft) {
+    const Status gone = Status::peer_lost(1, "rank 1 has left the group");
+    peers_.is_on_one_host = true;
+    peers_.looks_before_link = 3;
+    EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
+    EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1) << "the link has shown no more";
+}
+
+TEST_F(HangDiagnosisTest, ALinkThatComesWhileItsRankIsAskedCountsToo) {
+    const Status gone = Status::peer_lost(1, "rank 1 has left the group");
+    peers_.has_come = true;
+    EXPECT_TRUE(diagnosis_.reconsidered(gone, {}).is_ok());
+}
+
+TEST_F(HangDiagnosisTest, OnABoardAloneNoLinkIsWaitedFor) {
+    const Status gone = Status::peer_lost(1, "rank 1 has left the group");
+    peers_.is_on_one_host = true;
+    group_.is_on_links = false;
+    peers_.looks_before_link = 1'000'000;
+    EXPECT_EQ(diagnosis_.reconsidered(gone, {}).peer(), 1);
+    EXPECT_GE(peers_.looks_before_link, 1'000'000 - 2);
 }
 
 TEST_F(HangDiagnosisTest, ARankThatNeverConnectedIsLost) {
