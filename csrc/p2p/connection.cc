@@ -306,6 +306,7 @@ void Connection::lose(const Status& why) {
         task->finish();
     }
     waiting_.clear();
+    words_ = {};  // they hold their tasks, which hold this connection
     approach_.reset();
     link_.reset();
     lost_.store(true, std::memory_order_release);

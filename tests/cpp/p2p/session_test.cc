@@ -249,6 +249,22 @@ TEST_P(SessionTest, APeerThatClosesIsLostAndTheOthersAreNot) {
     EXPECT_EQ(mine_.bytes(), theirs_.bytes());
 }
 
+TEST_P(SessionTest, MemoryIsLetGoThoughThePeerLeftBeforeAllWordsWereSent) {
+    const auto owner = std::make_shared<int>();
+    std::array<std::byte, 8> bytes{};
+    auto local = client_->register_memory(bytes, owner).value();
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    // The server's program takes none of them, so that words wait here at last.
+    constexpr int kWrites = 20000;
+    for (int i = 0; i < kWrites; ++i)
+        ASSERT_TRUE(
+            client_->write({local, {0, 8}}, {remote_, {0, 8}}, bytes_of("written")).is_ok());
+    server_->close();
+    local.reset();
+    client_.reset();
+    EXPECT_EQ(owner.use_count(), 1) << "something still holds the memory";
+}
+
 TEST_P(SessionTest, APeerThatComesBackIsAnotherLife) {
     ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
     auto again = session("server", GetParam());
