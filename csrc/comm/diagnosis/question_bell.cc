@@ -21,8 +21,9 @@ void QuestionBell::rest(std::uint64_t rings, Duration longest) {
 }
 
 QuestionBell& question_bell() {
-    static QuestionBell bell;
-    return bell;
+    // Never destroyed: threads answer others, and ring it, while the process ends.
+    static auto* const bell = new QuestionBell;
+    return *bell;
 }
 
 }  // namespace pccl::comm
