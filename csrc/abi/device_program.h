@@ -1,10 +1,10 @@
 // A schedule's program for one rank as thread blocks of its GPU run it, and the memory that its
 // messages go through.
 //
-// The program runs several times side by side: worker w of each lane has a part of every block of
-// data to itself, and passes it on to worker w of its peers' lanes alone. A worker cuts its part
-// into windows and runs the program once for each. A window is as many chunks as the schedule says,
-// and a chunk is short enough for the longest message to fit into a slot.
+// The program runs several times side by side: worker w of each lane has a part of every chunk of
+// the data to itself, and passes it on to worker w of its peers' lanes alone. A worker cuts its
+// parts into windows, short enough for the longest message to fit into a slot, and runs the program
+// once for each.
 //
 // Messages lie in their receiver's memory, as they are, or by words where they are short: as lines,
 // which need no fence and no flag. Counters of messages go on from launch to launch, so that a
@@ -27,7 +27,7 @@ inline constexpr std::size_t kWordSlotBytes = std::size_t{8} << 10;  // by words
 inline constexpr int kMostLanePorts = 64;
 inline constexpr int kMostLaneWaits = 128;        // of one step
 inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
-/// Where chunks begin within a window, and within a message.
+/// Where chunks begin within a block, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
 
 enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch, kListed };

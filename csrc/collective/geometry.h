@@ -1,14 +1,17 @@
-// How a block is cut: into windows that a program runs over one after the other, and each window
-// into the chunks that the program's slices name.
+// How a block is cut: into the chunks that a program's slices name, and each chunk into windows
+// that the program runs over one after the other.
 //
-// Every rank computes the same cut from the same numbers. Chunk boundaries fall on cache lines,
-// unless there are too many chunks in a message; the last chunks of a window may be shorter, or
+// Every rank computes the same cut from the same numbers. Which chunk an element is in depends on
+// the length of its block alone, not on windows, and so not on links: a program adds it up in one
+// order, and gives the same bits, on whatever links and GPUs it runs. Chunks begin at multiples of
+// kChunkAlignment bytes, unless there are too many in a message; the last ones may be shorter, or
 // empty, and messages of no bytes are not sent.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
+#include "csrc/abi/device_program.h"
 #include "csrc/base/ids.h"
 
 namespace pccl {
@@ -19,31 +22,38 @@ struct Extent {
     std::size_t count = 0;
 };
 
+/// Elements between places where a chunk may begin.
+constexpr std::size_t chunk_grain(std::size_t element_bytes) {
+    return std::max<std::size_t>(abi::kChunkAlignment / element_bytes, 1);
+}
+
 struct Cut {
-    std::size_t window = 1;  // elements of a block in one round
-    int chunks = 1;          // of a window
+    std::size_t window = 1;  // elements of a block in one round: so many of each chunk
+    int chunks = 1;          // of a block
     std::size_t grain = 1;   // chunks have a multiple of so many elements
 
-    [[nodiscard]] std::size_t rounds(std::size_t block_count) const {
-        return (block_count + window - 1) / window;
-    }
-    /// Elements of every chunk but the last ones, for a window of `length` elements.
-    [[nodiscard]] std::size_t chunk_length(std::size_t length) const {
-        if (chunks == 1) return length;
+    /// Elements of every chunk but the last ones.
+    [[nodiscard]] std::size_t chunk_length(std::size_t block_count) const {
+        if (chunks == 1) return block_count;
         const auto parts = static_cast<std::size_t>(chunks);
-        const std::size_t even = (length + parts - 1) / parts;
+        const std::size_t even = (block_count + parts - 1) / parts;
         return (even + grain - 1) / grain * grain;
     }
-    /// Chunks [first, first + number) of round `round` of a block of `block_count` elements: they
-    /// adjoin.
-    [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int first,
-                                int number) const {
-        const std::size_t start = std::min(round * window, block_count);
-        const std::size_t length = std::min(window, block_count - start);
-        const std::size_t chunk = chunk_length(length);
-        const std::size_t begin = std::min(static_cast<std::size_t>(first) * chunk, length);
-        const std::size_t end = std::min(static_cast<std::size_t>(first + number) * chunk, length);
-        return {start + begin, end - begin};
+    /// Elements of a chunk in one round, at most.
+    [[nodiscard]] std::size_t piece_length() const {
+        return window / static_cast<std::size_t>(chunks);
+    }
+    [[nodiscard]] std::size_t rounds(std::size_t block_count) const {
+        return (chunk_length(block_count) + piece_length() - 1) / piece_length();
+    }
+    /// What round `round` has of a chunk of a block of `block_count` elements.
+    [[nodiscard]] Extent extent(std::size_t block_count, std::size_t round, int chunk) const {
+        const std::size_t length = chunk_length(block_count);
+        const std::size_t begin = static_cast<std::size_t>(chunk) * length;
+        const std::size_t first = begin + std::min(round * piece_length(), length);
+        const std::size_t last = begin + std::min((round + 1) * piece_length(), length);
+        const std::size_t start = std::min(first, block_count);
+        return {start, std::min(last, block_count) - start};
     }
 };
 

@@ -14,16 +14,16 @@ struct RunArguments {
     Reduction reduction;
 };
 
-/// What a worker moves at once of each block, cut into chunks.
+/// What a worker moves at once of each block.
 struct Window {
     std::size_t index;
-    std::size_t begin;
-    Shares chunks;
+    Shares chunks;  // of a block, as on CPUs (collective/geometry.h)
+    Range part;     // of each of them
 
-    /// Of a block.
     [[nodiscard]] __device__ Range chunk(int at) const {
-        const Range within = chunks.of(at);
-        return {begin + within.begin, within.bytes};
+        const Range whole = chunks.of(at);
+        const std::size_t begin = min(part.begin, whole.bytes);
+        return {whole.begin + begin, min(part.bytes, whole.bytes - begin)};
     }
 };
 
@@ -56,12 +56,13 @@ class Worker {
     /// False, on all threads, when a wait failed.
     __device__ bool work() const {
         if (!open_ports()) return false;
-        const Range part = Shares(run_.bytes, program_.workers).of(worker_);
-        const std::size_t most = program_.chunk_bytes * program_.chunks;
+        const Shares chunks(run_.bytes, program_.chunks);
+        const Range own = Shares(chunks.each, program_.workers).of(worker_);
+        const std::size_t most = program_.chunk_bytes;
         std::size_t index = 0;
-        for (std::size_t done = 0; done < part.bytes; done += most, ++index) {
-            const Shares chunks(min(most, part.bytes - done), program_.chunks);
-            if (!run_window({index, part.begin + done, chunks})) return false;
+        for (std::size_t done = 0; done < own.bytes; done += most, ++index) {
+            const Range part{own.begin + done, min(most, own.bytes - done)};
+            if (!run_window({index, chunks, part})) return false;
         }
         return close_ports();
     }

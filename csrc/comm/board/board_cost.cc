@@ -5,6 +5,7 @@
 
 #include "csrc/base/ids.h"
 #include "csrc/collective/fingerprint.h"
+#include "csrc/collective/geometry.h"
 
 namespace pccl::comm {
 namespace {
@@ -211,7 +212,7 @@ std::vector<Prediction> board_predictions(const BoardShape& board, const BoardCa
 
 BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlgorithm algorithm,
                         const MachineCosts& costs) {
-    const std::size_t grain = std::max<std::size_t>(kCacheLine / call.element_bytes, 1);
+    const std::size_t grain = chunk_grain(call.element_bytes);
     const bool in_parts = scatters_first(call.kind, algorithm);
     if (algorithm == BoardAlgorithm::kDirect) {
         const auto parts = static_cast<std::size_t>(in_parts ? board.ranks : 1);

@@ -293,8 +293,8 @@ std::span<std::byte> BoardExecutor::part_of(const Block& block, Rank rank) const
     const std::size_t unit = operands_->element_bytes;
     const Cut cut{.window = plan_.window * static_cast<std::size_t>(board_.ranks()),
                   .chunks = board_.ranks(),
-                  .grain = std::max<std::size_t>(kCacheLine / unit, 1)};
-    const Extent extent = cut.extent(block.count, beat_ / 2, rank, 1);
+                  .grain = chunk_grain(unit)};
+    const Extent extent = cut.extent(block.count, beat_ / 2, rank);
     return {extent.count == 0 ? nullptr : block.data + extent.begin * unit, extent.count * unit};
 }
 

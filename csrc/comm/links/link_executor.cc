@@ -19,7 +19,7 @@ void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& 
     // rank's own block only: see ScheduleSource::takes_uneven.
     scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
     scratch_stride_ =
-        cut_.chunk_length(std::min(cut_.window, scratch_count_)) * operands.element_bytes;
+        std::min(cut_.piece_length(), cut_.chunk_length(scratch_count_)) * operands.element_bytes;
     scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
     if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);

@@ -24,7 +24,8 @@ std::size_t LinkExecutor::length(const Slices& slices, std::size_t round) const 
 }
 
 int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
-    if (slice.buffer == Buffer::kScratch) return 1;  // its chunks stand at fixed strides
+    // Scratch has its chunks at fixed strides, and a round a part of each.
+    if (slice.buffer == Buffer::kScratch || rounds_ > 1) return 1;
     const int first = slice.offset + chunk;
     const int end_of_block = (first / cut_.chunks + 1) * cut_.chunks;
     return std::min(slice.offset + slice.count, end_of_block) - first;
@@ -33,7 +34,7 @@ int LinkExecutor::adjoining(const Slice& slice, int chunk) const {
 MutableBytes LinkExecutor::chunks_at(const Slice& slice, int chunk, std::size_t round) const {
     const int first = slice.offset + chunk;
     if (slice.buffer == Buffer::kScratch) {
-        const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks, 1);
+        const Extent extent = cut_.extent(scratch_count_, round, first % cut_.chunks);
         auto* const base =
             const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
         return {base + static_cast<std::size_t>(first) * scratch_stride_,
@@ -41,10 +42,11 @@ MutableBytes LinkExecutor::chunks_at(const Slice& slice, int chunk, std::size_t 
     }
     const auto& blocks = slice.buffer == Buffer::kInput ? operands_->inputs : operands_->outputs;
     const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
-    const Extent extent =
-        cut_.extent(memory.count, round, first % cut_.chunks, adjoining(slice, chunk));
-    return {memory.data + extent.begin * operands_->element_bytes,
-            extent.count * operands_->element_bytes};
+    const int last = first + adjoining(slice, chunk) - 1;
+    const Extent from = cut_.extent(memory.count, round, first % cut_.chunks);
+    const Extent to = cut_.extent(memory.count, round, last % cut_.chunks);
+    return {memory.data + from.begin * operands_->element_bytes,
+            (to.begin + to.count - from.begin) * operands_->element_bytes};
 }
 
 MutableBytes LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,

@@ -231,11 +231,10 @@ Result<Decision> Selector::decide_on_links(const Signature& call, const Predicti
     Decision decision{.header = header_of(call)};
     PCCL_ASSIGN_OR_RETURN(decision.program, program(way.source, shape));
     PCCL_ASSERT(decision.program->longest_message <= source.longest_message(shape));
-    // Cache lines, where so much fits.
     const std::size_t element_bytes = predictor_.link_element_bytes(call);
     const std::size_t most = predictor_.most_in_chunk(source, shape, element_bytes);
     Cut& cut = decision.cut;
-    cut.grain = std::min(std::max<std::size_t>(kCacheLine / element_bytes, 1), most);
+    cut.grain = std::min(chunk_grain(element_bytes), most);
     cut.chunks = shape.chunks;
     cut.window = most / cut.grain * cut.grain * static_cast<std::size_t>(shape.chunks);
     decision.header.schedule = source.tag();

@@ -87,8 +87,7 @@ std::vector<SourcePtr> sources() {
 std::size_t most_bytes(const Decision& decision, std::size_t element) {
     const auto longest = static_cast<std::size_t>(decision.program->longest_message);
     const auto slots = static_cast<std::size_t>(decision.program->shape.slots);
-    return slots * longest * decision.cut.chunk_length(decision.cut.window) * element +
-           sizeof decision.header;
+    return slots * longest * decision.cut.piece_length() * element + sizeof decision.header;
 }
 
 bool gathers_chunks(const SourcePtr& source) {
@@ -116,7 +115,7 @@ class LinkCapacityTest : public ::testing::TestWithParam<int> {
             const auto decision = decision_of(roster, rank, source, type, 1 << 20);
             if (decision.is_ok()) {
                 EXPECT_LE(most_bytes(*decision, element), capacity) << "rank " << rank;
-                EXPECT_GE(decision->cut.chunk_length(decision->cut.window), 1U) << "rank " << rank;
+                EXPECT_GE(decision->cut.piece_length(), 1U) << "rank " << rank;
                 continue;
             }
             ++refusals;
