@@ -8,8 +8,8 @@
 //
 // Messages lie in their receiver's memory, as they are, or by words where they are short: as lines,
 // which need no fence and no flag. Counters of messages go on from launch to launch, so that a
-// launch means the same whenever a CUDA graph repeats it. A rank leaves when all that it sent has
-// been taken: nobody writes to its memory then, and its FIFOs are empty.
+// launch means the same whenever a CUDA graph repeats it. A rank leaves as soon as it has what it
+// is to get: its last messages may not be taken yet, and its desk stays until they are.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,12 @@ inline constexpr std::size_t kChunkAlignment = 128;
 
 enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch, kListed };
 
-/// Chunks from `first` on, as many as the step says: of a buffer, or of the program's list of
-/// places, which says where each of them is.
+/// As many chunks as the step says: of one block, or of scratch, where they lie one after the other
+/// and are as long as those of a block; or of the program's list, which has a slice for each.
 struct DeviceSlice {
     DeviceBuffer buffer;
-    std::int32_t first;
+    std::int32_t at;     // the block; in scratch and in the list, the first place
+    std::int32_t chunk;  // the first one's number in its block
 };
 
 /// One end of a FIFO.
@@ -71,9 +72,7 @@ struct alignas(16) DeviceStep {
 static_assert(std::is_trivially_default_constructible_v<DeviceStep>);  // as shared memory must be
 
 struct DeviceLane {
-    std::int32_t first_step;
     std::int32_t steps;
-    std::int32_t first_port;
     std::int32_t ports;
 };
 
@@ -121,16 +120,19 @@ struct DeviceDesk {
 /// One rank's program in GPU memory; passed by value.
 struct DeviceProgram {
     const DeviceLane* lanes = nullptr;
-    const DeviceStep* steps = nullptr;
-    const DevicePort* ports = nullptr;
+    const DeviceStep* steps = nullptr;  // lane l's from l * most_steps on
+    const DevicePort* ports = nullptr;  // and its ports from l * most_ports on: a lane finds both
+    std::int32_t most_steps = 0;        // without looking at `lanes` first
+    std::int32_t most_ports = 0;
     const DeviceWait* waits = nullptr;
     const DeviceSlice* places = nullptr;  // of chunks that are listed one by one
     DeviceDesk* desk = nullptr;           // this rank's
-    std::byte* scratch = nullptr;         // scratch_chunks of chunk_bytes for each worker
-    std::size_t chunk_bytes = 0;          // of the longest chunk
+    std::byte* scratch = nullptr;         // scratch_chunks of window_bytes for each worker
+    std::size_t chunk_bytes = 0;          // of every chunk of a block but the last ones
+    std::size_t part_bytes = 0;           // of a chunk: a worker's, but for the last ones
+    std::size_t window_bytes = 0;         // of a part at once, at most
     std::int32_t lane_count = 0;          // blocks beyond lane_count * workers have nothing to do
     std::int32_t workers = 1;             // of each lane
-    std::int32_t chunks = 1;              // of a block in one window
     std::int32_t scratch_chunks = 0;
     std::int32_t is_coupled = 0;  // lanes wait for each other
 };

@@ -126,18 +126,18 @@ DeviceGroup::~DeviceGroup() {
     {
         const BackgroundThread ending("pccl-gpu-end", [&] { has_ended = end_kernels(); });
     }
-    if (!has_ended) keep_memory();
+    if (has_ended) return;
+    pccl::log(LogLevel::kWarning, "a group of GPUs was destroyed that kernels may still use: ",
+              "its memory stays mapped");
+    keep_memory();
 }
 
 bool DeviceGroup::end_kernels() {
     static_cast<void>(adopt_thread());
-    if (await_launches(Deadline::after(kPatienceForPeers))) return true;
+    const Deadline deadline = Deadline::after(kPatienceForPeers);
+    if (await_launches(deadline)) return !health().is_ok() || programs_->await_taken(deadline);
     end(Status::aborted("the group was destroyed while a kernel of it waited"));
-    if (await_launches(Deadline::after(kPatienceForKernels))) return true;
-    pccl::log(LogLevel::kWarning,
-              "a group of GPUs was destroyed whose kernels cannot run to their end: ",
-              "its memory stays mapped");
-    return false;
+    return await_launches(Deadline::after(kPatienceForKernels));
 }
 
 bool DeviceGroup::await_launches(Deadline deadline) {

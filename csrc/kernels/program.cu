@@ -17,14 +17,7 @@ struct RunArguments {
 /// What a worker moves at once of each block.
 struct Window {
     std::size_t index;
-    Shares chunks;  // of a block, as on CPUs (collective/geometry.h)
-    Range part;     // of each of them
-
-    [[nodiscard]] __device__ Range chunk(int at) const {
-        const Range whole = chunks.of(at);
-        const std::size_t begin = min(part.begin, whole.bytes);
-        return {whole.begin + begin, min(part.bytes, whole.bytes - begin)};
-    }
+    Range part;  // of every chunk
 };
 
 __device__ __forceinline__ std::size_t aligned(std::size_t bytes) {
@@ -42,54 +35,59 @@ class Worker {
    public:
     static constexpr bool kSendsWords = kProtocol == Protocol::kWords;
 
+    /// Reads its program, which never changes, while the launch ahead may still run.
     __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory& shared)
         : run_(run),
           program_(run.program),
           reduction_(reduction),
-          lane_(program_.lanes[static_cast<int>(blockIdx.x) / program_.workers]),
+          number_(static_cast<int>(blockIdx.x) / program_.workers),
           worker_(static_cast<int>(blockIdx.x) % program_.workers),
-          steps_(program_.steps + lane_.first_step),
           ports_(shared.ports) {
+        if (!has_work()) return;
+        lane_ = program_.lanes[number_];
+        const int index = static_cast<int>(threadIdx.x);
+        if (index < program_.most_ports)
+            port_ = program_.ports[number_ * program_.most_ports + index];
+        steps_ = program_.steps + number_ * program_.most_steps;
         copy_steps(shared.steps);
     }
+
+    [[nodiscard]] __device__ bool has_work() const { return number_ < program_.lane_count; }
 
     /// False, on all threads, when a wait failed.
     __device__ bool work() const {
         if (!open_ports()) return false;
-        const Shares chunks(run_.bytes, program_.chunks);
-        const Range own = Shares(chunks.each, program_.workers).of(worker_);
-        const std::size_t most = program_.chunk_bytes;
+        const Range own = within(program_.chunk_bytes, worker_ * program_.part_bytes,
+                                 program_.part_bytes);
+        const std::size_t most = program_.window_bytes;
         std::size_t index = 0;
-        for (std::size_t done = 0; done < own.bytes; done += most, ++index) {
-            const Range part{own.begin + done, min(most, own.bytes - done)};
-            if (!run_window({index, chunks, part})) return false;
-        }
-        return close_ports();
+        for (std::size_t done = 0; done < own.bytes; done += most, ++index)
+            if (!run_window({index, {own.begin + done, min(most, own.bytes - done)}})) return false;
+        close_ports();
+        return true;
     }
 
    private:
     template <int kMost>
     __device__ void copy_steps(abi::DeviceStep (&shared)[kMost]) {
-        if (lane_.steps > kMost) return;
+        if (program_.most_steps > kMost) return;
         const int index = static_cast<int>(threadIdx.x);
-        if (index < lane_.steps) shared[index] = steps_[index];
+        if (index < program_.most_steps) shared[index] = steps_[index];
         steps_ = shared;
     }
     __device__ bool open_ports() const {
         const int index = static_cast<int>(threadIdx.x);
         bool is_open = true;
         if (index < lane_.ports) {
-            const abi::DevicePort port = program_.ports[lane_.first_port + index];
-            const int fifo = port.channel * program_.workers + worker_;
-            is_open = ports_[index].open(port, run_.team.rank, fifo, program_.desk, kSendsWords);
+            const int fifo = port_.channel * program_.workers + worker_;
+            is_open = ports_[index].open(port_, run_.team.rank, fifo, program_.desk, kSendsWords);
         }
         return __syncthreads_and(is_open) != 0;
     }
-    __device__ bool close_ports() const {
+    __device__ void close_ports() const {
         __syncthreads();
         const int index = static_cast<int>(threadIdx.x);
-        const bool is_closed = index >= lane_.ports || ports_[index].close(run_.team);
-        return __syncthreads_and(is_closed) != 0;
+        if (index < lane_.ports) ports_[index].close();
     }
 
     __device__ bool run_window(const Window& window) const {
@@ -134,21 +132,24 @@ class Worker {
         return true;
     }
 
-    /// Which chunk of its block the step's chunk `index` is: the same wherever it lies.
-    __device__ int number_of(const abi::DeviceStep& step, int index) const {
+    /// Where the step's chunk `index` lies in its block, as far as it is in the window: the same
+    /// wherever the block is.
+    __device__ Range chunk(const abi::DeviceStep& step, int index, const Window& window) const {
         const abi::DeviceSlice& any = step.source_count > 0 ? step.sources[0] : step.target;
-        if (program_.chunks == 1) return 0;
-        return chunk_of(any, index).first % program_.chunks;
+        const Range whole = within(run_.bytes, chunk_of(any, index).chunk * program_.chunk_bytes,
+                                   program_.chunk_bytes);
+        const Range part = within(whole.bytes, window.part.begin, window.part.bytes);
+        return {whole.begin + part.begin, part.bytes};
     }
     /// The slice's chunk `index`, in a buffer.
     __device__ abi::DeviceSlice chunk_of(const abi::DeviceSlice& slice, int index) const {
-        const int at = slice.first + index;
-        if (slice.buffer == abi::DeviceBuffer::kListed) return program_.places[at];
-        return {slice.buffer, at};
+        if (slice.buffer == abi::DeviceBuffer::kListed) return program_.places[slice.at + index];
+        const int stride = slice.buffer == abi::DeviceBuffer::kScratch ? 1 : 0;
+        return {slice.buffer, slice.at + stride * index, slice.chunk + index};
     }
     __device__ bool has_bytes(const abi::DeviceStep& step, const Window& window) const {
         for (int index = 0; index < step.chunks; ++index)
-            if (window.chunk(number_of(step, index)).bytes > 0) return true;
+            if (chunk(step, index, window).bytes > 0) return true;
         return false;
     }
 
@@ -199,7 +200,7 @@ class Worker {
         std::byte* incoming = move.is_receiving ? ports_[step.from].slot() : nullptr;
         std::byte* outgoing = move.is_sending ? ports_[step.to].slot() : nullptr;
         for (int index = 0; index < step.chunks; ++index) {
-            const Range chunk = move.window.chunk(number_of(step, index));
+            const Range chunk = this->chunk(step, index, move.window);
             move_bytes(local(step, index, chunk), incoming, outgoing, reduction_);
             if (incoming != nullptr) incoming += aligned(chunk.bytes);
             if (outgoing != nullptr) outgoing += aligned(chunk.bytes);
@@ -211,7 +212,7 @@ class Worker {
         if (move.is_receiving) lines.receive_by(ports_[step.from]);
         if (move.is_sending) lines.send_by(ports_[step.to]);
         for (int index = 0; index < step.chunks; ++index) {
-            const Range chunk = move.window.chunk(number_of(step, index));
+            const Range chunk = this->chunk(step, index, move.window);
             if (!move_words(run_.team, local(step, index, chunk), lines, reduction_)) return false;
             lines.skip(aligned(chunk.bytes) / kWordBytes);
         }
@@ -228,26 +229,28 @@ class Worker {
     /// Of the slice's chunk `index`, which is `chunk` of its block.
     __device__ std::byte* place_of(const abi::DeviceSlice& slice, int index,
                                    const Range& chunk) const {
-        const auto [buffer, at] = chunk_of(slice, index);
-        switch (buffer) {
+        const abi::DeviceSlice place = chunk_of(slice, index);
+        switch (place.buffer) {
             case abi::DeviceBuffer::kInput:
-                return const_cast<std::byte*>(run_.inputs[at / program_.chunks]) + chunk.begin;
+                return const_cast<std::byte*>(run_.inputs[place.at]) + chunk.begin;
             case abi::DeviceBuffer::kOutput:
-                return run_.outputs[at / program_.chunks] + chunk.begin;
+                return run_.outputs[place.at] + chunk.begin;
             case abi::DeviceBuffer::kScratch:
             case abi::DeviceBuffer::kListed:
                 break;
         }
         const std::size_t own = static_cast<std::size_t>(worker_) * program_.scratch_chunks;
-        return program_.scratch + (own + at) * program_.chunk_bytes;
+        return program_.scratch + (own + place.at) * program_.window_bytes;
     }
 
     const Run& run_;
     const abi::DeviceProgram& program_;
     const Reduction& reduction_;
-    const abi::DeviceLane lane_;
+    const int number_;  // of the lane
     const int worker_;
-    const abi::DeviceStep* steps_;
+    abi::DeviceLane lane_{};
+    abi::DevicePort port_{};  // of this thread
+    const abi::DeviceStep* steps_ = nullptr;
     Port* const ports_;
 };
 
@@ -265,11 +268,10 @@ __global__ void __launch_bounds__(512, 1)
     run_program(const __grid_constant__ RunArguments<Reduction> args) {
     __shared__ SharedMemory shared;
     const Run& run = args.run;
+    Worker<Reduction, kProtocol> worker(run, args.reduction, shared);
     const Visit visit(run.team);
     visit.announce(run.postings);
-    const bool has_work =
-        static_cast<int>(blockIdx.x) < run.program.lane_count * run.program.workers;
-    if (!has_work || Worker<Reduction, kProtocol>(run, args.reduction, shared).work()) {
+    if (!worker.has_work() || worker.work()) {
         constexpr unsigned kInAnotherWarp = 32;
         if (run.program.is_coupled != 0 && threadIdx.x == kInAnotherWarp)
             forget_progress(run.program.desk);

@@ -30,37 +30,31 @@ std::vector<Slices> sources_of(const Step& step) {
     return {};
 }
 
-abi::DeviceSlice slice_of(const Slice& slice) {
-    return {.buffer = static_cast<abi::DeviceBuffer>(slice.buffer), .first = slice.offset};
-}
-
 class Tabulator {
    public:
-    explicit Tabulator(const schedule::Program& program) : program_(program) {
+    Tabulator(const schedule::Program& program, int chunks) : program_(program), chunks_(chunks) {
         tables_.scratch_chunks = program.scratch_chunks;
     }
 
     Result<DeviceTables> run() {
         for (const schedule::Lane& lane : program_.lanes) PCCL_TRY(add(lane));
         mark_awaited();
+        lay_out();
         return std::move(tables_);
     }
 
    private:
     Status add(const schedule::Lane& lane) {
-        abi::DeviceLane entry{.first_step = next(tables_.steps),
-                              .steps = static_cast<int>(lane.size()),
-                              .first_port = next(tables_.ports),
-                              .ports = 0};
-        for (const Step& step : lane) PCCL_TRY(add(step, entry.first_port));
-        entry.ports = next(tables_.ports) - entry.first_port;
-        tables_.lanes.push_back(entry);
-        if (entry.ports <= abi::kMostLanePorts) return Status::ok();
+        steps_.emplace_back();
+        ports_.emplace_back();
+        for (const Step& step : lane) PCCL_TRY(add(step));
+        const int ports = next(ports_.back());
+        if (ports <= abi::kMostLanePorts) return Status::ok();
         return Status::unsupported(
-            concat("a lane with ", entry.ports, " ports; a GPU runs up to ", abi::kMostLanePorts));
+            concat("a lane with ", ports, " ports; a GPU runs up to ", abi::kMostLanePorts));
     }
 
-    Status add(const Step& step, int first_port) {
+    Status add(const Step& step) {
         if (step.action == Action::kSwitchPhase || step.after.size() > abi::kMostLaneWaits)
             return Status::unsupported(concat("a GPU does not run '", to_string(step), "'"));
         const std::vector<Slices> sources = sources_of(step);
@@ -69,8 +63,8 @@ class Tabulator {
                               .source_count = static_cast<int>(sources.size()),
                               .has_target = step.dst.is_empty() ? 0 : 1,
                               .chunks = count_of(step),
-                              .from = port(step.from, false, first_port),
-                              .to = port(step.to, true, first_port),
+                              .from = port(step.from, false),
+                              .to = port(step.to, true),
                               .first_wait = next(tables_.waits),
                               .waits = static_cast<int>(step.after.size()),
                               .is_awaited = 0};
@@ -79,28 +73,35 @@ class Tabulator {
         if (entry.has_target != 0) entry.target = place(step.dst);
         for (const schedule::Dependency& after : step.after)
             tables_.waits.push_back({after.lane, after.step});
-        tables_.steps.push_back(entry);
+        steps_.back().push_back(entry);
         return Status::ok();
     }
 
     abi::DeviceSlice place(const Slices& slices) {
-        if (slices.size() == 1) return slice_of(slices[0]);
-        const abi::DeviceSlice listed{abi::DeviceBuffer::kListed, next(tables_.places)};
+        if (slices.size() == 1 && slices[0].offset % chunks_ + slices[0].count <= chunks_)
+            return slice_of(slices[0]);
+        const abi::DeviceSlice listed{abi::DeviceBuffer::kListed, next(tables_.places), 0};
         for (schedule::ChunkWalk walk(slices); walk.has_next();)
             tables_.places.push_back(slice_of(walk.next()));
         return listed;
     }
 
-    /// Among those of the lane, which begin at `first`.
-    int port(const schedule::Port& wanted, bool is_sending, int first) {
+    [[nodiscard]] abi::DeviceSlice slice_of(const Slice& slice) const {
+        const bool is_scratch = slice.buffer == schedule::Buffer::kScratch;
+        return {.buffer = static_cast<abi::DeviceBuffer>(slice.buffer),
+                .at = is_scratch ? slice.offset : slice.offset / chunks_,
+                .chunk = slice.offset % chunks_};
+    }
+
+    /// Among those of the lane.
+    int port(const schedule::Port& wanted, bool is_sending) {
         if (!wanted.is_used()) return abi::kNoDevicePort;
-        auto& ports = tables_.ports;
-        const auto begin = ports.begin() + first;
-        const auto found = std::find_if(begin, ports.end(), [&](const abi::DevicePort& each) {
+        auto& ports = ports_.back();
+        const auto found = std::ranges::find_if(ports, [&](const abi::DevicePort& each) {
             return each.peer == wanted.peer && each.channel == wanted.channel &&
                    (each.is_sending != 0) == is_sending;
         });
-        const auto index = static_cast<int>(found - begin);
+        const auto index = static_cast<int>(found - ports.begin());
         if (found == ports.end())
             ports.push_back({wanted.peer, wanted.channel, is_sending ? 1 : 0});
         return index;
@@ -118,8 +119,26 @@ class Tabulator {
     }
 
     void await(int lane, int step) {
-        const int at = tables_.lanes[static_cast<std::size_t>(lane)].first_step + step;
-        tables_.steps[static_cast<std::size_t>(at)].is_awaited = 1;
+        steps_[static_cast<std::size_t>(lane)][static_cast<std::size_t>(step)].is_awaited = 1;
+    }
+
+    void lay_out() {
+        for (std::size_t lane = 0; lane < steps_.size(); ++lane)
+            tables_.lanes.push_back({next(steps_[lane]), next(ports_[lane])});
+        tables_.most_steps = in_rows(steps_, tables_.steps);
+        tables_.most_ports = in_rows(ports_, tables_.ports);
+    }
+
+    /// One row for each lane, all as long as the longest, which is returned.
+    template <typename Entry>
+    static int in_rows(const std::vector<std::vector<Entry>>& lanes, std::vector<Entry>& rows) {
+        std::size_t most = 0;
+        for (const auto& lane : lanes) most = std::max(most, lane.size());
+        for (const auto& lane : lanes) {
+            rows.insert(rows.end(), lane.begin(), lane.end());
+            rows.resize(rows.size() + most - lane.size(), Entry{});
+        }
+        return static_cast<int>(most);
     }
 
     template <typename Entry>
@@ -128,7 +147,10 @@ class Tabulator {
     }
 
     const schedule::Program& program_;
+    const int chunks_;
     DeviceTables tables_;
+    std::vector<std::vector<abi::DeviceStep>> steps_;  // by lane
+    std::vector<std::vector<abi::DevicePort>> ports_;
 };
 
 void include(DeviceGrid& grid, const schedule::Program& program) {
@@ -149,7 +171,7 @@ int DeviceGrid::most_workers() const {
 
 bool DeviceGrid::suits_words(std::size_t bytes) const {
     const auto workers = static_cast<std::size_t>(most_workers());
-    const auto window = static_cast<std::size_t>(chunks) * chunk_bytes(abi::kWordSlotBytes);
+    const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::kWordSlotBytes);
     return bytes <= workers * window;
 }
 
@@ -178,6 +200,6 @@ Result<DeviceGrid> device_grid(const schedule::Schedule& schedule,
     return grid;
 }
 
-Result<DeviceTables> tabulate(const schedule::Program& program) { return Tabulator(program).run(); }
+Result<DeviceTables> tabulate(const schedule::Program& program, int chunks) { return Tabulator(program, chunks).run(); }
 
 }  // namespace pccl::device

@@ -19,8 +19,8 @@ struct DeviceGrid {
     int longest = 1;                 // chunks in the longest message
     std::size_t least_in_chunk = 1;  // bytes, before another worker shares a lane
 
-    /// Bytes of the longest chunk, where messages lie in slots of `slot_bytes`.
-    [[nodiscard]] std::size_t chunk_bytes(std::size_t slot_bytes) const {
+    /// Bytes of a chunk that go at once, at most, where messages lie in slots of `slot_bytes`.
+    [[nodiscard]] std::size_t window_bytes(std::size_t slot_bytes) const {
         return slot_bytes / static_cast<std::size_t>(longest) / abi::kChunkAlignment *
                abi::kChunkAlignment;
     }
@@ -40,15 +40,18 @@ struct DeviceGrid {
 /// One rank's program.
 struct DeviceTables {
     std::vector<abi::DeviceLane> lanes;
-    std::vector<abi::DeviceStep> steps;
+    std::vector<abi::DeviceStep> steps;  // most_steps of each lane: what is over does nothing
     std::vector<abi::DevicePort> ports;
+    int most_steps = 0;
+    int most_ports = 0;
     std::vector<abi::DeviceWait> waits;
     std::vector<abi::DeviceSlice> places;
     int scratch_chunks = 0;
     bool is_coupled = false;  // lanes wait for each other
 };
 
-/// Of a program whose schedule has a grid. kUnsupported names the step.
-[[nodiscard]] PCCL_API Result<DeviceTables> tabulate(const schedule::Program& program);
+/// Of a program whose schedule has a grid, and so many chunks in a block. kUnsupported names the
+/// step.
+[[nodiscard]] PCCL_API Result<DeviceTables> tabulate(const schedule::Program& program, int chunks);
 
 }  // namespace pccl::device

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include <utility>
 
-#include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/collective/geometry.h"
 #include "csrc/device/launch/lowering.h"
 #include "csrc/schedule/verifier/verifier.h"
 
@@ -37,6 +38,44 @@ class Image {
     std::vector<std::byte> bytes_;
 };
 
+/// Pinned memory of the host, and a stream of its own.
+class Staging {
+   public:
+    static Result<Staging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
+        Staging made(driver, bytes);
+        PCCL_ASSIGN_OR_RETURN(made.stream_, driver.create_stream(device));
+        PCCL_ASSIGN_OR_RETURN(made.memory_, driver.allocate_host(bytes));
+        return made;
+    }
+    Staging(Staging&& other) noexcept
+        : driver_(other.driver_),
+          bytes_(other.bytes_),
+          stream_(std::exchange(other.stream_, nullptr)),
+          memory_(std::exchange(other.memory_, nullptr)) {}
+    ~Staging() {
+        if (stream_ != nullptr) static_cast<void>(driver_.destroy_stream(stream_));
+        if (memory_ != nullptr) static_cast<void>(driver_.free_host(memory_));
+    }
+
+    [[nodiscard]] std::span<std::byte> bytes() const {
+        return {static_cast<std::byte*>(memory_), bytes_};
+    }
+    [[nodiscard]] DeviceAddress address() const { return std::bit_cast<DeviceAddress>(memory_); }
+    /// All of it, of which one side is address(); done on return.
+    [[nodiscard]] Status copy(DeviceAddress to, DeviceAddress from) const {
+        PCCL_TRY(driver_.copy(to, from, bytes_, stream_));
+        return driver_.wait(stream_);
+    }
+
+   private:
+    Staging(sys::cuda::Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {}
+
+    sys::cuda::Driver& driver_;
+    std::size_t bytes_;
+    sys::cuda::Stream stream_ = nullptr;
+    void* memory_ = nullptr;
+};
+
 template <typename Pointee>
 Pointee* pointer_to(DeviceAddress address) {
     return std::bit_cast<Pointee*>(address);
@@ -47,6 +86,11 @@ Result<schedule::Schedule> verified(const schedule::ScheduleSource& source, int 
                           schedule::generate(source, schedule::least_shape(source, ranks, root)));
     PCCL_TRY(schedule::verify(made).status());
     return made;
+}
+
+/// As CPUs cut blocks: the last shares are shorter, or empty.
+std::size_t share_of(std::size_t bytes, int shares) {
+    return Cut{.chunks = shares, .grain = chunk_grain(1)}.chunk_length(bytes);
 }
 
 /// Messages by words are no lines of the heap, which would bound blocks and threads.
@@ -100,8 +144,11 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                                                " needs one for each of its ", grid.lanes,
                                                " lanes"));
     const bool sends_words = most.protocol == kernels::Protocol::kWords;
-    run.program.chunk_bytes = grid.chunk_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
     run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
+    run.program.chunk_bytes = share_of(run.bytes, grid.chunks);
+    run.program.part_bytes = share_of(run.program.chunk_bytes, run.program.workers);
+    run.program.window_bytes =
+        grid.window_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
     run.plan = most;
     run.plan.blocks = grid.lanes * run.program.workers;
     std::ranges::transform(collective.inputs, run.inputs, &Block::data);
@@ -125,7 +172,7 @@ Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     PCCL_ASSIGN_OR_RETURN(ready.grid,
                           device_grid(made, kernels::thresholds_of(options_.architecture)));
     PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,
-                          tabulate(made.programs[static_cast<std::size_t>(options_.rank)]));
+                          tabulate(made.programs[static_cast<std::size_t>(options_.rank)], ready.grid.chunks));
     if (desk_ == 0) {
         PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
     }
@@ -146,18 +193,19 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
     abi::DeviceProgram program{.lanes = pointer_to<const abi::DeviceLane>(base + lanes),
                                .steps = pointer_to<const abi::DeviceStep>(base + steps),
                                .ports = pointer_to<const abi::DevicePort>(base + ports),
+                               .most_steps = tables.most_steps,
+                               .most_ports = tables.most_ports,
                                .waits = pointer_to<const abi::DeviceWait>(base + waits),
                                .places = pointer_to<const abi::DeviceSlice>(base + places),
                                .desk = pointer_to<abi::DeviceDesk>(desk_),
                                .lane_count = static_cast<int>(tables.lanes.size()),
-                               .chunks = grid.chunks,
                                .scratch_chunks = tables.scratch_chunks,
                                .is_coupled = tables.is_coupled ? 1 : 0};
     if (tables.scratch_chunks == 0) return program;
     const auto chunks = static_cast<std::size_t>(tables.scratch_chunks);
     const auto workers = static_cast<std::size_t>(grid.most_workers());
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch,
-                          allocate(chunks * workers * grid.chunk_bytes(abi::kSlotBytes)));
+                          allocate(chunks * workers * grid.window_bytes(abi::kSlotBytes)));
     program.scratch = pointer_to<std::byte>(scratch);
     return program;
 }
@@ -171,16 +219,37 @@ Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
     return base;
 }
 
+bool DevicePrograms::await_taken(Deadline deadline) const {
+    constexpr std::chrono::microseconds kPause{100};
+    for (; desk_ != 0; std::this_thread::sleep_for(kPause)) {
+        const Result<bool> taken = all_taken();
+        if (!taken.is_ok()) return false;
+        if (*taken) break;
+        if (deadline.passed()) return false;
+    }
+    return true;
+}
+
+Result<bool> DevicePrograms::all_taken() const {
+    PCCL_ASSIGN_OR_RETURN(const Staging staging,
+                          Staging::make(options_.driver, options_.device, sizeof(abi::DeviceDesk)));
+    PCCL_TRY(staging.copy(staging.address(), desk_));
+    const auto* const desk = reinterpret_cast<const abi::DeviceDesk*>(staging.bytes().data());
+    const auto is_taken = [](const abi::DeviceFifo& fifo) {
+        return fifo.messages.emptied == fifo.messages.sent &&
+               fifo.words.emptied == fifo.words.sent;
+    };
+    return std::ranges::all_of(desk->fifos, [&](const auto& of_peer) {
+        return std::ranges::all_of(of_peer, is_taken);
+    });
+}
+
 /// Done on return.
 Status DevicePrograms::store(DeviceAddress to, std::span<const std::byte> from) {
-    sys::cuda::Driver& driver = options_.driver;
-    PCCL_ASSIGN_OR_RETURN(void* const pinned, driver.allocate_host(from.size()));
-    const ScopeExit free([&] { static_cast<void>(driver.free_host(pinned)); });
-    std::memcpy(pinned, from.data(), from.size());
-    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver.create_stream(options_.device));
-    const ScopeExit destroy([&] { static_cast<void>(driver.destroy_stream(stream)); });
-    PCCL_TRY(driver.copy(to, std::bit_cast<DeviceAddress>(pinned), from.size(), stream));
-    return driver.wait(stream);
+    PCCL_ASSIGN_OR_RETURN(const Staging staging,
+                          Staging::make(options_.driver, options_.device, from.size()));
+    std::ranges::copy(from, staging.bytes().begin());
+    return staging.copy(to, staging.address());
 }
 
 }  // namespace pccl::device

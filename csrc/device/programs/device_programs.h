@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/collective/collective.h"
 #include "csrc/device/programs/device_program.h"
 #include "csrc/kernels/launch.h"
@@ -42,6 +43,9 @@ class PCCL_API DevicePrograms {
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
+    /// Whether the peers have taken, before `deadline`, all messages of launches that have ended:
+    /// until then they write to the desk. False where that cannot be known.
+    [[nodiscard]] bool await_taken(Deadline deadline) const;
     /// The destructor does not give any back: a kernel may still use it.
     void keep_memory() { memory_.clear(); }
 
@@ -60,6 +64,7 @@ class PCCL_API DevicePrograms {
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
+    Result<bool> all_taken() const;
 
     const Options options_;
     std::map<Key, Ready> ready_;

@@ -19,34 +19,34 @@ class Port {
     /// the desks have not met.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
                                        abi::DeviceDesk* here, bool sends_words) {
-        abi::DeviceDesk* const there = here->peers[port.peer];
-        if (there == nullptr) return false;
         const auto counters_of = [sends_words](abi::DeviceFifo& each) -> abi::DeviceCounters& {
             return sends_words ? each.words : each.messages;
         };
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
-        abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
         const bool is_sending = port.is_sending != 0;
         peer_ = port.peer;
+        is_sending_ = is_sending;
         kept_ = is_sending ? &own.sent : &own.taken;
         awaited_ = is_sending ? &own.emptied : &own.filled;
+        // All three loads before any is waited for.
+        abi::DeviceDesk* const there = here->peers[port.peer];
+        count_ = *kept_;
+        seen_ = sends_words ? load_system(awaited_) : load_acquire(awaited_);
+        if (there == nullptr) return false;
+        abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
         told_ = is_sending ? &theirs.filled : &theirs.emptied;
         slots_ = is_sending ? slots_of(there, self, fifo) : slots_of(here, port.peer, fifo);
-        count_ = *kept_;
-        is_sending_ = is_sending;
         return true;
     }
-    /// When the peer has taken all messages: from then on it stores nothing into this rank's
-    /// memory. False when it gave up.
-    [[nodiscard]] __device__ bool close(const abi::DeviceTeam& team) const {
-        *kept_ = count_;
-        return !is_sending_ || await_count(team, count_);
-    }
+    /// The peer may still have messages to take: it says so in the desk of `self`.
+    __device__ void close() const { *kept_ = count_; }
     [[nodiscard]] __device__ int peer() const { return peer_; }
 
     /// Until the next message is here, or there is room for one. False when it gave up.
     [[nodiscard]] __device__ bool await(const abi::DeviceTeam& team) const {
-        return await_count(team, is_sending_ ? abi::emptied_before(count_) : count_ + 1);
+        const std::uint32_t wanted = is_sending_ ? abi::emptied_before(count_) : count_ + 1;
+        return has_reached(seen_, wanted) ||
+               await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted);
     }
     // Of the message that comes next; to be asked before it is passed on.
     [[nodiscard]] __device__ std::byte* slot() const {
@@ -66,16 +66,12 @@ class Port {
     }
 
    private:
-    [[nodiscard]] __device__ bool await_count(const abi::DeviceTeam& team,
-                                              std::uint32_t wanted) const {
-        return await_counter(team, abi::DevicePhase::kStep, awaited_, peer_, wanted);
-    }
-
     std::uint32_t* kept_;
     const std::uint32_t* awaited_;
     std::uint32_t* told_;
     abi::DeviceSlots* slots_;
     std::uint32_t count_;
+    std::uint32_t seen_;  // at `awaited_`, on opening
     std::int32_t peer_;
     bool is_sending_;
 };

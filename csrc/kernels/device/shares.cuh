@@ -11,6 +11,12 @@ struct Range {
     std::size_t bytes;
 };
 
+/// `bytes` from `begin` on, as far as there are so many in `all`.
+__device__ __forceinline__ Range within(std::size_t all, std::size_t begin, std::size_t bytes) {
+    const std::size_t first = min(begin, all);
+    return {first, min(bytes, all - first)};
+}
+
 /// `bytes` in equal shares of whole cache lines, the last ones shorter, or empty: NVLink carries
 /// whole lines faster.
 struct Shares {
@@ -26,8 +32,7 @@ struct Shares {
         each = (even + kCacheLine - 1) / kCacheLine * kCacheLine;
     }
     [[nodiscard]] __device__ Range of(int index) const {
-        const std::size_t begin = min(each * index, bytes);
-        return {begin, min(each, bytes - begin)};
+        return within(bytes, each * index, each);
     }
 };
 

@@ -16,7 +16,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 TEST(DeviceGridTest, WorkersAreAsManyAsFifosAndBlocksAllow) {
     const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
-    EXPECT_EQ(ring.chunk_bytes(abi::kSlotBytes), abi::kSlotBytes);
+    EXPECT_EQ(ring.window_bytes(abi::kSlotBytes), abi::kSlotBytes);
     EXPECT_EQ(ring.workers(std::size_t{1} << 30), abi::kDeviceFifos);
     EXPECT_EQ(ring.workers(1), 1);
     const DeviceGrid pairs{.lanes = 14, .channels = 1, .chunks = 1, .longest = 1};
@@ -24,8 +24,8 @@ TEST(DeviceGridTest, WorkersAreAsManyAsFifosAndBlocksAllow) {
     const DeviceGrid long_messages{.lanes = 1, .channels = 2, .chunks = 8, .longest = 7};
     EXPECT_EQ(long_messages.workers(std::size_t{1} << 30), abi::kDeviceFifos / 2);
     for (const std::size_t slot : {abi::kSlotBytes, abi::kWordSlotBytes}) {
-        EXPECT_LE(7 * long_messages.chunk_bytes(slot), slot);
-        EXPECT_EQ(long_messages.chunk_bytes(slot) % abi::kChunkAlignment, 0U);
+        EXPECT_LE(7 * long_messages.window_bytes(slot), slot);
+        EXPECT_EQ(long_messages.window_bytes(slot) % abi::kChunkAlignment, 0U);
     }
 }
 
@@ -44,7 +44,7 @@ TEST(DeviceGridTest, WhatAGpuDoesNotRunIsRefused) {
     schedule::Schedule slow{.name = "slow", .shape = {.ranks = 1, .slots = 9}, .programs = {{}}};
     EXPECT_THAT(device_grid(slow).status().message(), HasSubstr("9 slots"));
     const schedule::Program phases{.lanes = {{{.action = schedule::Action::kSwitchPhase}}}};
-    EXPECT_THAT(tabulate(phases).status().message(), HasSubstr("switch_phase"));
+    EXPECT_THAT(tabulate(phases, 1).status().message(), HasSubstr("switch_phase"));
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ TEST_F(DeviceProgramsTest, ALaunchHasTheTablesOfItsRank) {
         "ring",
         {.kind = CollectiveKind::kAllReduce, .ranks = kRanks, .chunks = kRanks, .slots = 2});
     ASSERT_TRUE(made.is_ok());
-    const auto tables = tabulate(made->programs[1]);
+    const auto tables = tabulate(made->programs[1], kRanks);
     ASSERT_TRUE(tables.is_ok());
     const abi::DeviceProgram& program = run->program;
     EXPECT_EQ(program.lane_count, 1);
-    EXPECT_EQ(program.chunks, kRanks);
+    EXPECT_EQ(program.chunk_bytes, std::size_t{1 << 22} / kRanks);
     const std::size_t bytes = tables->steps.size() * sizeof(abi::DeviceStep);
     EXPECT_EQ(std::memcmp(program.steps, tables->steps.data(), bytes), 0);
     EXPECT_EQ(std::bit_cast<sys::cuda::DeviceAddress>(program.desk), programs_.desk());
@@ -100,7 +100,7 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
         EXPECT_TRUE(run.is_ok()) << run.status().to_string();
         EXPECT_EQ(run->plan.threads % 32, 0);
         EXPECT_GE(run->plan.threads, abi::kLeastProgramThreads);
-        EXPECT_EQ(run->program.chunk_bytes,
+        EXPECT_EQ(run->program.window_bytes,
                   run->plan.protocol == kWords ? abi::kWordSlotBytes : abi::kSlotBytes);
         return run->plan.protocol;
     };
