@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import multiprocessing
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import pytest
 
 import pccl
 from pccl import p2p
-from pccl.bench import p2p_soak
+from pccl.bench import holdings, p2p_soak
 from pccl.cli import p2p as p2p_command
 
 if TYPE_CHECKING:
@@ -322,29 +322,45 @@ def test_a_short_soak_finds_nothing_wrong(transports):
     assert tally.notifications > 0
 
 
-def test_nothing_is_left_of_peers_that_went_or_were_killed(transports, monkeypatch):
+def test_nothing_is_left_of_peers_that_went_or_were_killed(transports):
     """The short form of ``pccl p2p soak --seconds 600``, which has some 1500 of them."""
     soaker = p2p_soak.Soaker(p2p_soak.Soak(transports, seed=3, seconds=1.0))
     with soaker.session:
         soaker.kill()
         soaker.settle()
-        before = p2p_soak._held()
+        before = holdings.at_rest()
         for _ in range(3):
             soaker.kill()
             for _ in range(30):
                 soaker.transfer()
                 soaker.session.disconnect("target")
         soaker.settle()
-        assert p2p_soak._left_since(before) == []
-        monkeypatch.setattr(p2p_soak, "_SETTLING", 0.1)
-        held = soaker.session.allocate(1 << 16)
-        expected = ["1 descriptors", "1 mappings of shared memory"]
-        until = time.monotonic() + 10  # there may be more for a moment, while a peer connects
-        while (left := p2p_soak._left_since(before)) != expected and time.monotonic() < until:
-            pass
-        assert left == expected
-        held.deregister()
+        assert holdings.left_since(before) == []
         soaker.life.kill()
+
+
+def test_what_is_left_is_seen_and_garbage_is_not(transports):
+    with p2p.Session("a", transports=transports) as session:
+        before = holdings.at_rest()
+        memory = session.allocate(1 << 16)
+        expected = ["1 descriptors", "1 mappings of shared memory"]
+        assert holdings.left_since(before, patience=0) == expected
+        gc.disable()
+        try:
+            cycle = [memory]
+            cycle.append(cycle)
+            memory.deregister()
+            del memory, cycle
+            assert holdings.at_rest() == before
+        finally:
+            gc.enable()
+
+
+def test_what_never_comes_to_rest_is_not_counted(monkeypatch):
+    counts = itertools.count()
+    monkeypatch.setattr(holdings, "_held", lambda: {"descriptors": next(counts)})
+    with pytest.raises(TimeoutError, match="still changes"):
+        holdings.at_rest(patience=0.1)
 
 
 def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pccl import p2p
+from pccl.bench import holdings
 from pccl.errors import Error
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Soak", "Soaker", "Tally", "soak"]
 
 _PATIENCE = 60.0  # seconds, for the other process and for a transfer
-_SETTLING = 5.0  # seconds, for connections that were lost to be dropped
 _MEMORY = 8 << 20
 _MOST_BLOCKS = 200
 
@@ -201,40 +201,18 @@ def _resident() -> int:
     return pages * resource.getpagesize()
 
 
-def _held() -> dict[str, int]:
-    """Count what a connection takes of this process."""
-    process = Path("/proc/self")
-    maps = (process / "maps").read_text().splitlines()
-    return {
-        "descriptors": len(list((process / "fd").iterdir())),
-        "threads": len(list((process / "task").iterdir())),
-        "mappings of shared memory": sum("/memfd:pccl" in line for line in maps),
-    }
-
-
-def _left_since(before: dict[str, int]) -> list[str]:
-    """Name what there is more of than before, once lost connections have had time to go."""
-    until = time.monotonic() + _SETTLING
-    while True:
-        more = {name: count - before[name] for name, count in _held().items()}
-        left = [f"{count} {name}" for name, count in more.items() if count > 0]
-        if not left or time.monotonic() > until:
-            return left
-        time.sleep(0.1)
-
-
 def soak(plan: Soak) -> Tally:
     """Go on for so many seconds; a seed does the same each time, but for how far it comes."""
     soaker = Soaker(plan)
-    until = time.monotonic() + plan.seconds
     with soaker.session:
         soaker.kill()
         soaker.settle()  # connects
-        warm, held = _resident(), _held()
+        warm, held = _resident(), holdings.at_rest()
+        until = time.monotonic() + plan.seconds
         while time.monotonic() < until:
             soaker.step()
         soaker.settle()
         soaker.tally.grown = _resident() - warm
-        soaker.tally.left = _left_since(held)
+        soaker.tally.left = holdings.left_since(held)
         soaker.life.kill()
     return soaker.tally
