@@ -57,8 +57,8 @@ class Worker {
     /// False, on all threads, when a wait failed.
     __device__ bool work() const {
         if (!open_ports()) return false;
-        const Range own = within(program_.chunk_bytes, worker_ * program_.part_bytes,
-                                 program_.part_bytes);
+        const Range own =
+            within(program_.chunk_bytes, worker_ * program_.part_bytes, program_.part_bytes);
         const std::size_t most = program_.window_bytes;
         std::size_t index = 0;
         for (std::size_t done = 0; done < own.bytes; done += most, ++index)

@@ -75,6 +75,9 @@ struct ScheduleSource {
     bool runs_side_by_side = false;
     /// Follows Shape::aggregation, any number from 1 on.
     bool aggregates = false;
+    /// Every rank waits in each call for parts that come by ways of different length, so that calls
+    /// which follow each other overlap little.
+    bool holds_calls_up = false;
     /// How the programs of all ranks follow from rank 0's, whatever the shape; kNone: not known.
     Symmetry symmetry = Symmetry::kNone;
     /// Several ranks make the same reduction, and may swap the operands of its steps: by all others

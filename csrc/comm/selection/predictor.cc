@@ -11,6 +11,19 @@ namespace pccl::comm {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
+namespace {
+
+/// How many times longer than what the busiest rank sends is what the longest chain of messages
+/// carries, each after the one before it: trees, whose ranks send less often than there are rounds.
+/// Only the first window waits for it.
+double chain_over_load(const schedule::Cost& cost, std::size_t windows) {
+    if (cost.messages == 0) return 1;
+    const double rounds = static_cast<double>(cost.rounds) / static_cast<double>(cost.messages);
+    return 1 + std::max(rounds - 1, 0.0) / static_cast<double>(windows);
+}
+
+}  // namespace
+
 Predictor::Predictor(Setting setting, std::shared_ptr<const schedule::Catalogue> catalogue,
                      const costs::MachineCosts& costs)
     : ranks_(setting.reach.ranks),
@@ -83,29 +96,39 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
     const schedule::Cost cost =
         schedule::in_windows(source->cost(shape, length), static_cast<long long>(windows));
     Prediction made{.source = source, .aggregation = shape.aggregation, .messages = cost.messages};
+    const double longer = schedule::is_rooted(call.kind) ? 1 : chain_over_load(cost, windows);
     if (layout_->links() == nullptr) {
         const BoardCall touched{call.kind, element_bytes, call.count};
-        made.seconds =
-            schedule::predict(model_for(touched), cost,
-                              {.seconds_per_byte = near_byte(touched, windows)}, cost.bytes_sent) +
-            turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
+        made.seconds = schedule::predict(model_for(*source, touched), cost,
+                                         {.seconds_per_byte = near_byte(touched, windows)},
+                                         cost.bytes_sent * longer) +
+                       turns_ * keeping(touched, level_of(touched, ranks_, costs_), costs_);
         return made;
     }
     const schedule::Traffic& crossed = traffic_of(source, shape);
-    made.seconds = schedule::predict(links_, cost, crossed, length);
+    made.seconds = schedule::predict(links_, cost, crossed, length * longer);
     made.busiest = crossed.busiest_name;
     return made;
 }
 
 /// Whoever has a root makes call after call without waiting for the others, as long as their rings
-/// hold what is sent: they take rounds together.
-schedule::LinkModel Predictor::model_for(const BoardCall& call) const {
-    constexpr std::size_t kMostAhead = 8;
+/// or sockets hold what is sent: they take rounds together. Over sockets a message costs its root
+/// one end of it, and 8 to 32 ranks took some 2.5 rounds at a time.
+schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
+                                         const BoardCall& call) const {
     schedule::LinkModel model = links_;
-    if (!model.near.copies || !schedule::is_rooted(call.kind)) return model;
+    if (!schedule::is_rooted(call.kind)) return model;
     const std::size_t bytes = std::max<std::size_t>(call.count * call.element_bytes, 1);
-    const std::size_t ahead = std::clamp<std::size_t>(links_.capacity / bytes, 1, kMostAhead);
-    model.near.round_seconds /= static_cast<double>(ahead);
+    const double held = static_cast<double>(links_.capacity) / static_cast<double>(bytes);
+    schedule::LinkCost& near = model.near;
+    if (near.copies) {
+        near.round_seconds /= std::clamp(held, 1.0, 8.0);
+    } else if (source.holds_calls_up) {
+        near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
+    } else {
+        near.message_seconds = std::min(near.message_seconds, near.round_seconds);
+        near.round_seconds /= std::clamp(held, 1.0, 2.5);
+    }
     return model;
 }
 

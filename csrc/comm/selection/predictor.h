@@ -80,7 +80,8 @@ class Predictor {
                                                        const schedule::Shape& shape,
                                                        const Signature& call);
     /// For a call that is made again and again.
-    [[nodiscard]] schedule::LinkModel model_for(const BoardCall& call) const;
+    [[nodiscard]] schedule::LinkModel model_for(const schedule::ScheduleSource& source,
+                                                const BoardCall& call) const;
     /// Seconds for a byte of Cost::bytes_sent, where nothing is known but that all share a host.
     [[nodiscard]] double near_byte(const BoardCall& call, std::size_t windows) const;
     [[nodiscard]] const schedule::Traffic& traffic_of(const schedule::SourcePtr& source,

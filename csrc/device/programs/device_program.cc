@@ -200,6 +200,8 @@ Result<DeviceGrid> device_grid(const schedule::Schedule& schedule,
     return grid;
 }
 
-Result<DeviceTables> tabulate(const schedule::Program& program, int chunks) { return Tabulator(program, chunks).run(); }
+Result<DeviceTables> tabulate(const schedule::Program& program, int chunks) {
+    return Tabulator(program, chunks).run();
+}
 
 }  // namespace pccl::device

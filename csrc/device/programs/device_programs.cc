@@ -171,8 +171,9 @@ Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
     Ready ready;
     PCCL_ASSIGN_OR_RETURN(ready.grid,
                           device_grid(made, kernels::thresholds_of(options_.architecture)));
-    PCCL_ASSIGN_OR_RETURN(const DeviceTables tables,
-                          tabulate(made.programs[static_cast<std::size_t>(options_.rank)], ready.grid.chunks));
+    PCCL_ASSIGN_OR_RETURN(
+        const DeviceTables tables,
+        tabulate(made.programs[static_cast<std::size_t>(options_.rank)], ready.grid.chunks));
     if (desk_ == 0) {
         PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
     }
@@ -236,12 +237,10 @@ Result<bool> DevicePrograms::all_taken() const {
     PCCL_TRY(staging.copy(staging.address(), desk_));
     const auto* const desk = reinterpret_cast<const abi::DeviceDesk*>(staging.bytes().data());
     const auto is_taken = [](const abi::DeviceFifo& fifo) {
-        return fifo.messages.emptied == fifo.messages.sent &&
-               fifo.words.emptied == fifo.words.sent;
+        return fifo.messages.emptied == fifo.messages.sent && fifo.words.emptied == fifo.words.sent;
     };
-    return std::ranges::all_of(desk->fifos, [&](const auto& of_peer) {
-        return std::ranges::all_of(of_peer, is_taken);
-    });
+    return std::ranges::all_of(
+        desk->fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_taken); });
 }
 
 /// Done on return.

@@ -31,9 +31,7 @@ struct Shares {
                           : up / shares;  // of 64 bits: slow, and no single instruction
         each = (even + kCacheLine - 1) / kCacheLine * kCacheLine;
     }
-    [[nodiscard]] __device__ Range of(int index) const {
-        return within(bytes, each * index, each);
-    }
+    [[nodiscard]] __device__ Range of(int index) const { return within(bytes, each * index, each); }
 };
 
 }  // namespace pccl::kernels::device

@@ -147,6 +147,7 @@ BlockCost cost_of_double_tree(const Sizes& of) {
 ScheduleSource double_tree_source(CollectiveKind kind, Program (*make)(const Member&)) {
     ScheduleSource made = generated("double_binary_tree", {kind, make, cost_of_double_tree});
     made.granularity = [](int ranks) { return ranks == 1 ? 1 : 2; };  // one a tree
+    made.holds_calls_up = true;
     return made;
 }
 

@@ -151,6 +151,31 @@ TEST(SelectorTest, MemoryOfOthersIsReadWhereThatIsWorthIt) {
     EXPECT_EQ(chosen_with("0.05 0.05 0.05 0.05"), "shm_direct");
 }
 
+/// What ranks choose over sockets of one machine whose costs were measured: 16 cores, a rank each.
+std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t bytes) {
+    const auto costs =
+        costs::MachineCosts::parse("tcp_round 5.04\ntcp_message 3.863\ntcp_byte 0.2616\n").value();
+    Selector selector(0,
+                      {.reach = {.ranks = ranks, .is_on_one_host = true},
+                       .board = {},
+                       .layout = *bootstrap::Layout::make(ranks, "")},
+                      {.costs = costs});
+    return std::string(chosen_of(selector.explain(kind, bytes).value()));
+}
+
+TEST(SelectorTest, RootsOfSingleTreesAreAheadOfTheirLeavesOverSockets) {
+    for (const int ranks : {16, 32, 64})
+        for (const std::size_t bytes : {kKiB, 4 * kKiB})
+            EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kBroadcast, bytes), "binomial");
+    EXPECT_EQ(chosen_over_sockets(16, CollectiveKind::kBroadcast, kMiB), "double_binary_tree");
+}
+
+TEST(SelectorTest, ATreesLongestChainCarriesMoreThanAnyRankSends) {
+    for (const int ranks : {16, 32})
+        EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kAllReduce, 64 * kKiB),
+                  "recursive_halving");
+}
+
 TEST(SelectorTest, OfWaysThatTakeAsLongTheOneWithFewMessagesIsChosen) {
     for (const int ranks : {2, 3, 8})
         for (const std::size_t bytes : {1 * kKiB, 64 * kKiB, 1 * kMiB, 16 * kMiB}) {
