@@ -4,7 +4,6 @@
 #include <bit>
 #include <chrono>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "csrc/base/text.h"
@@ -222,7 +221,7 @@ Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
 
 bool DevicePrograms::await_taken(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{100};
-    for (; desk_ != 0; std::this_thread::sleep_for(kPause)) {
+    for (; desk_ != 0; system_clock().sleep_for(kPause)) {
         const Result<bool> taken = all_taken();
         if (!taken.is_ok()) return false;
         if (*taken) break;

@@ -79,6 +79,18 @@ TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
     EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{145} << 20);
 }
 
+TEST_F(DeviceProgramsTest, TheDeskIsInUseUntilPeersHaveTakenAllMessages) {
+    EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(0))));
+    ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
+    auto& words =
+        std::bit_cast<abi::DeviceDesk*>(programs_.desk())->fifos[2][abi::kDeviceFifos - 1].words;
+    words.sent = 3;
+    words.emptied = 2;
+    EXPECT_FALSE(programs_.await_taken(Deadline::after(std::chrono::milliseconds(5))));
+    words.emptied = 3;
+    EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(20))));
+}
+
 TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
     const kernels::Plan few{.blocks = 11, .threads = 256};
     const auto ring = programs_.prepare(all_reduce(), named("ring"), few);
