@@ -51,6 +51,9 @@ class Staging {
           bytes_(other.bytes_),
           stream_(std::exchange(other.stream_, nullptr)),
           memory_(std::exchange(other.memory_, nullptr)) {}
+    Staging(const Staging&) = delete;
+    Staging& operator=(const Staging&) = delete;
+    Staging& operator=(Staging&&) = delete;
     ~Staging() {
         if (stream_ != nullptr) static_cast<void>(driver_.destroy_stream(stream_));
         if (memory_ != nullptr) static_cast<void>(driver_.free_host(memory_));
