@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from support import netconf_servers as servers
 from support.optical_switch import Circuits, Device, serving
+from support.termination import ended_by_sigterm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -323,6 +324,7 @@ def _hardware(rank: int) -> str:
 def circuit_hosts(count: int, *, ports: int = 1) -> Iterator[Bed]:
     """Give so many hosts, and a switch between them that is dark; it has so many ports for each."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(ended_by_sigterm())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pccl-circuits-")))
         names = ["pccl-ocs", "pccl-mgmt", *(f"pccl-h{rank}" for rank in range(count))]
         switch, management, *hosts = [stack.enter_context(_namespace(name)) for name in names]

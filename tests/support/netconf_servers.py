@@ -137,8 +137,11 @@ class TestBed:
 @contextlib.contextmanager
 def netconf_servers(count: int, ports: list[int] | None = None) -> Iterator[TestBed]:
     """Run so many servers in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="pccl-netconf-") as name, contextlib.ExitStack() as end:
-        folder = Path(name)
+    from support.termination import ended_by_sigterm
+
+    with contextlib.ExitStack() as end:
+        end.enter_context(ended_by_sigterm())
+        folder = Path(end.enter_context(tempfile.TemporaryDirectory(prefix="pccl-netconf-")))
         make_keys(folder)
         chosen = ports or _free_ports(count)
         bed = TestBed(folder, [Server(port, folder / f"switch{port}") for port in chosen])
@@ -258,7 +261,6 @@ def main() -> None:
         "ring": {"links": "ring"},
         "pairs": {"links": [[rank, rank + half] for rank in range(half)], "duplex": True},
     }
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     with netconf_servers(wanted.switches) as bed, contextlib.suppress(KeyboardInterrupt):
         told = bed.description(ranks=wanted.ranks, phases=phases)
         wanted.file.write_text(json.dumps(told, indent=2) + "\n")

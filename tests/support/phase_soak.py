@@ -33,6 +33,7 @@ from support import netconf_servers as servers
 from support.optical_switch import Device, serving
 from support.phase_rank import RANKS, Job, description
 from support.ports import free_port
+from support.termination import ended_by_sigterm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,6 +146,7 @@ def _turned(circuits: dict[int, int]) -> dict[int, int]:
 def _switch(device: Device, folder: Path) -> Iterator[dict[str, Any]]:
     """Serve the switch, and give the description of the cluster."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(ended_by_sigterm())
         path, port = folder / "device.sock", free_port()
         servers.make_keys(folder)
         stack.enter_context(serving(device, path))
