@@ -32,14 +32,16 @@ using py::arg;
 namespace {
 
 schedule::Schedule schedule_of(const std::string& name, const std::string& collective, int ranks,
-                               Rank root, int chunks, int slots, const py::list& programs) {
+                               Rank root, int chunks, int slots, const py::list& programs,
+                               std::vector<std::string> phases) {
     return {.name = name,
             .shape = {.kind = kind_of(collective),
                       .ranks = ranks,
                       .root = root,
                       .chunks = chunks,
                       .slots = slots},
-            .programs = programs_of(programs)};
+            .programs = programs_of(programs),
+            .phases = std::move(phases)};
 }
 
 Capsule make_capsule(const schedule::Schedule& schedule, const std::string& author,
@@ -75,6 +77,9 @@ std::pair<std::vector<Prediction>, py::object> predict(const Capsule& self,
                                                        const topo::JobTopology& job,
                                                        std::size_t nbytes) {
     const auto choice = released([&]() -> Result<comm::ImaginedChoice> {
+        if (self.switches_phases())
+            return Status::unsupported(
+                "no group chooses a capsule that switches phases: replay() plays it through");
         auto catalogue = std::make_shared<schedule::Catalogue>(*schedule::built_in());
         PCCL_TRY(catalogue->add(self.source(schedule::SizeRange{})));
         return comm::explain(job, self.schedule().shape.kind, nbytes, std::move(catalogue));
@@ -98,7 +103,8 @@ void check_signer(const Capsule& self, const std::string& keys) {
 
 void bind_capsule(extension::Module& module) {
     module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
-               arg("root"), arg("chunks"), arg("slots"), arg("programs"));
+               arg("root"), arg("chunks"), arg("slots"), arg("programs"),
+               arg("phases") = std::vector<std::string>());
     module.def(
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name) {

@@ -195,13 +195,34 @@ void bind_objects(extension::Class<PyCommunicator>& cls) {
         arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
 }
 
+PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded) {
+    const schedule::Schedule& schedule = loaded.schedule();
+    return PyOperator(self, {schedule.shape.kind, schedule.shape.root, schedule.name});
+}
+
+/// A pccl.switched_operator.SwitchedOperator of phases and operators.
+py::object switched_operator(const py::object& self, const capsule::Capsule& loaded) {
+    const schedule::Shape& shape = loaded.schedule().shape;
+    py::list parts;
+    for (const auto& [phase, source] : loaded.parts()) {
+        py::object part = py::none();
+        if (source != nullptr)
+            part = py::cast(PyOperator(self, {shape.kind, shape.root, source->name}));
+        parts.append(py::make_tuple(phase, part));
+    }
+    return py::module_::import("pccl.switched_operator")
+        .attr("SwitchedOperator")(self, loaded.schedule().name, to_string(shape.kind), shape.root,
+                                  parts);
+}
+
 void bind_capsules(extension::Class<PyCommunicator>& cls) {
     cls.def(
         "load",
         [](Object self, Object capsule, const std::optional<std::string>& sizes, Seconds timeout) {
-            const schedule::Schedule loaded =
+            const capsule::Capsule loaded =
                 self.cast<PyCommunicator&>().load(capsule, sizes, timeout);
-            return PyOperator(self, {loaded.shape.kind, loaded.shape.root, loaded.name});
+            return loaded.switches_phases() ? switched_operator(self, loaded)
+                                            : py::cast(operator_of(self, loaded));
         },
         arg("capsule"), arg("sizes") = py::none(), py::kw_only(), arg("timeout") = py::none());
     cls.def("unload", &PyCommunicator::unload, arg("name"), py::kw_only(),
@@ -280,6 +301,7 @@ void bind_communicator(extension::Module& module) {
     cls.def_property_readonly("rank", [](PyCommunicator& self) { return (*self).rank(); });
     cls.def_property_readonly("world_size", [](PyCommunicator& self) { return (*self).size(); });
     cls.def_property_readonly("name", [](PyCommunicator& self) { return (*self).name(); });
+    cls.def_property_readonly("_network", [](PyCommunicator& self) { return (*self).network(); });
     cls.def_property_readonly("sequence", [](PyCommunicator& self) { return (*self).sequence(); });
     cls.def_property_readonly("memory", [](py::object self) { return PyMemory(std::move(self)); });
     bind_predictions(module);

@@ -98,6 +98,8 @@ void bind_schedule(extension::Module& module) {
         .def_property_readonly("slots", [](const Schedule& self) { return self.shape.slots; })
         .def_property_readonly("aggregation",
                                [](const Schedule& self) { return self.shape.aggregation; })
+        .def_property_readonly(
+            "phases", [](const Schedule& self) { return py::tuple(py::cast(self.phases)); })
         .def_property_readonly("steps", &steps_of)
         .def("verify", &verify, py::kw_only(), arg("in_place") = false)
         .def(

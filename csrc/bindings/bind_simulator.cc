@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,6 +49,18 @@ Piece built_in(const std::string& algorithm, const std::string& collective, int 
 
 Piece of_capsule(const capsule::Capsule& capsule) {
     return {.source = capsule.source(), .shape = capsule.schedule().shape};
+}
+
+/// By the phases in which they run; None where nothing is done.
+std::vector<std::pair<std::string, std::optional<Piece>>> parts_of_capsule(
+    const capsule::Capsule& capsule) {
+    std::vector<std::pair<std::string, std::optional<Piece>>> parts;
+    for (const auto& [phase, source] : capsule.parts())
+        parts.emplace_back(
+            phase, source == nullptr
+                       ? std::nullopt
+                       : std::optional(Piece{.source = source, .shape = capsule.schedule().shape}));
+    return parts;
 }
 
 Replay replay(const Piece& piece, const Network& network, double nbytes) {
@@ -152,6 +165,7 @@ void bind_simulator(extension::Module& module) {
         .def_static("built_in", &built_in, arg("algorithm"), arg("collective"), arg("ranks"),
                     arg("aggregation"), arg("order"))
         .def_static("of_capsule", &of_capsule, arg("capsule"))
+        .def_static("parts_of_capsule", &parts_of_capsule, arg("capsule"))
         .def_property_readonly("name", [](const Piece& self) { return self.source->name; })
         .def_property_readonly("collective",
                                [](const Piece& self) { return to_string(self.shape.kind); })

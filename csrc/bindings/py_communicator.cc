@@ -234,9 +234,9 @@ std::unique_ptr<PyCommunicator> PyCommunicator::split(std::optional<int> color, 
     return std::unique_ptr<PyCommunicator>(new PyCommunicator(store_, std::move(part)));
 }
 
-schedule::Schedule PyCommunicator::load(const py::object& capsule,
-                                        const std::optional<std::string>& sizes,
-                                        std::optional<double> timeout) {
+capsule::Capsule PyCommunicator::load(const py::object& capsule,
+                                      const std::optional<std::string>& sizes,
+                                      std::optional<double> timeout) {
     const py::object core = py::getattr(capsule, "_core", capsule);
     const bool is_path = !py::isinstance<capsule::Capsule>(core);
     const auto path =
@@ -251,7 +251,7 @@ schedule::Schedule PyCommunicator::load(const py::object& capsule,
         status = communicator_->load(*read, sizes, timeout_of(timeout));
     }
     throw_unless_ok(status);
-    return read->value().schedule();
+    return read->value();
 }
 
 void PyCommunicator::unload(const std::string& name, std::optional<double> timeout) {

@@ -76,8 +76,8 @@ class PyCommunicator {
 
     /// Loads a pccl.Capsule, what it stands on, or the one of a path, with all other ranks; returns
     /// its programs.
-    schedule::Schedule load(const pybind11::object& capsule,
-                            const std::optional<std::string>& sizes, std::optional<double> timeout);
+    capsule::Capsule load(const pybind11::object& capsule, const std::optional<std::string>& sizes,
+                          std::optional<double> timeout);
     void unload(const std::string& name, std::optional<double> timeout);
     /// A pccl.table.Table of pccl.capsule_results.LoadedCapsule.
     [[nodiscard]] pybind11::object loaded() const;

@@ -10,7 +10,6 @@
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/refusal.h"
-#include "csrc/schedule/verifier/verified_source.h"
 #include "csrc/sys/sysfs/file.h"
 
 namespace pccl::capsule {
@@ -71,6 +70,12 @@ Result<Findings> prove(const Schedule& schedule) {
     return findings;
 }
 
+std::uint64_t first_of(const sys::Digest& digest) {
+    std::uint64_t first = 0;
+    for (std::size_t i = 0; i < sizeof first; ++i) first = first << 8U | digest.at(i);
+    return first;
+}
+
 /// The first key of two manifests, line by line, that says something else.
 std::string first_difference(std::string_view stated, std::string_view found) {
     while (!stated.empty() || !found.empty()) {
@@ -107,7 +112,10 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
 Result<Capsule> Capsule::parse(std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const Parts parts, split(bytes));
     PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
-    Schedule schedule{.name = stated.description.name, .shape = stated.shape, .programs = {}};
+    Schedule schedule{.name = stated.description.name,
+                      .shape = stated.shape,
+                      .programs = {},
+                      .phases = std::move(stated.phases)};
     PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
     PCCL_ASSIGN_OR_RETURN(Capsule capsule, make(stated.description, std::move(schedule)));
     if (capsule.bytes() == bytes.substr(0, bytes.size() - parts.signature.size())) {
@@ -145,12 +153,14 @@ Capsule Capsule::signed_with(const sys::SecretKey& secret) const {
 }
 
 schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {
-    std::uint64_t digest = 0;
-    for (std::size_t i = 0; i < sizeof digest; ++i) digest = digest << 8U | content_->digest.at(i);
-    auto source = source_of(content_->schedule, content_->findings.verdict, digest);
+    auto source = source_of(content_->schedule, content_->findings.verdict, first_of(digest()));
     source.symmetry = content_->findings.symmetry;
     source.sizes = sizes.value_or(content_->description.sizes);
     return std::make_shared<const schedule::ScheduleSource>(std::move(source));
+}
+
+std::vector<schedule::PartSource> Capsule::parts() const {
+    return part_sources_of(content_->schedule, content_->findings.verdict, first_of(digest()));
 }
 
 }  // namespace pccl::capsule

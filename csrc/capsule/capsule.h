@@ -13,11 +13,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/capsule/manifest.h"
 #include "csrc/capsule/signature.h"
 #include "csrc/schedule/source.h"
+#include "csrc/schedule/verifier/verified_source.h"
 #include "csrc/sys/crypto/sha256.h"
 
 namespace pccl::capsule {
@@ -50,6 +52,9 @@ class PCCL_API Capsule {
     /// The same, signed; in place of whoever has signed it.
     [[nodiscard]] Capsule signed_with(const sys::SecretKey& secret) const;
 
+    /// Whether its programs switch phases of the network: then only its parts can be run.
+    [[nodiscard]] bool switches_phases() const { return !schedule().phases.empty(); }
+    [[nodiscard]] std::vector<schedule::PartSource> parts() const;
     /// Chosen for `sizes`; empty: for those of its description.
     [[nodiscard]] schedule::SourcePtr source(
         const std::optional<schedule::SizeRange>& sizes = {}) const;

@@ -75,6 +75,17 @@ class Keys {
         fail(refuse("\"", key, "\" is no text"));
         return {};
     }
+    /// Empty where there is no such key.
+    std::vector<std::string> texts_if_any(const char* key) {
+        const auto found = object_.find(key);
+        if (found == object_.end()) return {};
+        const bool has_texts =
+            found->is_array() &&
+            std::ranges::all_of(*found, [](const json& each) { return each.is_string(); });
+        if (has_texts) return found->get<std::vector<std::string>>();
+        fail(refuse("\"", key, "\" is no list of texts"));
+        return {};
+    }
     int number(const char* key) {
         const json* value = find(key);
         if (value == nullptr) return 0;
@@ -124,24 +135,25 @@ std::string manifest_text(const Description& description, const Schedule& schedu
                           const Findings& findings) {
     const Shape& shape = schedule.shape;
     const Counts counts(schedule);
-    const json manifest{{"name", description.name},
-                        {"author", description.author},
-                        {"licence", description.licence},
-                        {"note", description.note},
-                        {"sizes", to_text(description.sizes)},
-                        {"collective", schedule::to_string(shape.kind)},
-                        {"ranks", shape.ranks},
-                        {"root", shape.root},
-                        {"chunks", shape.chunks},
-                        {"slots", shape.slots},
-                        {"buffers", buffers_of(schedule)},
-                        {"channels", counts.channels.size()},
-                        {"lanes", counts.most_lanes},
-                        {"steps", counts.steps},
-                        {"programs", to_string(findings.symmetry)},
-                        {"rounds", findings.verdict.rounds},
-                        {"bit_identical", findings.verdict.bit_identical},
-                        {"sums", sums_in(findings)}};
+    json manifest{{"name", description.name},
+                  {"author", description.author},
+                  {"licence", description.licence},
+                  {"note", description.note},
+                  {"sizes", to_text(description.sizes)},
+                  {"collective", schedule::to_string(shape.kind)},
+                  {"ranks", shape.ranks},
+                  {"root", shape.root},
+                  {"chunks", shape.chunks},
+                  {"slots", shape.slots},
+                  {"buffers", buffers_of(schedule)},
+                  {"channels", counts.channels.size()},
+                  {"lanes", counts.most_lanes},
+                  {"steps", counts.steps},
+                  {"programs", to_string(findings.symmetry)},
+                  {"rounds", findings.verdict.rounds},
+                  {"bit_identical", findings.verdict.bit_identical},
+                  {"sums", sums_in(findings)}};
+    if (!schedule.phases.empty()) manifest["phases"] = schedule.phases;
     return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
@@ -156,7 +168,8 @@ Result<Stated> parse_manifest(std::string_view text) {
                   .shape = {.ranks = keys.number("ranks"),
                             .root = keys.number("root"),
                             .chunks = keys.number("chunks"),
-                            .slots = keys.number("slots")}};
+                            .slots = keys.number("slots")},
+                  .phases = keys.texts_if_any("phases")};
     const std::string sizes = keys.text("sizes");
     const std::string collective = keys.text("collective");
     PCCL_TRY(keys.status());

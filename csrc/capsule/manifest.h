@@ -43,6 +43,7 @@ struct Findings {
 struct Stated {
     Description description;
     schedule::Shape shape;
+    std::vector<std::string> phases;  // Schedule::phases
 };
 /// From text of any origin. kInvalidArgument names the key.
 [[nodiscard]] Result<Stated> parse_manifest(std::string_view text);

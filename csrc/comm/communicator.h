@@ -53,6 +53,8 @@ class PCCL_API Communicator {
     [[nodiscard]] const std::string& name() const;
     [[nodiscard]] std::chrono::milliseconds timeout() const;
     void set_timeout(std::chrono::milliseconds timeout);
+    /// That is switched between phases under it; null: none.
+    [[nodiscard]] const std::shared_ptr<PhaseNetwork>& network() const { return options_.network; }
     /// Collectives submitted so far.
     [[nodiscard]] std::uint64_t sequence() const;
 
@@ -110,8 +112,10 @@ class PCCL_API Communicator {
     /// (capsule::parse_sizes(); empty: those that it states), and by name for any. Of gather,
     /// scatter and all_to_all, whose lengths only pairs of ranks know, by name alone. A collective:
     /// all ranks load the same bytes, or none does. A rank whose capsule could not be read takes
-    /// part with the reason. kMismatch names ranks that have other bytes or sizes; kInvalidArgument
-    /// where it is for another number of ranks, or there is one of its name.
+    /// part with the reason. One that switches phases of the network is run in its parts, by their
+    /// names, and needs a group that switches one: kUnsupported. kMismatch names ranks that have
+    /// other bytes or sizes; kInvalidArgument where it is for another number of ranks, or there is
+    /// one of its name.
     [[nodiscard]] Status load(const Result<capsule::Capsule>& capsule,
                               const std::optional<std::string>& sizes = {},
                               OptionalTimeout limit = {});

@@ -48,13 +48,21 @@ std::vector<std::string> files_of(std::string_view paths) {
     return files;
 }
 
+Status check_usable(const Capsule& capsule) {
+    PCCL_TRY(capsule::check_trusted(capsule));
+    if (!capsule.switches_phases()) return Status::ok();
+    return Status::unsupported(
+        concat("capsule ", capsule.description().name,
+               " switches phases of the network: load it into the group of all ranks"));
+}
+
 }  // namespace
 
 std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
     std::vector<Capsule> capsules;
     for (const std::string& file : files_of(paths)) {
         const auto read = Capsule::read(file);
-        const Status usable = read.is_ok() ? capsule::check_trusted(*read) : read.status();
+        const Status usable = read.is_ok() ? check_usable(*read) : read.status();
         if (!usable.is_ok())
             log(LogLevel::kWarning, "PCCL_CAPSULES: ", usable.message());
         else if (read->schedule().shape.ranks == ranks)

@@ -156,7 +156,7 @@ Status Group::check_process() const {
 
 Result<std::shared_ptr<CollectiveOperation>> Group::prepare(const Collective& collective) {
     if (is_over()) return end_.shown;
-    if (!phases_.unusable().is_ok()) return phases_.unusable();
+    if (!phases_.unusable().is_ok() && !selector_->is_part(collective)) return phases_.unusable();
     PCCL_ASSIGN_OR_RETURN(const Decision* decision, selector_->choose(collective));
     return collectives_.prepare(collective, *decision);
 }

@@ -14,6 +14,7 @@
 #include "csrc/comm/peers.h"
 #include "csrc/comm/phase/phased_group.h"
 #include "csrc/comm/selection/selector.h"
+#include "csrc/comm/way_back.h"
 #include "csrc/transport/doorbell.h"
 
 namespace pccl::comm {
@@ -52,6 +53,9 @@ class GroupPhases final : public PhasedGroup {
         return parts_.peers.directory().group_name();
     }
     [[nodiscard]] bool share_memory(Rank one, Rank other) const override;
+    [[nodiscard]] Status check_way_back(Rank source, bool is_fixed) const override {
+        return comm::check_way_back(parts_.peers.directory(), source, is_fixed);
+    }
     void hold() override;
     void release() override;
     [[nodiscard]] Result<bool> drain() override;

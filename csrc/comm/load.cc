@@ -10,6 +10,7 @@
 #include "csrc/capsule/trust.h"
 #include "csrc/comm/communicator.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/phased_capsule.h"
 #include "csrc/comm/told_by_all.h"
 
 namespace pccl::comm {
@@ -83,6 +84,10 @@ Status Communicator::load(const Result<capsule::Capsule>& capsule,
         PCCL_TRY(check_fit(*capsule, size()));
         if (sizes) {
             PCCL_ASSIGN_OR_RETURN(range, capsule::parse_sizes(*sizes));
+        }
+        if (capsule->switches_phases()) {
+            PCCL_TRY(check_phases(*capsule, options_, group_->phases()));
+            return add_parts(*capsule, *catalogue);
         }
         return catalogue->add(capsule->source(range));
     };

@@ -24,11 +24,25 @@ class PCCL_API Catalogue {
     Status add(SourcePtr source);
     /// kInvalidArgument where none of this name was added with sizes of its own.
     Status remove(std::string_view name);
-    /// Those that were added with sizes of their own, by collective.
+    /// Those that were added with sizes of their own, by collective, and those in parts.
     [[nodiscard]] std::vector<SourcePtr> loaded() const;
 
+    /// A program that switches phases of the network. Nobody chooses it: `parts`, what it does in
+    /// one phase each, are run one after the other, by their names. Errors as those of add().
+    Status add_in_parts(SourcePtr whole, std::vector<SourcePtr> parts);
+    /// Null where there is none of this name.
+    [[nodiscard]] SourcePtr part(std::string_view name) const;
+
    private:
+    struct InParts {
+        SourcePtr whole;
+        std::vector<SourcePtr> parts;
+    };
+
+    [[nodiscard]] Status check_new(const ScheduleSource& source) const;
+
     std::array<std::vector<SourcePtr>, 8> by_kind_;
+    std::vector<InParts> in_parts_;
 };
 
 }  // namespace pccl::schedule

@@ -115,6 +115,8 @@ std::string to_string(const Schedule& schedule) {
         concat(schedule.name, ": ", to_string(shape.kind), ", ", shape.ranks, " ranks, root ",
                shape.root, ", ", shape.chunks, " chunks, ", shape.slots, " slots");
     if (shape.aggregation > 0) text += concat(", at most ", shape.aggregation, " blocks a message");
+    for (const std::string& phase : schedule.phases)
+        text += concat(&phase == schedule.phases.data() ? ", phases " : ", ", phase);
     text += '\n';
     for (std::size_t rank = 0; rank < schedule.programs.size(); ++rank) {
         const Program& program = schedule.programs[rank];

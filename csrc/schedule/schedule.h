@@ -88,10 +88,13 @@ struct Dependency {
 //   kRecvReduce          recv  read or -  write         src (+) incoming; no src: dst (+) incoming
 //   kRecvReduceSend      recv  read              send   sends src (+) incoming, stores nothing
 //   kRecvReduceCopySend  recv  read or -  write  send   kRecvReduce, and sends the result
-//   kSwitchPhase                                        moves to the next phase of the network
+//   kSwitchPhase                                        next of Schedule::phases
 //
 // "-" is no slice. src and dst have as many chunks, and a message is all of them: its sender
 // gathers the slices of a list, its receiver scatters it over another list, or reduces it there.
+//
+// At kSwitchPhase all lanes of all ranks wait for each other, and the network goes to another
+// phase: each lane has one for each phase, no message crosses it, and scratch does not outlive it.
 enum class Action : std::uint8_t {
     kNop,
     kCopy,
@@ -156,6 +159,8 @@ struct Schedule {
     std::string name;
     Shape shape;
     std::vector<Program> programs;  // one for each rank
+    /// Where the network goes at the n-th kSwitchPhase of every lane.
+    std::vector<std::string> phases = {};  // NOLINT(readability-redundant-member-init)
     auto operator<=>(const Schedule&) const = default;
 };
 

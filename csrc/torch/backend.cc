@@ -314,7 +314,11 @@ c10::intrusive_ptr<PcclOptions> PcclBackend::child_options(const std::vector<int
 
 Status PcclBackend::load_capsule(const Result<capsule::Capsule>& capsule,
                                  const std::optional<std::string>& sizes) {
-    PCCL_TRY(communicator_->load(capsule, sizes));
+    static const Result<capsule::Capsule> refused = Status::unsupported(
+        "it switches phases of the network, which a pccl.Communicator does, no process group of "
+        "torch");
+    const bool switches = capsule.is_ok() && capsule->switches_phases();
+    PCCL_TRY(communicator_->load(switches ? refused : capsule, sizes));
     gpu_.choose_from(communicator_->catalogue());
     return Status::ok();
 }

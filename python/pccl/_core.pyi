@@ -343,6 +343,9 @@ class Communicator:
     def name(self) -> str:
         """As messages have it."""
     @property
+    def _network(self) -> PhaseNetwork | None:
+        """That of its cluster."""
+    @property
     def sequence(self) -> int:
         """Collectives started so far."""
     @property
@@ -397,11 +400,15 @@ class Communicator:
         -------
         Operator
             It runs the collective by this capsule, whatever the size, and has no buffers yet.
+            For a capsule that switches phases of the network, which needs the group of all ranks of
+            a cluster, a ``pccl.switched_operator.SwitchedOperator``.
 
         Raises
         ------
         InvalidArgumentError
             It is no capsule, or wrong, or for another number of ranks; or there is one of its name.
+        UnsupportedError
+            It switches phases of the network, and this is not the group of all ranks of a cluster.
         MismatchError
             Ranks have other bytes or sizes; the message names them.
         """
@@ -1699,6 +1706,9 @@ class Schedule:
     def aggregation(self) -> int:
         """The most blocks that travel in one message; 0 where nothing was asked for."""
     @property
+    def phases(self) -> tuple[str, ...]:
+        """Where the network goes at each ``switch_phase`` of a lane; mostly none."""
+    @property
     def steps(self) -> Table[Step]:
         """The steps of all ranks: a list, which notebooks show as a table."""
     def renamed(self, name: str) -> Schedule:
@@ -1813,6 +1823,7 @@ def schedule_of(
     chunks: int,
     slots: int,
     programs: list[_RawProgram],
+    phases: list[str] = ...,
 ) -> Schedule:
     """Return the schedule of steps that are given as tuples, unverified.
 
@@ -1823,6 +1834,8 @@ def schedule_of(
     programs
         By rank: chunks of scratch, and lanes of steps (action, src, dst, from, to, after). Slices
         are (buffer, offset, count), ports (peer, channel), what comes before (lane, step).
+    phases
+        To which the network goes at each ``switch_phase`` of a lane.
 
     Raises
     ------
@@ -1970,6 +1983,15 @@ class Piece:
         ----------
         capsule
             Any.
+        """
+    @staticmethod
+    def parts_of_capsule(capsule: Capsule) -> list[tuple[str, Piece | None]]:
+        """Return what a capsule does in each phase of the network, with its name.
+
+        Parameters
+        ----------
+        capsule
+            Any; one that switches nothing has one part, of no name.
         """
     @property
     def name(self) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pccl import _core, table, whole_file
 from pccl.capsule_results import LoadedCapsule
 from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import matplotlib.figure
     from torch.distributed import ProcessGroup
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pccl.capsule_simulation import Simulation
     from pccl.replay_results import Replay
     from pccl.simulator import Network
+    from pccl.switched_replay import SwitchedReplay
     from pccl.table import Table
     from pccl.topology import Job, Topology
 
@@ -186,6 +189,11 @@ class Capsule:
         return self._core.manifest
 
     @property
+    def phases(self) -> tuple[str, ...]:
+        """To which its programs switch the network, one after the other; mostly none."""
+        return self.schedule.phases
+
+    @property
     def schedule(self) -> Schedule:
         """Its programs."""
         return self._core.schedule
@@ -301,30 +309,56 @@ class Capsule:
 
         return simulate(self._core, topology, nbytes)
 
-    def replay(self, network: Network, nbytes: int | str = "64MB") -> Replay:
+    @overload
+    def replay(self, network: Network, nbytes: int | str = "64MB") -> Replay: ...
+    @overload
+    def replay(
+        self,
+        network: Mapping[str, Network],
+        nbytes: int | str = "64MB",
+        *,
+        reconfiguration: float = 0.0,
+    ) -> SwitchedReplay: ...
+    def replay(
+        self,
+        network: Network | Mapping[str, Network],
+        nbytes: int | str = "64MB",
+        *,
+        reconfiguration: float = 0.0,
+    ) -> Replay | SwitchedReplay:
         """Play its messages through, one by one, on a network that need not exist.
 
         Parameters
         ----------
         network
-            A ``pccl.simulator.Network`` of as many ranks.
+            A ``pccl.simulator.Network`` of as many ranks; for a capsule that switches phases one
+            for each, by name, and by ``""`` for what comes before the first switch.
         nbytes
             Of the largest buffer: ``65536``, ``"64KB"``.
+        reconfiguration
+            Seconds that the network takes to go to another phase.
 
         Returns
         -------
         Replay
             Time, rounds, the busiest link, the critical path; it plots itself.
+        SwitchedReplay
+            Time of each part and of all, where there is a network for each phase.
 
         Raises
         ------
         InvalidArgumentError
-            The network has other ranks.
+            The network has other ranks, or a phase has none.
         ValueError
             ``nbytes`` is no size.
         """
-        from pccl.simulator import replay_capsule
+        from pccl.simulator import Network, replay_capsule
+        from pccl.switched_replay import replay_switched
 
+        if not isinstance(network, Network):
+            return replay_switched(self._core, network, nbytes, reconfiguration)
+        if self.phases:
+            return replay_switched(self._core, {"": network}, nbytes, reconfiguration)
         return replay_capsule(self._core, network, nbytes)
 
     def __repr__(self) -> str:

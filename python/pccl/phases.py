@@ -31,7 +31,7 @@ from pccl.errors import Error, InvalidArgumentError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pccl._core import PhaseNetwork
+    from pccl._core import Communicator, PhaseNetwork
     from pccl.cluster_results import Switched
 
 __all__ = ["current_phase", "phase", "switch_phase"]
@@ -78,7 +78,25 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
     UnavailableError
         There is no group here whose cluster could be switched; or messages are not received yet.
     """
-    cluster = _cluster()
+    return _switch(_cluster(), phase, dry_run=dry_run, timeout=timeout)
+
+
+def ensure(group: Communicator, phase: str) -> None:
+    """Switch the network of a group to a phase, as ``switch_phase`` does, unless it is there.
+
+    Parameters
+    ----------
+    group
+        That has all ranks of its cluster.
+    phase
+        Which one, the same on all ranks.
+    """
+    (cluster,) = (each for each in _joined if each._network is group._network)
+    if cluster._network.phase != phase:
+        _switch(cluster, phase, dry_run=False, timeout=5.0)
+
+
+def _switch(cluster: Cluster, phase: str, *, dry_run: bool, timeout: float) -> Switched:
     network = _network_of(cluster)
     if phase not in cluster.phases:
         cluster.plan(None, phase)  # it names the nearest

@@ -9,7 +9,7 @@ import pccl.lang as pl
 if TYPE_CHECKING:
     from pccl.capsule import Capsule
 
-__all__ = ["all_pairs", "forwarded_all_to_all", "two_step_all_to_all"]
+__all__ = ["all_pairs", "forwarded_all_to_all", "switched_halving", "two_step_all_to_all"]
 
 
 @pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
@@ -26,6 +26,32 @@ def all_pairs(c: pl.Program) -> None:
     for hop in range(1, c.ranks):
         for owner in range(c.ranks):
             c.output(owner, chunk=owner).copy_to((owner + hop) % c.ranks, channel=hop)
+
+
+@pl.algorithm("all_reduce", chunks=lambda ranks: ranks)
+def switched_halving(c: pl.Program) -> None:
+    """Halving and doubling of a power of two of ranks, with circuits of their own for each step.
+
+    Of "When Light Bends to the Collective Will" (arXiv 2510.08072): in phase ``apart4`` each rank
+    has a circuit to, and one from, that whose number differs by 4 in its binary digits.
+    """
+    distances = [c.ranks >> level for level in range(1, c.ranks.bit_length())]
+    held = [c.input(rank, count=c.ranks) for rank in range(c.ranks)]
+    for distance in distances:
+        c.switch_phase(f"apart{distance}")
+        low, high = slice(0, distance), slice(distance, 2 * distance)
+        held = [
+            held[rank ^ distance][high if rank & distance else low].reduce_to(rank)
+            for rank in range(c.ranks)
+        ]
+    for distance in reversed(distances):
+        if distance != distances[-1]:
+            c.switch_phase(f"apart{distance}")
+        given = [held[rank ^ distance].copy_to(rank) for rank in range(c.ranks)]
+        held = [
+            pl.join(*((given[rank], own) if rank & distance else (own, given[rank])))
+            for rank, own in enumerate(held)
+        ]
 
 
 @pl.algorithm("all_to_all")

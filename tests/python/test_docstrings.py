@@ -120,6 +120,7 @@ NEVER_RAISE = {
     "_core.GpuWorkspace.release",
     "_core.PhaseNetwork.handle",
     "_core.Piece.of_capsule",
+    "_core.Piece.parts_of_capsule",
     "_core.Schedule.renamed",
     "_core.Workspace.__enter__",
     "_core.calibration_path",

@@ -253,6 +253,10 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> export_msccl(const Capsule& capsule) { return Writer(capsule).write(); }
+Result<std::string> export_msccl(const Capsule& capsule) {
+    if (capsule.switches_phases())
+        return Status::unsupported("MSCCL's XML has no step that switches phases of the network");
+    return Writer(capsule).write();
+}
 
 }  // namespace pccl::capsule

@@ -121,7 +121,7 @@ Result<bool> LinkExecutor::advance_step(Lane& lane, const LinkStep& step, bool& 
             reduce(step, lane.round);
             return true;
         case Action::kSwitchPhase:
-            return links_.switch_phase();
+            return Status::unsupported("a program that switches phases runs in its parts alone");
         default:
             break;
     }

@@ -14,11 +14,6 @@ class LinkTable {
     virtual Result<transport::SendLink*> send_link(const schedule::Port& to) = 0;
     /// The link on which a peer sends, or null until it has connected.
     virtual transport::RecvLink* receive_link(const schedule::Port& from) = 0;
-    /// Moves on to the next phase of the network: true once its links are those that the two above
-    /// give. kUnsupported where there is one phase.
-    virtual Result<bool> switch_phase() {
-        return Status::unsupported("switch_phase: this group's network has one phase");
-    }
 };
 
 }  // namespace pccl::comm

@@ -42,6 +42,17 @@ Status check_whole(const PhasedGroup& group, const PhaseLinks& phase, const Link
     return Status::invalid_argument(unusable.message());
 }
 
+/// Of links that go one way, at the rank to which they lead. `present`: null where it is not known.
+Status check_ways_back(const PhasedGroup& group, const LinkGraph& wanted,
+                       const LinkGraph* present) {
+    for (const DirectedLink& link : wanted.links()) {
+        if (link.to != group.rank() || wanted.has(link.to, link.from)) continue;
+        const bool is_fixed = present != nullptr && !present->has(link.to, link.from);
+        PCCL_TRY(group.check_way_back(link.from, is_fixed));
+    }
+    return Status::ok();
+}
+
 /// What rank 0 does. Its ranks are all there before anything is switched.
 Switching::Verdict lead(PhaseCall& call, const Status& own, const PhaseRequest& request) {
     if (!own.is_ok()) return {.why = own};
@@ -152,13 +163,34 @@ Status PhaseNetwork::join(const std::shared_ptr<PhasedGroup>& group, std::vector
     return Status::ok();
 }
 
+Result<std::shared_ptr<const LinkGraph>> PhaseNetwork::links_in(const std::string& phase,
+                                                                const PhasedGroup& group) const {
+    const PhaseLinks* const wanted = find(phase);
+    if (wanted == nullptr) return no_such_phase(phase);
+    for (const Living& each : living())
+        if (each.group.get() == &group) return graph_of(group, each.ranks, *wanted);
+    return Status::unavailable(concat("group ", group.name(), " is on no network any more"));
+}
+
+Status PhaseNetwork::no_such_phase(const std::string& name) const {
+    std::string known;
+    for (const PhaseLinks& each : settings_.phases)
+        known += concat(known.empty() ? "" : ", ", each.name);
+    return Status::invalid_argument(concat("there is no phase ", name, "; there are ", known));
+}
+
 Status PhaseNetwork::check(const std::string& name, const std::vector<Living>& groups) const {
     const PhaseLinks* const wanted = find(name);
-    if (wanted == nullptr) return Status::invalid_argument(concat("there is no phase ", name));
+    if (wanted == nullptr) return no_such_phase(name);
     for (const Living& each : groups) {
         if (!each.may_switch) continue;
         const auto graph = graph_of(*each.group, each.ranks, *wanted);
-        if (graph != nullptr) PCCL_TRY(check_whole(*each.group, *wanted, *graph));
+        if (graph == nullptr) continue;
+        PCCL_TRY(check_whole(*each.group, *wanted, *graph));
+        if (!settings_.has_hosts) continue;
+        const PhaseLinks* const known = find(phase());
+        const auto present = known == nullptr ? nullptr : graph_of(*each.group, each.ranks, *known);
+        PCCL_TRY(check_ways_back(*each.group, *graph, present.get()));
     }
     return Status::ok();
 }

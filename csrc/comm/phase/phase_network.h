@@ -67,6 +67,10 @@ class PCCL_API PhaseNetwork {
     /// kInvalidArgument where the network has no such ranks.
     [[nodiscard]] Status join(const std::shared_ptr<PhasedGroup>& group, std::vector<Rank> ranks,
                               bool may_switch);
+    /// Between the ranks of a group that has joined; null: all reach each other. kInvalidArgument:
+    /// there is no such phase.
+    [[nodiscard]] Result<std::shared_ptr<const schedule::LinkGraph>> links_in(
+        const std::string& phase, const PhasedGroup& group) const;
     /// A collective call of the ranks of the group that may switch. All ranks get the same outcome;
     /// an error, too: what is wrong with the call, or which rank did not come, or is gone.
     /// kInvalidArgument: there is no such phase, or it leaves a rank without a way.
@@ -87,6 +91,7 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] std::vector<Living> living() const;
     [[nodiscard]] std::shared_ptr<PhasedGroup> switching_group() const;
     [[nodiscard]] const PhaseLinks* find(const std::string& name) const;
+    [[nodiscard]] Status no_such_phase(const std::string& name) const;
     /// Null: all reach each other.
     [[nodiscard]] std::shared_ptr<const schedule::LinkGraph> graph_of(
         const PhasedGroup& group, const std::vector<Rank>& ranks, const PhaseLinks& phase) const;

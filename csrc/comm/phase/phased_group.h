@@ -32,6 +32,10 @@ class PhasedGroup {
     /// Whether these two ranks share memory, whatever the network does.
     [[nodiscard]] virtual bool share_memory(Rank one, Rank other) const = 0;
 
+    /// ok where this rank has a route back to one whose link to it goes one way; `is_fixed`: which
+    /// does not change with the phase.
+    [[nodiscard]] virtual Status check_way_back(Rank source, bool is_fixed) const = 0;
+
     /// Calls wait from now on until release(), up to their timeout.
     virtual void hold() = 0;
     virtual void release() = 0;

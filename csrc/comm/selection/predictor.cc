@@ -68,8 +68,9 @@ bool Predictor::suits(const ScheduleSource& source, const Signature& call,
     return schedule::check_shape(source, shape_for(source, call.root, 0)).is_ok();
 }
 
-bool Predictor::fits(const ScheduleSource& source, const Signature& call) const {
-    return suits(source, call, {}) &&
+bool Predictor::fits(const ScheduleSource& source, const Signature& call,
+                     std::string_view wanted) const {
+    return suits(source, call, wanted) &&
            most_in_chunk(source, shape_for(source, call.root, 0), link_element_bytes(call)) > 0;
 }
 

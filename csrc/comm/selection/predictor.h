@@ -50,8 +50,10 @@ class Predictor {
                                                   std::string_view wanted = {});
     /// Why a schedule that is there cannot make the call; empty where there is none.
     [[nodiscard]] std::string why_not(const Signature& call, std::string_view wanted) const;
-    /// Whether it can make the call, with messages of as many blocks as there are.
-    [[nodiscard]] bool fits(const schedule::ScheduleSource& source, const Signature& call) const;
+    /// Whether it can make the call, with messages of as many blocks as there are. `wanted`: as
+    /// predict() has it.
+    [[nodiscard]] bool fits(const schedule::ScheduleSource& source, const Signature& call,
+                            std::string_view wanted = {}) const;
 
     [[nodiscard]] schedule::Shape shape_for(const schedule::ScheduleSource& source, Rank root,
                                             int aggregation) const;

@@ -161,7 +161,9 @@ std::string_view Selector::wanted_for(CollectiveKind kind, std::string_view by_c
 Result<std::uint64_t> Selector::relayed_length(const Collective& collective,
                                                std::string_view wanted) const {
     if (wanted.empty()) return 0;
-    const SourcePtr source = predictor_.catalogue().find(wanted, collective.kind);
+    const SourcePtr part = preferences_.catalogue->part(wanted);
+    const SourcePtr source =
+        part != nullptr ? part : predictor_.catalogue().find(wanted, collective.kind);
     if (source == nullptr || source->takes_uneven) return 0;
     return one_length(collective, *source);
 }
@@ -178,9 +180,28 @@ SourcePtr Selector::loaded_for(const Signature& call) const {
 }
 
 Result<Decision> Selector::decide(const Signature& call, std::string_view wanted) {
+    if (const SourcePtr part = preferences_.catalogue->part(wanted)) return decide_part(call, part);
     PCCL_ASSIGN_OR_RETURN(const Prediction way, best_way(call, wanted));
     if (way.source == nullptr) return decide_on_board(call, way.on_board);
     return decide_on_links(call, way);
+}
+
+Result<Decision> Selector::decide_part(const Signature& call, const SourcePtr& part) {
+    const bool is_whole_alone = call.op == ReduceOp::kAvg ||
+                                runs_widened(call.kind, call.type, call.op, predictor_.ranks());
+    if (schedule::reduces(call.kind) && is_whole_alone)
+        return Status::unsupported(
+            concat(part->name,
+                   " is a part of a program that switches phases, which makes no "
+                   "averages and adds no halves: sum, then divide; or widen first"));
+    const schedule::Shape shape = predictor_.shape_for(*part, call.root, 0);
+    const bool has_links = predictor_.links() == nullptr ||
+                           predictor_.links()->carries(*part, shape, layout().order());
+    if (!has_links || !predictor_.fits(*part, call, part->name))
+        return Status::unsupported(
+            concat(part->name, has_links ? " cannot make this " : " has no links for this ",
+                   schedule::to_string(call.kind), has_links ? "" : " in this phase"));
+    return decide_on_links(call, {.source = part});
 }
 
 Result<Prediction> Selector::best_way(const Signature& call, std::string_view wanted) {

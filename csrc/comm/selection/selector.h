@@ -63,6 +63,13 @@ class Selector {
         return preferences_.catalogue;
     }
 
+    /// Whether the call names a part of a program that switches phases: its own links decide
+    /// whether it can run, not those of the group.
+    [[nodiscard]] bool is_part(const Collective& collective) const {
+        return !collective.algorithm.empty() &&
+               preferences_.catalogue->part(collective.algorithm) != nullptr;
+    }
+
     /// Chooses what goes over these links alone from now on; null: over any, or the board.
     void follow(std::shared_ptr<const schedule::LinkGraph> links);
 
@@ -83,6 +90,7 @@ class Selector {
 
     /// `wanted`: by the user; empty where the choice is free.
     Result<Decision> decide(const Signature& call, std::string_view wanted);
+    Result<Decision> decide_part(const Signature& call, const schedule::SourcePtr& part);
     [[nodiscard]] Decision decide_on_board(const Signature& call, BoardAlgorithm algorithm) const;
     Result<Decision> decide_on_links(const Signature& call, const Prediction& way);
     /// What is wanted, or else was measured to be the fastest, or else is predicted to be.

@@ -70,6 +70,10 @@ Status check_message(const EventGraph& graph, EventId sender, EventId receiver) 
                                                count_of(receive), " chunks, but ",
                                                graph.describe(sender), " sends ", count_of(send)));
     }
+    if (graph.event(sender).part != graph.event(receiver).part)
+        return Status::invalid_argument(
+            concat(graph.describe(receiver), ": receives what ", graph.describe(sender),
+                   " sends in another phase of the network; no message crosses a switch"));
     const int chunks = graph.schedule().shape.chunks;
     const int unlike = first_unlike(moved_by(send), moved_by(receive), chunks);
     if (unlike == kAllAlike) return Status::ok();
@@ -103,13 +107,19 @@ Result<EventGraph> EventGraph::build(const Schedule& schedule) {
 }
 
 void EventGraph::add_events() {
+    switches_.resize(schedule_->phases.size());
     for (Rank rank = 0; rank < schedule_->shape.ranks; ++rank) {
         first_lane_.push_back(static_cast<int>(lanes_.size()));
         int index = 0;
         for (const Lane& lane : schedule_->programs[static_cast<std::size_t>(rank)].lanes) {
             const int number = static_cast<int>(lanes_.size());
             const int first = size();
-            for (const Step& step : lane) events_.push_back({.step = &step, .lane = number});
+            int part = 0;
+            for (const Step& step : lane) {
+                events_.push_back({.step = &step, .lane = number, .part = part});
+                if (step.action == Action::kSwitchPhase)
+                    switches_[static_cast<std::size_t>(part++)].push_back(size() - 1);
+            }
             lanes_.push_back({rank, index++, first, size()});
         }
     }

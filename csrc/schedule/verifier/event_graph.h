@@ -2,9 +2,10 @@
 //
 // A step waits for the step before it in its lane, for the steps it names, for the message it
 // receives to be sent, and for a slot of the FIFO it sends into: the n-th message needs the (n -
-// slots)-th to have been received. Both ends of a FIFO belong to one lane each, so all of this is
-// known before anything runs, whatever the timing: the schedule is a fixed partial order, its
-// happens-before.
+// slots)-th to have been received. Where the network's phase is switched, every step behind that
+// waits for all steps of all ranks before it. Both ends of a FIFO belong to one lane each, so all
+// of this is known before anything runs, whatever the timing: the schedule is a fixed partial
+// order, its happens-before.
 #pragma once
 
 #include <vector>
@@ -22,6 +23,7 @@ inline constexpr EventId kNoEvent = -1;
 struct Event {
     const Step* step = nullptr;
     int lane = 0;               // counted over all ranks
+    int part = 0;               // switches of phases before it, in its lane
     EventId sender = kNoEvent;  // sends what this step receives
     EventId freer = kNoEvent;   // receives what lies in the slot that this step fills
 };
@@ -36,7 +38,8 @@ struct LaneSpan {
 class EventGraph {
    public:
     /// Errors: a FIFO with two lanes at one end, with more messages sent than received or the other
-    /// way round, or with a message that its receiver takes for a slice of another size.
+    /// way round, or with a message that its receiver takes for a slice of another size, or after
+    /// another switch of phases.
     /// `schedule`, whose structure has been checked, must outlive the graph.
     [[nodiscard]] static Result<EventGraph> build(const Schedule& schedule);
 
@@ -69,6 +72,7 @@ class EventGraph {
         const Event& e = event(id);
         const LaneSpan& lane = lanes_[static_cast<std::size_t>(e.lane)];
         if (id > lane.first && !visit(id - 1)) return false;
+        if (e.step->action == Action::kSwitchPhase) return for_each_before_switch(id, visit);
         for (const Dependency& after : e.step->after) {
             if (!visit(target_of(lane.rank, after))) return false;
         }
@@ -81,11 +85,21 @@ class EventGraph {
 
     void add_events();
     [[nodiscard]] Status match_messages();
+    /// The switch of the first lane waits for what all others have before theirs, and these for it.
+    template <typename Visit>
+    bool for_each_before_switch(EventId id, Visit visit) const {
+        const std::vector<EventId>& lanes = switches_[static_cast<std::size_t>(event(id).part)];
+        if (id != lanes.front()) return visit(lanes.front());
+        for (const EventId other : lanes)
+            if (other != id && other > lane_of(other).first && !visit(other - 1)) return false;
+        return true;
+    }
 
     const Schedule* schedule_;
     std::vector<Event> events_;
     std::vector<LaneSpan> lanes_;
-    std::vector<int> first_lane_;  // of each rank
+    std::vector<int> first_lane_;                 // of each rank
+    std::vector<std::vector<EventId>> switches_;  // of phases, one after the other: of all lanes
 };
 
 /// The events in an order in which they can happen. Errors: a deadlock, with the circle of steps

@@ -88,9 +88,19 @@ class Execution {
                 return fault(graph_.place_of(id), step, "reads ", to_string(chunk.buffer), "[",
                              chunk.offset, "], which no earlier step writes");
             }
+            PCCL_TRY(check_same_part(id, chunk));
             result = result == kUnwritten ? operand : state_.expressions.sum(operand, result, id);
         }
         return result;
+    }
+
+    [[nodiscard]] Status check_same_part(EventId reader, const Slice& chunk) const {
+        if (chunk.buffer != Buffer::kScratch) return Status::ok();
+        const EventId writer = state_.writer[place(graph_.lane_of(reader).rank, chunk)];
+        if (graph_.event(writer).part == graph_.event(reader).part) return Status::ok();
+        return fault(graph_.place_of(reader), *graph_.event(reader).step, "reads scratch[",
+                     chunk.offset, "], which ", graph_.describe(writer),
+                     " wrote in another phase of the network; scratch does not outlive a switch");
     }
 
     const EventGraph& graph_;

@@ -36,10 +36,8 @@ class StepCheck {
     [[nodiscard]] Status run() const {
         const auto operands = operands_of(step_.action);
         if (!operands) return wrong("this action does not exist");
-        if (step_.action == Action::kSwitchPhase) {
-            return Status::unsupported(
-                concat(describe(place_, step_), ": phase switches cannot be verified yet"));
-        }
+        if (step_.action == Action::kSwitchPhase && !step_.after.empty())
+            return wrong("waits for all steps before it, and so names none");
         PCCL_TRY(check_port("from", step_.from, operands->receives));
         PCCL_TRY(check_port("to", step_.to, operands->sends));
         PCCL_TRY(check_slices("src", step_.src, operands->src));
@@ -193,6 +191,30 @@ Status check_memory(const Schedule& schedule) {
     return Status::ok();
 }
 
+constexpr std::size_t kMostPhases = 1024;
+constexpr std::size_t kLongestPhase = 64;
+
+Status check_phases(const std::vector<std::string>& phases) {
+    if (phases.size() > kMostPhases)
+        return refuse("there are ", phases.size(), " switches of phases, more than ", kMostPhases);
+    for (const std::string& phase : phases) {
+        const bool is_plain =
+            std::ranges::all_of(phase, [](char c) { return c > ' ' && c <= '~'; });
+        if (phase.empty() || phase.size() > kLongestPhase || !is_plain)
+            return refuse("a phase of the network has 1 to ", kLongestPhase,
+                          " printable characters, and no space; here is one of ", phase.size());
+    }
+    return Status::ok();
+}
+
+Status check_switches(const Schedule& schedule, Rank rank, std::size_t lane) {
+    const Lane& steps = schedule.programs[static_cast<std::size_t>(rank)].lanes[lane];
+    const auto switches = std::ranges::count(steps, Action::kSwitchPhase, &Step::action);
+    if (std::cmp_equal(switches, schedule.phases.size())) return Status::ok();
+    return refuse("rank ", rank, " lane ", lane, " has ", switches, " switch_phase, must have ",
+                  schedule.phases.size(), ": one for each switch, as every lane of every rank");
+}
+
 }  // namespace
 
 Status check_shape(const Schedule& schedule) {
@@ -211,6 +233,7 @@ Status check_shape(const Schedule& schedule) {
     }
     if (shape.chunks < 1) return refuse("chunks is ", shape.chunks, ", must be at least 1");
     if (shape.slots < 1) return refuse("slots is ", shape.slots, ", must be at least 1");
+    PCCL_TRY(check_phases(schedule.phases));
     return check_memory(schedule);
 }
 
@@ -218,6 +241,7 @@ Status check_steps(const Schedule& schedule, const MemoryMap& memory) {
     for (Rank rank = 0; rank < schedule.shape.ranks; ++rank) {
         const auto& lanes = schedule.programs[static_cast<std::size_t>(rank)].lanes;
         for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+            PCCL_TRY(check_switches(schedule, rank, lane));
             for (std::size_t step = 0; step < lanes[lane].size(); ++step) {
                 const StepPlace place{rank, static_cast<int>(lane), static_cast<int>(step)};
                 PCCL_TRY(StepCheck(schedule, memory, place, lanes[lane][step]).run());

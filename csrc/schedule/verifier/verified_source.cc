@@ -1,6 +1,10 @@
 #include "csrc/schedule/verifier/verified_source.h"
 
+#include <utility>
+
 #include "csrc/base/digest.h"
+#include "csrc/base/text.h"
+#include "csrc/schedule/phase_parts.h"
 #include "csrc/schedule/step_counts.h"
 
 namespace pccl::schedule {
@@ -34,6 +38,26 @@ ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::
         return programs[static_cast<std::size_t>(rank)];
     };
     return source;
+}
+
+std::vector<PartSource> part_sources_of(const Schedule& verified, const Verdict& verdict,
+                                        std::uint64_t digest) {
+    // What a chunk is depends on it: where there are windows, on the longest message.
+    const auto longest_message = source_of(verified, verdict, digest).longest_message;
+    std::vector<PartSource> sources;
+    for (PhasePart& part : parts_of(verified)) {
+        auto& [phase, source] = sources.emplace_back(PartSource{.phase = part.phase, .source = {}});
+        if (part.is_empty()) continue;
+        const std::string name = concat(verified.name, "#", sources.size() - 1);
+        Digest own;
+        own.add(concat(digest, name));
+        ScheduleSource alone =
+            source_of({.name = name, .shape = verified.shape, .programs = std::move(part.programs)},
+                      verdict, own.value());
+        alone.longest_message = longest_message;
+        source = std::make_shared<const ScheduleSource>(std::move(alone));
+    }
+    return sources;
 }
 
 Result<SourcePtr> source_of(const Schedule& schedule) {

@@ -1,6 +1,10 @@
 // Schedules that are handed over at run time.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "csrc/schedule/source.h"
 #include "csrc/schedule/verifier/verifier.h"
 
@@ -14,5 +18,17 @@ namespace pccl::schedule {
 /// The same of a schedule that verify() has let pass with `verdict`. `digest` stands for all of it.
 [[nodiscard]] PCCL_API ScheduleSource source_of(const Schedule& verified, const Verdict& verdict,
                                                 std::uint64_t digest);
+
+/// What a schedule that switches phases does in one of them.
+struct PartSource {
+    std::string phase;  // PhasePart
+    SourcePtr source;   // null where no rank does anything
+};
+
+/// Of a schedule that verify() has let pass: sources "name#0", "name#1", ..., each of which makes
+/// its collective behind those before it alone.
+[[nodiscard]] PCCL_API std::vector<PartSource> part_sources_of(const Schedule& verified,
+                                                               const Verdict& verdict,
+                                                               std::uint64_t digest);
 
 }  // namespace pccl::schedule

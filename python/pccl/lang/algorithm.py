@@ -101,6 +101,23 @@ class Program:
         self._trace.scratch[rank] = max(self._trace.scratch[rank], chunk + count)
         return self._at(rank, "scratch", chunk, count)
 
+    def switch_phase(self, phase: str) -> None:
+        """Have the network go to another phase, once all ranks have done all that comes before.
+
+        What comes after goes over the links of that phase alone. Scratch does not outlive it.
+
+        Parameters
+        ----------
+        phase
+            Its name in the description of the cluster.
+
+        Raises
+        ------
+        ProgramError
+            It is no name, or this is a part of a composed algorithm.
+        """
+        self._trace.switch_phase(phase)
+
     def _chunks(self, rank: int, buffer: Buffer, chunk: int, count: int) -> Chunks:
         rank = self._trace.check_rank(rank)
         self._trace.check_range(rank, buffer, chunk, count)

@@ -47,6 +47,7 @@ def capsule_of(
         geometry.chunks,
         slots,
         lowered.programs,
+        lowered.phases,
     )
     try:
         return Capsule.of(
@@ -81,7 +82,7 @@ def replicated(lowered: Lowered, chunks: int, instances: int, definition: Line) 
         ),
         default=0,
     )
-    result = Lowered([], {})
+    result = Lowered([], {}, lowered.phases)
     for rank, (scratch, lanes) in enumerate(lowered.programs):
         copies = []
         for part in range(instances):

@@ -5,11 +5,12 @@ operations that they depend on, so that those that do not depend on each other r
 at one depth sends come first. A step that sends on what another has just received becomes one with
 it, and what nobody else reads is not stored. Where that cannot run at the slots that there are, the
 verifier says so, and the plain form is taken: one step for each end of each operation, in one order
-that all ranks keep, which cannot deadlock.
+that all ranks keep, which cannot deadlock. At a switch of phases all lanes wait for each other.
 """
 
 from __future__ import annotations
 
+import bisect
 import collections
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pccl.lang.origin import Line, Place
     from pccl.lang.trace import Operation, Trace
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["SWITCH", "Lowered", "lower"]
 
 _Slices: TypeAlias = "list[tuple[str, int, int]]"
 
@@ -35,6 +36,7 @@ class Lowered:
 
     programs: list[Any]
     origins: dict[Place, tuple[Line, ...]]
+    phases: list[str] = field(default_factory=list)  # to which the network goes at each switch
 
 
 @dataclass
@@ -56,12 +58,12 @@ def lower(trace: Trace, *, fused: bool) -> Lowered:
     """Return the steps of a trace; ``fused`` is the form that is faster."""
     depths = _depths(trace)
     steps = _steps_by_rank(trace, depths, fused)
-    lowered = Lowered([], {})
+    lowered = Lowered([], {}, [switch.phase for switch in trace.switches])
     for rank in range(trace.geometry.ranks):
-        own = steps[rank]
+        parts = steps[rank]
         if fused:
-            own = _fused(own, trace)
-        _emit(lowered, rank, own, trace)
+            parts = [_fused(part, trace) for part in parts]
+        _emit(lowered, rank, parts, trace)
     return lowered
 
 
@@ -98,17 +100,22 @@ def _touched(
     return reads, at(operation.target, operation.writes)
 
 
-def _steps_by_rank(trace: Trace, depths: list[int], fused: bool) -> dict[int, list[_Step]]:
-    keyed: dict[int, list[tuple[tuple[int, int, int], _Step]]] = collections.defaultdict(list)
+def _steps_by_rank(trace: Trace, depths: list[int], fused: bool) -> list[list[list[_Step]]]:
+    """Return the steps of each rank, from one switch of phases to the next."""
+    keyed: list[list[list[tuple[tuple[int, int, int], _Step]]]] = [
+        [[] for _ in range(len(trace.switches) + 1)] for _ in range(trace.geometry.ranks)
+    ]
+    first_behind = [switch.index for switch in trace.switches]
     for operation in trace.operations:
         depth = depths[operation.index]
+        part = bisect.bisect_right(first_behind, operation.index)
         for rank, phase, step in _ends(operation, depth):
             key = (depth, phase, operation.index) if fused else (depth, operation.index, phase)
-            keyed[rank].append((key, step))
-    by_rank: dict[int, list[_Step]] = collections.defaultdict(list)
-    for rank, pairs in keyed.items():
-        by_rank[rank] = [step for _, step in sorted(pairs, key=lambda pair: pair[0])]
-    return by_rank
+            keyed[rank][part].append((key, step))
+    return [
+        [[step for _, step in sorted(pairs, key=lambda pair: pair[0])] for pairs in parts]
+        for parts in keyed
+    ]
 
 
 def _ends(operation: Operation, depth: int) -> list[tuple[int, int, _Step]]:
@@ -270,21 +277,32 @@ class _Order:
 _After: TypeAlias = "list[tuple[int, int]]"
 
 
-def _emit(lowered: Lowered, rank: int, steps: list[_Step], trace: Trace) -> None:
-    lanes: dict[int, int] = {}
-    program: list[list[Any]] = []
+SWITCH: Any = ("switch_phase", [], [], None, None, [])
+
+
+def _emit(lowered: Lowered, rank: int, parts: list[list[_Step]], trace: Trace) -> None:
+    channels = dict.fromkeys(step.operation.channel for part in parts for step in part)
+    lanes = {channel: lane for lane, channel in enumerate(channels)}
+    program: list[list[Any]] = [[] for _ in lanes]
     scratch = _Scratch(rank, trace)
-    order = _Order(rank, trace.geometry)
-    for step in steps:
-        channel = step.operation.channel
-        lane = lanes.setdefault(channel, len(lanes))
-        if lane == len(program):
-            program.append([])
-        index = len(program[lane])
-        after = order.enter(lane, index, step, (*step.reads, *(step.operands or ())))
-        program[lane].append(_raw(step, scratch, channel, after))
-        lowered.origins[rank, lane, index] = tuple(step.lines)
+    for number, part in enumerate(parts):
+        if number > 0:
+            _emit_switch(lowered, rank, program, trace.switches[number - 1].line)
+        order = _Order(rank, trace.geometry)  # a switch waits for all that comes before it
+        for step in part:
+            channel = step.operation.channel
+            lane = lanes[channel]
+            index = len(program[lane])
+            after = order.enter(lane, index, step, (*step.reads, *(step.operands or ())))
+            program[lane].append(_raw(step, scratch, channel, after))
+            lowered.origins[rank, lane, index] = tuple(step.lines)
     lowered.programs.append((scratch.size, program))
+
+
+def _emit_switch(lowered: Lowered, rank: int, program: list[list[Any]], line: Line) -> None:
+    for lane, steps in enumerate(program):
+        lowered.origins[rank, lane, len(steps)] = (line,)
+        steps.append(SWITCH)
 
 
 def _raw(step: _Step, scratch: _Scratch, channel: int, after: _After) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from pccl.lang.geometry import Atom, Home
+from pccl.lang.origin import ProgramError, caller
 from pccl.lang.trace import Trace
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ class Part(Trace):
             self._in_whole(target, writes),
             operands=None if operands is None else self._in_whole(target, operands),
             channel=channel,
+        )
+
+    def switch_phase(self, phase: str) -> None:
+        """Raise ProgramError: other parts run meanwhile."""
+        raise ProgramError(
+            caller(),
+            f"a part of a composed algorithm cannot switch to phase {phase}: others run beside it",
         )
 
     def results(self) -> Iterator[tuple[Held, Atom]]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pccl.lang.building import About, capsule_of
 from pccl.lang.geometry import Collective, Geometry
-from pccl.lang.lowering import Lowered
+from pccl.lang.lowering import SWITCH, Lowered
 from pccl.lang.origin import Line, Place, ProgramError, caller
+from pccl.lang.trace import check_phase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +65,7 @@ class Steps:
         self._lanes: list[list[list[Any]]] = [[] for _ in range(ranks)]
         self._scratch = [0] * ranks
         self._origins: dict[Place, tuple[Line, ...]] = {}
+        self._switches: list[tuple[str, Line]] = []
 
     def lane(self, rank: int, *, channel: int = 0) -> Lane:
         """Return a new lane of a rank.
@@ -85,7 +87,31 @@ class Steps:
                 caller(), f"{rank} is no rank; ranks are 0 to {self._geometry.ranks - 1}"
             )
         self._lanes[rank].append([])
-        return Lane(self, rank, len(self._lanes[rank]) - 1, channel)
+        lane = len(self._lanes[rank]) - 1
+        for _, line in self._switches:
+            self._add_switch(rank, lane, line)
+        return Lane(self, rank, lane, channel)
+
+    def switch_phase(self, phase: str) -> None:
+        """Have the network go to another phase, once all ranks have done all steps so far.
+
+        What the lanes, new ones too, are given from then on goes over the links of that phase.
+
+        Parameters
+        ----------
+        phase
+            Its name in the description of the cluster.
+
+        Raises
+        ------
+        ProgramError
+            It is no name.
+        """
+        line = caller()
+        self._switches.append((check_phase(phase), line))
+        for rank, lanes in enumerate(self._lanes):
+            for lane in range(len(lanes)):
+                self._add_switch(rank, lane, line)
 
     def build(
         self,
@@ -111,9 +137,14 @@ class Steps:
             They are wrong; the message names the line, and the steps in conflict.
         """
         programs = list(zip(self._scratch, self._lanes, strict=True))
-        lowered = Lowered(programs, self._origins)
+        lowered = Lowered(programs, self._origins, [phase for phase, _ in self._switches])
         about = About(name, author, licence, note, sizes)
         return capsule_of(lowered, self._geometry, self._slots, about, self._line)
+
+    def _add_switch(self, rank: int, lane: int, line: Line) -> None:
+        steps = self._lanes[rank][lane]
+        self._origins[rank, lane, len(steps)] = (line,)
+        steps.append(SWITCH)
 
     def _add(self, rank: int, lane: int, step: tuple[Any, ...]) -> StepRef:
         steps = self._lanes[rank][lane]

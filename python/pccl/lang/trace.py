@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from pccl.lang.geometry import REDUCTIONS, Atom, Buffer, Geometry, Home
 from pccl.lang.origin import Line, ProgramError, caller
 
-__all__ = ["Location", "Operation", "Trace", "Version"]
+__all__ = ["Location", "Operation", "Switch", "Trace", "Version", "check_phase"]
 
 Location: TypeAlias = tuple[int, Atom]  # rank, chunk
 Version: TypeAlias = tuple[Location, int]
@@ -44,12 +45,31 @@ class Operation:
         return self.source == self.target
 
 
+@dataclass(frozen=True)
+class Switch:
+    """The network goes to another phase before the operation ``index``."""
+
+    index: int
+    line: Line
+    phase: str
+
+
+def check_phase(phase: object) -> str:
+    """Return it if it is a name of a phase."""
+    if isinstance(phase, str) and re.fullmatch(r"[!-~]{1,64}", phase):
+        return phase
+    raise ProgramError(
+        caller(), f"{phase!r} is no name of a phase: 1 to 64 printable characters, and no space"
+    )
+
+
 class Trace:
     """Operations so far, and what every chunk holds after them."""
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
         self.operations: list[Operation] = []
+        self.switches: list[Switch] = []
         self.scratch: dict[int, int] = collections.defaultdict(int)  # chunks that were named
         self.homes: dict[Location, Home] = {}
         self.written: dict[tuple[int, Atom], int] = {}  # by operation and chunk: which version
@@ -100,6 +120,10 @@ class Trace:
             self._writers[target, atom] = line
             self.homes[target, atom] = home
             self._latest[target, home] = atom
+
+    def switch_phase(self, phase: str) -> None:
+        """Write down that the network goes to another phase."""
+        self.switches.append(Switch(len(self.operations), caller(), check_phase(phase)))
 
     def place_at(self, rank: int, home: Home) -> Atom:
         """Return where a value goes that is sent to a rank: its output, else scratch of its own."""

@@ -21,6 +21,7 @@ class OrphanedGroup final : public PhasedGroup {
     [[nodiscard]] int size() const override { return 3; }
     [[nodiscard]] const std::string& name() const override { return name_; }
     [[nodiscard]] bool share_memory(Rank, Rank) const override { return true; }
+    [[nodiscard]] Status check_way_back(Rank, bool) const override { return {}; }
     void hold() override {}
     void release() override {}
     [[nodiscard]] Result<bool> drain() override { return health(); }

@@ -45,6 +45,7 @@ class MemberGroup final : public PhasedGroup {
     [[nodiscard]] int size() const override { return kRanks; }
     [[nodiscard]] const std::string& name() const override { return name_; }
     [[nodiscard]] bool share_memory(Rank, Rank) const override { return false; }
+    [[nodiscard]] Status check_way_back(Rank, bool) const override { return {}; }
     void hold() override {}
     void release() override {}
     [[nodiscard]] Result<bool> drain() override { return true; }

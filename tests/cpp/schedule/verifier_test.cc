@@ -134,10 +134,51 @@ TEST(VerifierTest, RefusesStepsThatDoNotFitTheirAction) {
     EXPECT_THAT(fault([](Step& s) { s.after = {{0, 5}}; }), HasSubstr("waits for lane 0 step 5"));
 }
 
-TEST(VerifierTest, RefusesPhaseSwitchesUntilItUnderstandsThem) {
+/// Every lane goes to phase "ring" before step `number`.
+Schedule switched_before(std::size_t number) {
     Schedule schedule = good_all_reduce();
-    schedule.programs[0].lanes[0].push_back({.action = Action::kSwitchPhase});
-    EXPECT_EQ(verify(schedule, Placement::kOutOfPlace).status().code(), StatusCode::kUnsupported);
+    schedule.phases = {"ring"};
+    for (Program& program : schedule.programs)
+        for (Lane& lane : program.lanes)
+            lane.insert(lane.begin() + static_cast<std::ptrdiff_t>(number),
+                        {.action = Action::kSwitchPhase});
+    return schedule;
+}
+
+TEST(VerifierTest, AcceptsSwitchesThatNoMessageCrosses) {
+    EXPECT_EQ(fault_of(switched_before(0)), "");
+    EXPECT_EQ(fault_of(switched_before(2), Placement::kInPlace), "");
+    EXPECT_THAT(fault_of(switched_before(1)), HasSubstr("no message crosses a switch"));
+}
+
+TEST(VerifierTest, WantsASwitchInEveryLane) {
+    Schedule schedule = switched_before(2);
+    schedule.programs[1].lanes[0].pop_back();
+    EXPECT_THAT(fault_of(schedule), HasSubstr("rank 1 lane 0 has 0 switch_phase, must have 1"));
+    schedule = switched_before(2);
+    schedule.phases.clear();
+    EXPECT_THAT(fault_of(schedule), HasSubstr("rank 0 lane 0 has 1 switch_phase, must have 0"));
+    schedule = switched_before(2);
+    step(schedule, 0, 2).after = {{0, 0}};
+    EXPECT_THAT(fault_of(schedule), HasSubstr("waits for all steps before it, and so names none"));
+    for (const char* name : {"", "a b", "tab\t"}) {
+        schedule = switched_before(2);
+        schedule.phases = {name};
+        EXPECT_THAT(fault_of(schedule), HasSubstr("printable characters")) << name;
+    }
+}
+
+TEST(VerifierTest, CountsRoundsBehindASwitchAsLater) {
+    // Two exchanges that need not wait for each other, but for the switch between them.
+    Schedule schedule = good_all_reduce();
+    schedule.phases = {"ring"};
+    for (Program& program : schedule.programs) {
+        Lane& lane = program.lanes[0];
+        const Lane first = lane;
+        lane.push_back({.action = Action::kSwitchPhase});
+        lane.insert(lane.end(), first.begin(), first.end());
+    }
+    EXPECT_EQ(verify(schedule, Placement::kOutOfPlace).value().rounds, 2);
 }
 
 TEST(VerifierTest, ProtectsTheInput) {

@@ -1,0 +1,144 @@
+"""What a program takes that switches phases of the network: each part on a network of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pccl import _core, table
+from pccl.capsule_simulation import bytes_of
+from pccl.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pccl.simulator import Network
+
+__all__ = ["PhaseReplay", "SwitchedReplay", "replay_switched"]
+
+
+@dataclass(frozen=True)
+class PhaseReplay:
+    """What happens between two switches.
+
+    Attributes
+    ----------
+    phase
+        Of the network; empty before the first switch.
+    seconds
+        Of its messages and sums.
+    rounds, messages, bytes_sent
+        As ``pccl.simulator.Replay`` has them.
+    """
+
+    phase: str
+    seconds: float
+    rounds: int
+    messages: int
+    bytes_sent: float
+
+    def row(self) -> table.Fields:
+        """Return its fields."""
+        return table.fields_of(self)
+
+
+@dataclass(frozen=True, repr=False)
+class SwitchedReplay:
+    """A capsule that was played through; shows itself as text, and as a table in notebooks.
+
+    Attributes
+    ----------
+    name, collective, ranks
+        Of the capsule.
+    nbytes
+        Of the largest buffer.
+    seconds
+        Of all parts and switches, one after the other: at a switch everybody waits for all.
+    switches
+        How often the network goes to another phase.
+    reconfiguration
+        Seconds that this takes.
+    parts
+        Between the switches.
+    """
+
+    name: str
+    collective: str
+    ranks: int
+    nbytes: int
+    seconds: float
+    switches: int
+    reconfiguration: float
+    parts: table.Table[PhaseReplay]
+
+    @property
+    def rows(self) -> list[table.Fields]:
+        """A dictionary for each part: ``polars.DataFrame(replay.rows)``."""
+        return self.parts.rows
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.name}: {self.collective} of {self.nbytes} bytes, {self.ranks} ranks: "
+            f"{self.seconds * 1e3:.3f} ms, {self.switches} switches of "
+            f"{self.reconfiguration * 1e3:g} ms"
+        ]
+        lines += [
+            f"  {part.phase or 'before':<16} {part.seconds * 1e3:>10.3f} ms {part.rounds:>4} rounds"
+            for part in self.parts
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return table.html_table(self.rows, caption=repr(self).splitlines()[0])
+
+
+def replay_switched(
+    capsule: _core.Capsule,
+    networks: Mapping[str, Network],
+    nbytes: int | str,
+    reconfiguration: float,
+) -> SwitchedReplay:
+    """Play a capsule through; see ``pccl.Capsule.replay``.
+
+    Parameters
+    ----------
+    capsule
+        It switches phases, or all of it is before the first switch.
+    networks
+        By phase; that before the first switch is ``""``.
+    nbytes, reconfiguration
+        As for ``pccl.Capsule.replay``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A phase has no network.
+    """
+    size = bytes_of(nbytes)
+    schedule = capsule.schedule
+    parts: table.Table[PhaseReplay] = table.Table([])
+    switches, before = 0, ""
+    for phase, piece in _core.Piece.parts_of_capsule(capsule):
+        switches += phase != before
+        before = phase
+        if piece is None:
+            continue
+        if phase not in networks:
+            raise InvalidArgumentError(
+                f"there is no network for phase {phase or 'before the first switch'!r} of "
+                f"{schedule.name}; there are those of {', '.join(map(repr, networks))}"
+            )
+        found = piece.replay(networks[phase]._core, size)
+        parts.append(
+            PhaseReplay(phase, found.seconds, found.rounds, found.messages, found.bytes_sent)
+        )
+    return SwitchedReplay(
+        schedule.name,
+        schedule.collective,
+        schedule.ranks,
+        size,
+        sum(part.seconds for part in parts) + switches * reconfiguration,
+        switches,
+        reconfiguration,
+        parts,
+    )
