@@ -312,6 +312,39 @@ def test_the_bench_prints_a_row_for_each_case_and_writes_them(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
 
 
+def test_the_bench_sweeps_over_sockets_chunks_and_windows(tmp_path, capsys):
+    output = tmp_path / "rows.json"
+    p2p_command.bench(
+        transports="tcp",
+        smallest="64K",
+        largest="64K",
+        blocks=10,
+        block="4K",
+        seconds=0.01,
+        sockets=[1, 2],
+        chunk=["16K", "40000"],  # which leaves a shorter one
+        window=[1, 3],
+        output=output,
+    )
+    rows = json.loads(output.read_text())["rows"]
+    swept = [(row["path"], row["case"]) for row in rows if row["case"].startswith("chunk")]
+    assert swept == [
+        (f"tcp, {sockets} sockets", f"chunk {chunk}, window {window}")
+        for sockets in (1, 2)
+        for chunk in (16384, 40000)
+        for window in (1, 3)
+    ]
+    assert all(row["seconds"] > 0 for row in rows)
+    capsys.readouterr()
+
+
+def test_a_soak_ends_after_so_many_kills(transports):
+    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed=5, seconds=0, kills=4))
+    assert tally.kills == 4
+    assert tally.wrong == 0
+    assert tally.left == []
+
+
 def test_a_short_soak_finds_nothing_wrong(transports):
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed=7, seconds=3.0))
     assert tally.wrong == 0

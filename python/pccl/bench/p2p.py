@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-__all__ = ["Bench", "Row", "measure"]
+__all__ = ["PATIENCE", "Bench", "Row", "measure", "median_of", "start"]
 
-_PATIENCE = 60.0  # seconds, for the other process
+PATIENCE = 60.0  # seconds, for the other process
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,16 @@ class Bench:
     block_bytes: int
     seconds: float  # of each case, about
     sockets: tuple[int, ...] = (0,)  # of TCP, one after the other; 0 for the usual number
+    chunks: tuple[int, ...] = ()  # bytes of a message, of the sweep; none: there is none
+    windows: tuple[int, ...] = (16,)  # messages under way
+
+    def ways(self) -> list[tuple[str, int]]:
+        """Transports, each with a number of sockets."""
+        return [
+            (transports, sockets)
+            for transports in self.transports
+            for sockets in (self.sockets if transports == "tcp" else (0,))
+        ]
 
 
 @dataclass(frozen=True)
@@ -81,15 +91,16 @@ def _echo(pipe: Connection) -> None:
                 connection.sendall(word)
 
 
-def _start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
+def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
+    """Run ``target`` in a process, and wait for what it says first."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=target, args=(there, *args), daemon=True)
     process.start()
     there.close()
-    if not here.poll(_PATIENCE):
+    if not here.poll(PATIENCE):
         process.kill()
-        raise TimeoutError(f"the other process of the bench did not start in {_PATIENCE:g} s")
+        raise TimeoutError(f"the other process of the bench did not start in {PATIENCE:g} s")
     return process, here
 
 
@@ -97,7 +108,7 @@ def _rounds(seconds: float, once: float) -> int:
     return min(20_000, max(5, math.ceil(seconds / max(once, 1e-9))))
 
 
-def _median_of(work: Callable[[], object], seconds: float) -> float:
+def median_of(work: Callable[[], object], seconds: float) -> float:
     """Return the median time of ``work``, of as many rounds as fit."""
 
     def once() -> float:
@@ -111,7 +122,7 @@ def _median_of(work: Callable[[], object], seconds: float) -> float:
 
 def _socket_round_trip(nbytes: int, seconds: float) -> float:
     """Of ``nbytes`` to a process that sends them back, over TCP of this host."""
-    process, pipe = _start(_echo)
+    process, pipe = start(_echo)
     word = b"x" * nbytes
     with socket.create_connection(pipe.recv()) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,7 +133,7 @@ def _socket_round_trip(nbytes: int, seconds: float) -> float:
             while left:
                 left -= len(connection.recv(left))
 
-        median = _median_of(round_trip, seconds)
+        median = median_of(round_trip, seconds)
     process.join()
     return median
 
@@ -133,7 +144,7 @@ class _Sides:
     def __init__(self, bench: Bench, transports: str, sockets: int, nbytes: int) -> None:
         self.bench = bench
         self.sockets = sockets
-        self.process, self.pipe = _start(_serve, transports, sockets, nbytes)
+        self.process, self.pipe = start(_serve, transports, sockets, nbytes)
         self.session = p2p.Session("initiator", transports=transports, tcp_sockets=sockets)
         info, descriptors = self.pipe.recv()
         self.session.load(info)
@@ -144,7 +155,7 @@ class _Sides:
 
     def median(self, plan: p2p.Plan) -> tuple[float, str]:
         work = self.session.post_read(plan)
-        work.wait(_PATIENCE)
+        work.wait(PATIENCE)
         core = self.session._core
         first = min(core.time_posts(False, plan._core, 2))
         times = core.time_posts(False, plan._core, _rounds(self.bench.seconds, first))
@@ -172,7 +183,7 @@ def _bandwidth(sides: _Sides, remote: p2p.RemoteMemory, nbytes: int) -> Row:
     one = (0, nbytes, 0, 1)
     seconds, path = sides.median(sides.session.prepare(sides.local, one, remote, one))
     here, there = sides.local.array()[:nbytes], sides.copied[:nbytes]
-    copy = _median_of(lambda: np.copyto(here, there), sides.bench.seconds)
+    copy = median_of(lambda: np.copyto(here, there), sides.bench.seconds)
     return Row(path, "bandwidth", nbytes, seconds, "memcpy", copy)
 
 
@@ -186,7 +197,7 @@ def _many(sides: _Sides, remote: p2p.RemoteMemory) -> Row:
     seconds, path = sides.median(sides.session.prepare(sides.local, here, remote, there))
     into = sides.local.array()[: count * size].reshape(count, size)
     rows = sides.copied[: count * size].reshape(count, size)
-    loop = _median_of(lambda: np.take(rows, order, axis=0, out=into, mode="clip"), bench.seconds)
+    loop = median_of(lambda: np.take(rows, order, axis=0, out=into, mode="clip"), bench.seconds)
     return Row(path, f"{count} blocks", count * size, seconds, "memcpy of each block", loop)
 
 
@@ -196,12 +207,7 @@ def measure(bench: Bench) -> list[Row]:
     small = [8, 1024]
     trips = [_socket_round_trip(size, bench.seconds) for size in small]
     rows = []
-    ways = [
-        (transports, sockets)
-        for transports in bench.transports
-        for sockets in (bench.sockets if transports == "tcp" else (0,))
-    ]
-    for transports, sockets in ways:
+    for transports, sockets in bench.ways():
         sides = _Sides(bench, transports, sockets, nbytes)
         # What only the owner's help reaches is all the same over TCP.
         remotes = sides.remotes if transports == "shm" else sides.remotes[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import resource
 import time
@@ -17,6 +18,7 @@ from pccl.errors import Error
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkServerContext
 
 __all__ = ["Soak", "Soaker", "Tally", "soak"]
 
@@ -27,11 +29,12 @@ _MOST_BLOCKS = 200
 
 @dataclass(frozen=True)
 class Soak:
-    """What to do."""
+    """What to do, and until when: for so long, or until so many processes were killed."""
 
     transports: str
     seed: int
     seconds: float
+    kills: int = 0  # instead of seconds; one step in three is one
 
 
 @dataclass
@@ -72,14 +75,21 @@ def _stamps(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, _MEMORY, dtype=np.uint8)
 
 
+@functools.cache
+def _processes() -> ForkServerContext:
+    """Begin each life in milliseconds: as a child of a process that has loaded all, and no more."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
 class _Life:
     """One life of the far side, and what its memory must hold."""
 
     def __init__(self, plan: Soak, session: p2p.Session, number: int) -> None:
         seed = plan.seed * 1000 + number
-        context = multiprocessing.get_context("spawn")
-        self.pipe, there = context.Pipe()
-        self.process = context.Process(
+        self.pipe, there = _processes().Pipe()
+        self.process = _processes().Process(
             target=_serve, args=(there, plan.transports, seed), daemon=True
         )
         self.process.start()
@@ -112,6 +122,7 @@ class Soaker:
 
     def __init__(self, plan: Soak) -> None:
         self.plan = plan
+        self.kill_chance = 1 / 3 if plan.kills else 0.01
         self.random = np.random.default_rng(plan.seed)
         self.session = p2p.Session("soaker", transports=plan.transports)
         self.mine = np.zeros(_MEMORY, np.uint8)
@@ -186,9 +197,9 @@ class Soaker:
     def step(self) -> None:
         """Do the next thing."""
         chance = self.random.random()
-        if chance < 0.01:
+        if chance < self.kill_chance:
             self.kill()
-        elif chance < 0.05:
+        elif chance < self.kill_chance + 0.04:
             self.session.disconnect("target")
             self.tally.disconnects += 1
         else:
@@ -209,7 +220,7 @@ def soak(plan: Soak) -> Tally:
         soaker.settle()  # connects
         warm, held = _resident(), holdings.at_rest()
         until = time.monotonic() + plan.seconds
-        while time.monotonic() < until:
+        while soaker.tally.kills < plan.kills if plan.kills else time.monotonic() < until:
             soaker.step()
         soaker.settle()
         soaker.tally.grown = _resident() - warm

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives, p2p_soak
+from pccl.bench import collectives, p2p_soak, p2p_sweep
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
 
@@ -17,8 +17,12 @@ EXAMPLES = terminal.examples(
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
+    "pccl p2p bench --sockets 1 --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
     "pccl p2p soak --seconds 600 --seed 7",
+    "pccl p2p soak --kills 1000",
 )
+
+_USUAL_CHUNK = 256 << 10
 
 app = typer.Typer(
     add_completion=False,
@@ -38,34 +42,46 @@ def bench(
     sockets: Annotated[
         list[int] | None, typer.Option(min=1, max=16, help="Of TCP; again for several.")
     ] = None,
+    chunk: Annotated[
+        list[str] | None, typer.Option(help="Bytes of a message; again for several.")
+    ] = None,
+    window: Annotated[
+        list[int] | None, typer.Option(min=1, help="Messages under way; again for several.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="File for one JSON object.")] = None,
 ) -> None:
     """Time one-sided reads of another process's memory, which makes no call.
 
     Times are medians; the ratio is time over that of a peer in the same run: for latencies the
     round trip of a bare TCP socket (Python's), for sizes a memcpy of one thread, and for many
-    blocks numpy.take, which copies block by block.
+    blocks numpy.take, which copies block by block. With --chunk or --window the largest transfer
+    is also moved as messages with tags, in which the other process takes part: of each chunk, with
+    each window, over each number of sockets.
     """
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
-    rows = benchmark.measure(
-        benchmark.Bench(
-            transports=tuple(transports.split(",")),
-            sizes=tuple(
-                collectives.sizes_between(
-                    collectives.parse_size(smallest), collectives.parse_size(largest), 4
-                )
-            ),
-            blocks=blocks,
-            block_bytes=collectives.parse_size(block),
-            seconds=seconds,
-            sockets=tuple(sockets or [0]),
-        )
+    chunks = [collectives.parse_size(each) for each in chunk or []]
+    if window and not chunks:
+        chunks = [_USUAL_CHUNK]
+    plan = benchmark.Bench(
+        transports=tuple(transports.split(",")),
+        sizes=tuple(
+            collectives.sizes_between(
+                collectives.parse_size(smallest), collectives.parse_size(largest), 4
+            )
+        ),
+        blocks=blocks,
+        block_bytes=collectives.parse_size(block),
+        seconds=seconds,
+        sockets=tuple(sockets or [0]),
+        chunks=tuple(chunks),
+        windows=tuple(window or [16]),
     )
-    typer.echo(f"{'path':<18} {'case':<14} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
+    rows = benchmark.measure(plan) + (p2p_sweep.measure(plan) if chunks else [])
+    typer.echo(f"{'path':<18} {'case':<24} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
     for row in rows:
         typer.echo(
-            f"{row.path:<18} {row.case:<14} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
+            f"{row.path:<18} {row.case:<24} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
             f" {row.gigabytes:>7.2f}   {row.ratio:.2f} {row.peer}"
         )
     if output:
@@ -79,6 +95,7 @@ def soak(
     transports: Annotated[str, typer.Option(help="shm, tcp or shm,tcp.")] = "shm,tcp",
     seed: Annotated[int, typer.Option(min=0, help="What chance does.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
+    kills: Annotated[int, typer.Option(min=0, help="Instead: until so many were killed.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Read, write and compare another process's memory, which is killed and comes back.
@@ -88,7 +105,7 @@ def soak(
     bytes than those that were written, a notification got lost, or connections left descriptors,
     threads or shared memory behind.
     """
-    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds))
+    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills))
     if as_json:
         terminal.print_json(tally.values())
     else:
