@@ -106,12 +106,13 @@ class Explanation:
 
     def _heading(self) -> list[str]:
         lines = [f"{self.collective} of {self.nbytes} bytes, {self.ranks} ranks"]
-        lines += [f"  counting on {link}" for link in self.links[:MOST_LINKS_SHOWN]]
-        if len(self.links) > MOST_LINKS_SHOWN:
-            lines.append(f"  and {len(self.links) - MOST_LINKS_SHOWN} more")
+        kinds = _alike(self.links)
+        lines += [f"  counting on {kind}" for kind in kinds[:MOST_LINKS_SHOWN]]
+        if len(kinds) > MOST_LINKS_SHOWN:
+            lines.append(f"  and {len(kinds) - MOST_LINKS_SHOWN} more kinds of networks")
         lines.append(f"  costs: {self.costs_from}")
         if self.order != tuple(range(self.ranks)):
-            lines.append(f"  in the order {' '.join(map(str, self.order))}")
+            lines.append(f"  in the order {_in_runs(self.order)}")
         return lines
 
     def _remark(self) -> list[str]:
@@ -119,6 +120,30 @@ class Explanation:
         if self.chosen.over != "board" or least.over != "links":
             return []
         return ["  (links: only where they save 15 %, or pccl tune or PCCL_ALGORITHM says so)"]
+
+
+def _alike(links: tuple[str, ...]) -> list[str]:
+    """Name one host for all that count on the same: ``"eth0 of a and 7 like it: 12.5 GB/s"``."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for link in links:
+        place, _, speed = link.partition(": ")
+        network, _, host = place.rpartition(" of ")
+        hosts.setdefault((network, speed), []).append(host)
+    return [
+        f"{network} of {first}{f' and {len(others)} like it' if others else ''}: {speed}"
+        for (network, speed), (first, *others) in hosts.items()
+    ]
+
+
+def _in_runs(ranks: tuple[int, ...]) -> str:
+    """Write consecutive ranks as one: ``"0 3 2 1 4-63"``."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 @overload

@@ -107,11 +107,11 @@ def run(
     pccl.CollectiveTimeoutError
         The ranks have taken too long.
     """
-    import cloudpickle
+    from pccl import copies
 
     with tempfile.TemporaryDirectory(prefix="pccl-run-") as folder:
         job = Path(folder, "job")
-        job.write_bytes(cloudpickle.dumps((fn, args, kwargs, cluster)))
+        job.write_bytes(copies.dumps((fn, args, kwargs, cluster)))
         command = [sys.executable, "-m", "pccl._rank", "call", folder]
         # What can be imported here can be there, whatever has been done to sys.path.
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
@@ -143,10 +143,10 @@ class _Job:
         self._lock = threading.Lock()
         self._processes: list[subprocess.Popen[str]] = []
         self._threads: list[threading.Thread] = []
-        port = _free_port()
+        self._held = _held_port()
         try:
             for rank in range(ranks):
-                place = _environment(rank, ranks, port)
+                place = _environment(rank, ranks, self._held.getsockname()[1])
                 self._start(command(rank), rank, {**os.environ, **place, **variables})
         except BaseException:
             self._end()
@@ -224,6 +224,7 @@ class _Job:
                 process.wait()
         for thread in self._threads:
             thread.join(LEAVE_S)
+        self._held.close()
 
 
 def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
@@ -239,10 +240,15 @@ def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+def _held_port() -> socket.socket:
+    """Bind a port that the kernel then gives to nobody who asks for any.
+
+    Whoever asks for this one by ``SO_REUSEADDR``, as stores do, may listen at it.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 def _outcome_of(result: Path) -> Any:

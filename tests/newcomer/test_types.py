@@ -84,7 +84,7 @@ def test_programs_are_typed_and_mistakes_are_found(
             (tmp_path / f"{block.file.split('.')[0]}_{block.line}.py").write_text(block.text)
     mypy = [fresh.python, "-m", "mypy", "--config-file=", "--strict", f"--cache-dir={CACHE}"]
     files = sorted(path.name for path in tmp_path.glob("*.py"))
-    done = fresh.run(*mypy, "--python-version", version, *files, cwd=tmp_path, timeout_s=400)
+    done = fresh.run(*mypy, "--python-version", version, *files, cwd=tmp_path, timeout_s=900)
     found = [line for line in done.stdout.splitlines() if ": error: " in line]
     expected = {
         f"mistakes.py:{number}": line.split("# expect: ")[1]

@@ -61,6 +61,23 @@ def test_a_job_that_exists_nowhere_is_explained() -> None:
     assert pccl.explain("all_reduce", 1 << 26, job).chosen.seconds > explained.chosen.seconds
 
 
+def test_hosts_that_are_alike_and_ranks_in_a_row_are_told_at_once() -> None:
+    links = (
+        "eth0 of a: 25 GB/s, measured",
+        "eth0 of b: 25 GB/s, measured",
+        "eth0 of c: 10 GB/s, measured",
+        "eth0 of d: 25 GB/s, measured",
+    )
+    order = (0, 4, 3, 2, 1, 5, 6, 7)
+    said = str(Explanation("all_reduce", 4096, 8, (BOARD,), links, order, 1, COSTS, ()))
+    assert said.splitlines()[1:5] == [
+        "  counting on eth0 of a and 2 like it: 25 GB/s, measured",
+        "  counting on eth0 of c: 10 GB/s, measured",
+        f"  costs: {COSTS}",
+        "  in the order 0 4 3 2 1 5-7",
+    ]
+
+
 def test_rings_follow_the_links_of_the_imagined_job() -> None:
     node = topology.load(DATA / "H100-topology-kubernetes.xml")
     mixed = topology.Job.of([("a", range(0, 16, 2), node), ("b", range(1, 16, 2), node)])

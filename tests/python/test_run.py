@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import pccl
+from pccl import launch
 
 
 def total(comm: pccl.Communicator, values: list[float], factor: float = 1.0) -> float:
@@ -58,6 +60,24 @@ def test_the_rank_that_failed_is_told_with_its_traceback() -> None:
     assert "in fail_on_rank_1" in text
 
 
+def test_a_function_of_a_script_fails_at_its_file_and_line(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import pccl\n"
+        "def step(comm):\n"
+        "    return (lambda: 1 // comm.rank)()\n"
+        "if __name__ == '__main__':\n"
+        "    pccl.run(step, ranks=2)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "rank 0 raised ZeroDivisionError" in done.stderr
+    for place in ("step", "<lambda>"):
+        said = f'  File "{script}", line 3, in {place}\n    return (lambda: 1 // comm.rank)()\n'
+        assert said in done.stderr
+
+
 def test_a_rank_that_just_ends_is_told() -> None:
     def end(comm: pccl.Communicator) -> None:
         if comm.rank == 0:
@@ -84,12 +104,13 @@ def test_a_rank_that_hangs_ends_with_the_others(tmp_path: Path) -> None:
         os.kill(int((tmp_path / "0").read_text()), 0)
 
 
+@pytest.mark.slow
 def test_the_timeout_names_who_still_ran() -> None:
     def sleep(comm: pccl.Communicator) -> None:
         time.sleep(600 if comm.rank == 1 else 0)
 
-    with pytest.raises(pccl.CollectiveTimeoutError, match=r"ranks 1 still ran after 8\.0 s"):
-        pccl.run(sleep, ranks=2, timeout=8.0)
+    with pytest.raises(pccl.CollectiveTimeoutError, match=r"ranks 1 still ran after 20\.0 s"):
+        pccl.run(sleep, ranks=2, timeout=20.0)  # rank 0 has to begin, and end
 
 
 @pytest.mark.parametrize("ranks", [0, -1])
@@ -106,7 +127,10 @@ def test_output_comes_by_rank(capsys: pytest.CaptureFixture[str]) -> None:
     pccl.run(speak, ranks=2)
     out, err = capsys.readouterr()
     assert sorted(out.splitlines()) == ["[0] hello from 0", "[1] hello from 1"]
-    assert sorted(err.splitlines()) == ["[0] trouble on 0", "[1] trouble on 1"]
+    troubles = [
+        line for line in err.splitlines() if " has waited " not in line
+    ]  # as on busy machines
+    assert sorted(troubles) == ["[0] trouble on 0", "[1] trouble on 1"]
 
 
 def test_ranks_of_torch_find_their_way() -> None:
@@ -123,6 +147,18 @@ def test_ranks_of_torch_find_their_way() -> None:
         return x.sum().item()
 
     assert pccl.run(gather, ranks=2) == [9.0, 9.0]
+
+
+def test_the_port_of_the_ranks_goes_to_nobody_else() -> None:
+    with launch._held_port() as held, socket.socket() as other, socket.socket() as store:
+        address = held.getsockname()
+        with pytest.raises(OSError, match="in use"):
+            other.bind(address)
+        store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        store.bind(address)
+        store.listen()
+        with socket.create_connection(address):
+            store.accept()[0].close()
 
 
 SCRIPT = """

@@ -99,7 +99,7 @@ def simulate(
         "pccl capsule replay ring8.capsule --network ring --size 1M",
         "pccl capsule replay ring:all_gather:16384 --network switch",
         "pccl capsule replay pat:all_gather:16384 --aggregation 64 --network switch",
-        "pccl capsule replay ring8.capsule --network hosts:4 --across 12.5 --trace ring8.json",
+        "pccl capsule replay ring8.capsule --network hosts:4 --trace ring8.json",
     ),
 )
 def replay(

@@ -69,7 +69,10 @@ def copy_into(source: Path, folder: Path) -> None:
 def install(
     into: Annotated[Path | None, typer.Option(help="Folder in which NIXL looks.")] = None,
 ) -> None:
-    """Put the plugin where NIXL looks for plugins: agents then have a backend "PCCL"."""
+    """Put the plugin where NIXL looks for plugins.
+
+    Its agents then have a backend "PCCL".
+    """
     source = plugin()
     for folder in [into] if into else plugin_folders():
         copy_into(source, folder)

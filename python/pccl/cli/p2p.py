@@ -13,14 +13,13 @@ from pccl.bench import collectives, p2p_soak, p2p_sweep
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
 
-EXAMPLES = terminal.examples(
+BENCH_EXAMPLES = (
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
     "pccl p2p bench --sockets 1 --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
-    "pccl p2p soak --seconds 600 --seed 7",
-    "pccl p2p soak --kills 1000",
 )
+SOAK_EXAMPLES = ("pccl p2p soak --seconds 600 --seed 7", "pccl p2p soak --kills 1000")
 
 _USUAL_CHUNK = 256 << 10
 
@@ -28,10 +27,11 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     help="Sessions: transfers between processes without ranks.",
+    epilog=terminal.examples(*BENCH_EXAMPLES, *SOAK_EXAMPLES),
 )
 
 
-@app.command("bench", epilog=EXAMPLES)
+@app.command("bench", epilog=terminal.examples(*BENCH_EXAMPLES))
 def bench(
     transports: Annotated[str, typer.Option(help="Among shm and tcp.")] = "shm,tcp",
     smallest: Annotated[str, typer.Option("--min", help="Smallest transfer, bytes.")] = "64K",
@@ -48,15 +48,20 @@ def bench(
     window: Annotated[
         list[int] | None, typer.Option(min=1, help="Messages under way; again for several.")
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File for one JSON object.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="File for the JSON object, beside the table.")
+    ] = None,
 ) -> None:
-    """Time one-sided reads of another process's memory, which makes no call.
+    """Time one-sided reads of another process's memory.
 
-    Times are medians; the ratio is time over that of a peer in the same run: for latencies the
-    round trip of a bare TCP socket (Python's), for sizes a memcpy of one thread, and for many
-    blocks numpy.take, which copies block by block. With --chunk or --window the largest transfer
-    is also moved as messages with tags, in which the other process takes part: of each chunk, with
-    each window, over each number of sockets.
+    That process makes no call meanwhile. Times are medians; the ratio is time over that of a
+    peer in the same run: for latencies the round trip of a bare TCP socket (Python's), for sizes
+    a memcpy of one thread, and for many blocks numpy.take, which copies block by block. With
+    --chunk or --window the largest transfer is also moved as messages with tags, in which the
+    other process takes part: of each chunk, with each window, over each number of sockets.
     """
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
@@ -78,32 +83,41 @@ def bench(
         windows=tuple(window or [16]),
     )
     rows = benchmark.measure(plan) + (p2p_sweep.measure(plan) if chunks else [])
+    where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
+    values = where | {"rows": [row.values() for row in rows]}
+    if as_json:
+        terminal.print_json(values)
+    else:
+        _print_table(rows)
+    if output:
+        output.write_text(json.dumps(values, indent=1) + "\n")
+
+
+def _print_table(rows: list[benchmark.Row]) -> None:
     typer.echo(f"{'path':<18} {'case':<24} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
     for row in rows:
         typer.echo(
             f"{row.path:<18} {row.case:<24} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
             f" {row.gigabytes:>7.2f}   {row.ratio:.2f} {row.peer}"
         )
-    if output:
-        where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
-        values = where | {"rows": [row.values() for row in rows]}
-        output.write_text(json.dumps(values, indent=1) + "\n")
 
 
-@app.command("soak", epilog=EXAMPLES)
+@app.command("soak", epilog=terminal.examples(*SOAK_EXAMPLES))
 def soak(
     transports: Annotated[str, typer.Option(help="shm, tcp or shm,tcp.")] = "shm,tcp",
     seed: Annotated[int, typer.Option(min=0, help="What chance does.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
     kills: Annotated[int, typer.Option(min=0, help="Instead: until so many were killed.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
+    ] = False,
 ) -> None:
-    """Read, write and compare another process's memory, which is killed and comes back.
+    """Read and write memory of a process that is killed and comes back.
 
     Lists of blocks of any size, notifications, connections that are ended, and processes that
-    are killed in the middle of a transfer. The status is 1 if a transfer was done with other
-    bytes than those that were written, a notification got lost, or connections left descriptors,
-    threads or shared memory behind.
+    are killed in the middle of a transfer; all bytes are compared. The status is 1 if a transfer
+    was done with other bytes than those that were written, a notification got lost, or
+    connections left descriptors, threads or shared memory behind.
     """
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills))
     if as_json:

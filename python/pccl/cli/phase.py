@@ -36,7 +36,7 @@ def _load(file: Path) -> "Cluster":
     return Cluster.load(file)
 
 
-@app.command("list")
+@app.command("list", epilog=terminal.examples("pccl phase list cluster.json"))
 def list_phases(file: _File, as_json: _Json = False) -> None:
     """List the phases of a file, and their links."""
     phases = _load(file).phases
@@ -47,7 +47,13 @@ def list_phases(file: _File, as_json: _Json = False) -> None:
         print(f"{name}: " + (", ".join(f"{a}->{b}" for a, b in links) or "no links"))
 
 
-@app.command("plan")
+@app.command(
+    "plan",
+    epilog=terminal.examples(
+        "pccl phase plan cluster.json ring pairs",
+        "pccl phase plan cluster.json ring pairs --xml",
+    ),
+)
 def plan(
     file: _File,
     source: Annotated[str, typer.Argument(metavar="FROM", help="A phase of the file.")],
@@ -67,7 +73,13 @@ def plan(
         print(f"\n{each.name}:\n{each.xml or '(in this process: nothing is sent)'}")
 
 
-@app.command("switch")
+@app.command(
+    "switch",
+    epilog=terminal.examples(
+        "pccl phase switch cluster.json pairs --dry-run    # have switches check it",
+        "pccl phase switch cluster.json pairs",
+    ),
+)
 def switch(
     file: _File,
     phase: _Phase,
@@ -92,7 +104,7 @@ def switch(
         print(f"  {each.name}: " + ", ".join(f"{step} {ms:.1f} ms" for step, ms in each.steps))
 
 
-@app.command("show")
+@app.command("show", epilog=terminal.examples("pccl phase show cluster.json --json"))
 def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
     """Read what every switch has connected, and which phase that is."""
     cluster = _load(file)
@@ -109,7 +121,7 @@ def show(file: _File, timeout: _Timeout = 5.0, as_json: _Json = False) -> None:
         raise typer.Exit(2)
 
 
-@app.command("watch")
+@app.command("watch", epilog=terminal.examples("pccl phase watch cluster.json ring --looks 1"))
 def watch(
     file: _File,
     phase: Annotated[
@@ -139,7 +151,7 @@ def watch(
         raise typer.Exit(2)
 
 
-@app.command("measure")
+@app.command("measure", epilog=terminal.examples("pccl phase measure cluster.json ring pairs"))
 def measure(
     file: _File,
     first: Annotated[str, typer.Argument(metavar="PHASE", help="A phase of the file.")],
@@ -161,7 +173,9 @@ def measure(
         print(measured)
 
 
-@app.command("audit")
+@app.command(
+    "audit", epilog=terminal.examples("pccl phase audit /var/log/pccl/audit.jsonl --last 50")
+)
 def audit(
     file: Annotated[Path, typer.Argument(metavar="LOG", help="An audit log.")],
     last: Annotated[int, typer.Option(min=1, help="How many events, of the latest.")] = 20,
