@@ -91,6 +91,7 @@ try() {
     "$python" -m venv --clear "$folder"
     "$folder/bin/python" -m pip install --quiet "$wheel"
     write_programs "$folder"
+    "$folder/bin/pccl" info >"$folder/info"
     two_say "of 2: 3.0" "$folder" bin/pccl run -n 2 sum.py
     [ "$torch" != none ] || return 0
     packages_of "$building" >"$(packages_of "$folder/bin/python")/torch.pth"

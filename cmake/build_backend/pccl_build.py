@@ -10,6 +10,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,29 @@ def missing(settings: Settings) -> list[str]:
         modules["torch"] = f"torch: pip install torch=={TORCH}; or -C{SWITCH}=OFF, for numpy alone"
     else:
         modules["pybind11"] = "pybind11: pip install pybind11"
-    lines = [line for name, line in modules.items() if importlib.util.find_spec(name) is None]
+    lines = []
+    is_here = _can_be_imported
+    if "torch" in modules and not is_here("torch") and _is_installed("torch"):
+        # What pip has brought for this build alone is not there for the one that works.
+        is_here = _is_installed
+        lines.append(
+            "torch, which is installed, but hidden: pip isolates builds unless told not to"
+        )
+    lines += [line for name, line in modules.items() if not is_here(name)]
     if not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
         lines.append("a C++ compiler: apt-get install g++")
     if shutil.which("cmake") is None and importlib.util.find_spec("cmake") is None:
         lines.append("cmake: apt-get install cmake")
     return lines
+
+
+def _can_be_imported(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _is_installed(module: str) -> bool:
+    """Tell whether the environment has it, though pip may hide it from this build."""
+    return any(Path(sysconfig.get_path(name), module).exists() for name in ("purelib", "platlib"))
 
 
 def missing_headers(settings: Settings) -> list[str]:

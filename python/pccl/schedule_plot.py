@@ -55,7 +55,8 @@ def _messages(rounds: dict[Step, int]) -> list[tuple[Step, Step]]:
     received: dict[tuple[int, int, int], list[Step]] = collections.defaultdict(list)
     for step in rounds:
         if step.sends:
-            sent[(step.rank, *step.sends)].append(step)
+            message = (step.rank, *step.sends)
+            sent[message].append(step)
         if step.receives:
             received[step.receives.peer, step.rank, step.receives.channel].append(step)
     return [pair for queue in sent for pair in zip(sent[queue], received[queue], strict=True)]

@@ -136,7 +136,8 @@ class _Clock:
             if (time := self._begin(step)) is None:
                 break
             if step.sends:
-                self._queues[(step.rank, *step.sends)].append(time + 1)
+                message = (step.rank, *step.sends)
+                self._queues[message].append(time + 1)
             ended.append(time)
         return len(ended) > before
 

@@ -169,6 +169,7 @@ def test_who_has_to_install_something_hears_of_headers_too(
     (tmp_path / "include" / "fmt" / "format.h").touch()
     monkeypatch.setattr(build_backend, "PREFIXES", (str(tmp_path),))
     monkeypatch.setattr(build_backend.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(build_backend.sysconfig, "get_path", lambda _: str(tmp_path))
     with pytest.raises(SystemExit) as stop:
         build_backend.require_all({})
     lines = str(stop.value).splitlines()
@@ -197,11 +198,29 @@ def test_torch_is_needed_unless_it_is_left_out(
     monkeypatch.setattr(
         build_backend.importlib.util, "find_spec", lambda name: name if name in there else None
     )
+    monkeypatch.setattr(build_backend, "_is_installed", lambda _: False)
     assert [line.split(":")[0] for line in build_backend.missing(settings)] == needed
     asked = build_backend.get_requires_for_build_wheel(settings)
     assert [each.split(">")[0] for each in asked][1:] == [
         name for name in needed if name != "torch"
     ]
+
+
+def test_torch_that_pip_hides_is_not_said_to_be_missing(
+    build_backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where pip isolates the build: it has brought scikit-build-core, for this build alone."""
+    (tmp_path / "torch").mkdir()
+    monkeypatch.setattr(build_backend.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(
+        build_backend.importlib.util, "find_spec", lambda name: None if name == "torch" else name
+    )
+    hidden, builder = build_backend.missing({})
+    assert hidden.startswith("torch, which is installed, but hidden: pip isolates builds")
+    assert builder == "scikit-build-core: pip install scikit-build-core"
+    (tmp_path / "scikit_build_core").mkdir()
+    assert build_backend.missing({}) == [hidden]
+    assert build_backend.message([hidden]).endswith("pip install . --no-build-isolation")
 
 
 def test_torch_of_a_build_without_it_is_refused_in_words() -> None:

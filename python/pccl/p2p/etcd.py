@@ -9,7 +9,7 @@ import math
 import threading
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pccl.errors import InvalidArgumentError, UnavailableError
 
@@ -170,7 +170,7 @@ class EtcdStore:
         if lease is not None:
             self._ask("lease/revoke", {"ID": lease})
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> EtcdStore:
         return self
 
     def __exit__(
