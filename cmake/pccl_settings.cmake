@@ -28,13 +28,20 @@ target_compile_options(
 
 # What is shipped names no folder of the machine that built it. Developers' builds do, for debuggers.
 function(pccl_without_path TARGET PATH NAME)
-  if(NOT PCCL_DEVELOPER AND PATH)
-    target_compile_options(
-      ${TARGET}
-      INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PATH}=${NAME}>
-                $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${PATH}=${NAME}>
-    )
+  if(PCCL_DEVELOPER OR NOT PATH)
+    return()
   endif()
+  set(maps -ffile-prefix-map=${PATH}=${NAME})
+  if(PCCL_CCACHE AND PATH MATCHES "^${PROJECT_SOURCE_DIR}/") # as .venv: by CCACHE_BASEDIR, relative
+    file(RELATIVE_PATH from_build ${CMAKE_BINARY_DIR} ${PATH})
+    list(APPEND maps -ffile-prefix-map=${from_build}=${NAME})
+  endif()
+  foreach(map IN LISTS maps)
+    target_compile_options(
+      ${TARGET} INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${map}>
+                          $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${map}>
+    )
+  endforeach()
 endfunction()
 pccl_without_path(pccl_flags ${PROJECT_SOURCE_DIR} pccl)
 if(PCCL_DEVELOPER)
