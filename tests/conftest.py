@@ -1,6 +1,7 @@
 """Paths and settings that all Python tests share."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Choices must not depend on the machine, nor tests write to the user's cache.
 os.environ.setdefault("PCCL_COSTS_FILE", "off")
+
+# What a shell runs in the background is deaf to Ctrl-C, with all that it starts; tests send that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests that share what takes long to make. (Marks of xdist_group do nothing under pytest 9.2.)
 TOGETHER = {

@@ -51,7 +51,7 @@ def recorded(
 def test_every_step_of_each_call_is_there_once_and_in_order(
     tmp_path: Path, transports: str
 ) -> None:
-    found = recorded(tmp_path, count=3000, transports=transports)
+    found = recorded(tmp_path, count=3072, transports=transports)
     planned = {(step.rank, step.lane, step.step): step for step in RING.schedule.steps}
     calls = {step.call for step in found.steps}
     assert len(calls) == 2
@@ -62,7 +62,7 @@ def test_every_step_of_each_call_is_there_once_and_in_order(
         assert step.action == plan.action
         assert step.receiver == (plan.sends.peer if plan.sends else -1)
         assert step.sender == (plan.receives.peer if plan.receives else -1)
-        assert step.bytes == 3000 * 8 // RANKS
+        assert step.bytes == 3072 * 8 // RANKS
         assert 0 <= step.begin <= step.moved <= step.end
     assert found.clock_error == 0
     assert found.lost == 0

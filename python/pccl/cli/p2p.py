@@ -17,7 +17,7 @@ BENCH_EXAMPLES = (
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
-    "pccl p2p bench --sockets 1 --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
+    "pccl p2p bench --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
 )
 SOAK_EXAMPLES = ("pccl p2p soak --seconds 600 --seed 7", "pccl p2p soak --kills 1000")
 
