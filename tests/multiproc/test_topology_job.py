@@ -64,7 +64,9 @@ def test_two_hosts_with_ranks_in_turns(tmp_path: Path, algorithm: str) -> None:
     assert first["link"] == 1.25, "a virtual cable says that it has 10 Gb/s"
     assert first["same_subnet"]
     assert first["svg"] > 1000
-    assert re.search(r"counting on veth0 of \S+ and 1 like it: 1.25 GB/s, measured", first["explained"])
+    assert re.search(
+        r"counting on veth0 of \S+ and 1 like it: 1.25 GB/s, measured", first["explained"]
+    )
     assert "in the order 0 2 1 3" in first["explained"]
     assert "veth0" in first["busiest"]["ring"]
 
@@ -113,7 +115,9 @@ def test_what_was_measured_between_hosts_counts(tmp_path: Path) -> None:
     assert said[1:] == said[:-1]
     assert said[0]["link"] == pytest.approx(gigabytes, rel=1e-3)
     assert said[0]["latency"] == pytest.approx(us * 1e-6, rel=1e-3)
-    assert re.search(r"counting on veth0 of \S+( and 1 like it)?: \S+ GB/s, measured", said[0]["explained"])
+    assert re.search(
+        r"counting on veth0 of \S+( and 1 like it)?: \S+ GB/s, measured", said[0]["explained"]
+    )
 
 
 def _measure_on_command_line(namespace: str, rank: int, port: int, cache: Path) -> None:
