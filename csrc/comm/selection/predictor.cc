@@ -113,22 +113,23 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
 }
 
 /// Whoever has a root makes call after call without waiting for the others, as long as their rings
-/// or sockets hold what is sent: they take rounds together. Over sockets a message costs its root
-/// one end of it, and 8 to 32 ranks took some 2.5 rounds at a time.
+/// hold what is sent: they take rounds together. Over sockets a message costs its root one end of
+/// it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its bytes took.
 schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
                                          const BoardCall& call) const {
     schedule::LinkModel model = links_;
     if (!schedule::is_rooted(call.kind)) return model;
-    const std::size_t bytes = std::max<std::size_t>(call.count * call.element_bytes, 1);
-    const double held = static_cast<double>(links_.capacity) / static_cast<double>(bytes);
+    const auto bytes =
+        static_cast<double>(std::max<std::size_t>(call.count * call.element_bytes, 1));
     schedule::LinkCost& near = model.near;
     if (near.copies) {
-        near.round_seconds /= std::clamp(held, 1.0, 8.0);
+        near.round_seconds /= std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, 8.0);
     } else if (source.holds_calls_up) {
         near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
     } else {
+        const double both = near.round_seconds + bytes * near.seconds_per_byte;
         near.message_seconds = std::min(near.message_seconds, near.round_seconds);
-        near.round_seconds /= std::clamp(held, 1.0, 2.5);
+        near.round_seconds /= 1 + 1.5 * near.round_seconds / both;
     }
     return model;
 }

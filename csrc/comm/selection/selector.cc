@@ -26,11 +26,9 @@ constexpr double kAlike = 1.1;
 
 using Ways = std::vector<Prediction>;
 
-/// Of those over links that are as fast as `least`, the one with the fewest messages: of any rank,
-/// so that it says little where a root has more than others.
+/// Of those over links that are as fast as `least`, the one with the fewest messages.
 Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
     auto found = least;
-    if (schedule::is_rooted(least->source->kind)) return found;
     for (auto way = least; way != ways.end() && way->seconds <= kAlike * least->seconds; ++way)
         if (way->source && !way->source->sizes && way->messages < found->messages) found = way;
     return found;

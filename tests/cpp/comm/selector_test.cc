@@ -163,11 +163,15 @@ std::string chosen_over_sockets(int ranks, CollectiveKind kind, std::size_t byte
     return std::string(chosen_of(selector.explain(kind, bytes).value()));
 }
 
-TEST(SelectorTest, RootsOfSingleTreesAreAheadOfTheirLeavesOverSockets) {
+TEST(SelectorTest, RootsOfSingleTreesAreAheadOfTheirLeavesWithFewBytes) {
     for (const int ranks : {16, 32, 64})
         for (const std::size_t bytes : {kKiB, 4 * kKiB})
             EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kBroadcast, bytes), "binomial");
-    EXPECT_EQ(chosen_over_sockets(16, CollectiveKind::kBroadcast, kMiB), "double_binary_tree");
+    for (const int ranks : {16, 32})
+        EXPECT_EQ(chosen_over_sockets(ranks, CollectiveKind::kBroadcast, 64 * kKiB),
+                  "double_binary_tree");
+    for (const std::size_t bytes : {64 * kKiB, 4 * kMiB, 64 * kMiB})
+        EXPECT_EQ(chosen_over_sockets(4, CollectiveKind::kBroadcast, bytes), "ring");
 }
 
 TEST(SelectorTest, ATreesLongestChainCarriesMoreThanAnyRankSends) {
