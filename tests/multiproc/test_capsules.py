@@ -11,7 +11,7 @@ import pytest
 
 import pccl
 import pccl.lang as pl
-from pccl import schedule
+from pccl import published, schedule
 from support import algorithms, msccl_xml, mscclpp_plans
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
@@ -244,6 +244,26 @@ def test_torch_groups_load_capsules(tmp_path: Path) -> None:
     capsule_of("ring", "all_reduce", 2).save(file)
     found = run_ranks(load_on_torch, 2, arguments=(str(file),), backend="pccl")
     assert found == [(["mine"], "mine", True)] * 2
+
+
+def load_what_switches_on_torch(rank: int, world_size: int, path: str) -> str:
+    import torch
+    import torch.distributed as dist
+
+    with pytest.raises(pccl.UnsupportedError) as refused:
+        pccl.load_capsule(path)
+    x = torch.ones(10)
+    dist.all_reduce(x)
+    assert x[0] == world_size
+    return str(refused.value)
+
+
+def test_torch_groups_refuse_capsules_that_switch_phases(tmp_path: Path) -> None:
+    file = tmp_path / "switched.capsule"
+    published.switched_halving.build(ranks=2).save(file)
+    for said in run_ranks(load_what_switches_on_torch, 2, arguments=(str(file),), backend="pccl"):
+        assert "a pccl.Communicator does, no process group of torch" in said
+        assert "\n" not in said
 
 
 def use_what_is_given(rank: int, world_size: int) -> tuple[list[str], str, bool]:
