@@ -161,6 +161,9 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     if (!is_peer || !members.knows_peers()) return cause;
     const bool shows_all = shows_all_of(witness);
     const auto answer = subject_.peers.ask(witness, within(subject_.timing.second_opinion));
+    // Where the witness differs from a third, this rank's own call tells from whom it differs.
+    if (answer.is_ok() && cause.code() == StatusCode::kMismatch)
+        PCCL_TRY(why_different({.self = members.rank(), .header = latest}, witness, *answer));
     if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;
     if (is_gone || !shows_all) PCCL_TRY(last_words_of(witness));

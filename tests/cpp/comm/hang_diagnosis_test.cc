@@ -233,6 +233,23 @@ TEST_F(HangDiagnosisTest, BothSidesOfAMismatchSayMoreThanAnotherRanksWord) {
     EXPECT_THAT(diagnosis_.reconsidered(diagnosis_.heard(), {}).message(), HasSubstr("broadcast"));
 }
 
+TEST_F(HangDiagnosisTest, OfTwoOthersThatDifferTheOneThatDiffersFromThisRankIsNamed) {
+    const auto called = [](std::uint16_t root) {
+        abi::CollectiveHeader header{};
+        header.magic = abi::kCollectiveMagic;
+        header.root = root;
+        header.sequence = kSequence;
+        return header;
+    };
+    const Status heard = Status::mismatch(2, "rank 1 called something else than rank 2");
+    diagnosis_.hear(1, heard);
+    peers_.answers.emplace(1, Situation{.sequence = kSequence, .recent = {called(1)}});
+    const Status found = diagnosis_.reconsidered(heard, called(0));
+    EXPECT_EQ(found.code(), StatusCode::kMismatch) << found.to_string();
+    EXPECT_EQ(found.peer(), 1) << found.to_string();
+    EXPECT_EQ(diagnosis_.reconsidered(heard, called(1)).peer(), 2);
+}
+
 TEST_F(HangDiagnosisTest, TheFirstReasonStays) {
     EXPECT_FALSE(diagnosis_.has_heard());
     diagnosis_.hear(1, Status::peer_lost(3, "rank 3 is gone"));
