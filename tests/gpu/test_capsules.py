@@ -85,7 +85,7 @@ def sum_on_both(rank: int, ranks: int, store: Any) -> list[list[float]]:
 
 
 def test_floats_have_the_bits_that_they_have_on_cpus() -> None:
-    first, *others = run_gpu_ranks(RANKS, sum_on_both)
+    first, *others = run_gpu_ranks(4, sum_on_both)  # two add up in one order only
     assert all(each == first for each in others)
 
 
