@@ -195,9 +195,10 @@ void bind_objects(extension::Class<PyCommunicator>& cls) {
         arg("value"), arg("root") = kDefaultRoot, py::kw_only(), arg("timeout") = py::none());
 }
 
-PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded) {
-    const schedule::Schedule& schedule = loaded.schedule();
-    return PyOperator(self, {schedule.shape.kind, schedule.shape.root, schedule.name});
+PyOperator operator_of(const py::object& self, const capsule::Capsule& loaded,
+                       const std::string& name) {
+    const schedule::Shape& shape = loaded.schedule().shape;
+    return PyOperator(self, {shape.kind, shape.root, name});
 }
 
 /// A pccl.switched_operator.SwitchedOperator of phases and operators.
@@ -205,9 +206,9 @@ py::object switched_operator(const py::object& self, const capsule::Capsule& loa
     const schedule::Shape& shape = loaded.schedule().shape;
     py::list parts;
     for (const auto& [phase, source] : loaded.parts()) {
-        py::object part = py::none();
-        if (source != nullptr)
-            part = py::cast(PyOperator(self, {shape.kind, shape.root, source->name}));
+        const py::object part = source == nullptr
+                                    ? py::object(py::none())
+                                    : py::cast(operator_of(self, loaded, source->name));
         parts.append(py::make_tuple(phase, part));
     }
     return py::module_::import("pccl.switched_operator")
@@ -221,8 +222,9 @@ void bind_capsules(extension::Class<PyCommunicator>& cls) {
         [](Object self, Object capsule, const std::optional<std::string>& sizes, Seconds timeout) {
             const capsule::Capsule loaded =
                 self.cast<PyCommunicator&>().load(capsule, sizes, timeout);
-            return loaded.switches_phases() ? switched_operator(self, loaded)
-                                            : py::cast(operator_of(self, loaded));
+            return loaded.switches_phases()
+                       ? switched_operator(self, loaded)
+                       : py::cast(operator_of(self, loaded, loaded.schedule().name));
         },
         arg("capsule"), arg("sizes") = py::none(), py::kw_only(), arg("timeout") = py::none());
     cls.def("unload", &PyCommunicator::unload, arg("name"), py::kw_only(),

@@ -117,19 +117,22 @@ std::optional<Prediction> Predictor::over_links(const SourcePtr& source,
 /// it, and 8 to 32 ranks took up to 2.5 rounds at a time, fewer the longer its bytes took.
 schedule::LinkModel Predictor::model_for(const ScheduleSource& source,
                                          const BoardCall& call) const {
+    constexpr double kMostAhead = 8;    // in rings
+    constexpr double kMoreAhead = 1.5;  // over sockets, of messages of no length
     schedule::LinkModel model = links_;
     if (!schedule::is_rooted(call.kind)) return model;
     const auto bytes =
         static_cast<double>(std::max<std::size_t>(call.count * call.element_bytes, 1));
     schedule::LinkCost& near = model.near;
     if (near.copies) {
-        near.round_seconds /= std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, 8.0);
+        near.round_seconds /=
+            std::clamp(static_cast<double>(links_.capacity) / bytes, 1.0, kMostAhead);
     } else if (source.holds_calls_up) {
         near.round_seconds += near.message_seconds / 2;  // of two children one waits for the other
     } else {
         const double both = near.round_seconds + bytes * near.seconds_per_byte;
         near.message_seconds = std::min(near.message_seconds, near.round_seconds);
-        near.round_seconds /= 1 + 1.5 * near.round_seconds / both;
+        near.round_seconds /= 1 + kMoreAhead * near.round_seconds / both;
     }
     return model;
 }

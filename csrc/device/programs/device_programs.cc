@@ -95,6 +95,15 @@ std::size_t share_of(std::size_t bytes, int shares) {
     return Cut{.chunks = shares, .grain = chunk_grain(1)}.chunk_length(bytes);
 }
 
+/// Whether peers have taken all that the owner of this desk has sent them.
+bool has_taken_all(const abi::DeviceDesk& desk) {
+    const auto is_empty = [](const abi::DeviceFifo& fifo) {
+        return fifo.messages.emptied == fifo.messages.sent && fifo.words.emptied == fifo.words.sent;
+    };
+    return std::ranges::all_of(
+        desk.fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_empty); });
+}
+
 /// Messages by words are no lines of the heap, which would bound blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
@@ -224,25 +233,16 @@ Result<DeviceAddress> DevicePrograms::allocate(std::size_t bytes) {
 
 bool DevicePrograms::await_taken(Deadline deadline) const {
     constexpr std::chrono::microseconds kPause{100};
-    for (; desk_ != 0; system_clock().sleep_for(kPause)) {
-        const Result<bool> taken = all_taken();
-        if (!taken.is_ok()) return false;
-        if (*taken) break;
+    if (desk_ == 0) return true;
+    const auto seen = Staging::make(options_.driver, options_.device, sizeof(abi::DeviceDesk));
+    if (!seen.is_ok()) return false;
+    const auto& desk = *reinterpret_cast<const abi::DeviceDesk*>(seen->bytes().data());
+    while (seen->copy(seen->address(), desk_).is_ok()) {
+        if (has_taken_all(desk)) return true;
         if (deadline.passed()) return false;
+        system_clock().sleep_for(kPause);
     }
-    return true;
-}
-
-Result<bool> DevicePrograms::all_taken() const {
-    PCCL_ASSIGN_OR_RETURN(const Staging staging,
-                          Staging::make(options_.driver, options_.device, sizeof(abi::DeviceDesk)));
-    PCCL_TRY(staging.copy(staging.address(), desk_));
-    const auto* const desk = reinterpret_cast<const abi::DeviceDesk*>(staging.bytes().data());
-    const auto is_taken = [](const abi::DeviceFifo& fifo) {
-        return fifo.messages.emptied == fifo.messages.sent && fifo.words.emptied == fifo.words.sent;
-    };
-    return std::ranges::all_of(
-        desk->fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_taken); });
+    return false;
 }
 
 /// Done on return.

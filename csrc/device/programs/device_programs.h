@@ -64,7 +64,6 @@ class PCCL_API DevicePrograms {
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);
     Result<sys::cuda::DeviceAddress> allocate(std::size_t bytes);
     Status store(sys::cuda::DeviceAddress to, std::span<const std::byte> from);
-    Result<bool> all_taken() const;
 
     const Options options_;
     std::map<Key, Ready> ready_;
