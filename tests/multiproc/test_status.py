@@ -165,22 +165,26 @@ def test_a_rank_leads_to_the_others(tmp_path: Path) -> None:
 
 def test_no_group_and_no_rank_of_a_large_job_is_left_out(tmp_path: Path) -> None:
     ranks, groups = 9, 25
+
+    def seats_of_all(found: dict[str, Any]) -> list[dict[str, Any]]:
+        return [seat for process in found["processes"] for seat in process["groups"]]
+
+    def every_barrier_is_over(found: dict[str, Any]) -> bool:
+        barriers = [seat for seat in seats_of_all(found) if seat["group"] != "world"]
+        over = [seat for seat in barriers if seat["last"].startswith("barrier #1")]
+        return len(over) == len(barriers) == (groups - 1) * ranks
+
     with job(LARGE_JOB, "pccl", "run", "-n", str(ranks), folder=tmp_path) as launcher:
-        answer = asked_until(
-            lambda found: (
-                [len(process["groups"]) for process in found["processes"]] == [groups] * ranks
-            ),
-            launcher,
-        )
+        answer = asked_until(every_barrier_is_over, launcher)
         first = answer["processes"][0]["pid"]
         again = asked_until(lambda found: len(found["processes"]) == ranks, first)
     for found in (answer, again):
         assert found["unheard"] == []
-        seats = [seat for process in found["processes"] for seat in process["groups"]]
+        assert every_barrier_is_over(found)
+        seats = seats_of_all(found)
+        assert len(seats) == groups * ranks
         assert len({seat["key"] for seat in seats}) == groups == len(found["explained"])
         assert len({(seat["key"], seat["rank"]) for seat in seats}) == groups * ranks
-        barriers = [seat["last"] for seat in seats if seat["group"] != "world"]
-        assert all(last.startswith("barrier #1") for last in barriers)
 
 
 def test_one_that_is_stopped_is_named(tmp_path: Path) -> None:
