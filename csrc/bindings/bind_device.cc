@@ -23,24 +23,20 @@
 #include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/interruptible.h"
+#include "csrc/device/launch/protocol_names.h"
 #include "csrc/extension/signals.h"
 
 namespace pccl::bindings {
 
 namespace py = pybind11;
 using device::DeviceGroup;
-using kernels::Protocol;
 using py::arg;
 
 namespace {
 
 kernels::Plan make_plan(const std::string& protocol, int blocks, int threads) {
-    constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
-                                       Protocol::kEngines};
-    const auto* const found = std::ranges::find(kProtocols, protocol, device::name_of);
-    if (found == kProtocols.end())
-        throw_status(Status::invalid_argument(
-            concat("'", protocol, "' is no protocol: words, direct, turns, engines")));
+    const auto found = device::protocol_named(protocol);
+    if (!found.is_ok()) throw_status(found.status());
     return {.protocol = *found, .blocks = blocks, .threads = threads};
 }
 

@@ -17,13 +17,11 @@ Status DeviceGroup::launch_all(std::span<const Collective> collectives, kernels:
 
 Status DeviceGroup::launch_together(std::span<const Collective> collectives, kernels::Stream stream,
                                     const DeviceLaunch& wanted) {
-    DeviceLaunch how = wanted;
-    how.prefers_engines = prefers_engines_;
     std::span<const Collective> free;  // the first of them that are known to be left to kernels
     while (!collectives.empty()) {
         if (free.empty()) free = left_to_kernels(collectives, wanted);
-        const std::size_t small = free.empty() ? 1 : batch_length(free, gpus_);
-        const std::size_t large = free.empty() ? 1 : large_batch_length(free, how, gpus_);
+        const std::size_t small = free.empty() ? 1 : batch_length(free, preferences_, gpus_);
+        const std::size_t large = free.empty() ? 1 : large_batch_length(free, preferences_, gpus_);
         const auto some = collectives.first(std::max(small, large));
         if (large > small) {
             PCCL_TRY(launch_large_batch(some, stream));
@@ -50,8 +48,8 @@ std::span<const Collective> DeviceGroup::left_to_kernels(std::span<const Collect
 }
 
 Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernels::Stream stream) {
-    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch,
-                          make_batch(collectives, options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(kernels::Batch batch, make_batch(collectives, preferences_.most_blocks,
+                                                           options_.rank, options_.size));
     if (batch.words == 0) return Status::ok();
     PCCL_TRY(why_over());
     batch.team = team_;
@@ -60,8 +58,9 @@ Status DeviceGroup::launch_batch(std::span<const Collective> collectives, kernel
 
 Status DeviceGroup::launch_large_batch(std::span<const Collective> collectives,
                                        kernels::Stream stream) {
-    PCCL_ASSIGN_OR_RETURN(kernels::LargeBatch batch,
-                          make_large_batch(collectives, options_.rank, options_.size));
+    PCCL_ASSIGN_OR_RETURN(
+        kernels::LargeBatch batch,
+        make_large_batch(collectives, preferences_.most_blocks, options_.rank, options_.size));
     PCCL_TRY(why_over());
     batch.team = team_;
     PCCL_ASSIGN_OR_RETURN(const Tensors tensors, share_tensors(collectives));

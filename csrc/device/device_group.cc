@@ -181,12 +181,13 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                         .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
                             return registrations_->has_mapped(address, bytes);
                         }});
-    programs_ = std::make_unique<DevicePrograms>(
-        DevicePrograms::Options{.driver = driver_,
-                                .device = options_.device,
-                                .rank = options_.rank,
-                                .size = options_.size,
-                                .architecture = gpus_.architecture});
+    programs_ =
+        std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
+                                                                 .device = options_.device,
+                                                                 .rank = options_.rank,
+                                                                 .size = options_.size,
+                                                                 .architecture = gpus_.architecture,
+                                                                 .preferences = preferences_});
     for (Rank rank = 0; rank < options_.size; ++rank)
         team_.heaps[at(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[at(rank)]);
     team_.control = control_.get();
@@ -195,22 +196,25 @@ Status DeviceGroup::share_memory(Deadline deadline) {
     return Status::ok();
 }
 
-/// "1 90 all_reduce=ring": whether engines are preferred, the GPU's architecture, and the list of
-/// schedules.
+/// "90 1 128 any all_reduce=ring": the GPU's architecture, preferences, and the list of schedules.
 Status DeviceGroup::agree_on_preferences(const DeviceMeeting& meeting) {
     constexpr std::string_view kSubject = "preferences";
     PCCL_ASSIGN_OR_RETURN(const int architecture, driver_.architecture(options_.device));
+    PCCL_TRY(check_preferences(options_.preferences));
     std::string said =
-        concat(options_.prefers_engines ? "1 " : "0 ", architecture, " ", options_.algorithms);
+        concat(architecture, " ", to_string(options_.preferences), " ", options_.algorithms);
     if (options_.size > 1 && options_.rank == 0) PCCL_TRY(meeting.say(kSubject, said));
     if (options_.size > 1 && options_.rank != 0) {
         PCCL_ASSIGN_OR_RETURN(said, meeting.hear(0, kSubject));
     }
     std::string_view rest = said;
-    prefers_engines_ = next_word(rest) == "1";
     const auto agreed = number_in<int>(next_word(rest), 1, kNewestArchitecture);
-    if (!agreed) return Status::invalid_argument(concat("rank 0 said \"", said, "\" of its GPU"));
+    const auto preferences = parse_preferences(rest);
+    if (!agreed || !preferences.is_ok())
+        return Status::invalid_argument(concat("rank 0 said \"", said, "\" of its GPU"));
     gpus_.architecture = *agreed;
+    preferences_ = *preferences;
+    PCCL_TRY(check_alike(options_.rank, options_.preferences, preferences_));
     algorithms_ = rest.substr(std::min<std::size_t>(1, rest.size()));
     return Status::ok();
 }

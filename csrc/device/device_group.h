@@ -35,6 +35,7 @@
 #include "csrc/device/launch/launch_window.h"
 #include "csrc/device/launch/lowering.h"
 #include "csrc/device/launch/planned_launches.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/device/programs/loaded_schedules.h"
 #include "csrc/device/puller.h"
@@ -56,8 +57,8 @@ struct DeviceGroupOptions {
     std::chrono::milliseconds timeout{30 * 60'000};  // of meeting, and of launches: set_timeout()
     sys::cuda::Driver* driver = nullptr;             // null: the machine's
     bool has_peer_access = true;                     // false: as where GPUs do not reach each other
+    Preferences preferences{};  // the same on all ranks, but for `engines`: rank 0's counts
     // Rank 0's count.
-    bool prefers_engines = false;  // for large blocks that are moved as they are
     std::string algorithms{};  // schedules instead of kernels: "all_reduce=ring" (algorithm_list.h)
     // They are of it; and of what it has loaded, launches choose by their sizes.
     std::shared_ptr<const schedule::Catalogue> catalogue = schedule::built_in();
@@ -76,8 +77,9 @@ class PCCL_API DeviceGroup {
    public:
     /// Called by all ranks at once. kUnsupported, on all of them alike, where the GPUs do not reach
     /// each other: more than 8 ranks, several hosts, no peer access; it says what is in the way on
-    /// which rank. kUnavailable likewise, where a rank has no GPU or its build no CUDA. kTimeout
-    /// and kPeerLost name a rank, also one whose `cancellation` was set, which returns why.
+    /// which rank. kMismatch likewise, where ranks prefer other launches, and kUnavailable, where a
+    /// rank has no GPU or its build no CUDA. kTimeout and kPeerLost name a rank, also one whose
+    /// `cancellation` was set, which returns why.
     static Result<std::unique_ptr<DeviceGroup>> create(const DeviceGroupOptions& options,
                                                        const Cancellation* cancellation = nullptr);
     /// Waits a moment for what was launched, and ends what still waits for peers then. Memory of a
@@ -258,7 +260,7 @@ class PCCL_API DeviceGroup {
     std::shared_ptr<LaunchLog> log_;
     mutable std::once_flag is_recorded_;
     abi::DeviceTeam team_{};
-    bool prefers_engines_ = false;
+    Preferences preferences_;
     std::string algorithms_;
     kernels::Gpus gpus_;  // by rank 0's architecture
     std::atomic<std::chrono::milliseconds> timeout_;

@@ -69,15 +69,14 @@ Status check_messages(std::span<const DeviceMessage> messages, int ranks) {
     return Status::ok();
 }
 
-/// Of each message: enough to fill NVLink from one rank to another, and room for all.
-int blocks_for(std::span<const DeviceMessage> sends,
+/// Of each message: enough to fill NVLink from one rank to another, while there is room for all.
+int blocks_for(std::span<const DeviceMessage> sends, int most_blocks,
                const kernels::Thresholds::Messages& thresholds) {
     std::size_t longest = 0;
     for (const DeviceMessage& message : sends) longest = std::max(longest, message.bytes);
-    const std::size_t room =
-        (abi::kMostBlocks - abi::kMostDevices) / std::max<std::size_t>(1, sends.size());
-    return static_cast<int>(std::clamp<std::size_t>(longest / thresholds.bytes_of_block, 1,
-                                                    std::min(thresholds.most_blocks, room)));
+    const int room = most_blocks / std::max(1, static_cast<int>(sends.size()));
+    const auto wanted = std::min(longest / thresholds.bytes_of_block, thresholds.most_blocks);
+    return std::clamp(static_cast<int>(wanted), 1, std::max(1, room));
 }
 
 }  // namespace
@@ -142,7 +141,7 @@ Status DeviceGroup::launch_alone(const Collective& collective, kernels::Stream s
 Status DeviceGroup::launch_one(const Collective& collective, kernels::Stream stream,
                                const DeviceLaunch& wanted) {
     DeviceLaunch how = wanted;
-    how.prefers_engines = prefers_engines_;
+    how.preferences = preferences_;
     PCCL_ASSIGN_OR_RETURN(kernels::Launch launch, lower(collective, how, options_.rank, gpus_));
     if (is_nothing(collective, wanted)) return Status::ok();
     if (options_.size == 1 && !wanted.plan) return copy_alone(collective, stream);
@@ -186,12 +185,12 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
                               ? loaded_.find(kind, 0, largest_buffer(kind, options_.size, bytes))
                               : catalogue_->find(preferred, kind);
     if (!takes_any || schedule == nullptr)
-        return planned_launches(kind, bytes, gpus_, prefers_engines_);
+        return planned_launches(kind, bytes, gpus_, preferences_);
     const char* const why = preferred.empty() ? "a capsule that was loaded for this size"
                                               : "the group's options ask for it";
     return {{.kernel = concat("program of ", schedule->name),
              .bytes = bytes,
-             .plan = {.blocks = abi::kMostBlocks, .why = why}}};
+             .plan = {.blocks = preferences_.most_blocks, .why = why}}};
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
@@ -289,8 +288,11 @@ Status DeviceGroup::keep_order(Status (LaunchOrder::*side)(sys::cuda::Stream),
 }
 
 Status DeviceGroup::exchange_once(const Exchange& messages, kernels::Stream stream) {
-    kernels::Messages launch{.team = team_,
-                             .blocks = blocks_for(messages.sends, gpus_.thresholds().messages)};
+    // A message that is received has one block.
+    const int left = preferences_.most_blocks - static_cast<int>(messages.receives.size());
+    const int most = std::min(left, abi::kMostBlocks - abi::kMostDevices);
+    kernels::Messages launch{
+        .team = team_, .blocks = blocks_for(messages.sends, most, gpus_.thresholds().messages)};
     for (const DeviceMessage& send : messages.sends)
         launch.sent[launch.sends++] = {.data = send.data, .bytes = send.bytes, .peer = send.peer};
     std::vector<Block> blocks(at(options_.size));

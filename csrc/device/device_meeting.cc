@@ -143,7 +143,8 @@ Status DeviceMeeting::agree_on_host(const Status& here) {
 
 Status DeviceMeeting::as_heard(const Status& why) const {
     const StatusCode code = why.code();
-    if (code == StatusCode::kOk || code == StatusCode::kPeerLost) return why;
+    if (code == StatusCode::kOk || code == StatusCode::kPeerLost || code == StatusCode::kMismatch)
+        return why;
     if (code == StatusCode::kUnavailable) return said_by(options_.rank, why);
     const bool is_leaving = code == StatusCode::kAborted;
     return said_by(options_.rank, is_leaving ? Status::peer_lost(options_.rank, why.message())

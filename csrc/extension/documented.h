@@ -63,6 +63,12 @@ class Class : public pybind11::class_<Parts...> {
         return *this;
     }
 
+    template <typename Getter, typename Setter>
+    Class& def_property(const char* name, const Getter& getter, const Setter& setter) {
+        Base::def_property(name, getter, setter, text_of(name));
+        return *this;
+    }
+
     template <typename Member>
     Class& def_readonly(const char* name, Member member) {
         Base::def_readonly(name, member, text_of(name));

@@ -30,9 +30,11 @@ struct Plan {
 
 inline constexpr int kMostThreads = 512;  // of a block
 
-/// A message between two ranks that kWords can carry in one launch.
-inline constexpr std::size_t kMostWordBytes =
-    static_cast<std::size_t>(abi::kMostLinedBlocks) * abi::kLinesPerBlock * abi::kLineBytes;
+/// A message between two ranks that kWords can carry in one launch of so many blocks.
+[[nodiscard]] constexpr std::size_t most_word_bytes(int blocks) {
+    return static_cast<std::size_t>(blocks) * abi::kLinesPerBlock * abi::kLineBytes;
+}
+inline constexpr std::size_t kMostWordBytes = most_word_bytes(abi::kMostLinedBlocks);
 
 /// Whether words carry `bytes` from each GPU to all others, and fast.
 [[nodiscard]] inline bool fits_words(std::size_t bytes, const Gpus& gpus) {
@@ -40,11 +42,12 @@ inline constexpr std::size_t kMostWordBytes =
 }
 
 /// Blocks and threads for `bytes` by words: few words a block while there are blocks.
-[[nodiscard]] constexpr Plan words_plan(std::size_t bytes) {
+[[nodiscard]] constexpr Plan words_plan(std::size_t bytes,
+                                        int most_blocks = abi::kMostLinedBlocks) {
     constexpr std::size_t kFewWords = 128;
     const std::size_t words = bytes == 0 ? 1 : (bytes + abi::kLineBytes - 1) / abi::kLineBytes;
     std::size_t threads = kFewWords;
-    while (threads * abi::kMostLinedBlocks < words) threads *= 2;
+    while (threads * static_cast<std::size_t>(most_blocks) < words) threads *= 2;
     if (words < threads) threads = (words + 31) / 32 * 32;
     return {.protocol = Protocol::kWords,
             .blocks = static_cast<int>((words + threads - 1) / threads),

@@ -76,7 +76,7 @@ PcclBackend::PcclBackend(const StorePtr& store, Rank rank, int size,
             .size = size,
             .timeout = options_->timeout,
             .algorithms = options_->algorithms(),
-            .prefers_engines = options_->prefers_engines(),
+            .preferences = options_->preferences(),
             .observer = observer_,
             .communicator = communicator_}) {
     init();
@@ -95,7 +95,7 @@ PcclBackend::PcclBackend(std::shared_ptr<comm::Communicator> communicator,
             .size = communicator_->size(),
             .timeout = options_->timeout,
             .algorithms = options_->algorithms(),
-            .prefers_engines = options_->prefers_engines(),
+            .preferences = options_->preferences(),
             .observer = observer_,
             .communicator = communicator_}) {
     init();

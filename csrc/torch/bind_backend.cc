@@ -17,6 +17,7 @@
 #include "csrc/comm/phase/phase_network.h"
 #include "csrc/comm/selection/selector.h"
 #include "csrc/device/launch/planned_launches.h"
+#include "csrc/device/launch/protocol_names.h"
 #include "csrc/torch/arguments.h"
 #include "csrc/torch/backend.h"
 #include "csrc/torch/errors.h"
@@ -199,39 +200,68 @@ py::object mem_allocator() {
     return py::handle(allocator).attr("allocator")();
 }
 
+void set_max_blocks(PcclOptions& options, std::optional<int> blocks) {
+    throw_unless_ok("pccl.Options",
+                    device::check_preferences({.most_blocks = blocks.value_or(abi::kMostBlocks)}));
+    options.max_blocks = blocks;
+}
+
+void set_protocol(PcclOptions& options, const std::string& name) {
+    options.protocol.reset();
+    if (name.empty()) return;
+    const auto protocol = device::protocol_named(name);
+    throw_unless_ok("pccl.Options", protocol.status());
+    options.protocol = *protocol;
+}
+
+std::string protocol_of(const PcclOptions& options) {
+    return options.protocol ? std::string(device::name_of(*options.protocol)) : "";
+}
+
+std::string printed(const PcclOptions& options) {
+    const char* const engines = !options.copy_engines   ? "None"
+                                : *options.copy_engines ? "True"
+                                                        : "False";
+    const auto number = [](std::optional<int> value) {
+        return value ? std::to_string(*value) : std::string("None");
+    };
+    return concat("pccl.Options(transports='", options.transports, "', algorithm='",
+                  options.algorithm, "', copy_engines=", engines,
+                  ", max_blocks=", number(options.max_blocks), ", protocol='", protocol_of(options),
+                  "', least=", number(options.least), ")");
+}
+
 }  // namespace
 
 void bind_options(extension::Module& module) {
     extension::Class<PcclOptions, c10d::Backend::Options, OptionsPtr>(module, "Options")
         .def_init(
             [](const std::string& transports, const std::string& algorithm,
-               std::optional<bool> copy_engines, std::optional<int> least,
-               const py::object& cluster) {
+               std::optional<bool> copy_engines, std::optional<int> max_blocks,
+               const std::string& protocol, std::optional<int> least, const py::object& cluster) {
                 throw_unless_ok("pccl.Options", check_algorithm_list(algorithm));
                 auto options = c10::make_intrusive<PcclOptions>();
                 options->transports = transports;
                 options->algorithm = algorithm;
                 options->copy_engines = copy_engines;
+                set_max_blocks(*options, max_blocks);
+                set_protocol(*options, protocol);
                 options->least = least;
                 if (!cluster.is_none()) options->network = network_of(cluster, 0);
                 return options;
             },
             py::kw_only(), py::arg("transports") = "", py::arg("algorithm") = "",
             py::arg("copy_engines") = std::optional<bool>(),
+            py::arg("max_blocks") = std::optional<int>(), py::arg("protocol") = "",
             py::arg("least") = std::optional<int>(), py::arg("cluster") = py::none())
         .def_readwrite("transports", &PcclOptions::transports)
         .def_readwrite("algorithm", &PcclOptions::algorithm)
         .def_readwrite("copy_engines", &PcclOptions::copy_engines)
+        .def_property(
+            "max_blocks", [](const PcclOptions& self) { return self.max_blocks; }, &set_max_blocks)
+        .def_property("protocol", &protocol_of, &set_protocol)
         .def_readwrite("least", &PcclOptions::least)
-        .def("__repr__",
-             [](const PcclOptions& self) {
-                 const char* const engines = !self.copy_engines   ? "None"
-                                             : *self.copy_engines ? "True"
-                                                                  : "False";
-                 return concat("pccl.Options(transports='", self.transports, "', algorithm='",
-                               self.algorithm, "', copy_engines=", engines,
-                               ", least=", self.least ? concat(*self.least) : "None", ")");
-             })
+        .def("__repr__", &printed)
         .def("_follow",
              [](PcclOptions& self, const PcclOptions& leading) {
                  self.network = leading.network;

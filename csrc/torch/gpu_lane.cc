@@ -267,7 +267,7 @@ device::DeviceGroupOptions GpuLane::group_options(const at::Device& device) {
             .timeout = timeout_.load(),
             .driver = nullptr,
             .has_peer_access = process_config().gpu_peer_access,
-            .prefers_engines = options_.prefers_engines,
+            .preferences = options_.preferences,
             .algorithms = options_.algorithms,
             .catalogue = communicator == nullptr ? schedule::built_in() : communicator->catalogue(),
             .explain = explanation_by(options_.communicator)};

@@ -47,7 +47,7 @@ class GpuLane {
         int size = 1;
         std::chrono::milliseconds timeout{};
         std::string algorithms{};  // as DeviceGroupOptions has them
-        bool prefers_engines = false;
+        device::Preferences preferences{};
         std::shared_ptr<Observer> observer{};
         std::weak_ptr<const comm::Communicator> communicator{};  // of the same ranks
     };

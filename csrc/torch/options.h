@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "csrc/base/config.h"
+#include "csrc/device/launch/preferences.h"
 
 namespace pccl::comm {
 class PhaseNetwork;
@@ -24,15 +25,19 @@ struct PcclOptions final : c10d::Backend::Options {
     std::string algorithm;   // "all_reduce=ring": empty = as PCCL_ALGORITHM has it
     std::optional<bool> copy_engines;  // nullopt = as PCCL_GPU_COPY_ENGINES has it; rank 0's counts
     std::string gpu;                   // as CommunicatorOptions::gpu
-    std::optional<int> least;          // as ShrinkOptions::least
+    std::optional<int> max_blocks;     // of GPUs, as the next: Preferences
+    std::optional<kernels::Protocol> protocol;
+    std::optional<int> least;                     // as ShrinkOptions::least
     std::shared_ptr<comm::PhaseNetwork> network;  // as CommunicatorOptions::network
     bool switches_phases = true;
 
     [[nodiscard]] const std::string& algorithms() const {
         return algorithm.empty() ? process_config().algorithm : algorithm;
     }
-    [[nodiscard]] bool prefers_engines() const {
-        return copy_engines.value_or(process_config().gpu_copy_engines);
+    [[nodiscard]] device::Preferences preferences() const {
+        return {.engines = copy_engines.value_or(process_config().gpu_copy_engines),
+                .most_blocks = max_blocks.value_or(abi::kMostBlocks),
+                .protocol = protocol};
     }
 };
 

@@ -27,6 +27,15 @@ class Options(Backend.Options):
         Whether copy engines do large all_gathers and all_to_alls of CUDA tensors, which leaves all
         multiprocessors to what runs beside them; None for what ``PCCL_GPU_COPY_ENGINES`` says. Rank
         0's counts.
+    max_blocks
+        The most blocks, 1 to 128, that a launch for CUDA tensors has, each of which takes one
+        multiprocessor (but one for each message); None for as many as are the fastest. All ranks
+        give the same, as of ``protocol``: else the first collective of CUDA tensors raises
+        ``pccl.MismatchError``. Another number raises ``ValueError``.
+    protocol
+        ``"words"``, ``"direct"``, ``"turns"`` or ``"engines"``: how collectives of CUDA tensors go,
+        where they can (docs/gpus.md); empty for the fastest. ``pccl.explain`` shows what comes of
+        it. Another name raises ``ValueError``.
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
         takes these options, too; None for those that ``pccl.shrink`` asks for.
@@ -38,6 +47,8 @@ class Options(Backend.Options):
     transports: str
     algorithm: str
     copy_engines: bool | None
+    max_blocks: int | None
+    protocol: str
     least: int | None
     def __init__(
         self,
@@ -45,6 +56,8 @@ class Options(Backend.Options):
         transports: str = "",
         algorithm: str = "",
         copy_engines: bool | None = None,
+        max_blocks: int | None = None,
+        protocol: str = "",
         least: int | None = None,
         cluster: _Cluster | None = None,
     ) -> None: ...

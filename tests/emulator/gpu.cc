@@ -117,6 +117,7 @@ class Block {
 
 thread_local Block* Block::current_ = nullptr;
 
+thread_local unsigned most_blocks = 0;
 thread_local std::function<void()> hook_of_launcher;
 thread_local const std::function<void()>* hook_of_block = nullptr;
 
@@ -128,7 +129,10 @@ void before_packet() {
     if (hook_of_block != nullptr && *hook_of_block) (*hook_of_block)();
 }
 
+unsigned take_most_blocks() { return std::exchange(most_blocks, 0); }
+
 bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body) {
+    most_blocks = std::max(most_blocks, blocks);
     std::atomic<bool> have_awaited = true;
     std::vector<std::thread> running;
     for (unsigned index = 0; index < blocks; ++index)

@@ -16,6 +16,9 @@ namespace pccl::emulator {
 /// the launch ahead: on a GPU, who does not may come too early.
 [[nodiscard]] bool run_grid(unsigned blocks, unsigned threads, const std::function<void()>& body);
 
+/// Blocks of the largest grid that this thread has run since it last asked.
+[[nodiscard]] unsigned take_most_blocks();
+
 /// From now on `hook` is called, unless it is empty, before a kernel that this thread launches
 /// loads a packet of a tensor: so that tests can hold it up there, and its block with it.
 void call_before_packets(std::function<void()> hook);

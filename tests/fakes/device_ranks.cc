@@ -28,7 +28,8 @@ void run_device_ranks(const DeviceRanksOptions& options,
                                                       .name = options.name,
                                                       .device = rank,
                                                       .timeout = options.timeout,
-                                                      .driver = &driver});
+                                                      .driver = &driver,
+                                                      .preferences = options.preferences});
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
             DeviceRank member{**group, driver, together};
             body(member);

@@ -22,6 +22,7 @@ struct DeviceRanksOptions {
     int size = 2;
     std::chrono::milliseconds timeout{20'000};
     std::string name{};
+    device::Preferences preferences{};
 };
 
 /// Fails the running test where a group cannot be made; returns when all ranks are through.

@@ -10,7 +10,12 @@ import torch.distributed as dist
 
 
 def meet(
-    rank: int, world_size: int, store: Any, timeout: float = 60.0, backend: str = "pccl"
+    rank: int,
+    world_size: int,
+    store: Any,
+    timeout: float = 60.0,
+    backend: str = "pccl",
+    options: Any = None,
 ) -> None:
     dist.init_process_group(
         backend,
@@ -18,6 +23,7 @@ def meet(
         rank=rank,
         world_size=world_size,
         timeout=timedelta(seconds=timeout),
+        pg_options=options,
     )
 
 

@@ -14,6 +14,8 @@ import torch.distributed as dist
 from tests.gpu.process_groups import meet, part
 from tests.gpu.ranks import GPUS, RANKS, run_gpu_ranks
 
+import pccl
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -326,6 +328,29 @@ def gather_by_engines(rank: int, world_size: int, store: Any) -> None:
 def test_copy_engines(monkeypatch: pytest.MonkeyPatch, world_size: int) -> None:
     monkeypatch.setenv("PCCL_GPU_COPY_ENGINES", "1")
     run_gpu_ranks(world_size, gather_by_engines)
+
+
+def with_few_blocks(rank: int, world_size: int, store: Any) -> None:
+    """Collectives and messages, by the protocol and in the blocks that the group asks for."""
+    meet(rank, world_size, store, options=pccl.Options(max_blocks=8, protocol="direct"))
+    for part_of_tests in (rooted, lists, uneven):
+        part_of_tests(rank, world_size)
+    for nbytes in (4096, 64 << 20):
+        for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"):
+            for launch in pccl.explain(kind, nbytes, device="cuda").launches:
+                assert (launch.protocol, launch.blocks <= 8) == ("direct", True)
+    dist.destroy_process_group()
+
+
+def with_different_blocks(rank: int, world_size: int, store: Any) -> None:
+    meet(rank, world_size, store, options=pccl.Options(max_blocks=8 + rank))
+    with pytest.raises(pccl.MismatchError, match=r"asks for at most \d+ blocks"):
+        dist.all_reduce(torch.ones(8, device="cuda"))
+
+
+@pytest.mark.parametrize("body", [with_few_blocks, with_different_blocks])
+def test_preferred_launches(body: Callable[..., None]) -> None:
+    run_gpu_ranks(RANKS, body)
 
 
 def test_tensors_of_expandable_segments() -> None:

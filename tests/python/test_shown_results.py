@@ -129,11 +129,25 @@ def test_options_print_what_they_ask_for() -> None:
     importlib.import_module("torch")
     options = pccl.Options(transports="shm", least=3)
     assert repr(options) == (
-        "pccl.Options(transports='shm', algorithm='', copy_engines=None, least=3)"
+        "pccl.Options(transports='shm', algorithm='', copy_engines=None, max_blocks=None, "
+        "protocol='', least=3)"
     )
-    assert repr(pccl.Options(algorithm="all_reduce=ring", copy_engines=True)) == (
-        "pccl.Options(transports='', algorithm='all_reduce=ring', copy_engines=True, least=None)"
+    options = pccl.Options(algorithm="all_reduce=ring", copy_engines=True, max_blocks=16)
+    options.protocol = "direct"
+    assert repr(options) == (
+        "pccl.Options(transports='', algorithm='all_reduce=ring', copy_engines=True, "
+        "max_blocks=16, protocol='direct', least=None)"
     )
+
+
+def test_options_that_cannot_be_are_refused() -> None:
+    importlib.import_module("torch")
+    for max_blocks in (0, 129):
+        with pytest.raises(ValueError, match=f"at most {max_blocks} blocks: .* from 1 to 128"):
+            pccl.Options(max_blocks=max_blocks)
+    options = pccl.Options(protocol="words")
+    with pytest.raises(ValueError, match="'LL' is no protocol: words, direct, turns, engines"):
+        options.protocol = "LL"
 
 
 def test_an_explanation_is_a_table_in_a_notebook() -> None:

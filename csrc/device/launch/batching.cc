@@ -7,6 +7,8 @@
 namespace pccl::device {
 namespace {
 
+using kernels::Protocol;
+
 std::size_t words_in(std::size_t bytes) { return (bytes + abi::kLineBytes - 1) / abi::kLineBytes; }
 
 bool can_join(const Collective& collective) {
@@ -28,14 +30,15 @@ std::size_t moved_bytes(const Collective& collective, int ranks) {
     return collective.kind == CollectiveKind::kAllReduce ? (bytes + n - 1) / n : bytes * (n - 1);
 }
 
-bool fits_large_batch(const Collective& collective, const DeviceLaunch& wanted,
+bool fits_large_batch(const Collective& collective, const Preferences& preferences,
                       const kernels::Gpus& gpus) {
     if (!can_join(collective) || longest(collective) == 0) return false;
     if (reduces(collective.kind) &&
         !kernels::reduces_in_large_batches(collective.type, collective.op))
         return false;
-    const kernels::Protocol protocol = plan_of(collective, wanted, gpus).protocol;
-    return protocol == kernels::Protocol::kWords || protocol == kernels::Protocol::kDirect;
+    const Protocol protocol = plan_of(collective, {.preferences = preferences}, gpus).protocol;
+    const bool is_left_to_us = preferences.protocol != Protocol::kWords;
+    return protocol == Protocol::kDirect || (protocol == Protocol::kWords && is_left_to_us);
 }
 
 /// One block for each part, and the others by their bytes.
@@ -71,7 +74,10 @@ kernels::Part part_of(const Collective& collective, int ranks) {
 
 }  // namespace
 
-std::size_t batch_length(std::span<const Collective> collectives, const kernels::Gpus& gpus) {
+std::size_t batch_length(std::span<const Collective> collectives, const Preferences& preferences,
+                         const kernels::Gpus& gpus) {
+    if (preferences.protocol.value_or(Protocol::kWords) != Protocol::kWords) return 1;
+    const std::size_t most = kernels::most_word_bytes(preferences.most_blocks);
     std::size_t count = 0;
     std::size_t bytes = 0;
     for (const Collective& collective : collectives) {
@@ -79,13 +85,14 @@ std::size_t batch_length(std::span<const Collective> collectives, const kernels:
             !are_alike(collectives.front(), collective))
             break;
         bytes += words_in(longest_bytes(collective)) * abi::kLineBytes;
-        if (!kernels::fits_words(bytes, gpus)) break;
+        if (bytes > most || !kernels::fits_words(bytes, gpus)) break;
         ++count;
     }
     return std::max<std::size_t>(1, count);
 }
 
-Result<kernels::Batch> make_batch(std::span<const Collective> collectives, Rank rank, int ranks) {
+Result<kernels::Batch> make_batch(std::span<const Collective> collectives, int most_blocks,
+                                  Rank rank, int ranks) {
     const Collective& first = collectives.front();
     kernels::Batch batch{
         .type = first.type, .op = first.op, .reduces = first.kind != CollectiveKind::kAllGather};
@@ -97,22 +104,24 @@ Result<kernels::Batch> make_batch(std::span<const Collective> collectives, Rank 
         part.first_word = batch.words;
         batch.words += static_cast<std::uint32_t>(words_in(part.bytes));
     }
-    batch.plan = kernels::words_plan(std::size_t{batch.words} * abi::kLineBytes);
+    const std::size_t bytes = std::size_t{batch.words} * abi::kLineBytes;
+    batch.plan = within(most_blocks, kernels::words_plan(bytes), bytes);
     return batch;
 }
 
-std::size_t large_batch_length(std::span<const Collective> collectives, const DeviceLaunch& wanted,
-                               const kernels::Gpus& gpus) {
+std::size_t large_batch_length(std::span<const Collective> collectives,
+                               const Preferences& preferences, const kernels::Gpus& gpus) {
     const auto end = std::ranges::find_if_not(collectives, [&](const Collective& collective) {
         return are_alike(collectives.front(), collective) &&
-               fits_large_batch(collective, wanted, gpus);
+               fits_large_batch(collective, preferences, gpus);
     });
+    const int most = std::min(kernels::kMostParts, preferences.most_blocks);  // a block each
     return std::clamp<std::size_t>(static_cast<std::size_t>(end - collectives.begin()), 1,
-                                   kernels::kMostParts);
+                                   static_cast<std::size_t>(most));
 }
 
-Result<kernels::LargeBatch> make_large_batch(std::span<const Collective> collectives, Rank rank,
-                                             int ranks) {
+Result<kernels::LargeBatch> make_large_batch(std::span<const Collective> collectives,
+                                             int most_blocks, Rank rank, int ranks) {
     const Collective& first = collectives.front();
     kernels::LargeBatch batch{
         .type = first.type, .op = first.op, .reduces = first.kind != CollectiveKind::kAllGather};
@@ -128,7 +137,7 @@ Result<kernels::LargeBatch> make_large_batch(std::span<const Collective> collect
             part.output = collective.outputs.front().data;
         moved += moved_bytes(collective, ranks);
     }
-    batch.plan = kernels::direct_plan(moved, abi::kMostBlocks);
+    batch.plan = kernels::direct_plan(moved, most_blocks);
     share_out_blocks(batch, batch.plan.blocks);
     return batch;
 }

@@ -13,21 +13,22 @@ namespace pccl::device {
 /// How many of `collectives`, from the first on, go into one launch: those alike in kind, type and
 /// operator that go by words, while there is room. At least 1; the same on all ranks.
 [[nodiscard]] PCCL_API std::size_t batch_length(std::span<const Collective> collectives,
+                                                const Preferences& preferences,
                                                 const kernels::Gpus& gpus);
 
 /// The launch of as many, but for its team. kInvalidArgument, kUnsupported.
 [[nodiscard]] PCCL_API Result<kernels::Batch> make_batch(std::span<const Collective> collectives,
-                                                         Rank rank, int ranks);
+                                                         int most_blocks, Rank rank, int ranks);
 
 /// How many of `collectives`, from the first on, go into one large batch: those alike in kind, type
 /// and operator, none so large that turns or copy engines do it. At least 1; the same on all ranks.
 [[nodiscard]] PCCL_API std::size_t large_batch_length(std::span<const Collective> collectives,
-                                                      const DeviceLaunch& wanted,
+                                                      const Preferences& preferences,
                                                       const kernels::Gpus& gpus);
 
 /// The launch of as many, but for its team and postings; part i is collective i. kInvalidArgument,
 /// kUnsupported.
 [[nodiscard]] PCCL_API Result<kernels::LargeBatch> make_large_batch(
-    std::span<const Collective> collectives, Rank rank, int ranks);
+    std::span<const Collective> collectives, int most_blocks, Rank rank, int ranks);
 
 }  // namespace pccl::device

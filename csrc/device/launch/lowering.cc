@@ -49,6 +49,63 @@ kernels::Blocks sent_to_root(kernels::Blocks blocks, Rank root) {
     return blocks;
 }
 
+/// Even blocks of known lengths: one that ends early would not meet its peers' in the words after
+/// its end.
+bool has_even_lengths(const Collective& collective, const DeviceLaunch& wanted) {
+    return !has_private_lengths(collective, wanted) && is_even(collective.inputs) &&
+           is_even(collective.outputs);
+}
+
+/// Whether there is a way by `protocol`, fast or not.
+bool can_go_by(Protocol protocol, const Collective& collective, const DeviceLaunch& wanted) {
+    const bool is_known = !has_private_lengths(collective, wanted);
+    switch (protocol) {
+        case Protocol::kWords:
+            return has_even_lengths(collective, wanted) &&
+                   longest_bytes(collective) <= kernels::kMostWordBytes;
+        case Protocol::kTurns:
+            return is_known &&
+                   (is_moved(collective.kind) || collective.kind == CollectiveKind::kAllReduce);
+        case Protocol::kEngines:
+            return is_known && is_moved(collective.kind);
+        case Protocol::kDirect:
+            break;
+    }
+    return true;
+}
+
+kernels::Plan usual_plan(const Collective& collective, const DeviceLaunch& wanted,
+                         const kernels::Gpus& gpus) {
+    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
+    const std::size_t bytes = longest_bytes(collective);
+    kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
+    if (plan.protocol == Protocol::kWords && !has_even_lengths(collective, wanted))
+        plan = {.protocol = Protocol::kDirect,
+                .blocks = gpus.thresholds().uneven_blocks,
+                .why = "small blocks of several lengths"};
+    const bool is_large = gpus.sent(bytes) >= gpus.thresholds().least_sent_by_preferred_engines;
+    if (wanted.preferences.engines && is_large && is_moved(collective.kind))
+        plan = kernels::engines_plan();
+    return plan;
+}
+
+/// By the protocol that is preferred, if it can be.
+kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& wanted,
+                             const kernels::Gpus& gpus) {
+    kernels::Plan plan = usual_plan(collective, wanted, gpus);
+    const auto preferred = wanted.preferences.protocol;
+    if (!preferred || *preferred == plan.protocol || !can_go_by(*preferred, collective, wanted))
+        return plan;
+    if (*preferred == Protocol::kWords) {
+        plan = kernels::words_plan(longest_bytes(collective));
+    } else if (plan.protocol == Protocol::kWords) {
+        plan = kernels::direct_plan(longest_bytes(collective), gpus.thresholds().usual_blocks);
+    }
+    plan.protocol = *preferred;
+    plan.why = "the group's options ask for this protocol";
+    return plan;
+}
+
 }  // namespace
 
 std::size_t longest_bytes(const Collective& collective) {
@@ -85,19 +142,8 @@ kernels::Plan plan_collective(CollectiveKind kind, std::size_t bytes, const kern
 kernels::Plan plan_of(const Collective& collective, const DeviceLaunch& wanted,
                       const kernels::Gpus& gpus) {
     if (wanted.plan) return *wanted.plan;
-    if (has_private_lengths(collective, wanted)) return kernels::plan_of_unknown_lengths();
-    const std::size_t bytes = longest_bytes(collective);
-    kernels::Plan plan = plan_collective(collective.kind, bytes, gpus);
-    // A block that ends early would not meet its peers' in the words after its end.
-    if (plan.protocol == Protocol::kWords &&
-        !(is_even(collective.inputs) && is_even(collective.outputs)))
-        plan = {.protocol = Protocol::kDirect,
-                .blocks = gpus.thresholds().uneven_blocks,
-                .why = "small blocks of several lengths"};
-    const bool is_large = gpus.sent(bytes) >= gpus.thresholds().least_sent_by_preferred_engines;
-    if (wanted.prefers_engines && is_large && is_moved(collective.kind))
-        plan = kernels::engines_plan();
-    return plan;
+    return within(wanted.preferences.most_blocks, preferred_plan(collective, wanted, gpus),
+                  longest_bytes(collective));
 }
 
 bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
@@ -105,8 +151,7 @@ bool is_nothing(const Collective& collective, const DeviceLaunch& wanted) {
 }
 
 bool takes_schedules(const Collective& collective, const DeviceLaunch& wanted) {
-    return !has_private_lengths(collective, wanted) && is_even(collective.inputs) &&
-           is_even(collective.outputs);
+    return has_even_lengths(collective, wanted);
 }
 
 bool is_pulled(const Collective& collective, const DeviceLaunch& wanted,

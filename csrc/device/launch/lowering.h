@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "csrc/collective/collective.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/source.h"
 
@@ -20,7 +21,7 @@ struct DeviceLaunch {
     schedule::SourcePtr schedule{};
     /// all_to_all: blocks may differ in length on some rank, perhaps not on this one.
     bool is_uneven = false;
-    bool prefers_engines = false;
+    Preferences preferences{};                           // the group's, where it launches
     std::optional<std::chrono::milliseconds> timeout{};  // default: the group's
 };
 

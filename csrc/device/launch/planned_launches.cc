@@ -1,6 +1,5 @@
 #include "csrc/device/launch/planned_launches.h"
 
-#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -43,14 +42,10 @@ PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
 
 }  // namespace
 
-std::string_view name_of(kernels::Protocol protocol) {
-    constexpr std::array<std::string_view, 4> kNames = {"words", "direct", "turns", "engines"};
-    return kNames.at(static_cast<std::size_t>(protocol));
-}
-
 std::vector<PlannedLaunch> planned_launches(CollectiveKind kind, std::size_t bytes,
-                                            const kernels::Gpus& gpus, bool prefers_engines) {
-    const DeviceLaunch wanted{.prefers_engines = prefers_engines};
+                                            const kernels::Gpus& gpus,
+                                            const Preferences& preferences) {
+    const DeviceLaunch wanted{.preferences = preferences};
     const Imagined imagined(kind, bytes, gpus.count);
     const Collective whole = imagined.collective();
     const auto phases = two_phases(whole, wanted, gpus);

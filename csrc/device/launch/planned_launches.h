@@ -2,10 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "csrc/collective/collective.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/kernels/plan.h"
 
 namespace pccl::device {
@@ -16,14 +16,10 @@ struct PlannedLaunch {
     kernels::Plan plan;
 };
 
-/// "words", "direct", "turns" or "engines", as docs/gpus.md explains them.
-[[nodiscard]] PCCL_API std::string_view name_of(kernels::Protocol protocol);
-
 /// The launches of one collective of blocks of `bytes` on all GPUs, in their order: two of a large
 /// all_reduce.
-[[nodiscard]] PCCL_API std::vector<PlannedLaunch> planned_launches(CollectiveKind kind,
-                                                                   std::size_t bytes,
-                                                                   const kernels::Gpus& gpus,
-                                                                   bool prefers_engines = false);
+[[nodiscard]] PCCL_API std::vector<PlannedLaunch> planned_launches(
+    CollectiveKind kind, std::size_t bytes, const kernels::Gpus& gpus,
+    const Preferences& preferences = {});
 
 }  // namespace pccl::device

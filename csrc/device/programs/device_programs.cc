@@ -14,6 +14,7 @@
 namespace pccl::device {
 namespace {
 
+using kernels::Protocol;
 using sys::cuda::DeviceAddress;
 
 // So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
@@ -107,8 +108,7 @@ bool has_taken_all(const abi::DeviceDesk& desk) {
 /// Messages by words are no lines of the heap, which would bound blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
-    const bool is_known =
-        plan.protocol == kernels::Protocol::kDirect || plan.protocol == kernels::Protocol::kWords;
+    const bool is_known = plan.protocol == Protocol::kDirect || plan.protocol == Protocol::kWords;
     if (is_known && plan.threads >= abi::kLeastProgramThreads) return Status::ok();
     return Status::invalid_argument(
         concat("schedules run by protocol direct or words, in blocks of ",
@@ -116,13 +116,15 @@ Status check_bounds(const kernels::Plan& plan) {
 }
 
 /// For blocks of `bytes`. By words, a thread for each word of a chunk: all meet at every step.
-kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) {
-    if (!grid.suits_words(bytes)) return {.blocks = abi::kMostBlocks};
+kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes,
+                         const Preferences& preferences) {
+    const bool may_send_words = preferences.protocol.value_or(Protocol::kWords) == Protocol::kWords;
+    if (!may_send_words || !grid.suits_words(bytes)) return {.blocks = preferences.most_blocks};
     constexpr int kWarp = 32;
     const int chunks = grid.workers(bytes) * grid.chunks;
     const auto words = static_cast<int>(bytes / abi::kLineBytes) / chunks;
-    return {.protocol = kernels::Protocol::kWords,
-            .blocks = abi::kMostBlocks,
+    return {.protocol = Protocol::kWords,
+            .blocks = preferences.most_blocks,
             .threads = std::clamp((words + kWarp - 1) / kWarp * kWarp, abi::kLeastProgramThreads,
                                   kernels::kMostThreads)};
 }
@@ -149,12 +151,12 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                      .reduces = reduces(collective.kind),
                      .type = collective.type,
                      .op = collective.op};
-    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
+    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes, options_.preferences));
     if (most.blocks < grid.lanes)
         return Status::invalid_argument(concat("a plan of ", most.blocks, " blocks; ", source->name,
                                                " needs one for each of its ", grid.lanes,
                                                " lanes"));
-    const bool sends_words = most.protocol == kernels::Protocol::kWords;
+    const bool sends_words = most.protocol == Protocol::kWords;
     run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
     run.program.chunk_bytes = share_of(run.bytes, grid.chunks);
     run.program.part_bytes = share_of(run.program.chunk_bytes, run.program.workers);

@@ -12,6 +12,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/collective/collective.h"
+#include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_program.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/source.h"
@@ -27,6 +28,7 @@ class PCCL_API DevicePrograms {
         Rank rank = 0;
         int size = 1;
         int architecture = kernels::kHopper;
+        Preferences preferences{};
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();

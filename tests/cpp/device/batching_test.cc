@@ -30,15 +30,16 @@ class BatchingTest : public testing::Test {
         for (int i = 0; i < number; ++i) add(kind, count);
     }
     [[nodiscard]] std::size_t length(int ranks = 2) const {
-        return batch_length(collectives_, ranks);
+        return batch_length(collectives_, preferences_, ranks);
     }
     [[nodiscard]] std::size_t large_length(int ranks = 2) const {
-        return large_batch_length(collectives_, {}, ranks);
+        return large_batch_length(collectives_, preferences_, ranks);
     }
 
     std::vector<std::byte> memory_ = std::vector<std::byte>(2 << 20);
     std::vector<std::vector<Block>> blocks_;
     std::vector<Collective> collectives_;
+    Preferences preferences_;
 };
 
 TEST_F(BatchingTest, TakesWhatIsAlike) {
@@ -79,7 +80,7 @@ TEST_F(BatchingTest, PartsFollowOneAnotherInWholeWords) {
     add(CollectiveKind::kReduceScatter, 3);
     add(CollectiveKind::kReduceScatter, 0);
     add(CollectiveKind::kReduceScatter, 8);
-    const auto batch = make_batch(collectives_, 1, 2);
+    const auto batch = make_batch(collectives_, preferences_.most_blocks, 1, 2);
     ASSERT_TRUE(batch.is_ok()) << batch.status().to_string();
     EXPECT_EQ(batch->count, 3);
     EXPECT_TRUE(batch->reduces);
@@ -94,11 +95,14 @@ TEST_F(BatchingTest, PartsFollowOneAnotherInWholeWords) {
 TEST_F(BatchingTest, AWrongOneIsRefused) {
     add_many(2, CollectiveKind::kAllReduce, 5);
     collectives_[1].outputs = {};
-    EXPECT_EQ(make_batch(collectives_, 0, 2).status().code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(make_large_batch(collectives_, 0, 2).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(make_batch(collectives_, preferences_.most_blocks, 0, 2).status().code(),
+              StatusCode::kInvalidArgument);
+    EXPECT_EQ(make_large_batch(collectives_, preferences_.most_blocks, 0, 2).status().code(),
+              StatusCode::kInvalidArgument);
     collectives_.clear();
     add(CollectiveKind::kAllReduce, 5).op = ReduceOp::kBand;
-    EXPECT_EQ(make_batch(collectives_, 0, 2).status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(make_batch(collectives_, preferences_.most_blocks, 0, 2).status().code(),
+              StatusCode::kUnsupported);
 }
 
 TEST_F(BatchingTest, LargeBatchesTakeSmallOnesToo) {
@@ -135,7 +139,7 @@ TEST_F(BatchingTest, PartsOfLargeBatchesShareTheBlocks) {
     add(CollectiveKind::kReduceScatter, 1);
     add(CollectiveKind::kReduceScatter, kLong);
     add(CollectiveKind::kReduceScatter, kLong / 2);
-    const auto batch = make_large_batch(collectives_, 1, 2);
+    const auto batch = make_large_batch(collectives_, preferences_.most_blocks, 1, 2);
     ASSERT_TRUE(batch.is_ok()) << batch.status().to_string();
     const std::span parts(batch->parts, 3);
     EXPECT_EQ(batch->count, 3);
@@ -152,7 +156,7 @@ TEST_F(BatchingTest, PartsOfLargeBatchesShareTheBlocks) {
 
 TEST_F(BatchingTest, EveryPartOfALargeBatchHasABlock) {
     add_many(kernels::kMostParts, CollectiveKind::kAllReduce, 1);
-    const auto batch = make_large_batch(collectives_, 0, 2);
+    const auto batch = make_large_batch(collectives_, preferences_.most_blocks, 0, 2);
     ASSERT_TRUE(batch.is_ok()) << batch.status().to_string();
     for (int i = 0; i < kernels::kMostParts; ++i) EXPECT_EQ(batch->parts[i].first_block, i);
     EXPECT_EQ(batch->plan.blocks, kernels::kMostParts);

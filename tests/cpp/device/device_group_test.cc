@@ -62,7 +62,7 @@ TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
                                      .store = store,
                                      .device = rank,
                                      .driver = &driver,
-                                     .prefers_engines = rank == 0,
+                                     .preferences = {.engines = rank == 0},
                                      .algorithms = rank == 0 ? "all_reduce=ring" : ""});
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
             EXPECT_EQ((*group)->architecture(), 80);
@@ -72,6 +72,31 @@ TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
             EXPECT_EQ(kernel_of(CollectiveKind::kAllReduce), "program of ring");
             EXPECT_EQ(kernel_of(CollectiveKind::kAllGather), "copy engines");
             EXPECT_EQ(kernel_of(CollectiveKind::kGather), "all_to_all");
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
+    const auto gpus = std::make_shared<FakeGpus>();
+    const auto store = std::make_shared<MemoryStore>();
+    std::vector<std::thread> threads;
+    for (Rank rank = 0; rank < 3; ++rank) {
+        threads.emplace_back([&, rank] {
+            FakeCudaDriver driver(gpus);
+            const int most_blocks = rank == 1 ? 8 : 16;
+            const auto group =
+                DeviceGroup::create({.rank = rank,
+                                     .size = 3,
+                                     .store = store,
+                                     .device = rank,
+                                     .driver = &driver,
+                                     .preferences = {.most_blocks = most_blocks,
+                                                     .protocol = kernels::Protocol::kDirect}});
+            EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
+            EXPECT_THAT(group.status().message(),
+                        HasSubstr("rank 1 asks for at most 8 blocks and direct protocol, rank 0 "
+                                  "for at most 16 blocks and direct protocol"));
         });
     }
     for (std::thread& thread : threads) thread.join();

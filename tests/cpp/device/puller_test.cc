@@ -95,7 +95,7 @@ TEST(IsPulledTest, LargeBlocksWhereThatIsPreferred) {
         const std::array<Block, 2> blocks{{{&memory, count}, {&memory, count}}};
         const Collective gather{
             .kind = CollectiveKind::kAllGather, .inputs = {blocks.data(), 1}, .outputs = blocks};
-        const auto launch = lower(gather, {.prefers_engines = prefers_engines}, 0, 2);
+        const auto launch = lower(gather, {.preferences = {.engines = prefers_engines}}, 0, 2);
         EXPECT_TRUE(launch.is_ok());
         return launch->plan.protocol;
     };

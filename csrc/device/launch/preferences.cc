@@ -1,0 +1,70 @@
+#include "csrc/device/launch/preferences.h"
+
+#include "csrc/base/text.h"
+#include "csrc/base/words.h"
+#include "csrc/device/launch/protocol_names.h"
+
+namespace pccl::device {
+namespace {
+
+using kernels::Plan;
+using kernels::Protocol;
+
+constexpr std::string_view kAny = "any";
+
+std::string_view protocol_of(const Preferences& preferences) {
+    return preferences.protocol ? name_of(*preferences.protocol) : kAny;
+}
+
+std::string words_for(const Preferences& preferences) {
+    return concat("at most ", preferences.most_blocks, " blocks and ", protocol_of(preferences),
+                  " protocol");
+}
+
+}  // namespace
+
+Status check_preferences(const Preferences& preferences) {
+    const int blocks = preferences.most_blocks;
+    if (blocks >= 1 && blocks <= abi::kMostBlocks) return Status::ok();
+    return Status::invalid_argument(concat("at most ", blocks, " blocks: a number from 1 to ",
+                                           abi::kMostBlocks, " is possible"));
+}
+
+Status check_alike(Rank rank, const Preferences& own, const Preferences& leading) {
+    if (own.most_blocks == leading.most_blocks && own.protocol == leading.protocol)
+        return Status::ok();
+    return Status::mismatch(
+        rank, concat("rank ", rank, " asks for ", words_for(own), ", rank 0 for ",
+                     words_for(leading), ": the group's options must be the same on all ranks"));
+}
+
+std::string to_string(const Preferences& preferences) {
+    return concat(preferences.engines ? "1 " : "0 ", preferences.most_blocks, " ",
+                  protocol_of(preferences));
+}
+
+Result<Preferences> parse_preferences(std::string_view& line) {
+    Preferences preferences{.engines = next_word(line) == "1"};
+    const auto blocks = number_in<int>(next_word(line), 1, abi::kMostBlocks);
+    if (!blocks) return Status::invalid_argument("no number of blocks");
+    preferences.most_blocks = *blocks;
+    const std::string_view protocol = next_word(line);
+    if (protocol != kAny) {
+        PCCL_ASSIGN_OR_RETURN(preferences.protocol, protocol_named(protocol));
+    }
+    return preferences;
+}
+
+Plan within(int most_blocks, const Plan& plan, std::size_t bytes) {
+    if (plan.blocks <= most_blocks) return plan;
+    if (plan.protocol == Protocol::kWords) {
+        const bool is_enough = bytes <= kernels::most_word_bytes(most_blocks);
+        return is_enough ? kernels::words_plan(bytes, most_blocks)
+                         : kernels::direct_plan(bytes, most_blocks);
+    }
+    Plan smaller = plan;
+    smaller.blocks = most_blocks;
+    return smaller;
+}
+
+}  // namespace pccl::device

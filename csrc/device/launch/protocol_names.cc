@@ -1,0 +1,31 @@
+#include "csrc/device/launch/protocol_names.h"
+
+#include <algorithm>
+#include <array>
+
+#include "csrc/base/text.h"
+
+namespace pccl::device {
+namespace {
+
+using kernels::Protocol;
+
+constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
+                                   Protocol::kEngines};
+
+}  // namespace
+
+std::string_view name_of(Protocol protocol) {
+    constexpr std::array<std::string_view, kProtocols.size()> kNames = {"words", "direct", "turns",
+                                                                        "engines"};
+    return kNames.at(static_cast<std::size_t>(protocol));
+}
+
+Result<Protocol> protocol_named(std::string_view name) {
+    const auto* const found = std::ranges::find(kProtocols, name, name_of);
+    if (found != kProtocols.end()) return *found;
+    return Status::invalid_argument(
+        concat("'", name, "' is no protocol: words, direct, turns, engines"));
+}
+
+}  // namespace pccl::device
