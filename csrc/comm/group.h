@@ -98,7 +98,9 @@ class Group final : public WitnessingParticipant,
                        std::unique_ptr<transport::Region> region) override;
     void hear(Rank from, const Status& reason) override { diagnosis_.hear(from, reason); }
     void fall_short(const Status& why) override;
-    [[nodiscard]] std::string describe() const override { return diagnosis_.report().answer(); }
+    [[nodiscard]] std::string describe(Rank asker) override {
+        return diagnosis_.report().answer(asker);
+    }
     [[nodiscard]] const runtime::VisibleGroup* visible() const override {
         return &diagnosis_.report();
     }

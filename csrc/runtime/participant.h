@@ -28,7 +28,7 @@ class Participant {
     /// This process lacks what a peer's connection takes.
     virtual void fall_short(const Status& /*why*/) {}
     /// How this rank fares in the group, for another that asks.
-    [[nodiscard]] virtual std::string describe() const { return {}; }
+    [[nodiscard]] virtual std::string describe(Rank /*asker*/) { return {}; }
     /// For onlookers; null where it is of no group.
     [[nodiscard]] virtual const VisibleGroup* visible() const { return nullptr; }
 

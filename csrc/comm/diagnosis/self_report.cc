@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/scope_exit.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/question_bell.h"
@@ -40,8 +41,8 @@ Situation SelfReport::whole_situation() const {
     return whole;
 }
 
-std::string SelfReport::answer() const {
-    question_bell().ring();
+std::string SelfReport::answer(Rank asker) {
+    const ScopeExit answered([] { question_bell().ring(); });
     Situation answer = whole_situation();
     answer.recent =
         runtime::flight_recorder().recent(subject_.flight_group, Situation::kMostRecent);
@@ -49,6 +50,8 @@ std::string SelfReport::answer() const {
         blocked_outside(subject_.runtime, subject_.peers.directory().identity().group);
     answer.is_whole = answer.is_whole && answer.elsewhere.is_known;
     answer.has_one_thread = subject_.runtime.has_one_thread();
+    if (asker >= 0 && asker < subject_.peers.directory().size())
+        switching_.note_shown(asker, answer.switching.verdict);
     return answer.serialise();
 }
 

@@ -30,8 +30,8 @@ class SelfReport final : public runtime::VisibleGroup {
     /// With what its GPU waits in.
     [[nodiscard]] Situation whole_situation() const;
     /// The same with its latest collectives and what its process waits for in other groups: a
-    /// Situation as another rank parses it.
-    [[nodiscard]] std::string answer() const;
+    /// Situation as `asker` parses it, which knows then how phases were switched.
+    [[nodiscard]] std::string answer(Rank asker);
     /// The collective that a thread of the user waits for in this group; no operation: none.
     [[nodiscard]] Elsewhere blocked_in() const;
 

@@ -94,4 +94,16 @@ Switching SwitchState::told() const {
     return told_;
 }
 
+void SwitchState::note_shown(Rank rank, const Switching::Verdict& verdict) {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t& number = shown_[rank];
+    number = std::max(number, verdict.number);
+}
+
+bool SwitchState::has_shown(Rank rank, std::uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = shown_.find(rank);
+    return found != shown_.end() && found->second >= number;
+}
+
 }  // namespace pccl::comm

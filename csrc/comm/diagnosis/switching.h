@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "csrc/base/bytes.h"
+#include "csrc/base/ids.h"
 #include "csrc/base/status.h"
 
 namespace pccl::comm {
@@ -63,9 +65,15 @@ class SwitchState {
     void tell(Switching now);
     [[nodiscard]] Switching told() const;
 
+    /// A rank that has asked gets this answer.
+    void note_shown(Rank rank, const Switching::Verdict& verdict);
+    /// Whether a rank has got how that switch, or a later one, ended.
+    [[nodiscard]] bool has_shown(Rank rank, std::uint64_t number) const;
+
    private:
     mutable std::mutex mutex_;
     Switching told_;
+    std::map<Rank, std::uint64_t> shown_;  // numbers of switches
 };
 
 }  // namespace pccl::comm

@@ -83,7 +83,17 @@ std::vector<Rank> PhaseTalk::others() const {
 
 bool PhaseTalk::is_told(Rank rank) const {
     const Switching& theirs = told_by(rank).switching;
-    return theirs.number != own_.number || theirs.stage == Stage::kDone;
+    return theirs.number != own_.number || theirs.stage == Stage::kDone ||
+           group_.switching().has_shown(rank, own_.number);
+}
+
+void PhaseTalk::await_told(std::vector<Rank>& untold, Deadline until) const {
+    for (;;) {
+        const std::uint64_t rings = question_bell().rings();
+        std::erase_if(untold, [this](Rank rank) { return is_told(rank); });
+        if (untold.empty() || until.passed()) return;
+        question_bell().rest(rings, until.remaining());
+    }
 }
 
 void PhaseTalk::tell(Switching::Verdict verdict) {
@@ -92,13 +102,15 @@ void PhaseTalk::tell(Switching::Verdict verdict) {
     say(Stage::kDone);
     const Deadline last = Deadline::after(patience_);
     std::vector<Rank> untold = others();
-    for (AskingPause pause; !untold.empty() && !last.passed(); pause.rest()) {
+    while (!untold.empty() && !last.passed()) {
+        // Who is asked asks back.
         const std::vector<Status> answers = ask_all(untold);
         std::vector<Rank> left;
         for (std::size_t i = 0; i < untold.size(); ++i)
             // Who does not answer hears of it in other ways.
-            if (answers[i].is_ok() && !is_told(untold[i])) left.push_back(untold[i]);
+            if (answers[i].is_ok()) left.push_back(untold[i]);
         untold = std::move(left);
+        await_told(untold, Deadline::after(kLongestPause));
     }
 }
 

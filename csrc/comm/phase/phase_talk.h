@@ -54,6 +54,8 @@ class PhaseTalk {
 
    private:
     [[nodiscard]] bool is_told(Rank rank) const;
+    /// Leaves those that are not.
+    void await_told(std::vector<Rank>& untold, Deadline until) const;
 
     PhasedGroup& group_;
     const Duration patience_;

@@ -270,14 +270,14 @@ TEST_F(HangDiagnosisTest, AnAnswerWaitsForNobodyWhoHoldsTheGroup) {
     std::string answer;
     {
         const std::lock_guard held(group_.mutex());
-        std::thread([&] { answer = diagnosis_.report().answer(); }).join();
+        std::thread([&] { answer = diagnosis_.report().answer(1); }).join();
     }
     const auto said = Situation::parse(answer);
     ASSERT_TRUE(said.is_ok()) << said.status().to_string();
     EXPECT_FALSE(said->is_whole);
     EXPECT_EQ(said->sequence, kSequence);
     EXPECT_THAT(said->awaited, IsEmpty());
-    const auto whole = Situation::parse(diagnosis_.report().answer());
+    const auto whole = Situation::parse(diagnosis_.report().answer(1));
     ASSERT_TRUE(whole.is_ok()) << whole.status().to_string();
     EXPECT_TRUE(whole->is_whole);
     EXPECT_THAT(whole->awaited, ElementsAre(1));

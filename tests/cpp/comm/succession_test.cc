@@ -14,6 +14,7 @@
 
 #include "csrc/comm/diagnosis/question_bell.h"
 #include "csrc/comm/phase/phase_call.h"
+#include "csrc/comm/phase/phase_talk.h"
 
 namespace pccl::comm {
 namespace {
@@ -56,7 +57,10 @@ class MemberGroup final : public PhasedGroup {
         ++party_.questions;
         if (!party_.is_there[static_cast<std::size_t>(rank)])
             return Status::peer_lost(rank, "nobody is there");
-        return Situation{.switching = party_.shown[static_cast<std::size_t>(rank)].told()};
+        SwitchState& shown = party_.shown[static_cast<std::size_t>(rank)];
+        Situation situation{.switching = shown.told()};
+        shown.note_shown(rank_, situation.switching.verdict);
+        return situation;
     }
     [[nodiscard]] SwitchState& switching() override {
         return party_.shown[static_cast<std::size_t>(rank_)];
@@ -197,6 +201,33 @@ TEST_F(SuccessionTest, WhoWaitsAsksSeldom) {
     expect_all(follow({1}), Outcome::kSwitched);
     controller.join();
     EXPECT_LE(party_.questions, 25) << "pauses of 0.1 to 20 ms";
+}
+
+TEST(SwitchStateTest, KnowsWhoHasHeardHowASwitchEnded) {
+    SwitchState state;
+    state.note_shown(2, {});
+    EXPECT_FALSE(state.has_shown(2, 1));
+    state.note_shown(2, {.number = 3});
+    EXPECT_TRUE(state.has_shown(2, 3));
+    EXPECT_FALSE(state.has_shown(2, 4));
+    EXPECT_FALSE(state.has_shown(1, 3));
+    state.note_shown(2, {.number = 1});
+    EXPECT_TRUE(state.has_shown(2, 3));
+}
+
+/// Who tells asks each rank once: that wakes it, and it asks back.
+TEST_F(SuccessionTest, WhoHasAskedBackIsNotAskedAgain) {
+    const auto leader = std::make_shared<MemberGroup>(party_, 0);
+    PhaseTalk talk(*leader, std::chrono::seconds(30));
+    talk.own().number = 1;
+    for (const Rank rank : {1, 2, 3}) {
+        const auto index = static_cast<std::size_t>(rank);
+        party_.shown[index].tell({.number = 1, .stage = Stage::kReady, .wish = "pairs"});
+        party_.shown[0].note_shown(rank, {.number = 1});
+    }
+    talk.tell({.outcome = Outcome::kSwitched});
+    EXPECT_EQ(party_.questions, 3);
+    EXPECT_EQ(party_.shown[0].told().verdict.outcome, Outcome::kSwitched);
 }
 
 TEST(QuestionBellTest, EndsARest) {
