@@ -243,7 +243,8 @@ void Runtime::note_thread() {
 }
 
 std::string Runtime::answer(const transport::LinkRequest& request) {
-    if (const auto participant = participant_at(request)) return participant->describe(request.source);
+    if (const auto participant = participant_at(request))
+        return participant->describe(request.source);
     const std::lock_guard lock(mutex_);
     const LastWord* const word = last_word_at({request.group, request.destination});
     return word == nullptr ? std::string() : word->answer;

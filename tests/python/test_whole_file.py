@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
 import os
+import resource
+import signal
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +15,11 @@ import pytest
 from pccl.bench import tune
 from pccl.topology import measure
 from pccl.topology.measure import HEADING
+from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.queues import SimpleQueue
     from pathlib import Path
 
 
@@ -36,3 +43,39 @@ def test_nothing_is_written_through_a_link(
     assert precious.read_text() == "precious"
     assert file.read_text() == text
     assert [entry.name for entry in file.parent.iterdir()] == ["file"]
+
+
+def write_more_than_there_is_room_for(file: Path, found: SimpleQueue[tuple[int, str]]) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        write_whole(file, "new" * 1000)
+    except OSError as error:
+        found.put((error.errno or 0, str(error)))
+
+
+def test_what_finds_no_room_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    context = multiprocessing.get_context("spawn")
+    found: SimpleQueue[tuple[int, str]] = context.SimpleQueue()
+    writer = context.Process(target=write_more_than_there_is_room_for, args=(file, found))
+    writer.start()
+    number, message = found.get()
+    writer.join()
+    assert number == errno.EFBIG
+    assert message.endswith(f"'{file}'")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert file.read_text() == "old"
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_whole(pipe, "content")
+    reader.join()
+    assert read == ["content"]
+    assert pipe.is_fifo()

@@ -12,6 +12,7 @@ from pccl.bench import collectives as benchmark
 from pccl.bench import gpus as gpu_benchmark
 from pccl.bench.cases import COLLECTIVES, REDUCTIONS
 from pccl.cli import terminal
+from pccl.whole_file import write_whole
 
 _DEFAULT_RANKS = 2
 
@@ -89,7 +90,7 @@ def bench(
     if as_json:
         terminal.print_json(found)
     if output:
-        output.write_text(json.dumps(found, indent=1) + "\n")
+        write_whole(output, json.dumps(found, indent=1) + "\n")
     raise typer.Exit(1 if any(row.wrong for row in rows) else 0)
 
 

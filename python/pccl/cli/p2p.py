@@ -12,6 +12,7 @@ from pccl._version import __version__
 from pccl.bench import collectives, p2p_soak, p2p_sweep
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
+from pccl.whole_file import write_whole
 
 BENCH_EXAMPLES = (
     "pccl p2p bench",
@@ -90,7 +91,7 @@ def bench(
     else:
         _print_table(rows)
     if output:
-        output.write_text(json.dumps(values, indent=1) + "\n")
+        write_whole(output, json.dumps(values, indent=1) + "\n")
 
 
 def _print_table(rows: list[benchmark.Row]) -> None:

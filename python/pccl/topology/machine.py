@@ -12,6 +12,7 @@ from pccl.errors import InvalidArgumentError
 from pccl.topology import figure, plan_plot, plot
 from pccl.topology.values import Link
 from pccl.topology.words import counted
+from pccl.whole_file import write_whole
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -305,7 +306,7 @@ class Plan:
 
 def _written(text: str, path: _FileName | None) -> str:
     if path is not None:
-        FilePath(path).write_text(text, encoding="utf-8")
+        write_whole(FilePath(path), text)
     return text
 
 
