@@ -17,7 +17,9 @@ import torch.distributed as dist
 from support.launch import die_with_parent, new_store, not_on_gloo, run_ranks
 from support.torch_names import HAS_WORK_EXCEPTION
 
-SHORT = timedelta(milliseconds=300)
+SHORT = timedelta(milliseconds=300)  # for what nobody comes to
+UNHURRIED = timedelta(seconds=3)  # for what others must come to before
+PATIENCE_S = 120
 pytestmark = [pytest.mark.multiproc, not_on_gloo("hangs, dies or passes here")]
 
 
@@ -66,7 +68,7 @@ def an_asynchronous_operation_times_out(rank: int, world_size: int) -> None:
 
 
 def a_groups_timeout_holds(rank: int, world_size: int) -> None:
-    group = dist.new_group(timeout=SHORT)
+    group = dist.new_group(timeout=UNHURRIED)
     if rank == 0:
         with pytest.raises(RuntimeError, match="Timed out"):
             dist.recv(torch.ones(1), src=1, group=group)
@@ -84,7 +86,10 @@ def a_barrier_times_out(rank: int, world_size: int) -> None:
 
 def memory_of_those_who_gave_up_is_not_taken(rank: int, world_size: int) -> None:
     """A gather of large blocks reads them from where they lie, if the kernel lets it."""
-    group = dist.new_group(timeout=SHORT)
+    import pccl
+
+    options = pccl.Options(algorithm="gather=shm_direct")
+    group = dist.new_group(timeout=UNHURRIED, pg_options=options)
     x = torch.full((1 << 18,), float(rank))
     if rank != 0:
         with pytest.raises(RuntimeError, match=r"(?i)timed out"):
@@ -107,10 +112,10 @@ def monitored_barrier_names_the_missing(rank: int, world_size: int) -> None:
     group = dist.new_group()
     if rank == 0:
         with pytest.raises(RuntimeError, match=rf"Rank {missing} failed to pass monitoredBarrier"):
-            pccl.monitored_barrier(group, SHORT)
+            pccl.monitored_barrier(group, UNHURRIED)
     elif rank != missing:
         with pytest.raises(RuntimeError, match="monitoredBarrier"):
-            pccl.monitored_barrier(group, SHORT)
+            pccl.monitored_barrier(group, UNHURRIED)
     wait_for_all("first")
     group = dist.new_group()
     if rank == 0:
@@ -289,7 +294,7 @@ def who_is_late_to_join_is_held_up(rank: int, world_size: int) -> None:
         stopped = int(store.get("stopped"))
         try:
             with pytest.raises(RuntimeError, match=r"rank 0 has not joined.* held up .* rank 2"):
-                dist.new_group(timeout=timedelta(seconds=1))
+                dist.new_group(timeout=UNHURRIED)
         finally:
             os.kill(stopped, signal.SIGCONT)
     dist.all_reduce(torch.ones(3))
@@ -299,8 +304,10 @@ def in_a_held_up_job(rank: int, world_size: int, port: int, results: Any) -> Non
     """Rank 2 is stopped; rank 0 waits for it in vain and ends, and rank 1 waits for rank 0."""
     die_with_parent()
     store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    store.set(f"started/{rank}", "")
+    store.wait([f"started/{other}" for other in range(world_size)])
     dist.init_process_group(
-        "pccl", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=1)
+        "pccl", store=store, rank=rank, world_size=world_size, timeout=UNHURRIED
     )
     dist.all_reduce(torch.ones(3))
     if rank == 2:
@@ -309,7 +316,7 @@ def in_a_held_up_job(rank: int, world_size: int, port: int, results: Any) -> Non
         if rank == 0:
             dist.broadcast(torch.ones(3), 2)
         else:
-            dist.new_group(timeout=timedelta(seconds=4))
+            dist.new_group(timeout=4 * UNHURRIED)
     except RuntimeError as error:
         results.put((rank, getattr(error, "rank", error)))
     dist.destroy_process_group()
@@ -398,11 +405,11 @@ CHECKS = [
 @pytest.mark.parametrize("world_size", [2, 4])
 @pytest.mark.parametrize("check", CHECKS)
 def test_failures(check: Callable[[int, int], None], world_size: int) -> None:
-    run_ranks(check, world_size, timeout_s=30)
+    run_ranks(check, world_size, timeout_s=PATIENCE_S)
 
 
 def test_who_is_late_to_join_is_held_up() -> None:
-    run_ranks(who_is_late_to_join_is_held_up, 3, timeout_s=30)
+    run_ranks(who_is_late_to_join_is_held_up, 3, timeout_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize("transports", ["shm", "tcp"])
@@ -411,7 +418,7 @@ def test_who_left_without_joining_was_held_up(transports: str) -> None:
         who_left_without_joining_was_held_up,
         1,
         backend=None,
-        timeout_s=30,
+        timeout_s=PATIENCE_S,
         environment={"PCCL_TRANSPORTS": transports},
     )
 
@@ -421,15 +428,17 @@ def test_last_words_behind_data_are_heard() -> None:
         last_words_behind_data_are_heard,
         1,
         backend=None,
-        timeout_s=30,
+        timeout_s=PATIENCE_S,
         environment={"PCCL_TRANSPORTS": "tcp"},
     )
 
 
 def test_who_has_done_its_part_may_leave() -> None:
-    run_ranks(who_has_done_its_part_may_leave, 3, timeout_s=30)
+    run_ranks(who_has_done_its_part_may_leave, 3, timeout_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_survivors_name_the_lost_rank(ranks: int) -> None:
-    run_ranks(survivors_name_the_lost_rank, 1, backend=None, arguments=(ranks,), timeout_s=30)
+    run_ranks(
+        survivors_name_the_lost_rank, 1, backend=None, arguments=(ranks,), timeout_s=PATIENCE_S
+    )

@@ -19,6 +19,7 @@ from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
 ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120
 
 
 def meet(key: str, ranks: list[int]) -> None:
@@ -57,9 +58,11 @@ def health_says_who_is_where(rank: int, world_size: int) -> None:
     waiting.start()
     deadline = time.monotonic() + 20
     want = [(last,)] * last + [()]  # once the others no longer wait for each other
-    while [peer.waits_for for peer in pccl.health()] != want:
+    found = pccl.health()
+    while [peer.waits_for for peer in found] != want:
         assert time.monotonic() < deadline
-    for peer in pccl.health():
+        found = pccl.health()
+    for peer in found:
         assert peer.state == "here"
         assert peer.last_sign_s == 0.0
         assert peer.sequence == (1 if peer.rank == last else 2)
@@ -171,14 +174,14 @@ CHECKS = [
 @pytest.mark.parametrize("transports", ["", "tcp"])
 @pytest.mark.parametrize("check", CHECKS)
 def test_recovery(check: Callable[[int, int], None], transports: str) -> None:
-    run_ranks(check, 3, timeout_s=30, environment={"PCCL_TRANSPORTS": transports})
+    run_ranks(check, 3, timeout_s=PATIENCE_S, environment={"PCCL_TRANSPORTS": transports})
 
 
 def test_debug_says_which_rank_is_behind(tmp_path: Path) -> None:
     run_ranks(
         a_hang_is_recorded,
         3,
-        timeout_s=30,
+        timeout_s=PATIENCE_S,
         environment={"PCCL_FLIGHT_DIR": str(tmp_path)},
     )
     files = sorted(map(str, tmp_path.glob("*.json")))
@@ -218,10 +221,10 @@ def a_communicator_has_the_same_verbs(rank: int, world_size: int, transports: st
 
     store = new_store()
     comm = pccl.Communicator(
-        rank=rank, world_size=world_size, rendezvous=store, timeout=20.0, transports=transports
+        rank=rank, world_size=world_size, rendezvous=store, timeout=60.0, transports=transports
     )
     comm.all_reduce(np.ones(5))
-    assert [peer.state for peer in comm.health()] == ["here"] * world_size
+    assert [peer.state for peer in comm.health(timeout=20.0)] == ["here"] * world_size
     with pytest.raises(pccl.InvalidArgumentError, match="name those to leave out"):
         comm.shrink()
     comm.barrier()
@@ -230,7 +233,7 @@ def a_communicator_has_the_same_verbs(rank: int, world_size: int, transports: st
         store.set("left", "")
         return
     store.wait(["left"])
-    gone = comm.health()[1]
+    gone = comm.health(timeout=20.0)[1]
     assert gone.state == "gone"
     assert gone.last_sign_s is not None
     assert 0 < gone.last_sign_s < 60
@@ -299,7 +302,7 @@ def abort_ends_dialling(rank: int, world_size: int) -> None:
     sender.join()
     took = time.monotonic() - begun
     os.kill(peer, signal.SIGCONT)
-    assert took < 5, "abort waited for the peer"
+    assert took < 15, "abort waited for the peer"
     assert "abort" in str(errors[0])
     meet("over", [0, 1])
 
@@ -307,4 +310,4 @@ def abort_ends_dialling(rank: int, world_size: int) -> None:
 @pytest.mark.parametrize("transports", ["", "tcp"])
 def test_abort_ends_dialling(transports: str) -> None:
     environment = {"PCCL_TRANSPORTS": transports}
-    run_ranks(abort_ends_dialling, 2, timeout_s=20, environment=environment)
+    run_ranks(abort_ends_dialling, 2, environment=environment)
