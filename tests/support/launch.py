@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 BACKEND = os.environ.get("PCCL_TEST_BACKEND", "pccl")
 GRACE_S = 5.0  # how long ranks may go on after one of them failed
-STACK_DUMP_S = 1.0
+EXIT_S = 60.0  # how long the process of a rank that has returned may take to end
+STACK_DUMP_S = 1.0  # how long the rest of a dump may take that has begun
+LONGEST_DUMP_S = 20.0
 
 PRELOADED = [
     "pytest",
@@ -120,13 +122,15 @@ def run_ranks(
     arguments: Sequence[Any] = (),
     backend: str | None = BACKEND,
     timeout_s: float = 60.0,
+    exit_s: float = EXIT_S,
     environment: Mapping[str, str] | None = None,
 ) -> list[Any]:
     """Call ``function(rank, world_size, *arguments)`` on every rank and return the results by rank.
 
     The default process group exists during the call, on ``backend``; with ``backend=None`` the
     function gets no group, and ``new_store`` gives it the store to make one. ``timeout_s`` limits
-    the group's operations and, with some seconds more, the whole call. Results are pickled.
+    the group's operations and, with some seconds more, the whole call; ``exit_s`` the end of a
+    process after that. Results are pickled.
 
     Raises
     ------
@@ -157,7 +161,7 @@ def run_ranks(
         try:
             _await_replies(ranks, timeout_s + GRACE_S)
         finally:
-            _stop(ranks)
+            _stop(ranks, exit_s)
         return _results(ranks)
 
 
@@ -208,15 +212,18 @@ def _dump_stacks(rank: _Rank) -> None:
         os.kill(rank.process.pid, signal.SIGUSR1)
     except ProcessLookupError:  # it has just ended
         return
+    deadline = time.monotonic() + LONGEST_DUMP_S
+    while not rank.stacks() and rank.process.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
     rank.process.join(STACK_DUMP_S)
     rank.reply = (False, f"did not return in time; its stacks:{rank.stacks()}")
 
 
-def _stop(ranks: list[_Rank]) -> None:
+def _stop(ranks: list[_Rank], exit_s: float) -> None:
     """End every rank: those that succeeded by themselves, the others by a signal."""
     for rank in ranks:
         succeeded = rank.succeeded
-        rank.process.join(GRACE_S if succeeded else 0)
+        rank.process.join(exit_s if succeeded else 0)
         if rank.process.is_alive():
             if succeeded:
                 _dump_stacks(rank)

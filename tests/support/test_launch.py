@@ -12,6 +12,16 @@ from support.launch import RankError, run_ranks
 pytestmark = pytest.mark.multiproc
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imports_are_done() -> None:
+    """No test is about how long it takes until the first ranks start."""
+    run_ranks(return_at_once, 1, backend=None)
+
+
+def return_at_once(rank: int, world_size: int) -> None:
+    pass
+
+
 def sum_of_ranks(rank: int, world_size: int, factor: int) -> float:
     x = torch.tensor([float(rank * factor)])
     dist.all_reduce(x)
@@ -58,4 +68,4 @@ def test_shows_where_a_rank_hangs() -> None:
 
 def test_notices_a_rank_that_does_not_end() -> None:
     with pytest.raises(RankError, match=r"(?s)1 of 1 .*rank 0: did not return.*_shutdown"):
-        run_ranks(hang_at_exit, 1, backend=None)
+        run_ranks(hang_at_exit, 1, backend=None, exit_s=5)
