@@ -20,11 +20,11 @@ def _seconds_by_thread() -> dict[str, float]:
 
 def busy_threads(seconds: float = 1.0, share: float = 0.1) -> dict[str, float]:
     """Sleep, and return the threads that meanwhile took more of a core than ``share``."""
-    before = _seconds_by_thread()
+    before, begun = _seconds_by_thread(), time.monotonic()
     time.sleep(seconds)
-    after = _seconds_by_thread()
+    after, passed = _seconds_by_thread(), time.monotonic() - begun
     taken = {thread: now - before.get(thread, 0.0) for thread, now in after.items()}
-    return {thread: each for thread, each in taken.items() if each > share * seconds}
+    return {thread: each for thread, each in taken.items() if each > share * passed}
 
 
 def watched() -> dict[str, list[str]]:
