@@ -310,17 +310,18 @@ def a_rank_is_killed_whose_child_lives_on(rank: int, rendezvous: str, transports
     if child == 0:
         signal.alarm(LIMIT_S + 10)
         signal.pause()
-    here = np.array([child])
-    group.broadcast(here, root=1)
+    doomed = np.array([os.getpid(), child])
+    group.broadcast(doomed, root=1)
     if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
+        signal.pause()  # until rank 0 has the numbers
     begun = time.monotonic()
+    os.kill(int(doomed[0]), signal.SIGKILL)
     try:
         group.recv(np.empty(1), 1)
     except pccl.PeerLostError as error:
         report(seconds=time.monotonic() - begun, blamed=error.rank)
     finally:
-        os.kill(int(here[0]), signal.SIGKILL)
+        os.kill(int(doomed[1]), signal.SIGKILL)
 
 
 def report(**found: object) -> None:
