@@ -92,6 +92,7 @@ def test_a_rank_that_just_ends_is_told() -> None:
 def test_a_rank_that_hangs_ends_with_the_others(tmp_path: Path) -> None:
     def hang(comm: pccl.Communicator) -> None:
         (tmp_path / str(comm.rank)).write_text(str(os.getpid()))
+        comm.barrier()
         if comm.rank == 1:
             raise RuntimeError("enough")
         time.sleep(600)
