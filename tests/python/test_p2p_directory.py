@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import shutil
-import socket
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import pytest
 
 import pccl
 from pccl import p2p
+from support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,14 +25,6 @@ NBYTES = 4096
 PATIENCE = 30.0
 
 
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [each.getsockname()[1] for each in sockets]
-
-
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the endpoint of a server of its own."""
@@ -40,7 +32,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if program is None:
         pytest.skip("no etcd is installed here: apt-get install etcd-server")
     folder: Path = tmp_path_factory.mktemp("etcd")
-    client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
             [
@@ -190,7 +182,7 @@ def test_a_store_that_lost_its_lease_puts_its_keys_again(etcd):
 
 
 def test_an_etcd_that_is_not_there_is_told():
-    (port,) = free_ports(1)
+    port = free_port()
     store = p2p.EtcdStore(f"http://127.0.0.1:{port}", timeout=1.0)
     with pytest.raises(pccl.UnavailableError, match=f"etcd at http://127.0.0.1:{port} does not"):
         store.get("a")
