@@ -7,12 +7,15 @@ import re
 import signal
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pccl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RANKS = 4
 PHASES: dict[str, Any] = {
@@ -32,6 +35,16 @@ def cluster_of(ranks: int = RANKS) -> pccl.Cluster:
 def run(body: Any, *args: object, ranks: int = RANKS) -> list[Any]:
     results: list[Any] = pccl.run(body, *args, ranks=ranks, cluster=cluster_of(ranks), timeout=60)
     return results
+
+
+def tell(folder: Path, what: object) -> None:
+    (folder / str(what)).touch()
+
+
+def await_told(folder: Path, *what: object) -> None:
+    """Wait until ranks have told all of it, which is no call of the library."""
+    while not all((folder / str(each)).exists() for each in what):
+        time.sleep(0.01)
 
 
 @pytest.fixture(params=["shm,tcp", "tcp"])
@@ -137,7 +150,7 @@ def test_a_dry_run_changes_nothing() -> None:
     assert run(body) == [["prepared", "ring", expected([0, 1, 2, 3])]] * RANKS
 
 
-def failure_of(phase: str, timeout: float = 5.0) -> tuple[str, str]:
+def failure_of(phase: str, timeout: float = 20.0) -> tuple[str, str]:
     try:
         pccl.switch_phase(phase, timeout=timeout)
     except pccl.Error as error:
@@ -182,12 +195,15 @@ def test_ranks_that_want_different_phases_hear_of_both() -> None:
         assert summed == expected([0, 1, 2, 3])
 
 
-def test_a_rank_that_does_not_come_is_named_and_may_come_again(transports: str) -> None:
+def test_a_rank_that_does_not_come_is_named_and_may_come_again(
+    transports: str, tmp_path: Path
+) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         if comm.rank == 3:
-            time.sleep(1.5)
-        kind, reason = failure_of("ring", timeout=0.5)
-        pccl.switch_phase("ring")
+            await_told(tmp_path, 0, 1, 2)
+        kind, reason = failure_of("ring", timeout=3.0)
+        tell(tmp_path, comm.rank)
+        pccl.switch_phase("ring", timeout=20.0)
         return [kind, reason, total(comm)]
 
     for kind, reason, summed in run(body):
@@ -196,12 +212,13 @@ def test_a_rank_that_does_not_come_is_named_and_may_come_again(transports: str) 
         assert summed == expected([0, 1, 2, 3])
 
 
-def test_the_controller_that_does_not_come_is_named() -> None:
+def test_the_controller_that_does_not_come_is_named(tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         if comm.rank == 0:
-            time.sleep(1.5)
-        failures = [failure_of("ring", timeout=0.4) for _ in range(1 if comm.rank == 0 else 2)]
-        pccl.switch_phase("ring")
+            await_told(tmp_path, 1, 2, 3)
+        failures = [failure_of("ring", timeout=2.0) for _ in range(1 if comm.rank == 0 else 2)]
+        tell(tmp_path, comm.rank)
+        pccl.switch_phase("ring", timeout=20.0)
         return [failures, total(comm)]
 
     for rank, (failures, summed) in enumerate(run(body)):
@@ -375,17 +392,17 @@ def interrupted(phase: str, after: float) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("who", "late"), [(0, 3), (2, 0)])
-def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int) -> None:
+def test_a_rank_that_is_interrupted_takes_all_back(who: int, late: int, tmp_path: Path) -> None:
     def body(comm: pccl.Communicator) -> list[Any]:
         pccl.switch_phase("ring")
         if comm.rank == late:
-            time.sleep(1.5)
+            await_told(tmp_path, who)
         wait = interrupted if comm.rank == who else failure_of
         kind, reason = wait("both_ways", 0.5 if comm.rank == who else 20.0)
         phase = pccl.current_phase()
-        if comm.rank == who:
-            time.sleep(1.5)  # who calls again at once does not say why it gave up
-        pccl.switch_phase("both_ways")
+        tell(tmp_path, comm.rank)
+        await_told(tmp_path, *range(RANKS))  # who calls again at once does not say why it gave up
+        pccl.switch_phase("both_ways", timeout=20.0)
         return [kind, reason, phase, total(comm)]
 
     for rank, (kind, reason, phase, summed) in enumerate(run(body)):
