@@ -37,9 +37,8 @@ import pccl
 rank = int(sys.argv[1])
 comm = pccl.Communicator(rank=rank, world_size=3, rendezvous=sys.argv[2], timeout=60.0)
 x = np.ones(1 << 20)
-comm.barrier()
 if rank == 2:
-    time.sleep(8)
+    time.sleep(12)
 getattr(comm, sys.argv[3])(x) if sys.argv[3] != "recv" else (
     comm.send(x, 0) if rank == 2 else comm.recv(x, 2) if rank == 0 else None
 )
@@ -55,7 +54,7 @@ import pccl
 
 def join(rank):
     try:
-        pccl.Communicator(rank=rank, world_size=41, rendezvous=sys.argv[1], timeout=7)
+        pccl.Communicator(rank=rank, world_size=41, rendezvous=sys.argv[1], timeout=12)
     except pccl.Error:
         pass
 
@@ -65,7 +64,7 @@ threads = [threading.Thread(target=join, args=(rank,)) for rank in range(40)]
 """
 
 
-def wait_alone(rank: int, size: int, where: str, timeout: float = 8.0) -> list[str]:
+def wait_alone(rank: int, size: int, where: str, timeout: float = 12.0) -> list[str]:
     """Give the lines of a rank whose peers never come."""
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(rank), str(size), where, str(timeout)],
@@ -82,20 +81,22 @@ def test_rank_0_names_who_has_not_joined() -> None:
     where = f"tcp://127.0.0.1:{free_port()}"
     (line,) = wait_alone(0, 3, where)
     assert re.search(
-        rf"rank 0 of 3 has waited \d s at the store {where} for ranks 1, 2 to join", line
+        rf"rank 0 of 3 has waited \d+ s at the store {where} for ranks 1, 2 to join", line
     )
 
 
 def test_others_say_where_rank_0_should_serve() -> None:
     where = f"tcp://127.0.0.1:{free_port()}"
     (line,) = wait_alone(1, 2, where)
-    assert re.search(rf"has waited \d s for rank 0 to serve the store {where} \(", line)
+    assert re.search(rf"has waited \d+ s for rank 0 to serve the store {where} \(", line)
     assert "refused" in line
 
 
 def test_others_wait_for_the_file(tmp_path: Path) -> None:
     (line,) = wait_alone(1, 2, f"file://{tmp_path}/store")
-    assert re.search(rf"rank 1 has waited \d s for rank 0 to make the store {tmp_path}/store", line)
+    assert re.search(
+        rf"rank 1 has waited \d+ s for rank 0 to make the store {tmp_path}/store", line
+    )
 
 
 def test_a_name_that_does_not_resolve_is_told_at_once() -> None:
@@ -116,7 +117,7 @@ def test_a_name_that_does_not_resolve_is_told_at_once() -> None:
 
 @pytest.mark.parametrize("transports", ["shm", "tcp"])
 @pytest.mark.parametrize(
-    ("call", "named"), [("all_reduce", "all_reduce #2 (sum of 1048576 float64"), ("recv", "rank 2")]
+    ("call", "named"), [("all_reduce", "all_reduce #1 (sum of 1048576 float64"), ("recv", "rank 2")]
 )
 def test_a_late_rank_is_named_once(tmp_path: Path, call: str, named: str, transports: str) -> None:
     ranks = [
@@ -146,6 +147,6 @@ def test_of_many_ranks_some_say_whom_they_wait_for(tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    said = re.findall(r"rank (\d+) of 41 has waited \d s at .* for rank 40 to join", done.stderr)
+    said = re.findall(r"rank (\d+) of 41 has waited \d+ s at .* for rank 40 to join", done.stderr)
     assert 1 <= len(said) <= 16
     assert "0" in said
