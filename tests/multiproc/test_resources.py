@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such promises")]
 CYCLES = 1000
 IDLE_S = 4.0
 MOST_IDLE_CPU = 0.005
-LONG = timedelta(seconds=20)  # a timeout that is not to pass
+LONG = timedelta(seconds=100)  # a timeout that is not to pass
 
 
 def resident_kib() -> int:
@@ -86,7 +86,7 @@ def test_a_thousand_groups_leave_nothing(transports: str) -> None:
     found = run_ranks(
         a_thousand_groups_leave_nothing,
         2,
-        timeout_s=120,
+        timeout_s=300,
         environment={"PCCL_TRANSPORTS": transports},
     )
     print(f"before and after {CYCLES} groups: {found[0]}")
@@ -133,12 +133,11 @@ def few_descriptors(room: int) -> Iterator[int]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
 
 
-def wait_until_at_rest(usual: int) -> None:
+def at_rest(usual: int) -> int:
     """What a group had open is closed again, also by the thread that accepts links."""
-    deadline = time.monotonic() + 10
-    while descriptors() != usual and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert descriptors() == usual
+    found = settled(descriptors, usual)
+    assert found <= usual
+    return found
 
 
 def meet(what: str) -> None:
@@ -164,10 +163,9 @@ def descriptors_run_out(rank: int, world_size: int, rooms: Sequence[int]) -> Non
 
     use_a_new_group()
     meet("begun")
-    time.sleep(0.5)  # the group's last descriptors are closed
-    usual = descriptors()
+    usual = descriptors()  # and what is still to be closed of that group
     for short, room in itertools.product(range(world_size), rooms):
-        wait_until_at_rest(usual)
+        usual = at_rest(usual)
         with contextlib.ExitStack() as stack:
             limit = stack.enter_context(few_descriptors(room)) if rank == short else 0
             begun = time.monotonic()
@@ -197,7 +195,7 @@ def test_descriptors_run_out(transports: str, rooms: Sequence[int]) -> None:
         descriptors_run_out,
         3,
         arguments=[rooms],
-        timeout_s=60,
+        timeout_s=180,
         environment={"PCCL_TRANSPORTS": transports},
     )
 
