@@ -252,7 +252,7 @@ def asks_for_fewer_over_numpy(rank: int, world_size: int) -> int | None:
     if rank == 0:
         comm.shutdown()
         return None
-    while comm.health()[0].state == "here":
+    while comm.health(timeout=20.0)[0].state == "here":
         time.sleep(0.01)
     with pytest.raises(pccl.UnavailableError, match="least=1"):
         comm.shrink()
