@@ -47,7 +47,7 @@ class ClusterTest : public ::testing::Test {
         };
         return Cluster::open(std::move(of), make).value();
     }
-    SwitchOptions soon() { return {.step_timeout = std::chrono::milliseconds(100)}; }
+    SwitchOptions soon() { return {.step_timeout = std::chrono::seconds(20)}; }
     FakeSwitch& a() { return fakes_.at("a"); }
 
     SleepyClock clock_;

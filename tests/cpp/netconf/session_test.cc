@@ -38,18 +38,22 @@ std::string rpc(std::string_view id, std::string_view operation) {
         id, "\">", operation, "</rpc>");
 }
 
-constexpr std::chrono::milliseconds kSoon{20};
+Deadline patience() { return Deadline::after(std::chrono::seconds(30)); }
+/// For what does not come.
+Deadline soon() { return Deadline::after(std::chrono::milliseconds(20)); }
 
 class SessionTest : public ::testing::Test {
    protected:
     Status connect(std::string_view versions = "01") {
         script_.said = server_hello(versions);
-        return session_.connect(Deadline::after(kSoon));
+        return session_.connect(patience());
     }
     void answers(std::string_view message) {
         script_.said += framed(message, session_.capabilities().framing());
     }
-    Result<Reply> commit() { return session_.call("<commit/>", Deadline::after(kSoon)); }
+    Result<Reply> commit(Deadline deadline = patience()) {
+        return session_.call("<commit/>", deadline);
+    }
 
     Script script_;
     Session session_{std::make_unique<ScriptedStream>(script_)};
@@ -72,11 +76,11 @@ TEST_F(SessionTest, ChunksOnlyWhereBothSpeakVersionOneOne) {
     for (const std::string_view versions : {"0", "01"}) {
         Script script{.said = server_hello(versions)};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(Deadline::after(kSoon)).is_ok());
+        ASSERT_TRUE(session.connect(patience()).is_ok());
         script.heard.clear();
         const Framing framing = versions == "0" ? Framing::kEndOfMessage : Framing::kChunked;
         script.said = framed(reply("1"), framing);
-        EXPECT_TRUE(session.call("<commit/>", Deadline::after(kSoon)).is_ok());
+        EXPECT_TRUE(session.call("<commit/>", patience()).is_ok());
         EXPECT_EQ(script.heard, framed(rpc("1", "<commit/>"), framing));
     }
 }
@@ -105,7 +109,7 @@ TEST_F(SessionTest, TellsAllOfAnError) {
                   "<error-path>/a/b</error-path><error-message xml:lang=\"en\">\n  Lock failed, "
                   "lock is already held\n</error-message><error-info><session-id>454</session-id>"
                   "</error-info></rpc-error>"));
-    const auto denied = session_.call(lock(Datastore::kCandidate), Deadline::after(kSoon));
+    const auto denied = session_.call(lock(Datastore::kCandidate), patience());
     ASSERT_TRUE(denied.is_ok());
     ASSERT_THAT(denied->errors, SizeIs(1));
     EXPECT_EQ(denied->errors[0], (RpcError{"protocol", "lock-denied", "error", "t", "/a/b",
@@ -146,8 +150,8 @@ TEST_F(SessionTest, EndsWithWhatMakesNoSense) {
           std::string_view("<rpc-reply xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"/>")}) {
         Script script{.said = server_hello("01") + framed(message, Framing::kChunked)};
         Session session(std::make_unique<ScriptedStream>(script));
-        ASSERT_TRUE(session.connect(Deadline::after(kSoon)).is_ok());
-        const auto got = session.call("<commit/>", Deadline::after(kSoon));
+        ASSERT_TRUE(session.connect(patience()).is_ok());
+        const auto got = session.call("<commit/>", patience());
         EXPECT_EQ(got.status().code(), StatusCode::kPeerLost) << message;
         EXPECT_THAT(got.status().message(), HasSubstr("no NETCONF")) << message;
         EXPECT_TRUE(session.is_over());
@@ -169,7 +173,7 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
           "urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>"}) {
         Script script{.said = std::string(hello)};
         Session session(std::make_unique<ScriptedStream>(script));
-        const Status got = session.connect(Deadline::after(kSoon));
+        const Status got = session.connect(patience());
         EXPECT_EQ(got.code(), StatusCode::kPeerLost) << hello;
         EXPECT_THAT(got.message(), HasSubstr("no hello of a NETCONF server")) << hello;
     }
@@ -177,13 +181,13 @@ TEST_F(SessionTest, RefusesAHelloThatIsNone) {
 
 TEST_F(SessionTest, IsOverOnceADeadlineHasPassed) {
     ASSERT_TRUE(connect().is_ok());
-    const auto late = commit();
+    const auto late = commit(soon());
     EXPECT_EQ(late.status().code(), StatusCode::kTimeout);
     EXPECT_THAT(late.status().message(), HasSubstr("commit"));
     answers(reply("1"));
     answers(reply("2"));
     EXPECT_EQ(commit().status().code(), StatusCode::kTimeout);
-    EXPECT_EQ(session_.connect(Deadline::after(kSoon)).code(), StatusCode::kOk);
+    EXPECT_EQ(session_.connect(patience()).code(), StatusCode::kOk);
 }
 
 TEST_F(SessionTest, TakesTheAnswerThatCameBeforeTheEnd) {
@@ -196,7 +200,7 @@ TEST_F(SessionTest, TakesTheAnswerThatCameBeforeTheEnd) {
 
 TEST_F(SessionTest, HandsOnWhyAConnectionWasRefused) {
     script_.refusal = Status(StatusCode::kMismatch, "another host key");
-    EXPECT_EQ(session_.connect(Deadline::after(kSoon)).code(), StatusCode::kMismatch);
+    EXPECT_EQ(session_.connect(patience()).code(), StatusCode::kMismatch);
     EXPECT_THAT(script_.heard, IsEmpty());
 }
 
