@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/comm/diagnosis/question_bell.h"
 #include "csrc/comm/phase/phase_call.h"
 #include "csrc/comm/phase/phase_talk.h"
@@ -191,6 +192,7 @@ TEST_F(SuccessionTest, RankZeroTellsHowItEndedAlsoWhereAnotherRankIsGoneMeanwhil
 }
 
 TEST_F(SuccessionTest, WhoWaitsAsksSeldom) {
+    const TimePoint begun = system_clock().now();
     party_.shown[0].tell({.number = 1, .stage = Stage::kReady, .wish = "pairs"});
     std::thread controller([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -200,7 +202,8 @@ TEST_F(SuccessionTest, WhoWaitsAsksSeldom) {
     });
     expect_all(follow({1}), Outcome::kSwitched);
     controller.join();
-    EXPECT_LE(party_.questions, 25) << "pauses of 0.1 to 20 ms";
+    const auto longest_pauses = (system_clock().now() - begun) / std::chrono::milliseconds(20);
+    EXPECT_LE(party_.questions, 15 + longest_pauses) << "pauses of 0.1 to 20 ms";
 }
 
 TEST(SwitchStateTest, KnowsWhoHasHeardHowASwitchEnded) {
