@@ -160,9 +160,12 @@ Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHea
     const bool is_peer = witness >= 0 && witness < members.size() && witness != members.rank();
     if (!is_peer || !members.knows_peers()) return cause;
     const bool shows_all = shows_all_of(witness);
-    const auto answer = subject_.peers.ask(witness, within(subject_.timing.second_opinion));
     // Where the witness differs from a third, this rank's own call tells from whom it differs.
-    if (answer.is_ok() && cause.code() == StatusCode::kMismatch)
+    const bool is_mismatch = cause.code() == StatusCode::kMismatch;
+    const DiagnosisTiming& timing = subject_.timing;
+    const auto answer =
+        subject_.peers.ask(witness, within(is_mismatch ? timing.patience : timing.second_opinion));
+    if (answer.is_ok() && is_mismatch)
         PCCL_TRY(why_different({.self = members.rank(), .header = latest}, witness, *answer));
     if (answer.is_ok()) PCCL_TRY(why_lost(witness, answer, members.rank(), members.size()));
     const bool is_gone = answer.status().code() == StatusCode::kPeerLost;

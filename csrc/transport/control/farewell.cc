@@ -13,10 +13,17 @@ namespace pccl::transport {
 namespace {
 
 constexpr std::string_view kHasLeft = " has left the group: ";
+constexpr std::string_view kRankName = "rank ";
+constexpr std::string_view kIt = "it ";  // the one that has left, in the words of a notice
 
-std::string_view told_first(std::string_view text) {
+/// What the first who left has said, as it is true of that one whoever passes it on.
+std::string told_first(std::string_view text) {
     const std::size_t place = text.rfind(kHasLeft);
-    return place == std::string_view::npos ? text : text.substr(place + kHasLeft.size());
+    if (place == std::string_view::npos) return std::string(text);
+    const std::string_view said = text.substr(place + kHasLeft.size());
+    const std::size_t leaver = text.rfind(kRankName, place);
+    if (!said.starts_with(kIt) || leaver == std::string_view::npos) return std::string(said);
+    return concat(text.substr(leaver, place - leaver), " ", said.substr(kIt.size()));
 }
 
 StatusCode code_of(std::uint32_t number) {

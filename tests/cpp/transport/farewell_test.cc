@@ -58,6 +58,18 @@ TEST(FarewellTest, RelayedReasonsDoNotNest) {
     EXPECT_EQ(second.peer(), 3);
 }
 
+/// A notice says whom a rank has lost, or differs from, and so does who passes it on: of that rank.
+TEST(FarewellTest, RelayedNoticesAreAboutWhoToldFirst) {
+    const Status notice = reason_of(notice_of(Status::mismatch(2, "a long story")));
+    const Status first = why_gone(notice, {.self = 1, .leaver = 0, .ranks = 3});
+    EXPECT_EQ(first.message(), "rank 0 has left the group: it called something else than rank 2");
+    const Status second = why_gone(farewell_for(first), {.self = 2, .leaver = 1, .ranks = 3});
+    EXPECT_EQ(second.message(),
+              "rank 1 has left the group: rank 0 called something else than rank 2");
+    EXPECT_EQ(why_gone(farewell_for(second), {.self = 3, .leaver = 2, .ranks = 4}).message(),
+              "rank 2 has left the group: rank 0 called something else than rank 2");
+}
+
 TEST(FarewellTest, AnyBytesAreSafe) {
     std::mt19937 random(7);
     for (int round = 0; round < 1000; ++round) {
