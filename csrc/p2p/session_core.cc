@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kMostCallers = 1024;
 // To be connected where that is under way, and to have room for what was said.
-constexpr Duration kLastWords = std::chrono::seconds(2);
+constexpr Duration kLastWords = std::chrono::seconds(2);        // since something has moved
+constexpr Duration kLongestGoodbye = std::chrono::seconds(20);  // of peers that are slow
 constexpr Duration kLongestSleep = std::chrono::hours(1);
 constexpr Duration kBetweenDeadlines = std::chrono::seconds(1);  // of callers that do not greet
 
@@ -217,14 +218,17 @@ void SessionCore::disconnect(const std::string& peer, const Status& reason) {
 void SessionCore::see_off(const Connections& leaving, const Status& reason) {
     for (const auto& connection : leaving) connection->wind_up(reason);
     const auto has_unsaid = [](const auto& connection) { return connection->has_unsaid(); };
-    const Deadline deadline = Deadline::after(kLastWords);
+    const Deadline longest = Deadline::after(kLongestGoodbye);
+    Deadline deadline = longest.within(kLastWords);
     Help help(*this);
     transport::Backoff backoff(*waiter_);
     while (std::ranges::any_of(leaving, has_unsaid) && !deadline.passed()) {
-        if (help.carry())
+        if (help.carry()) {
             backoff.reset();
-        else
+            deadline = longest.within(kLastWords);
+        } else {
             backoff.pause();
+        }
     }
     for (const auto& connection : leaving) connection->close(reason);
 }
