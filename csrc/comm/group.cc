@@ -26,7 +26,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
               .global_ranks = options.global_ranks}),
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
-      mailbox_(options.rank, options.size),
+      mailbox_(options.rank, options.size, aborted_),
       collectives_(peers_.links()),
       phases_({.group = *this,
                .peers = peers_,
@@ -209,7 +209,7 @@ bool Group::advance() {
     if (!is_over())
         if (const Status status = advance_all(moved); !status.is_ok())
             is_broken = reconsider(status);
-    const bool late = !moved && collectives_.is_late();
+    const bool late = !moved && collectives_.is_late() && !aborted_.load();
     const bool any_ended = collectives_.size() != before || !ended_.is_empty();
     ended_.tell(std::move(lock));
     if (any_ended) waiter_->wake();

@@ -296,14 +296,14 @@ Status Mailbox::expire(EndedOperations& ended) {
             message.envelope().peer);
     };
     std::erase_if(receives_, [&](const MessagePtr& receive) {
-        if (!receive->deadline().passed()) return false;
+        if (!is_late(*receive)) return false;
         end(receive, late(*receive), kNoRank, ended);
         return true;
     });
     for (const Source& source : sources_)
-        if (source.into && source.into->deadline().passed()) return late(*source.into);
+        if (source.into && is_late(*source.into)) return late(*source.into);
     for (auto& queue : outgoing_) {
-        if (queue.empty() || !queue.front()->deadline().passed()) continue;
+        if (queue.empty() || !is_late(*queue.front())) continue;
         if (queue.front()->is_under_way()) return late(*queue.front());
         end(queue.front(), late(*queue.front()), kNoRank, ended);
         queue.pop_front();

@@ -6,6 +6,7 @@
 // source), so that tags may be received in any order. Used under the group's lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -66,8 +67,11 @@ class Mailbox {
    public:
     using MessagePtr = std::shared_ptr<MessageOperation>;
 
-    Mailbox(Rank self, int size)
+    /// `is_aborted`: deadlines pass with it, but what ends the messages is their group, which says
+    /// why.
+    Mailbox(Rank self, int size, const std::atomic<bool>& is_aborted)
         : self_(self),
+          is_aborted_(is_aborted),
           sources_(static_cast<std::size_t>(size)),
           outgoing_(static_cast<std::size_t>(size)) {}
 
@@ -119,6 +123,9 @@ class Mailbox {
     bool take_waiting(const MessagePtr& receive, runtime::EndedOperations& ended);
     void deliver_to_self(runtime::EndedOperations& ended);
     Status expire(runtime::EndedOperations& ended);
+    [[nodiscard]] bool is_late(const MessageOperation& message) const {
+        return message.deadline().passed() && !is_aborted_.load();
+    }
     void end(const MessagePtr& message, Status status, Rank source,
              runtime::EndedOperations& ended);
     /// kMismatch where what `source` sent is not what `receive` takes.
@@ -126,6 +133,7 @@ class Mailbox {
                                         const abi::MessageHeader& sent);
 
     Rank self_;
+    const std::atomic<bool>& is_aborted_;
     std::vector<Source> sources_;
     std::vector<std::deque<MessagePtr>> outgoing_;  // by destination
     std::list<MessagePtr> receives_;                // posted, unmatched

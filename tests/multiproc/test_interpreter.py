@@ -100,7 +100,7 @@ def other_threads_go_on(comm: pccl.Communicator) -> None:
         if is_waiting:
             clicker = threading.Thread(target=click)
             clicker.start()
-            with pytest.raises(pccl.AbortedError, match="a hundred clicks"):
+            with pytest.raises(pccl.AbortedError):
                 comm.send(np.ones(3), 1)
             clicker.join()
 

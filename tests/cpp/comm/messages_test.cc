@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cpp/comm/ranks.h"
@@ -143,6 +144,25 @@ TEST(MessagesTest, AbortFreesWhoWaits) {
         EXPECT_EQ(comm.health().code(), StatusCode::kAborted);
         EXPECT_EQ(comm.barrier().code(), StatusCode::kAborted);
     });
+}
+
+/// Who waits and who aborts look at the messages at the same time.
+TEST(MessagesTest, WhatIsAbortedWhileItIsWaitedForHasNotTimedOut) {
+    constexpr int kMessages = 200;
+    for (int round = 0; round < 50; ++round)
+        run_ranks({.size = 1}, [](Communicator& comm) {
+            std::vector<Data> into(kMessages, Data(4));
+            std::vector<runtime::Event> events;
+            for (int tag = 0; tag < kMessages; ++tag)
+                events.push_back(must(comm.receive(0, tag, into[static_cast<std::size_t>(tag)])));
+            std::thread aborting([&] { comm.abort(Status::aborted("enough")); });
+            for (const runtime::Event& event : events) {
+                const Status status = event.wait();
+                EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+                EXPECT_NE(status.message().find("enough"), std::string::npos) << status.message();
+            }
+            aborting.join();
+        });
 }
 
 TEST(MonitoredBarrierTest, PassesWhenAllArriveAndNamesWhoDoesNot) {
