@@ -319,12 +319,13 @@ def interrupts_are_heard(rank: int, world_size: int, interrupted: int) -> None:
         return
     import pccl
 
+    store = new_store()
     if rank == interrupted:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt if rank == interrupted else pccl.PeerLostError) as caught:
-        dist.init_process_group("pccl", store=new_store(), rank=rank, world_size=world_size)
+        dist.init_process_group("pccl", store=store, rank=rank, world_size=world_size)
     assert time.monotonic() - begun < 10
     if rank != interrupted:
         assert caught.value.rank == interrupted
