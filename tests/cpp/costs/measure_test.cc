@@ -10,7 +10,7 @@ namespace pccl::costs {
 namespace {
 
 // Under load not all fits into the usual time.
-constexpr Duration kBudget = std::chrono::seconds(2);
+constexpr Duration kBudget = std::chrono::seconds(20);
 
 TEST(Measure, FindsFiguresThatCanBe) {
     const MachineCosts costs = measure(kBudget);
