@@ -15,7 +15,7 @@ import torch.multiprocessing
 
 from support.launch import BACKEND, die_with_parent, not_on_gloo, run_ranks
 
-SPAWN_TIMEOUT_S = 60
+SPAWN_TIMEOUT_S = 300
 SCRIPTS = Path(__file__).with_name("scripts_for_exit.py")
 pytestmark = pytest.mark.multiproc
 
