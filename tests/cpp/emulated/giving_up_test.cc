@@ -301,8 +301,8 @@ class EmulatedMessageEndsTest : public ::testing::Test {
 };
 
 TEST_F(EmulatedMessageEndsTest, AReceiverThatHasGivenUpIsNoLongerWrittenTo) {
-    const fakes::DeviceRanksOptions options{.size = 2, .timeout = kAMoment};
-    fakes::run_device_ranks(options, [&](fakes::DeviceRank& member) {
+    fakes::run_device_ranks({.size = 2}, [&](fakes::DeviceRank& member) {
+        member.group.set_timeout(kAMoment);
         const auto bytes = memory(member);
         const bool is_sending = member.group.rank() == 0;
         std::ranges::fill(bytes, is_sending ? kOld : kAfter);
