@@ -30,7 +30,7 @@ from support.background import busy_threads, watched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LIMIT_S = 30  # after which a child that hangs is ended by a signal
+LIMIT_S = 120  # after which a child that hangs is ended by a signal
 CHILDREN = 30
 
 comm: pccl.Communicator  # of this rank, where the way needs one; made by run_numpy()

@@ -17,7 +17,7 @@ from support.ports import free_port
 pytestmark = pytest.mark.multiproc
 
 SCRIPTS = Path(__file__).with_name("scripts_for_fork.py")
-LIMIT_S = 100
+LIMIT_S = 300
 SOON_S = 10
 TRANSPORTS = pytest.mark.parametrize("transports", ["shm", "tcp"])
 
