@@ -105,7 +105,7 @@ def test_a_benchmark_writes_every_cell(script: str, tmp_path: Path) -> None:
     small = ("--ranks", 2, "--sizes", "64", "4K", "--rounds", 1, "--most", 5, "--runs", 2)
     done = subprocess.run(
         bench(script, *small, "--json", path),
-        capture_output=True, text=True, check=False, timeout=200,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert path.exists(), done.stderr
     found = json.loads(path.read_text())
