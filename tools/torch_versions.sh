@@ -36,11 +36,13 @@ for version in sorted(sys.stdin.read().split(), key=key):
 print(*(version for minor, version in newest.items() if minor >= key(sys.argv[1])))' "$oldest"
 }
 
+has_torch() { "$1" -c 'import sys, torch; sys.exit(torch.__version__.partition("+")[0] != sys.argv[1])' "$2" 2>/dev/null; }
+
 # One environment for each; torch first, that nothing brings another.
 environment() {
     local version=$1 folder=$2
     [ -x "$folder/bin/python" ] || .venv/bin/python -m venv "$folder" || return
-    "$folder/bin/python" -m pip install --quiet "torch==$version" || return
+    has_torch "$folder/bin/python" "$version" || "$folder/bin/python" -m pip install --quiet "torch==$version" || return
     .venv/bin/python -c '
 import tomllib
 from pathlib import Path

@@ -12,7 +12,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def _seconds_by_thread() -> dict[str, float]:
     seconds = {}
     for task in Path("/proc/self/task").iterdir():
-        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+        try:
+            stat = (task / "stat").read_text()
+        except OSError:
+            continue  # it has ended meanwhile
+        name, _, rest = stat.partition("(")[2].rpartition(")")
         fields = rest.split()
         seconds[f"{name} {task.name}"] = (int(fields[11]) + int(fields[12])) / TICKS
     return seconds
