@@ -20,6 +20,7 @@ from faults import damage, network
 from faults.cells import GIVES_UP, LONGEST_LOOP, Cell
 from faults.giving_up import Caller, check_algorithm, give_up
 from faults.operations import operation_of
+from support.background import threads_of_pccl
 from support.launch import die_with_parent
 
 if TYPE_CHECKING:
@@ -142,10 +143,7 @@ def _belongings() -> set[str]:
             continue
         if target.startswith(("socket:", "anon_inode:", "/memfd:")):
             found.add(f"descriptor {entry.name} ({target.split(':')[0]})")
-    for task in Path("/proc/self/task").iterdir():
-        thread = (task / "comm").read_text().strip()
-        if thread.startswith("pccl"):
-            found.add(f"thread {thread}")
+    found |= {f"thread {name}" for name in threads_of_pccl()}
     maps = Path("/proc/self/maps").read_text().splitlines()
     found |= {line.split()[-2] for line in maps if "/memfd:pccl" in line}
     return found

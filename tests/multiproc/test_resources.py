@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from support.background import threads_of_pccl
 from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such promises")]
@@ -30,11 +31,6 @@ LONG = timedelta(seconds=100)  # a timeout that is not to pass
 def resident_kib() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
-def threads_of_pccl() -> list[str]:
-    names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
-    return [name for name in names if name.startswith("pccl")]
 
 
 def descriptors() -> int:

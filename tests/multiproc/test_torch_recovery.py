@@ -15,6 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from support.background import threads_of_pccl
 from support.launch import new_store, not_on_gloo, run_ranks
 
 pytestmark = [pytest.mark.multiproc, not_on_gloo("has no such thing")]
@@ -136,11 +137,7 @@ def a_hang_is_recorded(rank: int, world_size: int) -> None:
 
 def belongings() -> tuple[int, set[str], int]:
     """Count descriptors and mappings of the library, and name its threads."""
-    threads = {
-        name
-        for task in Path("/proc/self/task").iterdir()
-        if (name := (task / "comm").read_text().strip()).startswith("pccl")
-    }
+    threads = set(threads_of_pccl())
     maps = Path("/proc/self/maps").read_text().count("/memfd:pccl")
     return len(list(Path("/proc/self/fd").iterdir())), threads, maps
 

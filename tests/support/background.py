@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def _of_threads(file: str) -> Iterator[tuple[str, str]]:
+    """Yield the number of each thread of this process, and what the kernel says of it."""
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            yield task.name, (task / file).read_text()
+
+
+def threads_of_pccl() -> list[str]:
+    """Name the threads of this process that the library has started."""
+    names = (name.strip() for _, name in _of_threads("comm"))
+    return [name for name in names if name.startswith("pccl")]
+
+
 def _seconds_by_thread() -> dict[str, float]:
     seconds = {}
-    for task in Path("/proc/self/task").iterdir():
-        try:
-            stat = (task / "stat").read_text()
-        except OSError:
-            continue  # it has ended meanwhile
+    for number, stat in _of_threads("stat"):
         name, _, rest = stat.partition("(")[2].rpartition(")")
         fields = rest.split()
-        seconds[f"{name} {task.name}"] = (int(fields[11]) + int(fields[12])) / TICKS
+        seconds[f"{name} {number}"] = (int(fields[11]) + int(fields[12])) / TICKS
     return seconds
 
 
