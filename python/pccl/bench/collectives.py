@@ -6,7 +6,6 @@ over calls. Results are checked once before the calls that are timed.
 
 from __future__ import annotations
 
-import functools
 import os
 import statistics
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ import numpy as np
 
 from pccl import table
 from pccl.bench.cases import COLLECTIVES, ROOT, Case, ReduceOp, make_call, time_calls
-from pccl.local_ranks import run_ranks
+from pccl.bench.on_ranks import on_ranks
 from pccl.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pccl._core import Communicator
 
@@ -268,24 +267,7 @@ def measured(job: Job) -> Iterator[Row]:
     pccl.Error
         A rank failed, or the build cannot do what the job asks for.
     """
-    yield from run_ranks(functools.partial(_worker, job), job.ranks)
-
-
-def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    from pccl._core import Communicator  # not above: `pccl --help` needs no extension module
-
-    comm = Communicator(
-        rank=rank,
-        world_size=job.ranks,
-        rendezvous=rendezvous,
-        timeout=job.timeout,
-        name="bench",
-    )
-    for case in job.cases():
-        row = measure(comm, case)
-        if rank == 0:
-            send(row)
-    comm.barrier()
+    yield from on_ranks(job, "bench", measure)
 
 
 def measure(comm: Communicator, case: Case) -> Row:

@@ -29,12 +29,12 @@ from pccl.bench.collectives import (
     sizes_between,
     slowest,
 )
-from pccl.local_ranks import run_ranks
+from pccl.bench.on_ranks import on_ranks
 from pccl.table import Table
 from pccl.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "Cell",
@@ -199,22 +199,7 @@ def measured(job: Job) -> Iterator[Cell]:
     pccl.Error
         A rank failed.
     """
-    yield from run_ranks(functools.partial(_worker, job), job.ranks)
-
-
-def _worker(job: Job, rank: int, rendezvous: str, send: Callable[[object], None]) -> None:
-    comm = Communicator(
-        rank=rank,
-        world_size=job.ranks,
-        rendezvous=rendezvous,
-        timeout=job.timeout,
-        name="tune",
-    )
-    for case in job.cases():
-        cell = _measure(job, comm, case)
-        if rank == 0:
-            send(cell)
-    comm.barrier()
+    yield from on_ranks(job, "tune", functools.partial(_measure, job))
 
 
 def _measure(job: Job, comm: Communicator, case: Case) -> Cell:
