@@ -77,16 +77,15 @@ class PCCL_API PhaseNetwork {
     [[nodiscard]] Result<Transacted> switch_phase(const PhaseRequest& request);
 
    private:
-    struct Joined {
-        std::weak_ptr<PhasedGroup> group;
-        std::vector<Rank> ranks;
+    /// A group that follows the network: as it is kept, and as it is used.
+    template <template <typename> typename Pointer>
+    struct Member {
+        Pointer<PhasedGroup> group;
+        std::vector<Rank> ranks;  // of the network, by rank of the group
         bool may_switch = false;
     };
-    struct Living {
-        std::shared_ptr<PhasedGroup> group;
-        std::vector<Rank> ranks;
-        bool may_switch = false;
-    };
+    using Joined = Member<std::weak_ptr>;
+    using Living = Member<std::shared_ptr>;
 
     [[nodiscard]] std::vector<Living> living() const;
     [[nodiscard]] std::shared_ptr<PhasedGroup> switching_group() const;
