@@ -55,7 +55,8 @@ BOARD = """
     BoardExecutor::advance BoardExecutor::step BoardExecutor::give BoardExecutor::publish
     BoardExecutor::give_whole BoardExecutor::set_piece BoardExecutor::goes_directly
     BoardExecutor::keep_own BoardExecutor::take BoardExecutor::check BoardExecutor::reduce
-    BoardExecutor::end_beat BoardExecutor::source BoardExecutor::source_count
+    BoardExecutor::begin_beat BoardExecutor::end_beat BoardExecutor::source
+    BoardExecutor::source_count
     BoardExecutor::window_of BoardExecutor::incoming BoardExecutor::outgoing
     BoardExecutor::own_contribution BoardExecutor::is_direct beat_of compare
     Board::may_write Board::set_header Board::make_room Board::post Board::has_posted

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
+#include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/fingerprint.h"
 
 namespace pccl::comm {
@@ -20,7 +22,7 @@ bool overlap(const Block& a, const Block& b, std::size_t element_bytes) {
 }
 
 /// From the first byte of all to the last, in bytes.
-Block hull_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
+Block hull_of(std::span<const Block> blocks, std::size_t element_bytes) {
     std::byte* begin = nullptr;
     std::byte* end = nullptr;
     for (const Block& block : blocks) {
@@ -33,15 +35,15 @@ Block hull_of(const std::vector<Block>& blocks, std::size_t element_bytes) {
 }
 
 /// Whether an input lies on an output other than exactly where a schedule's in-place form has it.
-bool overlaps_badly(schedule::CollectiveKind kind, const Operands& operands) {
-    const Block in = hull_of(operands.inputs, operands.element_bytes);
-    const Block out = hull_of(operands.outputs, operands.element_bytes);
+bool overlaps_badly(const Collective& collective) {
+    const std::size_t element = size_of(collective.type);
+    const Block in = hull_of(collective.inputs, element);
+    const Block out = hull_of(collective.outputs, element);
     if (!overlap(in, out, 1)) return false;
-    if (kind == schedule::CollectiveKind::kAllToAll) return true;
-    for (const Block& input : operands.inputs) {
-        for (const Block& output : operands.outputs) {
-            const bool same = input.data == output.data && input.count == output.count;
-            if (!same && overlap(input, output, operands.element_bytes)) return true;
+    if (collective.kind == CollectiveKind::kAllToAll) return true;
+    for (const Block& input : collective.inputs) {
+        for (const Block& output : collective.outputs) {
+            if (input != output && overlap(input, output, element)) return true;
         }
     }
     return false;
@@ -55,28 +57,30 @@ std::size_t total(const std::vector<Block>& blocks, std::size_t element_bytes) {
 
 }  // namespace
 
-void CollectiveOperation::prepare(const Collective& collective, Decision decision,
-                                  Executors& executors) {
-    type_ = collective.type;
-    op_ = collective.op;
+void CollectiveOperation::prepare(const Collective& collective, Decision decision) {
     decision_ = std::move(decision);
-    executors_ = &executors;
-    widened_ =
-        !is_on_board() && runs_widened(collective.kind, type_, op_, decision_.program->shape.ranks);
-    operands_.inputs.assign(collective.inputs.begin(), collective.inputs.end());
-    operands_.outputs.assign(collective.outputs.begin(), collective.outputs.end());
+    type_ = collective.type;
+    inputs_.assign(collective.inputs.begin(), collective.inputs.end());
+    outputs_.assign(collective.outputs.begin(), collective.outputs.end());
+    executed_ = collective;
+    executed_.inputs = inputs_;
+    executed_.outputs = outputs_;
+    executed_.algorithm = {};
+    const bool widens = !is_on_board() && runs_widened(collective.kind, type_, collective.op,
+                                                       decision_.program->shape.ranks);
+    if (widens) executed_.type = DataType::kFloat32;
 }
 
 std::string CollectiveOperation::describe() const { return pccl::describe(header()); }
 
 bool CollectiveOperation::is_flushed() const {
-    return started_ && (is_on_board() ? executors_->over_board->is_flushed()
-                                      : executors_->over_links.is_flushed());
+    return started_ && (is_on_board() ? executors_.over_board->is_flushed()
+                                      : executors_.over_links.is_flushed());
 }
 
 AwaitedRanks CollectiveOperation::awaited() const {
     if (!started_) return {};
-    return is_on_board() ? executors_->over_board->awaited() : executors_->over_links.awaited();
+    return is_on_board() ? executors_.over_board->awaited() : executors_.over_links.awaited();
 }
 
 void CollectiveOperation::start() {
@@ -89,43 +93,39 @@ void CollectiveOperation::start() {
 }
 
 void CollectiveOperation::start_on_board() {
-    operands_.element_bytes = size_of(type_);
-    if (overlaps_badly(kind(), operands_)) copy_inputs_aside();
-    executors_->over_board->start(decision_.on_board, header(), operands_);
+    if (overlaps_badly(executed_)) copy_inputs_aside();
+    executors_.over_board->start(decision_.on_board, header(), executed_);
 }
 
 void CollectiveOperation::start_on_links() {
-    const DataType executed = widened_ ? DataType::kFloat32 : type_;
-    operands_.element_bytes = size_of(executed);
-    operands_.combine = reduces(kind()) ? arithmetic::combine_for(executed, op_).value() : nullptr;
-    if (widened_)
+    if (is_widened())
         widen_aside();
-    else if (overlaps_badly(kind(), operands_))
+    else if (overlaps_badly(executed_))
         copy_inputs_aside();
-    executors_->over_links.start(decision_.program, decision_.cut, header(), operands_);
+    executors_.over_links.start(decision_.program, decision_.cut, header(), executed_);
 }
 
 void CollectiveOperation::widen_aside() {
-    const std::size_t element = operands_.element_bytes;
-    narrowed_ = operands_.outputs;
-    aside_.resize(total(operands_.inputs, element) + total(operands_.outputs, element));
+    const std::size_t element = size_of(executed_.type);
+    narrowed_ = outputs_;
+    aside_.resize(total(inputs_, element) + total(outputs_, element));
     std::byte* room = aside_.data();
-    for (Block& input : operands_.inputs) {
+    for (Block& input : inputs_) {
         arithmetic::widen(type_, reinterpret_cast<float*>(room), input.data, input.count);
         input.data = room;
         room += padded(input.count * element);
     }
-    for (Block& output : operands_.outputs) {
+    for (Block& output : outputs_) {
         output.data = room;
         room += padded(output.count * element);
     }
 }
 
 void CollectiveOperation::copy_inputs_aside() {
-    const std::size_t element = operands_.element_bytes;
-    aside_.resize(total(operands_.inputs, element));
+    const std::size_t element = size_of(executed_.type);
+    aside_.resize(total(inputs_, element));
     std::byte* room = aside_.data();
-    for (Block& input : operands_.inputs) {
+    for (Block& input : inputs_) {
         arithmetic::copy_bytes(room, input.data, input.count * element);
         input.data = room;
         room += padded(input.count * element);
@@ -134,25 +134,26 @@ void CollectiveOperation::copy_inputs_aside() {
 
 Result<bool> CollectiveOperation::advance(bool& moved) {
     if (!started_) start();
-    if (is_on_board()) return executors_->over_board->advance(moved);
-    PCCL_ASSIGN_OR_RETURN(const bool done, executors_->over_links.advance(moved));
+    if (is_on_board()) return executors_.over_board->advance(moved);
+    PCCL_ASSIGN_OR_RETURN(const bool done, executors_.over_links.advance(moved));
     if (done) finish_results();
     return done;
 }
 
 void CollectiveOperation::finish_results() {
-    if (!reduces(kind())) return;
-    const DataType executed = widened_ ? DataType::kFloat32 : type_;
+    if (!reduces(executed_.kind)) return;
+    const DataType type = executed_.type;
+    const ReduceOp op = executed_.op;
     // Min and Max give one NaN whatever their operands' are.
-    const bool is_extreme = op_ == ReduceOp::kMin || op_ == ReduceOp::kMax;
+    const bool is_extreme = op == ReduceOp::kMin || op == ReduceOp::kMax;
     const LinkProgram& program = *decision_.program;
     const bool unifies = program.swaps_operands && !is_extreme;
-    for (std::size_t i = 0; i < operands_.outputs.size(); ++i) {
-        const Block& result = operands_.outputs[i];
-        if (unifies) arithmetic::unify_nans(executed, result.data, result.count);
-        if (op_ == ReduceOp::kAvg)
-            arithmetic::divide(executed, result.data, result.count, program.shape.ranks);
-        if (widened_)
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        const Block& result = outputs_[i];
+        if (unifies) arithmetic::unify_nans(type, result.data, result.count);
+        if (op == ReduceOp::kAvg)
+            arithmetic::divide(type, result.data, result.count, program.shape.ranks);
+        if (is_widened())
             arithmetic::narrow(type_, narrowed_[i].data,
                                reinterpret_cast<const float*>(result.data), result.count);
     }

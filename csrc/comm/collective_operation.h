@@ -6,7 +6,9 @@
 // nothing. The group's executors are its own from its first step to its end.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/comm/executors.h"
@@ -17,13 +19,16 @@ namespace pccl::comm {
 
 class CollectiveOperation final : public runtime::Operation {
    public:
-    /// `collective` is copied; its blocks must stay valid until done. The header of `decision` has
-    /// its number; `executors` are the group's.
-    void prepare(const Collective& collective, Decision decision, Executors& executors);
-    void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue) {
-        runtime::Operation::begin(
-            std::move(engine), issue,
-            runtime::flight_recorder().begin(issue.flight_group, header(), issue.at));
+    /// `executors` are the group's, and outlive it; it is recorded under `flight_group`.
+    CollectiveOperation(Executors& executors, std::uint32_t flight_group)
+        : executors_(executors), flight_group_(flight_group) {}
+
+    /// `collective` is copied; the memory of its blocks must stay valid until done. The header of
+    /// `decision` has its number.
+    void prepare(const Collective& collective, Decision decision);
+    void begin(std::shared_ptr<runtime::ProgressEngine> engine, TimePoint now, Deadline deadline) {
+        runtime::Operation::begin(std::move(engine), now, deadline,
+                                  runtime::flight_recorder().begin(flight_group_, header(), now));
         started_ = false;
     }
 
@@ -38,7 +43,8 @@ class CollectiveOperation final : public runtime::Operation {
     [[nodiscard]] const abi::CollectiveHeader& header() const { return decision_.header; }
 
    private:
-    [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(header().kind); }
+    /// Over links alone.
+    [[nodiscard]] bool is_widened() const { return executed_.type != type_; }
     void start();
     void start_on_links();
     void start_on_board();
@@ -46,13 +52,14 @@ class CollectiveOperation final : public runtime::Operation {
     void copy_inputs_aside();
     void finish_results();
 
-    DataType type_ = DataType::kFloat32;
-    ReduceOp op_ = ReduceOp::kSum;
-    bool widened_ = false;  // over links
-    bool started_ = false;
+    Executors& executors_;
+    const std::uint32_t flight_group_;
     Decision decision_;
-    Executors* executors_ = nullptr;
-    Operands operands_;             // the caller's, until it starts; as executed from then on
+    bool started_ = false;
+    DataType type_ = DataType::kFloat32;  // the caller's
+    Collective executed_;                 // of inputs_ and outputs_
+    std::vector<Block> inputs_;           // the caller's, until it starts
+    std::vector<Block> outputs_;
     std::vector<Block> narrowed_;   // the caller's outputs, where it is widened
     std::vector<std::byte> aside_;  // widened or copied blocks
 };

@@ -9,7 +9,7 @@ namespace pccl::comm {
 std::shared_ptr<CollectiveOperation> CollectiveQueue::take_spare() {
     // A spare that somebody still holds an event of must keep its result.
     if (spare_ && spare_.use_count() == 1) return std::exchange(spare_, nullptr);
-    return std::make_shared<CollectiveOperation>();
+    return std::make_shared<CollectiveOperation>(executors_, flight_group_);
 }
 
 std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& collective,
@@ -20,7 +20,7 @@ std::shared_ptr<CollectiveOperation> CollectiveQueue::prepare(const Collective& 
     numbered.header.history = history_after(latest_);
     latest_ = numbered.header;
     auto operation = take_spare();
-    operation->prepare(collective, std::move(numbered), executors_);
+    operation->prepare(collective, std::move(numbered));
     return operation;
 }
 

@@ -21,9 +21,10 @@ namespace pccl::comm {
 
 class CollectiveQueue {
    public:
-    /// `links` are the group's, and outlive it.
-    explicit CollectiveQueue(LinkTable& links)
-        : executors_{.over_links = LinkExecutor(links), .over_board = {}} {}
+    /// `links` are the group's, and outlive it; its operations are recorded under `flight_group`.
+    CollectiveQueue(LinkTable& links, std::uint32_t flight_group)
+        : executors_{.over_links = LinkExecutor(links), .over_board = {}},
+          flight_group_(flight_group) {}
     /// To be called once where the group has a board, which outlives it, too.
     void use(Board& board) { executors_.over_board.emplace(board); }
 
@@ -70,6 +71,7 @@ class CollectiveQueue {
     std::deque<std::shared_ptr<CollectiveOperation>> collectives_;
     std::shared_ptr<CollectiveOperation> spare_;
     Executors executors_;
+    const std::uint32_t flight_group_;
 };
 
 }  // namespace pccl::comm

@@ -27,7 +27,7 @@ Group::Group(runtime::Runtime& runtime, const bootstrap::GroupIdentity& identity
       diagnosis_(
           {.group = *this, .peers = peers_, .runtime = runtime, .flight_group = flight_group_}),
       mailbox_(options.rank, options.size, aborted_),
-      collectives_(peers_.links()),
+      collectives_(peers_.links(), flight_group_),
       phases_({.group = *this,
                .peers = peers_,
                .diagnosis = diagnosis_,
@@ -54,11 +54,8 @@ Status Group::check(const Collective& collective) const {
                : Status::ok();
 }
 
-runtime::Issue Group::issue(OptionalTimeout timeout) const {
-    const TimePoint now = system_clock().now();
-    return {.at = now,
-            .deadline = Deadline::from(now, timeout_of(timeout)).unless(aborted_),
-            .flight_group = flight_group_};
+Deadline Group::deadline(TimePoint now, OptionalTimeout timeout) const {
+    return Deadline::from(now, timeout_of(timeout)).unless(aborted_);
 }
 
 Status Group::check_call(const Collective& collective) {
@@ -75,7 +72,8 @@ Status Group::run(const Collective& collective, OptionalTimeout timeout) {
     std::unique_lock lock(mutex_);
     PCCL_TRY(phases_.await_release(lock, timeout_of(timeout)));
     PCCL_ASSIGN_OR_RETURN(auto operation, prepare(collective));
-    operation->begin(nullptr, issue(timeout));
+    const TimePoint now = system_clock().now();
+    operation->begin(nullptr, now, deadline(now, timeout));
     if (!collectives_.is_empty() || !try_at_once(*operation)) {
         collectives_.push(operation);
         lock.unlock();
@@ -110,7 +108,8 @@ Result<runtime::Event> Group::submit(const Collective& collective, OptionalTimeo
         std::unique_lock lock(mutex_);
         PCCL_TRY(phases_.await_release(lock, timeout_of(timeout)));
         PCCL_ASSIGN_OR_RETURN(operation, prepare(collective));
-        operation->begin(shared_from_this(), issue(timeout));
+        const TimePoint now = system_clock().now();
+        operation->begin(shared_from_this(), now, deadline(now, timeout));
         collectives_.push(operation);
     }
     leave_to_background(operation);
@@ -125,13 +124,14 @@ Result<runtime::Event> Group::post(const MessageOperation::Envelope& envelope,
     if (!any && (envelope.peer < 0 || envelope.peer >= size()))
         return Status::invalid_argument(
             concat("rank ", envelope.peer, " is not in group ", name(), " of ", size()));
-    auto message = std::make_shared<MessageOperation>(envelope);
+    auto message = std::make_shared<MessageOperation>(envelope, flight_group_);
     {
         std::unique_lock lock(mutex_);
         PCCL_TRY(phases_.await_release(lock, timeout_of(options.timeout)));
         if (is_over()) return end_.shown;
         PCCL_TRY(phases_.check_link(envelope));
-        message->begin(shared_from_this(), issue(options.timeout));
+        const TimePoint now = system_clock().now();
+        message->begin(shared_from_this(), now, deadline(now, options.timeout));
         if (options.is_awaited) PCCL_TRY(mailbox_.check_other_half(*message));
         mailbox_.post(message);
     }

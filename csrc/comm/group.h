@@ -126,7 +126,7 @@ class Group final : public WitnessingParticipant,
     [[nodiscard]] std::chrono::milliseconds timeout_of(OptionalTimeout timeout) const {
         return timeout.value_or(timeout_.load(std::memory_order_relaxed));
     }
-    [[nodiscard]] runtime::Issue issue(OptionalTimeout timeout) const;
+    [[nodiscard]] Deadline deadline(TimePoint now, OptionalTimeout timeout) const;
     void leave_to_background(const std::shared_ptr<runtime::Operation>& operation);
     template <typename Reached>
     Status help_until(Reached reached, const runtime::Operation& operation, Deadline deadline);

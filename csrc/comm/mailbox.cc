@@ -32,14 +32,14 @@ std::string type_of(const abi::MessageHeader& header) {
 
 }  // namespace
 
-void MessageOperation::begin(std::shared_ptr<runtime::ProgressEngine> engine,
-                             const runtime::Issue& issue) {
+void MessageOperation::begin(std::shared_ptr<runtime::ProgressEngine> engine, TimePoint now,
+                             Deadline deadline) {
     using runtime::FlightKind;
     const bool sends = envelope_.direction == Direction::kSend;
     const auto ticket = runtime::flight_recorder().begin(
-        issue.flight_group, sends ? FlightKind::kSend : FlightKind::kReceive,
-        {.peer = envelope_.peer, .tag = envelope_.tag, .bytes = envelope_.bytes}, issue.at);
-    Operation::begin(std::move(engine), issue, ticket);
+        flight_group_, sends ? FlightKind::kSend : FlightKind::kReceive,
+        {.peer = envelope_.peer, .tag = envelope_.tag, .bytes = envelope_.bytes}, now);
+    Operation::begin(std::move(engine), now, deadline, ticket);
 }
 
 bool MessageOperation::wants(Rank source, std::int32_t tag) const {

@@ -42,8 +42,10 @@ class MessageOperation final : public runtime::Operation {
         std::optional<DataType> type{};
     };
 
-    explicit MessageOperation(Envelope envelope) : envelope_(envelope) {}
-    void begin(std::shared_ptr<runtime::ProgressEngine> engine, const runtime::Issue& issue);
+    /// It is recorded under `flight_group`.
+    MessageOperation(const Envelope& envelope, std::uint32_t flight_group)
+        : envelope_(envelope), flight_group_(flight_group) {}
+    void begin(std::shared_ptr<runtime::ProgressEngine> engine, TimePoint now, Deadline deadline);
     using runtime::Operation::mark_started;
 
     [[nodiscard]] const Envelope& envelope() const { return envelope_; }
@@ -60,6 +62,7 @@ class MessageOperation final : public runtime::Operation {
    private:
     friend class Mailbox;
     const Envelope envelope_;
+    const std::uint32_t flight_group_;
     std::size_t moved_ = 0;  // header and payload
 };
 

@@ -4,14 +4,14 @@
 
 namespace pccl::runtime {
 
-void Operation::begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue,
+void Operation::begin(std::shared_ptr<ProgressEngine> engine, TimePoint now, Deadline deadline,
                       FlightRecorder::Ticket ticket) {
     engine_ = std::move(engine);
-    deadline_ = issue.deadline;
+    deadline_ = deadline;
     ticket_ = ticket;
     status_ = Status::ok();
     source_ = kNoRank;
-    if (engine_ != nullptr) timing_ = {issue.at, {}, {}};
+    if (engine_ != nullptr) timing_ = {now, {}, {}};
     done_.store(false, std::memory_order_relaxed);
 }
 

@@ -32,13 +32,6 @@ class ProgressEngine {
     ~ProgressEngine() = default;
 };
 
-/// How an operation enters the world.
-struct Issue {
-    TimePoint at;
-    Deadline deadline = Deadline::never();
-    std::uint32_t flight_group = 0;  // under which it is recorded
-};
-
 class Operation {
    public:
     virtual ~Operation() = default;
@@ -73,7 +66,7 @@ class Operation {
    protected:
     /// Makes the object ready for a new run, which is recorded under `ticket`. `engine` is null for
     /// operations that no event speaks of; these take no times.
-    void begin(std::shared_ptr<ProgressEngine> engine, const Issue& issue,
+    void begin(std::shared_ptr<ProgressEngine> engine, TimePoint now, Deadline deadline,
                FlightRecorder::Ticket ticket);
     void mark_started();
 

@@ -27,25 +27,29 @@ std::size_t quotient_up(std::size_t count, std::size_t unit) { return (count + u
 }  // namespace
 
 void BoardExecutor::start(const BoardPlan& plan, const abi::CollectiveHeader& header,
-                          const Operands& operands) {
+                          const Collective& collective) {
     plan_ = plan;
     header_ = header;
-    operands_ = &operands;
-    if (reduces(kind()))
-        reduction_ = {static_cast<DataType>(header.data_type),
-                      static_cast<ReduceOp>(header.reduce_op), board_.ranks()};
+    collective_ = &collective;
+    element_bytes_ = size_of(collective.type);
+    if (reduces(collective.kind)) reduction_ = {collective.type, collective.op, board_.ranks()};
     sequence_ = board_.next_sequence();
     beats_ = count_beats();
     beat_ = 0;
-    taken_ = 0;
     lends_memory_ = false;
     streams_results_ = streams_results();
-    now_does_ = beat_of(kind(), plan_.scatters_first, header.root == board_.self(), 0);
+    begin_beat();
+}
+
+void BoardExecutor::begin_beat() {
+    taken_ = 0;
+    now_does_ =
+        beat_of(collective_->kind, plan_.scatters_first, collective_->root == board_.self(), beat_);
     stage_ = Stage::kGive;
 }
 
 std::size_t BoardExecutor::count_beats() const {
-    const std::size_t count = longest(*operands_);
+    const std::size_t count = longest(*collective_);
     const auto ranks = static_cast<std::size_t>(board_.ranks());
     const std::size_t window = plan_.window;
     const std::size_t windows = std::max<std::size_t>(
@@ -56,8 +60,8 @@ std::size_t BoardExecutor::count_beats() const {
 /// Not where each window of the result was an input just before.
 bool BoardExecutor::streams_results() const {
     std::size_t count = 0;
-    for (const Block& block : operands_->outputs) count += block.count;
-    return !plan_.scatters_first && count * operands_->element_bytes >= kUncachedBytes;
+    for (const Block& block : collective_->outputs) count += block.count;
+    return !plan_.scatters_first && count * element_bytes_ >= kUncachedBytes;
 }
 
 Result<bool> BoardExecutor::advance(bool& moved) {
@@ -98,7 +102,7 @@ void BoardExecutor::publish() {
         give_whole();
     else
         give_parts();
-    board_.post(now(), now_does_.to_root ? header_.root : Board::kEverybody);
+    board_.post(now(), now_does_.to_root ? collective_->root : Board::kEverybody);
 }
 
 void BoardExecutor::give_whole() {
@@ -136,18 +140,17 @@ void BoardExecutor::give_parts() {
 
 /// Where a reader finds this rank's memory, and where only the two of them know it, its length.
 void BoardExecutor::set_piece(Rank reader, std::span<std::byte> span) {
-    const bool tells_length = beat_ == 0 && is_per_pair(kind());
+    const bool tells_length = beat_ == 0 && is_per_pair(collective_->kind);
     if (!plan_.is_direct && !tells_length) return;
-    const std::vector<Block>& blocks = operands_->inputs;
+    const std::span<const Block> blocks = collective_->inputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(reader);
-    const std::size_t bytes =
-        tells_length ? blocks[index].count * operands_->element_bytes : span.size();
+    const std::size_t bytes = tells_length ? blocks[index].count * element_bytes_ : span.size();
     board_.own_pieces(now())[static_cast<std::size_t>(reader)] = {
         reinterpret_cast<std::uint64_t>(span.data()), bytes};
 }
 
 bool BoardExecutor::goes_directly(std::size_t bytes) const {
-    return plan_.is_direct && (!is_per_pair(kind()) || bytes > plan_.inline_bytes);
+    return plan_.is_direct && (!is_per_pair(collective_->kind) || bytes > plan_.inline_bytes);
 }
 
 Result<bool> BoardExecutor::take(bool& moved) {
@@ -174,21 +177,18 @@ void BoardExecutor::end_beat() {
         return;
     }
     ++beat_;
-    taken_ = 0;
-    now_does_ = beat_of(kind(), plan_.scatters_first, header_.root == board_.self(), beat_);
-    stage_ = Stage::kGive;
+    begin_beat();
 }
 
 Status BoardExecutor::check(Rank source) const {
     PCCL_TRY(compare(header_, board_.header(source, now()), {board_.self(), source}));
-    if (!is_per_pair(kind())) return Status::ok();
-    const std::size_t unit = operands_->element_bytes;
-    const std::vector<Block>& blocks = operands_->outputs;
+    if (!is_per_pair(collective_->kind)) return Status::ok();
+    const std::span<const Block> blocks = collective_->outputs;
     const std::size_t index = blocks.size() == 1 ? 0 : static_cast<std::size_t>(source);
     abi::CollectiveHeader ours = header_;
     abi::CollectiveHeader theirs = header_;
     ours.count = blocks[index].count;
-    theirs.count = board_.piece(source, now(), board_.self()).bytes / unit;
+    theirs.count = board_.piece(source, now(), board_.self()).bytes / element_bytes_;
     return compare(ours, theirs, {board_.self(), source});
 }
 
@@ -205,14 +205,13 @@ Status BoardExecutor::copy_from(Rank giver) const {
 
 /// A rank's own block of what it gathers: copied while the others' are on their way.
 void BoardExecutor::keep_own() const {
-    const Operands& operands = *operands_;
+    const std::span<const Block> inputs = collective_->inputs;
+    const std::span<const Block> outputs = collective_->outputs;
     if (now_does_.take == Take::kReduce || plan_.scatters_first) return;
-    if (operands.inputs.empty() || operands.outputs.empty()) return;
+    if (inputs.empty() || outputs.empty()) return;
     const auto self = static_cast<std::size_t>(board_.self());
-    const std::span<std::byte> from =
-        window_of(operands.inputs[operands.inputs.size() == 1 ? 0 : self]);
-    const std::span<std::byte> to =
-        window_of(operands.outputs[operands.outputs.size() == 1 ? 0 : self]);
+    const std::span<std::byte> from = window_of(inputs[inputs.size() == 1 ? 0 : self]);
+    const std::span<std::byte> to = window_of(outputs[outputs.size() == 1 ? 0 : self]);
     if (from.data() != to.data()) keep(to.first(std::min(from.size(), to.size())), from.data());
 }
 
@@ -232,12 +231,11 @@ Status BoardExecutor::reduce() {
         PCCL_ASSIGN_OR_RETURN(contributions_.back(),
                               board_.part(rank, now(), own_part(rank), to.size()));
     }
-    reduction_.apply(to.data(), contributions_, to.size() / operands_->element_bytes);
+    reduction_.apply(to.data(), contributions_, to.size() / element_bytes_);
     return Status::ok();
 }
 
 Status BoardExecutor::reduce_directly() {
-    const std::size_t unit = operands_->element_bytes;
     const auto ranks = static_cast<std::size_t>(board_.ranks());
     const std::size_t block =
         std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
@@ -256,7 +254,7 @@ Status BoardExecutor::reduce_directly() {
             const Piece piece = board_.piece(rank, now(), board_.self());
             PCCL_TRY(board_.read_directly(rank, piece.address + done, {here, bytes}));
         }
-        reduction_.apply(to.data() + done, contributions_, bytes / unit);
+        reduction_.apply(to.data() + done, contributions_, bytes / element_bytes_);
     }
     return Status::ok();
 }
@@ -278,39 +276,36 @@ std::size_t BoardExecutor::source_count() const {
 
 /// Ranks start with their neighbours, so that they do not all read one rank at once.
 Rank BoardExecutor::source(std::size_t index) const {
-    if (now_does_.from_root) return header_.root;
+    if (now_does_.from_root) return collective_->root;
     return (board_.self() + 1 + static_cast<Rank>(index)) % board_.ranks();
 }
 
 std::span<std::byte> BoardExecutor::window_of(const Block& block) const {
-    const std::size_t unit = operands_->element_bytes;
     const std::size_t begin = std::min(beat_ * plan_.window, block.count);
     const std::size_t count = std::min(plan_.window, block.count - begin);
-    return {count == 0 ? nullptr : block.data + begin * unit, count * unit};
+    return {count == 0 ? nullptr : block.data + begin * element_bytes_, count * element_bytes_};
 }
 
 std::span<std::byte> BoardExecutor::part_of(const Block& block, Rank rank) const {
-    const std::size_t unit = operands_->element_bytes;
     const Cut cut{.window = plan_.window * static_cast<std::size_t>(board_.ranks()),
                   .chunks = board_.ranks(),
-                  .grain = chunk_grain(unit)};
+                  .grain = chunk_grain(element_bytes_)};
     const Extent extent = cut.extent(block.count, beat_ / 2, rank);
-    return {extent.count == 0 ? nullptr : block.data + extent.begin * unit, extent.count * unit};
+    return {extent.count == 0 ? nullptr : block.data + extent.begin * element_bytes_,
+            extent.count * element_bytes_};
 }
 
 std::span<std::byte> BoardExecutor::outgoing(Rank reader) const {
-    const Operands& operands = *operands_;
-    if (plan_.scatters_first) {
-        if (now_does_.give == Give::kWhole) return part_of(operands.outputs[0], board_.self());
-        return part_of(operands.inputs[0], reader);
-    }
-    return window_of(
-        operands.inputs[now_does_.give == Give::kWhole ? 0 : static_cast<std::size_t>(reader)]);
+    const bool gives_whole = now_does_.give == Give::kWhole;
+    if (plan_.scatters_first)
+        return gives_whole ? part_of(collective_->outputs[0], board_.self())
+                           : part_of(collective_->inputs[0], reader);
+    return window_of(collective_->inputs[gives_whole ? 0 : static_cast<std::size_t>(reader)]);
 }
 
 /// What comes from `giver`; of reductions, what they result in.
 std::span<std::byte> BoardExecutor::incoming(Rank giver) const {
-    const std::vector<Block>& outputs = operands_->outputs;
+    const std::span<const Block> outputs = collective_->outputs;
     if (plan_.scatters_first)
         return part_of(outputs[0], now_does_.take == Take::kReduce ? board_.self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
@@ -321,7 +316,7 @@ Rank BoardExecutor::own_part(Rank giver) const {
 }
 
 std::span<std::byte> BoardExecutor::own_contribution() const {
-    const std::vector<Block>& inputs = operands_->inputs;
+    const std::span<const Block> inputs = collective_->inputs;
     if (plan_.scatters_first) return part_of(inputs[0], board_.self());
     return window_of(inputs[inputs.size() == 1 ? 0 : static_cast<std::size_t>(board_.self())]);
 }

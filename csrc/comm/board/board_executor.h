@@ -16,7 +16,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/collective/arithmetic/reduction.h"
 #include "csrc/collective/awaited.h"
-#include "csrc/collective/operands.h"
+#include "csrc/collective/collective.h"
 #include "csrc/comm/board/board.h"
 #include "csrc/comm/board/board_algorithm.h"
 
@@ -27,9 +27,9 @@ class BoardExecutor {
     /// `board` outlives it.
     explicit BoardExecutor(Board& board) : board_(board) {}
 
-    /// `operands` stay where they are until it is done.
+    /// `collective` and its blocks stay where they are until it is done.
     void start(const BoardPlan& plan, const abi::CollectiveHeader& header,
-               const Operands& operands);
+               const Collective& collective);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done.
     Result<bool> advance(bool& moved);
@@ -56,12 +56,10 @@ class BoardExecutor {
     void keep(std::span<std::byte> to, const std::byte* from) const;
     Status reduce();
     Status reduce_directly();
+    void begin_beat();
     void end_beat();
 
     [[nodiscard]] Position now() const { return position_of(sequence_, beat_); }
-    [[nodiscard]] schedule::CollectiveKind kind() const {
-        return static_cast<schedule::CollectiveKind>(header_.kind);
-    }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
     [[nodiscard]] bool streams_results() const;
@@ -78,7 +76,8 @@ class BoardExecutor {
     Board& board_;
     BoardPlan plan_;
     abi::CollectiveHeader header_{};
-    const Operands* operands_ = nullptr;
+    const Collective* collective_ = nullptr;
+    std::size_t element_bytes_ = 1;
     arithmetic::Reduction reduction_;  // of collectives that reduce
     std::uint64_t sequence_ = 0;
     std::size_t beats_ = 0;

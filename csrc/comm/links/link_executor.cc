@@ -2,24 +2,30 @@
 
 #include <algorithm>
 
+#include "csrc/collective/arithmetic/arithmetic.h"
+
 namespace pccl::comm {
 
 using schedule::Action;
 
 void LinkExecutor::start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
-                         const abi::CollectiveHeader& header, const Operands& operands) {
+                         const abi::CollectiveHeader& header, const Collective& collective) {
     program_ = std::move(program);
     cut_ = cut;
     header_ = header;
-    operands_ = &operands;
+    collective_ = &collective;
+    element_bytes_ = size_of(collective.type);
+    combine_ = reduces(collective.kind)
+                   ? arithmetic::combine_for(collective.type, collective.op).value()
+                   : nullptr;
     is_timed_ = timeline_.is_on();
-    const std::size_t count = longest(operands);
+    const std::size_t count = longest(collective);
     rounds_ = cut_.rounds(count);
     // Where blocks differ in length (a reduce_scatter of uneven parts), scratch holds parts of this
     // rank's own block only: see ScheduleSource::takes_uneven.
-    scratch_count_ = operands.outputs.size() == 1 ? operands.outputs.front().count : count;
+    scratch_count_ = collective.outputs.size() == 1 ? collective.outputs.front().count : count;
     scratch_stride_ =
-        std::min(cut_.piece_length(), cut_.chunk_length(scratch_count_)) * operands.element_bytes;
+        std::min(cut_.piece_length(), cut_.chunk_length(scratch_count_)) * element_bytes_;
     scratch_bytes_ = static_cast<std::size_t>(program_->scratch_chunks) * scratch_stride_;
     const std::size_t scratches = std::min(rounds_, kScratches);
     if (scratch_.size() < scratches * scratch_bytes_) scratch_.resize(scratches * scratch_bytes_);

@@ -18,9 +18,10 @@
 #include <vector>
 
 #include "csrc/abi/wire.h"
+#include "csrc/collective/arithmetic/combine.h"
 #include "csrc/collective/awaited.h"
+#include "csrc/collective/collective.h"
 #include "csrc/collective/geometry.h"
-#include "csrc/collective/operands.h"
 #include "csrc/comm/links/link_program.h"
 #include "csrc/comm/links/link_table.h"
 #include "csrc/comm/links/timeline.h"
@@ -39,9 +40,10 @@ class LinkExecutor {
 
     /// When the steps happen of programs that start from now on; off at first.
     [[nodiscard]] Timeline& timeline() { return timeline_; }
-    /// `operands` stay where they are until it is done.
+    /// `collective` and its blocks stay where they are until it is done. Of averages it makes the
+    /// sum.
     void start(std::shared_ptr<const LinkProgram> program, const Cut& cut,
-               const abi::CollectiveHeader& header, const Operands& operands);
+               const abi::CollectiveHeader& header, const Collective& collective);
 
     /// Moves what can move; sets `moved` if anything did, and returns true when all is done. Errors
     /// leave the links in the middle of a stream.
@@ -110,8 +112,7 @@ class LinkExecutor {
                        std::size_t bytes);
     Status send(Lane& lane, const LinkStep& step, bool& moved);
     /// The header for or from `peer`; where only the two of them know a block's length, with that.
-    [[nodiscard]] abi::CollectiveHeader header_for(const std::vector<Block>& blocks,
-                                                   Rank peer) const;
+    [[nodiscard]] abi::CollectiveHeader header_for(std::span<const Block> blocks, Rank peer) const;
     Result<bool> open_send(OpenPort<transport::SendLink>& port, const schedule::Port& where);
     Result<bool> open_receive(OpenPort<transport::RecvLink>& port, const schedule::Port& where,
                               bool& moved);
@@ -133,7 +134,9 @@ class LinkExecutor {
 
     LinkTable& links_;
     std::shared_ptr<const LinkProgram> program_;
-    const Operands* operands_ = nullptr;
+    const Collective* collective_ = nullptr;
+    std::size_t element_bytes_ = 1;
+    arithmetic::Combine combine_ = nullptr;  // null where nothing is reduced
     Cut cut_;
     abi::CollectiveHeader header_{};
     std::vector<Lane> lanes_;

@@ -1,6 +1,7 @@
 // The bytes of LinkExecutor: where a step's memory lies, and how it meets the links.
 #include <algorithm>
 
+#include "csrc/collective/arithmetic/arithmetic.h"
 #include "csrc/collective/fingerprint.h"
 #include "csrc/comm/links/link_executor.h"
 
@@ -38,15 +39,16 @@ MutableBytes LinkExecutor::chunks_at(const Slice& slice, int chunk, std::size_t 
         auto* const base =
             const_cast<std::byte*>(scratch_.data()) + round % kScratches * scratch_bytes_;
         return {base + static_cast<std::size_t>(first) * scratch_stride_,
-                extent.count * operands_->element_bytes};
+                extent.count * element_bytes_};
     }
-    const auto& blocks = slice.buffer == Buffer::kInput ? operands_->inputs : operands_->outputs;
+    const auto& blocks =
+        slice.buffer == Buffer::kInput ? collective_->inputs : collective_->outputs;
     const Block& memory = blocks[static_cast<std::size_t>(first / cut_.chunks)];
     const int last = first + adjoining(slice, chunk) - 1;
     const Extent from = cut_.extent(memory.count, round, first % cut_.chunks);
     const Extent to = cut_.extent(memory.count, round, last % cut_.chunks);
-    return {memory.data + from.begin * operands_->element_bytes,
-            (to.begin + to.count - from.begin) * operands_->element_bytes};
+    return {memory.data + from.begin * element_bytes_,
+            (to.begin + to.count - from.begin) * element_bytes_};
 }
 
 MutableBytes LinkExecutor::piece(const Slices& slices, std::size_t round, std::size_t offset,
@@ -88,7 +90,7 @@ void LinkExecutor::copy(const LinkStep& step, std::size_t round) {
 
 void LinkExecutor::reduce(const LinkStep& step, std::size_t round) {
     for_each_run(step, round, [this](std::byte* to, const std::byte* from, std::size_t bytes) {
-        operands_->combine(to, to, from, bytes / operands_->element_bytes);
+        combine_(to, to, from, bytes / element_bytes_);
     });
 }
 
@@ -117,7 +119,7 @@ Status LinkExecutor::receive_copying(Lane& lane, const LinkStep& step, transport
 
 Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transport::RecvLink& link,
                                       bool& moved) {
-    const std::size_t element = operands_->element_bytes;
+    const std::size_t element = element_bytes_;
     while (lane.received < lane.total) {
         PCCL_ASSIGN_OR_RETURN(const transport::Bytes here, link.peek(kCollectiveChannel));
         if (here.empty()) break;
@@ -138,7 +140,7 @@ Status LinkExecutor::receive_reducing(Lane& lane, const LinkStep& step, transpor
 }
 
 Result<std::size_t> LinkExecutor::fill_carry(Lane& lane, transport::RecvLink& link) {
-    const std::size_t missing = operands_->element_bytes - lane.carried;
+    const std::size_t missing = element_bytes_ - lane.carried;
     PCCL_ASSIGN_OR_RETURN(
         const std::size_t bytes,
         link.receive(kCollectiveChannel, {lane.carry.data() + lane.carried, missing}));
@@ -151,7 +153,7 @@ void LinkExecutor::combine_piece(Lane& lane, const LinkStep& step, const std::by
     const MutableBytes to = target(lane, step);
     const MutableBytes with =
         step.src.is_empty() ? to : piece(step.src, lane.round, lane.received, lane.read);
-    operands_->combine(to.data(), with.data(), incoming, bytes / operands_->element_bytes);
+    combine_(to.data(), with.data(), incoming, bytes / element_bytes_);
     lane.received += bytes;
 }
 
@@ -202,7 +204,7 @@ Status LinkExecutor::send(Lane& lane, const LinkStep& step, bool& moved) {
     return Status::ok();
 }
 
-abi::CollectiveHeader LinkExecutor::header_for(const std::vector<Block>& blocks, Rank peer) const {
+abi::CollectiveHeader LinkExecutor::header_for(std::span<const Block> blocks, Rank peer) const {
     abi::CollectiveHeader header = header_;
     if (is_per_pair(program_->shape.kind) && !blocks.empty())
         header.count = blocks[blocks.size() == 1 ? 0 : static_cast<std::size_t>(peer)].count;
@@ -215,7 +217,7 @@ Result<bool> LinkExecutor::open_send(OpenPort<transport::SendLink>& port,
     if (port.link == nullptr) {
         PCCL_ASSIGN_OR_RETURN(port.link, links_.send_link(where));
         if (port.link == nullptr) return false;
-        port.header = header_for(operands_->inputs, where.peer);
+        port.header = header_for(collective_->inputs, where.peer);
     }
     const transport::Bytes header = std::as_bytes(std::span(&port.header, 1));
     PCCL_ASSIGN_OR_RETURN(const std::size_t bytes,
@@ -237,7 +239,7 @@ Result<bool> LinkExecutor::open_receive(OpenPort<transport::RecvLink>& port,
     port.header_bytes += bytes;
     moved |= bytes > 0;
     if (!port.is_open()) return false;
-    PCCL_TRY(compare(header_for(operands_->outputs, where.peer), port.header,
+    PCCL_TRY(compare(header_for(collective_->outputs, where.peer), port.header,
                      {.self = program_->rank, .peer = where.peer}));
     return true;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/collective/fingerprint.h"
 #include "csrc/comm/board/board_executor.h"
 
 namespace pccl::comm {
@@ -138,13 +139,9 @@ TEST_F(BoardOfThreeTest, WhoWaitsForOneRankTwiceSaysSoTwice) {
 /// A rank's part in a broadcast from rank 0 that takes four beats.
 class Broadcast {
    public:
-    explicit Broadcast(Board& board) : data_(4 * kWindow), executor_(board) {
-        operands_ = {.inputs = {}, .outputs = {{data_.data(), data_.size()}}};
-        if (board.self() == 0) operands_.inputs = operands_.outputs;
-        operands_.element_bytes = 1;
-        abi::CollectiveHeader header{};
-        header.kind = static_cast<std::uint8_t>(schedule::CollectiveKind::kBroadcast);
-        executor_.start({.window = kWindow}, header, operands_);
+    explicit Broadcast(Board& board) : executor_(board) {
+        if (board.self() == 0) broadcast_.inputs = broadcast_.outputs;
+        executor_.start({.window = kWindow}, header_of(signature_of(broadcast_)), broadcast_);
     }
 
     /// Whether it has moved.
@@ -156,8 +153,11 @@ class Broadcast {
 
    private:
     static constexpr std::size_t kWindow = 64;
-    std::vector<std::byte> data_;
-    Operands operands_;
+    std::vector<std::byte> data_ = std::vector<std::byte>(4 * kWindow);
+    const Block block_{data_.data(), data_.size()};
+    Collective broadcast_{.kind = schedule::CollectiveKind::kBroadcast,
+                          .type = DataType::kUint8,
+                          .outputs = {&block_, 1}};
     BoardExecutor executor_;
 };
 

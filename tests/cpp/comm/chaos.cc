@@ -128,7 +128,9 @@ class Host final : public fakes::Host, public LinkTable {
     std::map<Port, std::unique_ptr<RecvLink>> receivers_;
     Values input_;
     Values output_;
-    Operands operands_;
+    std::vector<Block> inputs_;
+    std::vector<Block> outputs_;
+    Collective collective_;
     LinkExecutor executor_{*this};
     Status status_;
     bool done_ = false;
@@ -174,10 +176,13 @@ Result<SendLink*> Host::send_link(const Port& to) {
 
 void Host::start(const Scenario& scenario) {
     const auto& shape = scenario.shape;
-    operands_.element_bytes = sizeof(std::int64_t);
-    operands_.combine = arithmetic::combine_for(DataType::kInt64, ReduceOp::kSum).value();
-    operands_.inputs = blocks_over(input_, shape, Buffer::kInput, scenario.count);
-    operands_.outputs = blocks_over(output_, shape, Buffer::kOutput, scenario.count);
+    inputs_ = blocks_over(input_, shape, Buffer::kInput, scenario.count);
+    outputs_ = blocks_over(output_, shape, Buffer::kOutput, scenario.count);
+    collective_ = {.kind = shape.kind,
+                   .type = DataType::kInt64,
+                   .root = shape.root,
+                   .inputs = inputs_,
+                   .outputs = outputs_};
     fill(input_, rank_, scenario.count);
     abi::CollectiveHeader header{};
     header.magic = abi::kCollectiveMagic;
@@ -186,7 +191,7 @@ void Host::start(const Scenario& scenario) {
     header.count = scenario.count;
     auto program = make_link_program(*scenario.source, shape, rank_);
     if (!program.is_ok()) return fail(program.status());
-    executor_.start(std::move(*program), scenario.cut, header, operands_);
+    executor_.start(std::move(*program), scenario.cut, header, collective_);
 }
 
 bool Host::step() {

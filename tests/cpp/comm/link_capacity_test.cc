@@ -198,13 +198,15 @@ class World::Host final : public LinkTable {
     void start(const Decision& decision) {
         program_ = decision.program;
         const schedule::Shape& shape = program_->shape;
-        operands_ = {
-            .inputs = testing::blocks_over(input_, shape, Buffer::kInput, world_.count_),
-            .outputs = testing::blocks_over(output_, shape, Buffer::kOutput, world_.count_),
-            .element_bytes = sizeof(std::int64_t),
-            .combine = arithmetic::combine_for(DataType::kInt64, ReduceOp::kSum).value()};
+        inputs_ = testing::blocks_over(input_, shape, Buffer::kInput, world_.count_);
+        outputs_ = testing::blocks_over(output_, shape, Buffer::kOutput, world_.count_);
+        collective_ = {.kind = shape.kind,
+                       .type = DataType::kInt64,
+                       .root = shape.root,
+                       .inputs = inputs_,
+                       .outputs = outputs_};
         testing::fill(input_, rank_, world_.count_);
-        executor_.start(program_, decision.cut, decision.header, operands_);
+        executor_.start(program_, decision.cut, decision.header, collective_);
     }
     /// Whether it moved.
     Result<bool> step() {
@@ -226,7 +228,9 @@ class World::Host final : public LinkTable {
     std::shared_ptr<const LinkProgram> program_;
     Values input_;
     Values output_;
-    Operands operands_;
+    std::vector<Block> inputs_;
+    std::vector<Block> outputs_;
+    Collective collective_;
     LinkExecutor executor_{*this};
     bool done_ = false;
 };
