@@ -57,16 +57,11 @@ if(torch_sources AND PCCL_WITH_TORCH)
   target_compile_definitions(
     _torch PRIVATE TORCH_EXTENSION_NAME=_torch TORCH_API_INCLUDE_EXTENSION_H
   )
-  if(NOT PCCL_UNITY_MODULES)
-    # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
-    target_precompile_headers(
-      _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
-                     <torch/csrc/utils/pybind.h>
-    )
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(_torch PRIVATE -fpch-preprocess) # for ccache
-    endif()
-  endif()
+  # They are two thirds of what a file here takes. (pybind11's alone, and GoogleTest's, would save next to nothing.)
+  pccl_precompile(
+    _torch PRIVATE <ATen/ATen.h> <torch/csrc/distributed/c10d/Backend.hpp>
+                   <torch/csrc/utils/pybind.h>
+  )
   list(APPEND PCCL_MODULES _torch)
 endif()
 

@@ -85,7 +85,9 @@ function(pccl_instruction_set_files SOURCES)
     set(files ${kept})
     list(FILTER files INCLUDE REGEX "_${isa}\\.cc$")
     if((PCCL_IS_X86 OR isa STREQUAL "baseline") AND files)
-      set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${PCCL_FLAGS_${isa}}")
+      set_source_files_properties(
+        ${files} PROPERTIES COMPILE_OPTIONS "${PCCL_FLAGS_${isa}}" SKIP_PRECOMPILE_HEADERS ON
+      )
     elseif(files)
       list(REMOVE_ITEM kept ${files})
     endif()
