@@ -207,8 +207,7 @@ void set_max_blocks(PcclOptions& options, std::optional<int> blocks) {
 }
 
 void set_protocol(PcclOptions& options, const std::string& name) {
-    options.protocol.reset();
-    if (name.empty()) return;
+    if (name.empty()) return options.protocol.reset();
     const auto protocol = device::protocol_named(name);
     throw_unless_ok("pccl.Options", protocol.status());
     options.protocol = *protocol;

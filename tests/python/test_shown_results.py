@@ -148,6 +148,7 @@ def test_options_that_cannot_be_are_refused() -> None:
     options = pccl.Options(protocol="words")
     with pytest.raises(ValueError, match="'LL' is no protocol: words, direct, turns, engines"):
         options.protocol = "LL"
+    assert options.protocol == "words"
 
 
 def test_an_explanation_is_a_table_in_a_notebook() -> None:

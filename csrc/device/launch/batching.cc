@@ -105,7 +105,7 @@ Result<kernels::Batch> make_batch(std::span<const Collective> collectives, int m
         batch.words += static_cast<std::uint32_t>(words_in(part.bytes));
     }
     const std::size_t bytes = std::size_t{batch.words} * abi::kLineBytes;
-    batch.plan = within(most_blocks, kernels::words_plan(bytes), bytes);
+    batch.plan = kernels::words_plan(bytes, std::min(most_blocks, abi::kMostLinedBlocks));
     return batch;
 }
 

@@ -106,6 +106,19 @@ kernels::Plan preferred_plan(const Collective& collective, const DeviceLaunch& w
     return plan;
 }
 
+/// `plan`, which is for a block of `bytes`, in at most so many blocks.
+kernels::Plan within(int most_blocks, const kernels::Plan& plan, std::size_t bytes) {
+    if (plan.blocks <= most_blocks) return plan;
+    if (plan.protocol == Protocol::kWords) {
+        const bool is_enough = bytes <= kernels::most_word_bytes(most_blocks);
+        return is_enough ? kernels::words_plan(bytes, most_blocks)
+                         : kernels::direct_plan(bytes, most_blocks);
+    }
+    kernels::Plan smaller = plan;
+    smaller.blocks = most_blocks;
+    return smaller;
+}
+
 }  // namespace
 
 std::size_t longest_bytes(const Collective& collective) {

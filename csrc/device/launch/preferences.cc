@@ -7,9 +7,6 @@
 namespace pccl::device {
 namespace {
 
-using kernels::Plan;
-using kernels::Protocol;
-
 constexpr std::string_view kAny = "any";
 
 std::string_view protocol_of(const Preferences& preferences) {
@@ -53,18 +50,6 @@ Result<Preferences> parse_preferences(std::string_view& line) {
         PCCL_ASSIGN_OR_RETURN(preferences.protocol, protocol_named(protocol));
     }
     return preferences;
-}
-
-Plan within(int most_blocks, const Plan& plan, std::size_t bytes) {
-    if (plan.blocks <= most_blocks) return plan;
-    if (plan.protocol == Protocol::kWords) {
-        const bool is_enough = bytes <= kernels::most_word_bytes(most_blocks);
-        return is_enough ? kernels::words_plan(bytes, most_blocks)
-                         : kernels::direct_plan(bytes, most_blocks);
-    }
-    Plan smaller = plan;
-    smaller.blocks = most_blocks;
-    return smaller;
 }
 
 }  // namespace pccl::device

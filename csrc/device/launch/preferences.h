@@ -18,8 +18,6 @@ struct Preferences {
     bool engines = false;  // copy engines, for large blocks that are moved as they are
     int most_blocks = abi::kMostBlocks;  // of one launch, but for one that each message has
     std::optional<kernels::Protocol> protocol{};  // where it can carry the blocks
-
-    friend bool operator==(const Preferences&, const Preferences&) = default;
 };
 
 /// kInvalidArgument says what is possible.
@@ -31,8 +29,5 @@ struct Preferences {
 /// As another rank hears of them: "1 128 any"; and back, kInvalidArgument.
 [[nodiscard]] std::string to_string(const Preferences& preferences);
 [[nodiscard]] Result<Preferences> parse_preferences(std::string_view& line);
-
-/// `plan`, which is for a block of `bytes`, in at most so many blocks.
-[[nodiscard]] kernels::Plan within(int most_blocks, const kernels::Plan& plan, std::size_t bytes);
 
 }  // namespace pccl::device

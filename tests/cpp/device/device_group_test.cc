@@ -48,58 +48,49 @@ Block block_of(std::span<const float> values) {
     return {std::bit_cast<std::byte*>(values.data()), values.size()};
 }
 
-TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
+/// On a thread for each rank, which makes its group of `options` by itself.
+void run_alone(int size,
+               const std::function<void(FakeCudaDriver&, DeviceGroupOptions options)>& body) {
     const auto gpus = std::make_shared<FakeGpus>();
     const auto store = std::make_shared<MemoryStore>();
     std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < 2; ++rank) {
+    for (Rank rank = 0; rank < size; ++rank) {
         threads.emplace_back([&, rank] {
             FakeCudaDriver driver(gpus);
-            driver.be_of(rank == 0 ? 80 : 100);
-            const auto group =
-                DeviceGroup::create({.rank = rank,
-                                     .size = 2,
-                                     .store = store,
-                                     .device = rank,
-                                     .driver = &driver,
-                                     .preferences = {.engines = rank == 0},
-                                     .algorithms = rank == 0 ? "all_reduce=ring" : ""});
-            ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-            EXPECT_EQ((*group)->architecture(), 80);
-            const auto kernel_of = [&](CollectiveKind kind) {
-                return (*group)->explain(kind, 32 * kMiB).front().kernel;
-            };
-            EXPECT_EQ(kernel_of(CollectiveKind::kAllReduce), "program of ring");
-            EXPECT_EQ(kernel_of(CollectiveKind::kAllGather), "copy engines");
-            EXPECT_EQ(kernel_of(CollectiveKind::kGather), "all_to_all");
+            body(driver,
+                 {.rank = rank, .size = size, .store = store, .device = rank, .driver = &driver});
         });
     }
     for (std::thread& thread : threads) thread.join();
 }
 
+TEST(DeviceGroupTest, TheArchitectureAndTheWishesOfRankZeroCountForAll) {
+    run_alone(2, [](FakeCudaDriver& driver, DeviceGroupOptions options) {
+        driver.be_of(options.rank == 0 ? 80 : 100);
+        options.preferences.engines = options.rank == 0;
+        options.algorithms = options.rank == 0 ? "all_reduce=ring" : "";
+        const auto group = DeviceGroup::create(options);
+        ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+        EXPECT_EQ((*group)->architecture(), 80);
+        const auto kernel_of = [&](CollectiveKind kind) {
+            return (*group)->explain(kind, 32 * kMiB).front().kernel;
+        };
+        EXPECT_EQ(kernel_of(CollectiveKind::kAllReduce), "program of ring");
+        EXPECT_EQ(kernel_of(CollectiveKind::kAllGather), "copy engines");
+        EXPECT_EQ(kernel_of(CollectiveKind::kGather), "all_to_all");
+    });
+}
+
 TEST(DeviceGroupTest, RanksThatPreferOtherLaunchesAreNamed) {
-    const auto gpus = std::make_shared<FakeGpus>();
-    const auto store = std::make_shared<MemoryStore>();
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < 3; ++rank) {
-        threads.emplace_back([&, rank] {
-            FakeCudaDriver driver(gpus);
-            const int most_blocks = rank == 1 ? 8 : 16;
-            const auto group =
-                DeviceGroup::create({.rank = rank,
-                                     .size = 3,
-                                     .store = store,
-                                     .device = rank,
-                                     .driver = &driver,
-                                     .preferences = {.most_blocks = most_blocks,
-                                                     .protocol = kernels::Protocol::kDirect}});
-            EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
-            EXPECT_THAT(group.status().message(),
-                        HasSubstr("rank 1 asks for at most 8 blocks and direct protocol, rank 0 "
-                                  "for at most 16 blocks and direct protocol"));
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    run_alone(3, [](FakeCudaDriver&, DeviceGroupOptions options) {
+        options.preferences = {.most_blocks = options.rank == 1 ? 8 : 16,
+                               .protocol = kernels::Protocol::kDirect};
+        const Status status = DeviceGroup::create(options).status();
+        EXPECT_EQ(status.code(), StatusCode::kMismatch);
+        EXPECT_THAT(status.message(),
+                    HasSubstr("rank 1 asks for at most 8 blocks and direct protocol, rank 0 "
+                              "for at most 16 blocks and direct protocol"));
+    });
 }
 
 TEST(DeviceGroupTest, OneRankCopies) {
