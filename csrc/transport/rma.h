@@ -125,6 +125,9 @@ class RmaLink {
     /// Whether the last poll() or advance() moved any bytes. If so, there may be more to do at
     /// once, and nobody rings: who waits must not sleep.
     [[nodiscard]] virtual bool has_moved() const = 0;
+    /// Whether engines of GPUs are at work for it, and nobody rings when these are done: who waits
+    /// must look often.
+    [[nodiscard]] virtual bool awaits_copies() const { return false; }
     /// The next word of the peer, in the order of its notify(). After the link has failed: what had
     /// come before, then the error.
     virtual Result<std::optional<std::vector<std::byte>>> next_notification() = 0;

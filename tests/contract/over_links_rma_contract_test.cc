@@ -21,9 +21,23 @@ RmaCandidate over_short_loopback() {
     return candidate;
 }
 
+/// Memory of the initiator and of the target is on these GPUs; -1: of the host.
+RmaCandidate on(std::string name, std::array<int, 2> gpus, const RmaCandidate& host) {
+    RmaCandidate candidate = host;
+    candidate.name = std::move(name);
+    candidate.gpus = gpus;
+    candidate.much = kMiB;  // in time for sanitizers
+    return candidate;
+}
+
 const RmaCandidate kShm = over("shm", [] { return MemberMaker(&fakes::shm_member); });
 const RmaCandidate kTcp = over("tcp", [] { return MemberMaker(&tcp_member); });
 INSTANTIATE_TEST_SUITE_P(OverLinks, RmaContract, testing::Values(kShm, kTcp, over_short_loopback()),
+                         rma_candidate_name);
+INSTANTIATE_TEST_SUITE_P(GpusOverLinks, RmaContract,
+                         testing::Values(on("gpus", {0, 1}, kTcp), on("to_a_gpu", {-1, 1}, kTcp),
+                                         on("from_a_gpu", {0, -1}, kTcp),
+                                         on("gpus_short", {0, 1}, over_short_loopback())),
                          rma_candidate_name);
 INSTANTIATE_TEST_SUITE_P(OverLinks, RmaProcesses, testing::Values(kShm, kTcp), rma_candidate_name);
 

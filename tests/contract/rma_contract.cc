@@ -54,26 +54,37 @@ Result<MemberMaker> loopback_world(const loopback::FaultPlan& faults) {
     return MemberMaker([fabric](Waiter& own) { return fakes::loopback_member(*fabric, own); });
 }
 
-Registered::Registered(RmaTransport& transport, Mapping mapping)
+fakes::LateCudaDriver& gpus() {
+    static auto* const driver = new fakes::LateCudaDriver;  // children of fork() have it, too
+    return *driver;
+}
+
+Registered::Registered(RmaTransport& transport, Mapping mapping, int gpu)
     : mapping_(std::move(mapping)),
-      registration_(require(transport.add({.data = mapping_.memory().data(),
-                                           .bytes = mapping_.memory().size(),
-                                           .file = mapping_.file()}))),
+      registration_(
+          require(transport.add({.data = mapping_.memory().data(),
+                                 .bytes = mapping_.memory().size(),
+                                 .kind = gpu < 0 ? abi::MemoryKind::kHost : abi::MemoryKind::kGpu,
+                                 .device = gpu,
+                                 .file = gpu < 0 ? mapping_.file() : -1}))),
       descriptor_(registration_->descriptor()) {}
 
-RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate)
+RmaEnd::RmaEnd(const MemberMaker& make, const RmaCandidate& candidate, Rank self)
     : process(std::make_unique<Process>(make)),
       rma(candidate.one_sided ? candidate.one_sided() : require(process->transport().one_sided())),
-      in_files(candidate.in_files) {
+      in_files(candidate.in_files),
+      gpu(candidate.gpus.at(static_cast<std::size_t>(self))) {
     process->join_group(RmaGroup::kId, RmaGroup::kSecret);
     process->start_accepting();
 }
 
 Registered RmaEnd::memory(std::size_t bytes, std::byte value) const {
+    const bool in_file = in_files || gpu >= 0;
     auto mapping =
-        require(in_files ? Mapping::shareable("contract", bytes) : Mapping::anonymous(bytes));
-    std::ranges::fill(mapping.memory(), value);
-    return {*rma, std::move(mapping)};
+        require(in_file ? Mapping::shareable("contract", bytes) : Mapping::anonymous(bytes));
+    if (value != std::byte{}) std::ranges::fill(mapping.memory(), value);
+    if (gpu >= 0) gpus().adopt(mapping, gpu);
+    return {*rma, std::move(mapping), gpu};
 }
 
 void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
@@ -86,12 +97,15 @@ void RmaGroup::connect(RmaEnd& end, Rank self, const PeerAddress& peer) {
     end.link = require(end.rma->connect(std::move(streams)));
 }
 
+void RmaContract::TearDown() { sys::cuda::let_stand_in(nullptr); }
+
 void RmaContract::SetUp() {
+    sys::cuda::let_stand_in(GetParam().gpus == RmaCandidate().gpus ? nullptr : &gpus());
     auto world = GetParam().new_world();
     if (!world.is_ok()) GTEST_SKIP() << world.status().to_string();
     make_ = std::move(world.value());
     for (Rank rank = 0; rank < 2; ++rank)
-        ends_.push_back(std::make_unique<RmaEnd>(make_, GetParam()));
+        ends_.push_back(std::make_unique<RmaEnd>(make_, GetParam(), rank));
     std::thread other([this] { RmaGroup::connect(target(), 1, initiator().process->address()); });
     RmaGroup::connect(initiator(), 0, target().process->address());
     other.join();
@@ -214,13 +228,14 @@ std::string Messages::of_child() { return receive(fds_[0]); }
 std::string Messages::of_parent() { return receive(fds_[2]); }
 
 void RmaProcesses::SetUp() {
+    sys::cuda::let_stand_in(GetParam().gpus == RmaCandidate().gpus ? nullptr : &gpus());
     if (const auto world = GetParam().new_world(); !world.is_ok())
         GTEST_SKIP() << world.status().to_string();
 }
 
 void RmaProcesses::start(const Life& life) {
     child_.emplace([&]() -> int {
-        RmaEnd end(GetParam().new_world().value(), GetParam());
+        RmaEnd end(GetParam().new_world().value(), GetParam(), 1);
         const Registered memory = end.memory(kBytes);
         std::ranges::fill(memory.bytes(), kOld);
         messages_.tell_parent(text_of(end.process->address()));
@@ -230,7 +245,7 @@ void RmaProcesses::start(const Life& life) {
         RmaGroup::connect(end, 1, parent);
         for (;;) life(end, *parents);
     });
-    ends_.push_back(std::make_unique<RmaEnd>(GetParam().new_world().value(), GetParam()));
+    ends_.push_back(std::make_unique<RmaEnd>(GetParam().new_world().value(), GetParam(), 0));
     mine_.emplace(initiator().memory(kBytes));
     const PeerAddress address = address_in(messages_.of_child());
     theirs_ = parse_memory_descriptor(messages_.of_child()).value();

@@ -19,6 +19,7 @@
 #include "csrc/transport/rma.h"
 #include "tests/contract/transport_contract.h"
 #include "tests/fakes/forked_child.h"
+#include "tests/fakes/late_cuda.h"
 
 namespace pccl::transport::contract {
 
@@ -30,6 +31,8 @@ struct RmaCandidate {
     std::function<std::shared_ptr<RmaTransport>()> one_sided = {};
     /// Whether registered memory is in files that peers can map.
     bool in_files = false;
+    /// On which GPU memory is, of the initiator and of the target; -1: of the host.
+    std::array<int, 2> gpus{-1, -1};
     /// Bytes whose copy takes a while.
     std::size_t much = 6 * kMiB;
 
@@ -37,6 +40,9 @@ struct RmaCandidate {
         return out << candidate.name;
     }
 };
+
+/// Those of all candidates that have some.
+fakes::LateCudaDriver& gpus();
 
 /// A world that several candidates share.
 Result<MemberMaker> loopback_world(const loopback::FaultPlan& faults);
@@ -48,7 +54,8 @@ inline std::string rma_candidate_name(const testing::TestParamInfo<RmaCandidate>
 /// Zeroes, registered for as long as it lives.
 class Registered {
    public:
-    Registered(RmaTransport& transport, Mapping mapping);
+    /// On a GPU, which has adopted it, or of the host (-1).
+    Registered(RmaTransport& transport, Mapping mapping, int gpu);
 
     [[nodiscard]] std::span<std::byte> bytes() const { return mapping_.memory(); }
     [[nodiscard]] const Registration* registration() const { return registration_.get(); }
@@ -64,12 +71,13 @@ class Registered {
 
 /// One process with a link to the other.
 struct RmaEnd {
-    explicit RmaEnd(const MemberMaker& make, const RmaCandidate& candidate);
+    RmaEnd(const MemberMaker& make, const RmaCandidate& candidate, Rank self);
     [[nodiscard]] Registered memory(std::size_t bytes, std::byte value = {}) const;
 
     std::unique_ptr<Process> process;
     std::shared_ptr<RmaTransport> rma;
     bool in_files;
+    int gpu;
     std::unique_ptr<RmaLink> link;
 };
 
@@ -84,6 +92,7 @@ struct RmaGroup {
 class RmaContract : public testing::TestWithParam<RmaCandidate> {
    protected:
     void SetUp() override;
+    void TearDown() override;
     /// This process has both.
     RmaEnd& initiator() { return *ends_[0]; }
     RmaEnd& target() { return *ends_[1]; }

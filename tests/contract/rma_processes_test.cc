@@ -23,6 +23,8 @@ TEST_P(RmaProcesses, ReadsOfAProcessThatIsKilledFailOrAreWhole) {
     for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite})
         EXPECT_EQ(transfer(op, *mine_, theirs_).code(), StatusCode::kPeerLost) << "it sticks";
     EXPECT_EQ(next_completion(*initiator().link, [] {}).status().code(), StatusCode::kPeerLost);
+    initiator().link.reset();
+    EXPECT_EQ(gpus().opened(), 0U);
 }
 
 TEST_P(RmaProcesses, AProcessThatIsKilledWhileItWritesHoldsNoRegistrationUp) {

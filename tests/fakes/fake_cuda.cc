@@ -57,7 +57,7 @@ Status FakeCudaDriver::check(const std::string& function) const {
 DeviceAddress FakeCudaDriver::allocate(std::size_t bytes) {
     const auto base = std::bit_cast<DeviceAddress>(std::calloc(1, bytes));
     const std::scoped_lock lock(gpus_->mutex, mutex_);
-    allocations_[base] = {.base = base, .bytes = bytes, .id = ++gpus_->last_id};
+    allocations_[base] = {.base = base, .bytes = bytes, .id = ++gpus_->last_id, .device = 0};
     return base;
 }
 
@@ -224,6 +224,12 @@ Status FakeCudaDriver::copy(DeviceAddress to, DeviceAddress from, std::size_t by
                             sys::cuda::Stream) {
     if (before_copy_) before_copy_();
     std::memmove(std::bit_cast<void*>(to), std::bit_cast<const void*>(from), bytes);
+    return Status::ok();
+}
+
+Status FakeCudaDriver::copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) {
+    for (const sys::cuda::Copy& each : copies)
+        PCCL_TRY(copy(each.to, each.from, each.bytes, stream));
     return Status::ok();
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ struct FakeGpus {
 };
 
 /// One rank's driver. Mappings of one memory have different addresses, as in different processes.
-class FakeCudaDriver final : public sys::cuda::Driver {
+class FakeCudaDriver : public sys::cuda::Driver {
    public:
     explicit FakeCudaDriver(std::shared_ptr<FakeGpus> gpus) : gpus_(std::move(gpus)) {}
     ~FakeCudaDriver() override;
@@ -60,6 +61,11 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     [[nodiscard]] void* host_memory() const { return host_memory_; }
 
     Status use(int device) override;
+    Status enter(int device) override { return use(device); }
+    Status leave() override { return Status::ok(); }
+    Result<sys::cuda::GpuId> gpu_id(int device) override {
+        return sys::cuda::GpuId{static_cast<std::byte>(device)};
+    }
     /// "0000:00:00.0" and so on.
     Result<std::vector<std::string>> bus_ids() override;
     /// As an H200 has.
@@ -86,6 +92,7 @@ class FakeCudaDriver final : public sys::cuda::Driver {
     Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from, std::size_t bytes,
                 sys::cuda::Stream stream) override;
+    Status copy_all(std::span<const sys::cuda::Copy> copies, sys::cuda::Stream stream) override;
     Status follow(sys::cuda::Stream then, sys::cuda::Stream first) override {
         orders_.push_back({.what = Order::What::kFollow, .stream = then, .first = first});
         return Status::ok();

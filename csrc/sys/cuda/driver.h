@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,22 +37,38 @@ struct MemoryHandle {
 /// CUipcMemHandle: names an allocation of cuMemAlloc() or cudaMalloc() to other processes.
 using IpcHandle = std::array<std::byte, 64>;
 
+/// CUuuid: names a GPU, or a part of one, to all processes.
+using GpuId = std::array<std::byte, 16>;
+
 /// What an address belongs to. `id` is never used again in this process for another allocation.
 struct Allocation {
     DeviceAddress base = 0;
     std::size_t bytes = 0;
     std::uint64_t id = 0;
+    int device = -1;  // whose memory it is
+};
+
+/// Between any two mapped addresses.
+struct Copy {
+    DeviceAddress to = 0;
+    DeviceAddress from = 0;
+    std::size_t bytes = 0;
 };
 
 /// Errors: kInvalidArgument, kResourceExhausted (memory), kUnsupported and kUnavailable (no GPU, no
 /// peer access), kInternal for the rest; messages name the driver's function and its error.
-/// Safe from every thread; members other than use() need a context current on the calling thread.
+/// Safe from every thread; members other than use(), enter() and gpu_id() need a context current on
+/// the calling thread.
 class Driver {
    public:
     virtual ~Driver() = default;
 
     /// Makes the primary context of `device` current on this thread.
     [[nodiscard]] virtual Status use(int device) = 0;
+    /// The same until leave(), after which what was current before is again (on_device.h).
+    [[nodiscard]] virtual Status enter(int device) = 0;
+    virtual Status leave() = 0;
+    [[nodiscard]] virtual Result<GpuId> gpu_id(int device) = 0;
     /// Bus ids of the GPUs that this process sees, by device: "0000:0d:00.0".
     [[nodiscard]] virtual Result<std::vector<std::string>> bus_ids() = 0;
     [[nodiscard]] virtual Result<int> multiprocessors(int device) = 0;
@@ -97,6 +114,9 @@ class Driver {
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
     /// In stream order, by a copy engine, between any two mapped addresses.
     virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;
+    /// Many, in any order among each other; in one call where this machine's driver has that. In
+    /// `stream`, which is not a default one.
+    virtual Status copy_all(std::span<const Copy> copies, Stream stream) = 0;
     /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where one of them
     /// is being captured and the other is not, or into another graph.
     virtual Status follow(Stream then, Stream first) = 0;
@@ -136,6 +156,8 @@ class Driver {
 /// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where
 /// libcuda.so.1 or a GPU is missing.
 [[nodiscard]] PCCL_API Result<Driver*> process_driver();
+/// For tests: from now on process_driver() is `driver`; null: that of this machine again.
+PCCL_API void let_stand_in(Driver* driver);
 /// `given`, or else that of this machine, with `device` current on this thread.
 [[nodiscard]] PCCL_API Result<Driver*> driver_on(int device, Driver* given = nullptr);
 

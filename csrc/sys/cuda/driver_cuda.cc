@@ -12,6 +12,7 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/sys/cuda/libcuda.h"
+#include "csrc/sys/cuda/machine_driver.h"
 
 namespace pccl::sys::cuda {
 namespace {
@@ -51,15 +52,32 @@ class LibcudaDriver final : public Driver {
     }
 
     Status use(int device) override {
-        if (made_in_.is_child())
-            return Status::unavailable(
-                "CUDA does not work in a child of fork(); start processes with spawn");
-        CUdevice handle = 0;
-        PCCL_CUDA(cuDeviceGet, &handle, device);
         CUcontext context = nullptr;
-        PCCL_TRY(retain(handle, context));
+        PCCL_TRY(context_of(device, context));
         PCCL_CUDA(cuCtxSetCurrent, context);
         return Status::ok();
+    }
+
+    Status enter(int device) override {
+        CUcontext context = nullptr;
+        PCCL_TRY(context_of(device, context));
+        PCCL_CUDA(cuCtxPushCurrent, context);
+        return Status::ok();
+    }
+
+    Status leave() override {
+        CUcontext left = nullptr;
+        PCCL_CUDA(cuCtxPopCurrent, &left);
+        return Status::ok();
+    }
+
+    Result<GpuId> gpu_id(int device) override {
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        CUuuid id{};
+        PCCL_CUDA(cuDeviceGetUuid, &id, handle);
+        static_assert(sizeof(id) == sizeof(GpuId));
+        return std::bit_cast<GpuId>(id);
     }
 
     Result<std::vector<std::string>> bus_ids() override {
@@ -163,11 +181,13 @@ class LibcudaDriver final : public Driver {
 
     Result<Allocation> allocation_of(DeviceAddress address) override {
         unsigned long long id = 0;
+        int device = -1;
         CUdeviceptr base = 0;
         std::size_t bytes = 0;
         PCCL_CUDA(cuPointerGetAttribute, &id, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
+        PCCL_CUDA(cuPointerGetAttribute, &device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
         PCCL_CUDA(cuMemGetAddressRange, &base, &bytes, address);
-        return Allocation{.base = base, .bytes = bytes, .id = id};
+        return Allocation{.base = base, .bytes = bytes, .id = id, .device = device};
     }
 
     Result<std::uint64_t> allocation_id_of(DeviceAddress address) override {
@@ -244,6 +264,15 @@ class LibcudaDriver final : public Driver {
 
     Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) override {
         PCCL_CUDA(cuMemcpyAsync, to, from, bytes, static_cast<CUstream>(stream));
+        return Status::ok();
+    }
+
+    Status copy_all(std::span<const Copy> copies, Stream stream) override {
+#if CUDA_VERSION >= 12080
+        const bool is_batched = lib_.copy_batch != nullptr || lib_.copy_batch_of_12 != nullptr;
+        if (copies.size() > 1 && is_batched) return copy_batch(copies, stream);
+#endif
+        for (const Copy& each : copies) PCCL_TRY(copy(each.to, each.from, each.bytes, stream));
         return Status::ok();
     }
 
@@ -390,6 +419,38 @@ class LibcudaDriver final : public Driver {
                CUDA_SUCCESS;
     }
 
+#if CUDA_VERSION >= 12080
+    Status copy_batch(std::span<const Copy> copies, Stream stream) {
+        std::vector<CUdeviceptr> to(copies.size());
+        std::vector<CUdeviceptr> from(copies.size());
+        std::vector<std::size_t> bytes(copies.size());
+        std::ranges::transform(copies, to.begin(), &Copy::to);
+        std::ranges::transform(copies, from.begin(), &Copy::from);
+        std::ranges::transform(copies, bytes.begin(), &Copy::bytes);
+        CUmemcpyAttributes as_single_ones{};
+        as_single_ones.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+        std::size_t first = 0;
+        if (lib_.copy_batch != nullptr) {
+            PCCL_CUDA(copy_batch, to.data(), from.data(), bytes.data(), copies.size(),
+                      &as_single_ones, &first, 1, static_cast<CUstream>(stream));
+            return Status::ok();
+        }
+        std::size_t failed = 0;
+        PCCL_CUDA(copy_batch_of_12, to.data(), from.data(), bytes.data(), copies.size(),
+                  &as_single_ones, &first, 1, &failed, static_cast<CUstream>(stream));
+        return Status::ok();
+    }
+#endif
+
+    Status context_of(int device, CUcontext& context) {
+        if (made_in_.is_child())
+            return Status::unavailable(
+                "CUDA does not work in a child of fork(); start processes with spawn");
+        CUdevice handle = 0;
+        PCCL_CUDA(cuDeviceGet, &handle, device);
+        return retain(handle, context);
+    }
+
     /// Once for each device and process: the context stays until the process ends.
     Status retain(CUdevice device, CUcontext& context) {
         const std::lock_guard lock(mutex_);
@@ -409,7 +470,7 @@ class LibcudaDriver final : public Driver {
 
 }  // namespace
 
-Result<Driver*> process_driver() {
+Result<Driver*> machine_driver() {
     static LibcudaDriver* const driver = new LibcudaDriver;  // outlives every user
     static const Status opened = driver->open();
     PCCL_TRY(opened);

@@ -1,9 +1,9 @@
 // Stands in for driver_cuda.cc in builds without CUDA.
-#include "csrc/sys/cuda/driver.h"
+#include "csrc/sys/cuda/machine_driver.h"
 
 namespace pccl::sys::cuda {
 
-Result<Driver*> process_driver() {
+Result<Driver*> machine_driver() {
     return Status::unavailable("this build of pccl has no CUDA: build it where nvcc is installed");
 }
 

@@ -17,8 +17,11 @@ struct Libcuda {
     use(cuDeviceGetAttribute);           \
     use(cuDeviceGetCount);               \
     use(cuDeviceGetPCIBusId);            \
+    use(cuDeviceGetUuid);                \
     use(cuDevicePrimaryCtxRetain);       \
     use(cuCtxSetCurrent);                \
+    use(cuCtxPushCurrent);               \
+    use(cuCtxPopCurrent);                \
     use(cuMemGetAllocationGranularity);  \
     use(cuMemCreate);                    \
     use(cuMemRelease);                   \
@@ -63,6 +66,16 @@ struct Libcuda {
                                      size_t);
     ChangeEdges add_dependencies = nullptr;
     ChangeEdges remove_dependencies = nullptr;
+
+#if CUDA_VERSION >= 12080
+    // As drivers of CUDA 13 and of 12.8 have it; null where neither is there.
+    CUresult (*copy_batch)(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                           CUmemcpyAttributes*, size_t* first_of_attributes, size_t attributes,
+                           CUstream) = nullptr;
+    CUresult (*copy_batch_of_12)(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                                 CUmemcpyAttributes*, size_t* first_of_attributes,
+                                 size_t attributes, size_t* failed, CUstream) = nullptr;
+#endif
 
     /// kUnavailable where the library or one of its functions is missing.
     Status load();

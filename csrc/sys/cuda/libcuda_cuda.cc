@@ -51,6 +51,10 @@ Status Libcuda::load() {
     PCCL_TRY(find(library, "cuStreamGetCaptureInfo_v2", capture_info));
     PCCL_TRY(find(library, "cuGraphAddDependencies", add_dependencies));
     PCCL_TRY(find(library, "cuGraphRemoveDependencies", remove_dependencies));
+#if CUDA_VERSION >= 12080
+    find_function(library, "cuMemcpyBatchAsync_v2", copy_batch);
+    find_function(library, "cuMemcpyBatchAsync", copy_batch_of_12);
+#endif
 #undef PCCL_FIND
 #undef PCCL_QUOTE
 #undef PCCL_QUOTE_EXPANDED

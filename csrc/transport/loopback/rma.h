@@ -16,6 +16,8 @@ class LoopbackRma final : public RmaTransport {
     using RmaTransport::add;
     Result<std::unique_ptr<Registration>> add(const Memory& memory,
                                               const MemoryIdentity& identity) override {
+        if (memory.kind == abi::MemoryKind::kGpu)
+            return Status::unsupported("pretended processes copy memory of the host alone");
         return process_->memory()->add(memory, identity);
     }
     /// Streams of the same fabric.

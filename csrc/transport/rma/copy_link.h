@@ -23,6 +23,7 @@ class RmaPeerMemory {
     virtual ~RmaPeerMemory() = default;
     /// Whether it lasts, as far as that is known.
     [[nodiscard]] virtual bool is_open() const = 0;
+    [[nodiscard]] virtual bool is_of_gpu() const { return false; }
 };
 
 /// How a copy went. The rule of rma.h: ok only if owner and registration were there afterwards.
@@ -32,9 +33,37 @@ struct RmaCopied {
     bool later = false;  // nothing was done yet: try again
 };
 
+/// A copy that has begun, and that engines of GPUs go on with.
+class RmaFlight {
+   public:
+    /// Waits until nothing of it moves any more.
+    virtual ~RmaFlight() = default;
+    /// How it went; `later` while it goes on. Once.
+    virtual RmaCopied land() = 0;
+};
+
+/// Of what was over before it flew.
+class RmaEnded final : public RmaFlight {
+   public:
+    explicit RmaEnded(RmaCopied copied) : copied_(std::move(copied)) {}
+    RmaCopied land() override { return copied_; }
+
+   private:
+    const RmaCopied copied_;
+};
+
+/// Bytes of this process that a copy link moves.
+struct RmaPiecesHere {
+    const Memory* memory = nullptr;
+    std::span<sys::ProcessPiece> pieces;
+};
+
 /// What a copy link needs of its kind of transport.
 class RmaPeer {
    public:
+    /// Bytes that are copied before it is looked up: a fraction of a millisecond's work.
+    static constexpr std::size_t kAtOnce = 4 * kMiB;
+
     virtual ~RmaPeer() = default;
     /// An error is that of the pieces which want it.
     virtual Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) = 0;
@@ -42,6 +71,17 @@ class RmaPeer {
     /// changed. At most sys::kMostProcessPieces, a few MiB together.
     virtual RmaCopied copy(RmaPeerMemory& memory, RmaOp op,
                            std::span<sys::ProcessPiece> pieces) = 0;
+
+    // Where one of the two sides is memory of a GPU:
+
+    /// Bytes of one flight.
+    [[nodiscard]] virtual std::size_t most_in_flight(const RmaPeerMemory& /*memory*/,
+                                                     const Memory& /*here*/) const {
+        return kAtOnce;
+    }
+    /// As copy(), at most so many bytes. Null: not now, for other flights must land first.
+    virtual std::unique_ptr<RmaFlight> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
+                                             const RmaPiecesHere& here);
 };
 
 class PCCL_API RmaCopyLink final : public RmaLink {
@@ -57,6 +97,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
+    [[nodiscard]] bool awaits_copies() const override { return !flights_.empty(); }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
@@ -65,9 +106,15 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     struct Move {
         RmaPost* post;
         RmaOp op;
+        const Memory* here;
         std::shared_ptr<RmaPeerMemory> memory;
         sys::ProcessPiece rest;  // `there` from the registration's begin
         Status failure;          // found when it was posted: nothing is moved
+
+        [[nodiscard]] bool is_of_gpu() const {
+            return here->kind == abi::MemoryKind::kGpu ||
+                   (memory != nullptr && memory->is_of_gpu());
+        }
     };
     /// Moves from the front of the queue that go in one copy: some whole, and the begin of the
     /// next.
@@ -75,15 +122,31 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         std::size_t whole = 0;
         std::size_t begun = 0;  // bytes
     };
+    /// A batch that engines of GPUs copy.
+    struct Flight {
+        std::unique_ptr<RmaFlight> copy;
+        std::vector<RmaPost*> whole;  // of each move
+        RmaPost* begun = nullptr;     // of the move that it holds a part of, and not the last
+    };
 
     Move move_for(RmaOp op, const RmaPiece& piece, RmaPost& post);
     Result<std::shared_ptr<RmaPeerMemory>> memory_of(const abi::MemoryDescriptor& remote);
     /// Copies the next bytes of the queue, all of one registration and one way.
     Status move_some();
+    Status copy_some();
+    void begin_flights();
+    bool begin_flight();
+    Status land_flights();
+    void land(const Flight& flight, const Status& status);
     void drop_failed();
-    Batch gather();
+    [[nodiscard]] bool goes_with(const Move& move, const Move& first) const;
+    Batch gather(std::size_t room);
     void add_piece(const sys::ProcessPiece& piece);
+    void shorten_first(std::size_t begun);
     void finish_first(const Status& status);
+    void finish(RmaPost& post, const Status& status);
+    /// What is known of a registration may keep pages that the peer has given up.
+    void forget_ended();
     [[nodiscard]] RmaProgress progress() const {
         return {.over = over_, .failed = posts_.failed()};
     }
@@ -104,6 +167,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_
+    std::deque<Flight> flights_;                            // they land in their order
 };
 
 }  // namespace pccl::transport

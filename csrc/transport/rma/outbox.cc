@@ -18,8 +18,30 @@ RmaOutcome outcome_of(const Status& use) {
 }
 
 void RmaOutbox::add_copy(const RmaFrame& head, Bytes payload) {
-    messages_.push_back({.head = head, .payload = {}, .own = {payload.begin(), payload.end()}});
+    messages_.push_back({.head = head, .own = {payload.begin(), payload.end()}});
     messages_.back().payload = messages_.back().own;
+}
+
+void RmaOutbox::add_gpu_payload(const RmaFrame& head, const Memory& memory, std::size_t at) {
+    const auto step = [this, device = memory.device, from = device_address(memory.data + at)](
+                          std::uint64_t offset, MutableBytes stage) {
+        return passage_.copy(
+            device,
+            {.to = device_address(stage.data()), .from = from + offset, .bytes = stage.size()});
+    };
+    messages_.push_back({.head = head});
+    messages_.back().source = std::make_unique<GpuSource>(GpuTransfer{
+        .passage = passage_, .device = memory.device, .bytes = head.bytes, .step = step});
+}
+
+void RmaOutbox::add_landing(const RmaFrame& head, Landing landing) {
+    messages_.push_back({.head = head, .landing = std::move(landing)});
+}
+
+bool RmaOutbox::awaits_copies() const {
+    if (messages_.empty()) return false;
+    const Message& front = messages_.front();
+    return front.landing != nullptr || (front.source != nullptr && front.source->is_waiting());
 }
 
 std::size_t RmaOutbox::front_bytes() const {
@@ -33,10 +55,8 @@ Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const Read
     bool moved = false;
     while (!messages_.empty()) {
         const RmaFrame& head = messages_.front().head;
-        if (sent_ == 0 && head.kind == RmaFrameKind::kData) {
-            outcome_ = outcome_of(registry.use(head.range(), [](MutableBytes) {}));
-            if (outcome_ != RmaOutcome::kOk) answer(outcome_, served);
-        }
+        PCCL_ASSIGN_OR_RETURN(const bool ready, is_ready(registry, served));
+        if (!ready) break;
         PCCL_ASSIGN_OR_RETURN(const std::size_t taken, send_part(stream, registry));
         if (taken == 0) break;
         moved = true;
@@ -53,8 +73,45 @@ Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const Read
     return moved;
 }
 
+Result<bool> RmaOutbox::is_ready(RmaRegistry& registry, const ReadServed& served) {
+    if (sent_ > 0) return true;
+    Message& front = messages_.front();
+    if (front.landing != nullptr) {
+        PCCL_ASSIGN_OR_RETURN(const auto landed, front.landing());
+        if (!landed) return false;
+        front.landing = nullptr;
+        front.head.outcome = *landed;
+    }
+    if (front.head.kind == RmaFrameKind::kData) {
+        open_front(registry);
+        if (outcome_ != RmaOutcome::kOk) answer(outcome_, served);
+    }
+    return true;
+}
+
+void RmaOutbox::open_front(RmaRegistry& registry) {
+    Message& front = messages_.front();
+    const auto device = registry.find_device(front.head.range());
+    outcome_ = outcome_of(device.status());
+    if (!device.is_ok() || *device < 0 || front.source != nullptr) return;
+    const auto step = [this, &registry, range = front.head.range(), device = *device](
+                          std::uint64_t offset, MutableBytes stage) {
+        const RmaRange part{.registration = range.registration,
+                            .offset = range.offset + offset,
+                            .bytes = stage.size()};
+        return registry.copy(part, [&](const std::byte* at) {
+            return passage_.copy(device, {.to = device_address(stage.data()),
+                                          .from = device_address(at),
+                                          .bytes = stage.size()});
+        });
+    };
+    front.source = std::make_unique<GpuSource>(GpuTransfer{
+        .passage = passage_, .device = *device, .bytes = front.head.bytes, .step = step});
+}
+
 void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {
     RmaFrame& head = messages_.front().head;
+    messages_.front().source = nullptr;
     head = {.magic = kRmaMagic,
             .kind = RmaFrameKind::kDone,
             .outcome = outcome,
@@ -79,6 +136,8 @@ Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry
                            is_all ? flush : Flush::kLater);
     }
     const std::size_t done = sent_ - sizeof front.head;
+    if (front.head.kind == RmaFrameKind::kWrite && front.source != nullptr)
+        return send_fetched(stream, *front.source, flush);
     if (front.head.kind != RmaFrameKind::kData)
         return stream.send(kRmaChannel, front.payload.subspan(done), flush);
     RmaRange rest = front.head.range();
@@ -89,12 +148,39 @@ Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry
 
 Result<std::size_t> RmaOutbox::send_registered(SendLink& stream, RmaRegistry& registry,
                                                RmaRange range) {
+    if (messages_.front().source != nullptr)
+        return send_fetched_registered(stream, registry, range);
     Result<std::size_t> taken = std::size_t{0};
     const auto send = [&](Bytes bytes) { taken = stream.send(kRmaChannel, bytes, Flush::kLater); };
     if (outcome_ == RmaOutcome::kOk) outcome_ = outcome_of(registry.use(range, send));
-    if (outcome_ != RmaOutcome::kOk)
-        send(Bytes(kZeros).first(std::min<std::size_t>(range.bytes, kZeros.size())));
+    return outcome_ == RmaOutcome::kOk ? taken : send_zeros(stream, range.bytes);
+}
+
+Result<std::size_t> RmaOutbox::send_zeros(SendLink& stream, std::uint64_t bytes) {
+    return stream.send(kRmaChannel,
+                       Bytes(kZeros).first(std::min<std::size_t>(bytes, kZeros.size())),
+                       Flush::kLater);
+}
+
+Result<std::size_t> RmaOutbox::send_fetched(SendLink& stream, GpuSource& source, Flush flush) {
+    PCCL_ASSIGN_OR_RETURN(const Bytes come, source.peek());
+    if (come.empty()) return std::size_t{0};
+    PCCL_ASSIGN_OR_RETURN(const std::size_t taken, stream.send(kRmaChannel, come, flush));
+    if (taken > 0) source.consume(taken);
     return taken;
+}
+
+Result<std::size_t> RmaOutbox::send_fetched_registered(SendLink& stream, RmaRegistry& registry,
+                                                       const RmaRange& range) {
+    if (outcome_ == RmaOutcome::kOk) {
+        const auto taken = send_fetched(stream, *messages_.front().source, Flush::kLater);
+        const Status here = registry.find_device(range).status();
+        // An error of engines is the link's.
+        if (here.is_ok()) return taken;
+        outcome_ = outcome_of(here);
+        if (taken.is_ok() && *taken > 0) return taken;
+    }
+    return send_zeros(stream, range.bytes);
 }
 
 }  // namespace pccl::transport

@@ -17,9 +17,6 @@ Status check_within(std::string_view side, const RmaPiece& piece, std::size_t fr
 Status check(const RmaPiece& piece) {
     if (piece.local == nullptr || piece.remote == nullptr)
         return Status::invalid_argument("a piece without a local and a remote registration");
-    if (piece.local->memory().kind != abi::MemoryKind::kHost ||
-        piece.remote->kind != abi::MemoryKind::kHost)
-        return Status::unsupported("this transport moves bytes of host memory alone, not of GPUs");
     PCCL_TRY(check_within("local", piece, piece.at, piece.local->memory().bytes));
     return check_within("remote", piece, piece.there, piece.remote->bytes);
 }

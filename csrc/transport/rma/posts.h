@@ -11,8 +11,8 @@
 
 namespace pccl::transport {
 
-/// How many of `pieces`, at most `room`, are of the host and within their memories, from the first
-/// on; what is wrong with the first where that is not.
+/// How many of `pieces`, at most `room`, are within their memories, from the first on; what is
+/// wrong with the first where that is not.
 [[nodiscard]] PCCL_API Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces,
                                                         std::size_t room);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "csrc/base/text.h"
+#include "csrc/transport/rma/gpu_memory.h"
 
 namespace pccl::transport {
 namespace {
@@ -37,18 +38,19 @@ class RegistryEntry final : public Registration {
 Result<std::unique_ptr<Registration>> RmaRegistry::add(const Memory& memory,
                                                        const MemoryIdentity& identity) {
     PCCL_TRY(check_memory(memory, identity));
-    if (memory.kind != abi::MemoryKind::kHost)
-        return Status::unsupported("streams move bytes of host memory alone, not of GPUs");
+    const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
+    if (is_of_gpu) PCCL_TRY(find_gpu_memory(memory).status());
     const std::lock_guard lock(mutex_);
-    const Entry entry{.nonce = identity.nonce, .memory = {memory.data, memory.bytes}};
-    if (!entries_.emplace(identity.id, entry).second)
+    Entry entry{.nonce = identity.nonce,
+                .memory = {memory.data, memory.bytes},
+                .device = is_of_gpu ? memory.device : -1};
+    if (!entries_.emplace(identity.id, std::move(entry)).second)
         return Status::invalid_argument(concat("registration ", identity.id, " is in use"));
     return std::unique_ptr<Registration>(
         std::make_unique<RegistryEntry>(memory, identity, shared_from_this()));
 }
 
-Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
-    const std::lock_guard lock(mutex_);
+Result<RmaRegistry::Entry*> RmaRegistry::find(const RmaRange& range) {
     const auto found = entries_.find(range.registration.id);
     if (found == entries_.end() || found->second.nonce != range.registration.nonce)
         return Status::unavailable("the peer has ended the registration of this memory");
@@ -56,17 +58,44 @@ Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableB
     if (range.offset > memory.size() || range.bytes > memory.size() - range.offset)
         return Status::invalid_argument(concat(range.bytes, " bytes at ", range.offset,
                                                " of a registration that has ", memory.size()));
-    use(memory.subspan(range.offset, range.bytes));
+    return &found->second;
+}
+
+Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
+    use(entry->memory.subspan(range.offset, range.bytes));
     return Status::ok();
 }
 
-MutableBytes RmaRegistry::end(const MemoryIdentity& identity) {
+Result<int> RmaRegistry::find_device(const RmaRange& range) {
     const std::lock_guard lock(mutex_);
-    const auto found = entries_.find(identity.id);
-    if (found == entries_.end() || found->second.nonce != identity.nonce) return {};
-    const MutableBytes memory = found->second.memory;
-    entries_.erase(found);
-    return memory;
+    PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
+    return entry->device;
+}
+
+Result<std::shared_ptr<GpuMoment>> RmaRegistry::copy(const RmaRange& range,
+                                                     const BeginCopy& begin) {
+    const std::lock_guard lock(mutex_);
+    PCCL_ASSIGN_OR_RETURN(Entry* const entry, find(range));
+    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data() + range.offset));
+    // Nobody else has those that are over.
+    std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
+    entry->copies.push_back(moment);
+    return moment;
+}
+
+MutableBytes RmaRegistry::end(const MemoryIdentity& identity) {
+    Entry ended;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = entries_.find(identity.id);
+        if (found == entries_.end() || found->second.nonce != identity.nonce) return {};
+        ended = std::move(found->second);
+        entries_.erase(found);
+    }
+    for (const auto& copy : ended.copies) copy->await();
+    return ended.device < 0 ? ended.memory : MutableBytes();
 }
 
 }  // namespace pccl::transport

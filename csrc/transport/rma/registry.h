@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "csrc/base/fork.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/gpu_stream.h"
 
 namespace pccl::transport {
 
@@ -23,18 +25,25 @@ struct RmaRange {
     std::uint64_t bytes = 0;
 };
 
-/// Safe from every thread. A registration that ends waits for uses under way.
+/// Safe from every thread. A registration that ends waits for uses under way, and for copies.
 class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
    public:
     static std::shared_ptr<RmaRegistry> create() { return std::make_shared<RmaRegistry>(); }
 
-    /// Host memory; the descriptor has no key. kInvalidArgument where the id is in use.
+    /// The descriptor has no key. kInvalidArgument where the id is in use, or memory of a GPU is
+    /// not on it; kUnsupported for such memory where this process has no CUDA.
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
     /// Runs `use` on the range: what it has done before it returns is done while the registration
     /// lasts. kUnavailable when there is none of that id and nonce, kInvalidArgument when the range
     /// is not within it.
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
-    /// Before its object does; returns the memory, none where it has ended.
+    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above.
+    [[nodiscard]] Result<int> find_device(const RmaRange& range);
+    /// For memory of a GPU, at whose addresses nobody looks: runs `begin`, which begins a copy in
+    /// or out of the range.
+    using BeginCopy = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* at)>;
+    Result<std::shared_ptr<GpuMoment>> copy(const RmaRange& range, const BeginCopy& begin);
+    /// Before its object does; returns the memory, none where it has ended or is of a GPU.
     MutableBytes end(const MemoryIdentity& identity);
     /// Requests of peers that were for what there is not, so far.
     void note_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
@@ -46,7 +55,11 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     struct Entry {
         std::uint64_t nonce = 0;
         MutableBytes memory;
+        int device = -1;
+        std::vector<std::shared_ptr<GpuMoment>> copies{};  // that may be under way
     };
+    /// Under mutex_.
+    Result<Entry*> find(const RmaRange& range);
 
     std::atomic<std::uint64_t> refusals_{0};
     std::mutex mutex_;

@@ -59,8 +59,42 @@ void RmaStreamLink::request(RmaOp op, const RmaPiece& piece, RmaPost& post) {
     head.nonce = piece.remote->nonce;
     head.offset = piece.there;
     head.bytes = piece.bytes;
-    outbox_.add_payload(head, writes ? Bytes(here) : Bytes());
-    requests_.push_back({&post, op, here, head.number, false});
+    const Memory& memory = piece.local->memory();
+    const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
+    if (writes && is_of_gpu)
+        outbox_.add_gpu_payload(head, memory, piece.at);
+    else
+        outbox_.add_payload(head, writes ? Bytes(here) : Bytes());
+    requests_.push_back(
+        {&post, op, here, head.number, false,
+         is_of_gpu && !writes ? sink_into(memory, piece.at, piece.bytes) : nullptr});
+}
+
+std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const Memory& memory, std::size_t at,
+                                                  std::uint64_t bytes) {
+    const auto step = [this, device = memory.device, to = device_address(memory.data + at)](
+                          std::uint64_t offset, MutableBytes stage) {
+        return passage_.copy(
+            device,
+            {.to = to + offset, .from = device_address(stage.data()), .bytes = stage.size()});
+    };
+    return std::make_shared<GpuSink>(
+        GpuTransfer{.passage = passage_, .device = memory.device, .bytes = bytes, .step = step});
+}
+
+std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const RmaRange& range, int device) {
+    const auto step = [this, range, device](std::uint64_t offset, MutableBytes stage) {
+        const RmaRange part{.registration = range.registration,
+                            .offset = range.offset + offset,
+                            .bytes = stage.size()};
+        return registry_->copy(part, [&](const std::byte* at) {
+            return passage_.copy(device, {.to = device_address(at),
+                                          .from = device_address(stage.data()),
+                                          .bytes = stage.size()});
+        });
+    };
+    return std::make_shared<GpuSink>(
+        GpuTransfer{.passage = passage_, .device = device, .bytes = range.bytes, .step = step});
 }
 
 Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
@@ -78,12 +112,19 @@ Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
 Result<std::size_t> RmaStreamLink::poll(std::span<RmaCompletion> into) {
     static_cast<void>(advance());
     if (status_.is_set()) {
-        requests_.clear();
+        settle();
         posts_.fail_all(status_.get());
     }
     const std::size_t told = posts_.take(into);
     if (told == 0) PCCL_TRY(check());
     return told;
+}
+
+void RmaStreamLink::settle() {
+    requests_.clear();
+    landing_.clear();
+    outbox_.clear();
+    write_sink_.reset();
 }
 
 Status RmaStreamLink::advance() {
@@ -96,12 +137,14 @@ Status RmaStreamLink::advance() {
 Status RmaStreamLink::carry() {
     for (int round = 0; round < kRounds; ++round) {
         PCCL_ASSIGN_OR_RETURN(const bool received, receive_some());
+        PCCL_ASSIGN_OR_RETURN(const bool landed, land_reads());
         const auto sent = unsendable_.is_ok() ? send_some() : Result<bool>(false);
         if (!sent.is_ok()) {
             unsendable_ = sent.status();
             since_ = system_clock().now();
         }
-        if (!received && sent.is_ok() && !*sent) return unsendable_.is_ok() ? Status::ok() : fade();
+        if (!received && !landed && sent.is_ok() && !*sent)
+            return unsendable_.is_ok() ? Status::ok() : fade();
         moved_ = true;
     }
     return Status::ok();
@@ -129,16 +172,45 @@ Result<bool> RmaStreamLink::receive_some() {
     if (straight > 0) return true;
     PCCL_ASSIGN_OR_RETURN(const Bytes come, streams_.in->peek(kRmaChannel));
     Bytes here = come.first(std::min(come.size(), kMostReceived));
-    const std::size_t count = here.size();
-    while (!here.empty()) PCCL_TRY(take(here));
+    const std::size_t most = here.size();
+    stalled_ = false;
+    while (!here.empty() && !stalled_) PCCL_TRY(take(here));
+    const std::size_t count = most - here.size();
     if (count > 0) streams_.in->consume(kRmaChannel, count);
     return count > 0;
+}
+
+Result<bool> RmaStreamLink::land_reads() {
+    bool landed = false;
+    for (; !landing_.empty(); landing_.pop_front()) {
+        PCCL_ASSIGN_OR_RETURN(const bool is_there, landing_.front().sink->has_landed());
+        if (!is_there) break;
+        posts_.finish(*landing_.front().post, Status::ok());
+        landed = true;
+    }
+    return landed;
+}
+
+GpuSink* RmaStreamLink::sink() {
+    if (head_.kind == RmaFrameKind::kData) return requests_.front().sink.get();
+    return head_.kind == RmaFrameKind::kWrite ? write_sink_.get() : nullptr;
+}
+
+Status RmaStreamLink::note_failure(const Status& status) {
+    const bool is_peers =
+        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kInvalidArgument;
+    if (status.is_ok() || head_.kind != RmaFrameKind::kWrite || !is_peers) return status;
+    write_outcome_ = outcome_of(status);
+    write_sink_.reset();
+    return Status::ok();
 }
 
 Result<std::size_t> RmaStreamLink::receive_straight() {
     Result<std::size_t> received = std::size_t{0};
     if (left_ < kLong) return received;
-    if (head_.kind == RmaFrameKind::kData) {
+    if (GpuSink* const into = sink()) {
+        received = receive_into_sink(*into);
+    } else if (head_.kind == RmaFrameKind::kData) {
         const MutableBytes here = requests_.front().here.subspan(head_.bytes - left_);
         received =
             streams_.in->receive(kRmaChannel, here.first(std::min(here.size(), kMostReceived)));
@@ -156,6 +228,14 @@ Result<std::size_t> RmaStreamLink::receive_straight() {
     return received;
 }
 
+Result<std::size_t> RmaStreamLink::receive_into_sink(GpuSink& sink) {
+    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, sink.room());
+    if (room.empty()) return std::size_t{0};
+    PCCL_ASSIGN_OR_RETURN(const std::size_t received, streams_.in->receive(kRmaChannel, room));
+    if (received > 0) PCCL_TRY(note_failure(sink.fill(received)));
+    return received;
+}
+
 /// Takes a part off the front of `here`.
 Status RmaStreamLink::take(Bytes& here) {
     if (head_bytes_ < sizeof head_) {
@@ -166,8 +246,9 @@ Status RmaStreamLink::take(Bytes& here) {
         if (head_bytes_ < sizeof head_) return Status::ok();
         PCCL_TRY(begin());
     } else {
-        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), left_));
-        take_payload(here.first(count));
+        const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), left_));
+        PCCL_ASSIGN_OR_RETURN(const std::size_t count, take_payload(here.first(most)));
+        stalled_ = count == 0;
         left_ -= count;
         here = here.subspan(count);
     }
@@ -199,7 +280,9 @@ Status RmaStreamLink::begin_write() {
     if (head_.number != next_asked_++) return nonsense("a request out of turn");
     if (outbox_.size() > 2 * (kRmaWindow + kRmaWords)) return nonsense("too many requests");
     left_ = head_.bytes;
-    write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
+    const auto device = registry_->find_device(head_.range());
+    write_outcome_ = outcome_of(device.status());
+    if (device.is_ok() && *device >= 0) write_sink_ = sink_into(head_.range(), *device);
     return Status::ok();
 }
 
@@ -238,7 +321,10 @@ Status RmaStreamLink::done() {
     if (head_.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
         return nonsense("an answer without bytes");
     requests_.pop_front();
-    posts_.finish(*request.post, status_of(head_.outcome));
+    if (request.sink != nullptr && head_.outcome == RmaOutcome::kOk)
+        landing_.push_back(request);
+    else
+        posts_.finish(*request.post, status_of(head_.outcome));
     return Status::ok();
 }
 
@@ -248,7 +334,8 @@ Status RmaStreamLink::taken() {
     return Status::ok();
 }
 
-void RmaStreamLink::take_payload(Bytes bytes) {
+Result<std::size_t> RmaStreamLink::take_payload(Bytes bytes) {
+    if (GpuSink* const into = sink()) return take_into_sink(*into, bytes);
     const std::uint64_t done = head_.bytes - left_;
     if (head_.kind == RmaFrameKind::kData) {
         std::memcpy(requests_.front().here.data() + done, bytes.data(), bytes.size());
@@ -262,6 +349,16 @@ void RmaStreamLink::take_payload(Bytes bytes) {
             std::memcpy(there.data(), bytes.data(), bytes.size());
         }));
     }
+    return bytes.size();
+}
+
+Result<std::size_t> RmaStreamLink::take_into_sink(GpuSink& sink, Bytes bytes) {
+    PCCL_ASSIGN_OR_RETURN(const MutableBytes room, sink.room());
+    const std::size_t count = std::min(bytes.size(), room.size());
+    if (count == 0) return count;
+    std::memcpy(room.data(), bytes.data(), count);
+    PCCL_TRY(note_failure(sink.fill(count)));
+    return count;
 }
 
 void RmaStreamLink::end() {
@@ -276,22 +373,52 @@ void RmaStreamLink::end_write() {
     if (write_outcome_ == RmaOutcome::kOk)
         write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
     RmaFrame answer = frame(RmaFrameKind::kDone, head_.number);
+    if (write_sink_ != nullptr) return await_landing(answer);
     answer.outcome = write_outcome_;
     if (write_outcome_ != RmaOutcome::kOk) refuse(failed_writes_);
     outbox_.add(answer);
 }
 
+void RmaStreamLink::await_landing(const RmaFrame& answer) {
+    ++landings_asked_;
+    outbox_.add_landing(answer,
+                        [this, range = head_.range(), sink = std::exchange(write_sink_, nullptr)] {
+                            return landed(*sink, range);
+                        });
+}
+
+Result<std::optional<RmaOutcome>> RmaStreamLink::landed(GpuSink& sink, const RmaRange& range) {
+    const auto is_there = sink.has_landed();
+    PCCL_TRY(is_there.status());
+    if (!*is_there) return std::optional<RmaOutcome>();
+    const RmaOutcome outcome = outcome_of(registry_->find_device(range).status());
+    note_landing(outcome);
+    return std::optional(outcome);
+}
+
+void RmaStreamLink::note_landing(RmaOutcome outcome) {
+    ++landings_done_;
+    if (outcome != RmaOutcome::kOk) {
+        refuse(failed_writes_);
+        for (Word& word : words_)
+            if (word.behind_landings >= landings_done_) ++word.failed_writes;
+    }
+    deliver();
+}
+
 void RmaStreamLink::end_word() {
     words_.push_back({.bytes = std::exchange(word_, {}),
                       .behind_reads = reads_asked_,
+                      .behind_landings = landings_asked_,
                       .failures_known = head_.failed,
                       .failed_writes = failed_writes_});
     deliver();
 }
 
 void RmaStreamLink::deliver() {
-    for (; !words_.empty() && words_.front().behind_reads == reads_served_; words_.pop_front()) {
+    for (; !words_.empty(); words_.pop_front()) {
         Word& word = words_.front();
+        if (word.behind_reads != reads_served_ || word.behind_landings > landings_done_) return;
         if (word.failures_known == word.failed_writes + failed_reads_)
             inbox_.push_back(std::move(word.bytes));
         else

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/transport/rma.h"
 #include "csrc/transport/rma/frames.h"
+#include "csrc/transport/rma/gpu_passage.h"
 #include "csrc/transport/rma/outbox.h"
 #include "csrc/transport/rma/posts.h"
 #include "csrc/transport/rma/registry.h"
@@ -30,6 +32,9 @@ class RmaStreamLink final : public RmaLink {
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
     Status advance() override;
     [[nodiscard]] bool has_moved() const override { return moved_; }
+    [[nodiscard]] bool awaits_copies() const override {
+        return stalled_ || !landing_.empty() || outbox_.awaits_copies();
+    }
     Result<std::optional<std::vector<std::byte>>> next_notification() override;
     Status look() override;
     void abort(const Status& reason) override;
@@ -41,14 +46,16 @@ class RmaStreamLink final : public RmaLink {
         RmaOp op;
         MutableBytes here;
         std::uint64_t number;
-        bool arrived;  // all bytes of a read
+        bool arrived;                   // all bytes of a read
+        std::shared_ptr<GpuSink> sink;  // of a read into memory of a GPU
     };
     /// Of the peer, not delivered: behind its reads, which have not been served.
     struct Word {
         std::vector<std::byte> bytes;
-        std::uint64_t behind_reads;    // that had come before it
-        std::uint64_t failures_known;  // to the peer's program
-        std::uint64_t failed_writes;   // that had come before it
+        std::uint64_t behind_reads;     // that had come before it
+        std::uint64_t behind_landings;  // of writes that had come before it
+        std::uint64_t failures_known;   // to the peer's program
+        std::uint64_t failed_writes;    // that had come before it
     };
 
     Status check() { return status_.is_set() ? status_.get() : Status::ok(); }
@@ -60,6 +67,10 @@ class RmaStreamLink final : public RmaLink {
     /// The stream out has failed, and that is told once nothing more comes on the other.
     Status fade();
     void request(RmaOp op, const RmaPiece& piece, RmaPost& post);
+    /// Finishes reads whose bytes are in memory of a GPU; whether there were any.
+    Result<bool> land_reads();
+    /// Nothing moves any more.
+    void settle();
 
     // What has come: a head, then its payload.
     Status take(Bytes& here);
@@ -70,9 +81,21 @@ class RmaStreamLink final : public RmaLink {
     Status begin_data();
     Status done();
     Status taken();
-    void take_payload(Bytes bytes);
+    /// How much of `bytes` it takes.
+    Result<std::size_t> take_payload(Bytes bytes);
+    Result<std::size_t> take_into_sink(GpuSink& sink, Bytes bytes);
+    Result<std::size_t> receive_into_sink(GpuSink& sink);
+    /// Of a payload that goes to memory of a GPU; null for others.
+    [[nodiscard]] GpuSink* sink();
+    std::shared_ptr<GpuSink> sink_into(const Memory& memory, std::size_t at, std::uint64_t bytes);
+    std::shared_ptr<GpuSink> sink_into(const RmaRange& range, int device);
+    /// What an error of the sink of a write means: that of the registration is the peer's.
+    Status note_failure(const Status& status);
     void end();
     void end_write();
+    void await_landing(const RmaFrame& answer);
+    Result<std::optional<RmaOutcome>> landed(GpuSink& sink, const RmaRange& range);
+    void note_landing(RmaOutcome outcome);
     void end_word();
     void deliver();
     void credit();
@@ -86,23 +109,29 @@ class RmaStreamLink final : public RmaLink {
     Status unsendable_;  // of the stream out, while what the peer had said may still come
     TimePoint since_{};  // of that
     bool moved_ = false;
+    bool stalled_ = false;  // a sink has no room for what has come
     RmaOutbox outbox_;
+    GpuPassage passage_;  // of what comes in; before sinks
 
     RmaPosts posts_;
     std::deque<Request> requests_;
+    std::deque<Request> landing_;  // reads that are answered, on their way to a GPU
     std::uint64_t next_number_ = 0;
     std::size_t words_sent_ = 0;  // and not taken
 
     RmaFrame head_{};
-    std::size_t head_bytes_ = 0;    // that have come
-    std::uint64_t left_ = 0;        // of the payload
-    RmaOutcome write_outcome_{};    // of the write that is coming
-    std::vector<std::byte> word_;   // that is coming
-    std::uint64_t next_asked_ = 0;  // number of the peer's next request
+    std::size_t head_bytes_ = 0;           // that have come
+    std::uint64_t left_ = 0;               // of the payload
+    RmaOutcome write_outcome_{};           // of the write that is coming
+    std::shared_ptr<GpuSink> write_sink_;  // of that, into memory of a GPU
+    std::vector<std::byte> word_;          // that is coming
+    std::uint64_t next_asked_ = 0;         // number of the peer's next request
     std::uint64_t reads_asked_ = 0;
     std::uint64_t reads_served_ = 0;
     std::uint64_t failed_reads_ = 0;
     std::uint64_t failed_writes_ = 0;
+    std::uint64_t landings_asked_ = 0;  // writes into memory of GPUs that have come
+    std::uint64_t landings_done_ = 0;   // of these, are there
     std::deque<Word> words_;
     std::deque<std::vector<std::byte>> inbox_;
 };

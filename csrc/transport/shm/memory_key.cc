@@ -27,7 +27,20 @@ std::string write(const MemoryKey& key) {
     out.u32(static_cast<std::uint32_t>(key.file));
     out.u64(key.inode);
     out.u64(key.offset);
+    if (key.gpu) {
+        out.u64(key.gpu->offset);
+        out.raw(key.gpu->gpu);
+        out.raw(key.gpu->allocation);
+    }
     return out.take();
+}
+
+Result<GpuKey> read_gpu(ByteReader& in) {
+    GpuKey key;
+    PCCL_TRY(in.u64(key.offset));
+    PCCL_TRY(in.raw(key.gpu));
+    PCCL_TRY(in.raw(key.allocation));
+    return key;
 }
 
 Result<MemoryKey> read(std::string_view bytes) {
@@ -46,6 +59,9 @@ Result<MemoryKey> read(std::string_view bytes) {
     PCCL_TRY(in.u32(file));
     PCCL_TRY(in.u64(key.inode));
     PCCL_TRY(in.u64(key.offset));
+    if (in.remaining() > 0) {
+        PCCL_ASSIGN_OR_RETURN(key.gpu, read_gpu(in));
+    }
     PCCL_TRY(in.finish());
     key.ledger.file = static_cast<std::int32_t>(ledger);
     key.file = static_cast<std::int32_t>(file);
@@ -60,6 +76,9 @@ Status check(const MemoryKey& key, std::uint64_t bytes) {
     if (!fits(key.address, bytes) || !fits(key.offset, bytes))
         return Status::invalid_argument(concat(bytes, " bytes do not fit at address ", key.address,
                                                " and ", key.offset, " of a file"));
+    if (key.gpu && !fits(key.gpu->offset, bytes))
+        return Status::invalid_argument(
+            concat(bytes, " bytes do not fit at ", key.gpu->offset, " of an allocation"));
     if (key.ledger.pid <= 0 || key.ledger.file < 0 || key.file < -1)
         return Status::invalid_argument(concat("no process has files ", key.ledger.file, " and ",
                                                key.file, " of pid ", key.ledger.pid));

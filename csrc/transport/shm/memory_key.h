@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "csrc/abi/memory.h"
 #include "csrc/base/status.h"
+#include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/mapping.h"
 
 namespace pccl::transport::shm {
+
+/// Of memory of a GPU that CUDA IPC shares.
+struct GpuKey {
+    sys::cuda::GpuId gpu{};
+    sys::cuda::IpcHandle allocation{};
+    std::uint64_t offset = 0;  // of the memory in that
+};
 
 struct MemoryKey {
     std::uint64_t host = 0;     // hash of the owner's host identity
@@ -18,6 +27,7 @@ struct MemoryKey {
     std::int32_t file = -1;          // of the same process: the memory is mapped from it; -1: none
     std::uint64_t inode = 0;         // of that file, on the device of the ledger
     std::uint64_t offset = 0;        // of the memory in that file
+    std::optional<GpuKey> gpu{};
 };
 
 /// kResourceExhausted where the descriptor has no room.

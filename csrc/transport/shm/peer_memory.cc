@@ -1,5 +1,7 @@
 #include "csrc/transport/shm/peer_memory.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <utility>
 
@@ -10,20 +12,53 @@ Status ended() { return Status::unavailable("the peer has ended the registration
 
 }  // namespace
 
-Result<std::shared_ptr<RmaPeerMemory>> PeerMemory::open(const abi::MemoryDescriptor& memory,
-                                                        pid_t owner) {
+Status PeerMemory::outcome(bool was_open) { return was_open ? Status::ok() : ended(); }
+
+Result<std::shared_ptr<PeerMemory>> PeerMemory::open(const abi::MemoryDescriptor& memory,
+                                                     pid_t owner,
+                                                     std::shared_ptr<GpuMemories> gpus) {
     PCCL_ASSIGN_OR_RETURN(MemoryKey key, key_on_this_host(memory));
+    const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
+    if (is_of_gpu != key.gpu.has_value())
+        return Status::unsupported("GPU memory of the peer that CUDA IPC does not share");
     key.ledger.pid = owner;
     PCCL_ASSIGN_OR_RETURN(PeerLine line, PeerLine::map(key.ledger, key.line));
     if (!line.is_open(memory.nonce)) return ended();
     std::shared_ptr<PeerMemory> peer(new PeerMemory(owner, key, memory.nonce, std::move(line)));
-    if (key.file >= 0) {
-        PCCL_ASSIGN_OR_RETURN(peer->view_, map_memory(key, memory.bytes));
-        return std::shared_ptr<RmaPeerMemory>(std::move(peer));
+    peer->gpus_ = std::move(gpus);
+    PCCL_TRY(is_of_gpu       ? peer->view_for(kOwnDevice).status()
+             : key.file >= 0 ? peer->map(key, memory.bytes)
+                             : peer->probe());
+    return peer;
+}
+
+Status PeerMemory::map(const MemoryKey& key, std::uint64_t bytes) {
+    PCCL_ASSIGN_OR_RETURN(view_, map_memory(key, bytes));
+    return Status::ok();
+}
+
+Status PeerMemory::probe() const {
+    const Status probed = sys::read_process_pieces(owner_, mark_, {});
+    return probed.is_ok() ? probed : Status::unsupported(probed.message());
+}
+
+Result<GpuView> PeerMemory::view_for(int device) const {
+    const auto known = views_.find(device);
+    if (known != views_.end()) return known->second;
+    auto view = open_view(device);
+    if (view.status().code() == StatusCode::kUnsupported && device != kOwnDevice)
+        view = view_for(kOwnDevice);
+    if (view.is_ok()) views_.emplace(device, *view);
+    return view;
+}
+
+Result<GpuView> PeerMemory::open_view(int device) const {
+    if (device == kOwnDevice) {
+        PCCL_ASSIGN_OR_RETURN(device, gpus_->home_of(*gpu_));
     }
-    const Status probed = sys::read_process_pieces(owner, peer->mark_, {});
-    if (!probed.is_ok()) return Status::unsupported(probed.message());
-    return std::shared_ptr<RmaPeerMemory>(std::move(peer));
+    // CUDA IPC is for other processes.
+    if (owner_ == ::getpid()) return GpuView{.address = address_, .device = device};
+    return gpus_->open(*gpu_, device);
 }
 
 Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include "csrc/base/status.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/shm/gpu_memories.h"
 #include "csrc/transport/shm/ledger.h"
 #include "csrc/transport/shm/memory_key.h"
 
@@ -20,8 +22,8 @@ class PeerMemory final : public RmaPeerMemory {
     /// `owner` is the process at the other end of the link, as this one numbers it. kUnsupported,
     /// and why, where its memory cannot be reached; kUnavailable where there is no such
     /// registration.
-    static Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory,
-                                                       pid_t owner);
+    static Result<std::shared_ptr<PeerMemory>> open(const abi::MemoryDescriptor& memory,
+                                                    pid_t owner, std::shared_ptr<GpuMemories> gpus);
 
     /// ok only if the registration was there after the bytes had moved (ledger.h), and so was the
     /// owner, unless the memory is mapped: a file outlives its owner. kUnavailable otherwise.
@@ -32,12 +34,29 @@ class PeerMemory final : public RmaPeerMemory {
     /// another program. A system call.
     [[nodiscard]] bool has_owner() const;
 
+    // Of a GPU:
+
+    static constexpr int kOwnDevice = -1;
+
+    [[nodiscard]] bool is_of_gpu() const override { return gpu_.has_value(); }
+    /// For the engines of `device`, or of others where these do not reach it; kOwnDevice.
+    Result<GpuView> view_for(int device) const;
+    /// As of PeerLine.
+    [[nodiscard]] bool enter() const { return line_.enter(mark_.value); }
+    bool leave() const { return line_.leave(mark_.value); }
+    /// ok, or that the registration has ended.
+    [[nodiscard]] static Status outcome(bool was_open);
+
    private:
     PeerMemory(pid_t owner, const MemoryKey& key, std::uint64_t nonce, PeerLine line)
         : owner_(owner),
           mark_{.address = key.line_address, .value = nonce},
           address_(key.address),
-          line_(std::move(line)) {}
+          line_(std::move(line)),
+          gpu_(key.gpu) {}
+    Status map(const MemoryKey& key, std::uint64_t bytes);
+    [[nodiscard]] Status probe() const;
+    [[nodiscard]] Result<GpuView> open_view(int device) const;
     void copy_mapped(RmaOp op, std::span<const sys::ProcessPiece> pieces) const;
     [[nodiscard]] Status read(std::span<const sys::ProcessPiece> pieces) const;
     [[nodiscard]] Status write(std::span<const sys::ProcessPiece> pieces) const;
@@ -47,6 +66,9 @@ class PeerMemory final : public RmaPeerMemory {
     const std::uint64_t address_;  // of the memory, in the owner's process
     const PeerLine line_;
     std::optional<MemoryView> view_;
+    const std::optional<GpuKey> gpu_;
+    std::shared_ptr<GpuMemories> gpus_;
+    mutable std::map<int, GpuView> views_;  // by the device that was asked for
 };
 
 }  // namespace pccl::transport::shm

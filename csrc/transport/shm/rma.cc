@@ -5,6 +5,7 @@
 #include "csrc/base/peer_name.h"
 #include "csrc/base/text.h"
 #include "csrc/transport/rma/copy_link.h"
+#include "csrc/transport/shm/gpu_copies.h"
 #include "csrc/transport/shm/link.h"
 #include "csrc/transport/shm/peer_memory.h"
 
@@ -40,21 +41,39 @@ class ShmRegistration final : public Registration {
 /// A process of this host; `wire` is that of the link's stream, which the link keeps.
 class ShmPeer final : public RmaPeer {
    public:
-    ShmPeer(PeerWire& wire, pid_t process) : wire_(wire), process_(process) {}
+    ShmPeer(PeerWire& wire, pid_t process, std::shared_ptr<GpuMemories> gpus)
+        : wire_(wire),
+          process_(process),
+          gpus_(std::move(gpus)),
+          gpu_copies_(gpus_, [this](const PeerMemory& memory, const Status& copied) {
+              return looked(memory, copied);
+          }) {}
 
     Result<std::shared_ptr<RmaPeerMemory>> open(const abi::MemoryDescriptor& memory) override {
-        return PeerMemory::open(memory, process_);
+        PCCL_ASSIGN_OR_RETURN(auto opened, PeerMemory::open(memory, process_, gpus_));
+        return std::shared_ptr<RmaPeerMemory>(std::move(opened));
     }
     RmaCopied copy(RmaPeerMemory& memory, RmaOp op, std::span<sys::ProcessPiece> pieces) override {
         const auto& theirs = static_cast<const PeerMemory&>(memory);
-        const Status copied = theirs.copy(op, pieces);
-        return {.link = look_at_owner(theirs, copied), .pieces = copied};
+        return looked(theirs, theirs.copy(op, pieces));
+    }
+    [[nodiscard]] std::size_t most_in_flight(const RmaPeerMemory& memory,
+                                             const Memory& here) const override {
+        return GpuCopies::most_in_flight(here.kind == abi::MemoryKind::kHost ||
+                                         !memory.is_of_gpu());
+    }
+    std::unique_ptr<RmaFlight> begin(const std::shared_ptr<RmaPeerMemory>& memory, RmaOp op,
+                                     const RmaPiecesHere& here) override {
+        return gpu_copies_.begin(std::static_pointer_cast<PeerMemory>(memory), op, here);
     }
 
    private:
+    RmaCopied looked(const PeerMemory& memory, const Status& copied) {
+        return {.link = look_at_owner(memory, copied), .pieces = copied};
+    }
     Status look_at_owner(const PeerMemory& memory, const Status& copied) {
         // What the kernel copied, it copied from or to a process that was there.
-        if (copied.is_ok() && !memory.is_mapped()) return Status::ok();
+        if (copied.is_ok() && !memory.is_mapped() && !memory.is_of_gpu()) return Status::ok();
         PCCL_TRY(wire_.look());
         if (copied.is_ok() || !memory.is_open() || memory.has_owner()) return Status::ok();
         // A process that ends gives its memory up before its descriptors.
@@ -64,6 +83,8 @@ class ShmPeer final : public RmaPeer {
 
     PeerWire& wire_;
     const pid_t process_;
+    const std::shared_ptr<GpuMemories> gpus_;
+    GpuCopies gpu_copies_;
 };
 
 }  // namespace
@@ -78,6 +99,10 @@ Result<MemoryKey> ShmRma::key_for(const Memory& memory) const {
     MemoryKey key{.host = host_,
                   .address = reinterpret_cast<std::uint64_t>(memory.data),
                   .ledger = ledger_->file()};
+    if (memory.kind == abi::MemoryKind::kGpu) {
+        PCCL_ASSIGN_OR_RETURN(key.gpu, key_of_gpu(memory));
+        return key;
+    }
     if (memory.file < 0) return key;
     PCCL_ASSIGN_OR_RETURN(const ProcessFile file, describe_file(memory.file));
     key.file = file.file;
@@ -89,8 +114,6 @@ Result<MemoryKey> ShmRma::key_for(const Memory& memory) const {
 Result<std::unique_ptr<Registration>> ShmRma::add(const Memory& memory,
                                                   const MemoryIdentity& identity) {
     PCCL_TRY(check_memory(memory, identity));
-    if (memory.kind != abi::MemoryKind::kHost)
-        return Status::unsupported("shared memory reaches no memory of GPUs");
     PCCL_ASSIGN_OR_RETURN(const MemoryKey key, key_for(memory));
     PCCL_ASSIGN_OR_RETURN(const std::uint32_t line, ledger_->open(identity.nonce));
     auto registration = std::make_unique<ShmRegistration>(memory, ledger_, line);
@@ -100,7 +123,7 @@ Result<std::unique_ptr<Registration>> ShmRma::add(const Memory& memory,
 
 Status ShmRma::reaches(const abi::MemoryDescriptor& memory) const {
     PCCL_ASSIGN_OR_RETURN(const MemoryKey key, key_on_this_host(memory));
-    return PeerMemory::open(memory, static_cast<pid_t>(key.ledger.pid)).status();
+    return PeerMemory::open(memory, static_cast<pid_t>(key.ledger.pid), gpus_).status();
 }
 
 Result<std::unique_ptr<RmaLink>> ShmRma::connect(RmaStreams streams) {
@@ -109,7 +132,7 @@ Result<std::unique_ptr<RmaLink>> ShmRma::connect(RmaStreams streams) {
     PeerWire& wire = static_cast<ShmSendLink&>(*streams.out).wire();
     PCCL_ASSIGN_OR_RETURN(const pid_t process, wire.process());
     return std::unique_ptr<RmaLink>(std::make_unique<RmaCopyLink>(
-        std::move(streams), std::make_unique<ShmPeer>(wire, process)));
+        std::move(streams), std::make_unique<ShmPeer>(wire, process, gpus_)));
 }
 
 }  // namespace pccl::transport::shm

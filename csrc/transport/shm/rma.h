@@ -2,13 +2,15 @@
 //
 // Memory of a Mapping::shareable() is mapped by peers, which needs the right to look into a process
 // of the same user (/proc/<pid>/fd); any other memory is copied by the kernel, which needs the
-// right to trace it (sys/process_memory.h). A registration costs the owner a line of its ledger,
+// right to trace it (sys/process_memory.h). Memory of GPUs is opened by CUDA IPC, and copied by
+// engines of GPUs (gpu_copies.h). A registration costs the owner a line of its ledger,
 // which says to peers how long it lasts (ledger.h).
 #pragma once
 
 #include <memory>
 
 #include "csrc/transport/rma.h"
+#include "csrc/transport/shm/gpu_memories.h"
 #include "csrc/transport/shm/ledger.h"
 #include "csrc/transport/shm/memory_key.h"
 
@@ -36,6 +38,7 @@ class PCCL_API ShmRma final : public RmaTransport {
 
     const std::shared_ptr<Ledger> ledger_;
     const std::uint64_t host_;
+    const std::shared_ptr<GpuMemories> gpus_ = std::make_shared<GpuMemories>();
 };
 
 }  // namespace pccl::transport::shm

@@ -1,0 +1,66 @@
+// Pinned host memory between processors and the engines of GPUs, in pieces of one length.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::transport {
+
+class GpuStages;
+
+/// One of them, lent until this ends.
+class PCCL_API GpuStage {
+   public:
+    GpuStage(std::shared_ptr<GpuStages> stages, std::span<std::byte> bytes)
+        : stages_(std::move(stages)), bytes_(bytes) {}
+    ~GpuStage();
+    GpuStage(const GpuStage&) = delete;
+    GpuStage& operator=(const GpuStage&) = delete;
+
+    [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+
+   private:
+    const std::shared_ptr<GpuStages> stages_;
+    const std::span<std::byte> bytes_;
+};
+
+/// Allocated as they are needed, and kept. Safe from every thread.
+class PCCL_API GpuStages : public std::enable_shared_from_this<GpuStages> {
+   public:
+    struct Extent {
+        std::size_t bytes = 0;  // of each
+        std::size_t most = 0;
+    };
+
+    /// All devices reach them; `device` is one that this process uses anyway.
+    static std::shared_ptr<GpuStages> create(sys::cuda::Driver& driver, int device,
+                                             const Extent& extent);
+    ~GpuStages();
+    GpuStages(const GpuStages&) = delete;
+    GpuStages& operator=(const GpuStages&) = delete;
+
+    [[nodiscard]] std::size_t bytes() const { return extent_.bytes; }
+    /// Null while all are lent.
+    Result<std::unique_ptr<GpuStage>> take();
+
+   private:
+    friend class GpuStage;
+    GpuStages(sys::cuda::Driver& driver, int device, const Extent& extent)
+        : driver_(driver), device_(device), extent_(extent) {}
+    void give_back(std::span<std::byte> bytes);
+
+    sys::cuda::Driver& driver_;
+    const int device_;
+    const Extent extent_;
+    std::mutex mutex_;                        // guards what follows
+    std::vector<std::span<std::byte>> free_;  // allocated, and not lent
+    std::size_t allocated_ = 0;
+};
+
+}  // namespace pccl::transport

@@ -1,0 +1,78 @@
+#include "csrc/transport/rma/gpu_stream.h"
+
+#include "csrc/base/clock.h"
+#include "csrc/base/log.h"
+#include "csrc/base/relax.h"
+#include "csrc/sys/cuda/on_device.h"
+#include "csrc/transport/rma/gpu_memory.h"
+
+namespace pccl::transport {
+namespace {
+
+using sys::cuda::OnDevice;
+
+constexpr Duration kPatience = std::chrono::seconds(2);
+constexpr int kSpins = 1000;
+constexpr Duration kBetweenLooks = std::chrono::microseconds(20);
+
+}  // namespace
+
+GpuMoment::~GpuMoment() {
+    const OnDevice on(driver_, device_);
+    if (on.status().is_ok()) static_cast<void>(driver_.destroy_event(event_));
+}
+
+Result<bool> GpuMoment::has_come() {
+    const OnDevice on(driver_, device_);
+    PCCL_TRY(on.status());
+    return driver_.has_come(event_);
+}
+
+void GpuMoment::await() {
+    const Deadline deadline = Deadline::after(kPatience);
+    for (int spin = 0;; ++spin) {
+        const auto come = has_come();
+        if (!come.is_ok() || *come) return;
+        if (spin < kSpins) {
+            relax();
+            continue;
+        }
+        if (deadline.passed())
+            return log(LogLevel::kWarning, "a copy engine of GPU ", device_, " stands still");
+        system_clock().sleep_for(kBetweenLooks);
+    }
+}
+
+Result<std::unique_ptr<GpuStream>> GpuStream::create(sys::cuda::Driver& driver, int device) {
+    const OnDevice on(driver, device);
+    PCCL_TRY(on.status());
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver.create_stream(device));
+    return std::unique_ptr<GpuStream>(new GpuStream(driver, device, stream));
+}
+
+GpuStream::~GpuStream() {
+    const OnDevice on(driver_, device_);
+    if (on.status().is_ok()) static_cast<void>(driver_.destroy_stream(stream_));
+}
+
+Result<std::shared_ptr<GpuMoment>> GpuStream::copy(std::span<const sys::cuda::Copy> copies) {
+    const OnDevice on(driver_, device_);
+    PCCL_TRY(on.status());
+    const Status begun = driver_.copy_all(copies, stream_);
+    PCCL_ASSIGN_OR_RETURN(const sys::cuda::Event event, driver_.record(stream_));
+    auto moment = std::make_shared<GpuMoment>(driver_, device_, event);
+    if (begun.is_ok()) return moment;
+    moment->await();  // those that did begin
+    return begun;
+}
+
+Result<GpuStream*> GpuStreams::of(int device) {
+    std::unique_ptr<GpuStream>& stream = streams_[device];
+    if (stream == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
+        PCCL_ASSIGN_OR_RETURN(stream, GpuStream::create(*driver, device));
+    }
+    return stream.get();
+}
+
+}  // namespace pccl::transport

@@ -1,0 +1,64 @@
+// Copies by the engines of a GPU, which begin here and end later, in their order.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::transport {
+
+/// What a stream had got at one moment. Safe from every thread.
+class PCCL_API GpuMoment {
+   public:
+    GpuMoment(sys::cuda::Driver& driver, int device, sys::cuda::Event event)
+        : driver_(driver), device_(device), event_(event) {}
+    ~GpuMoment();
+    GpuMoment(const GpuMoment&) = delete;
+    GpuMoment& operator=(const GpuMoment&) = delete;
+
+    /// Whether the GPU has come that far; an error is that of the device, which does nothing more.
+    [[nodiscard]] Result<bool> has_come();
+    /// Until then, some milliseconds at most; an engine that stands still is given up.
+    void await();
+
+   private:
+    sys::cuda::Driver& driver_;
+    const int device_;
+    const sys::cuda::Event event_;
+};
+
+/// One thread at a time.
+class PCCL_API GpuStream {
+   public:
+    static Result<std::unique_ptr<GpuStream>> create(sys::cuda::Driver& driver, int device);
+    ~GpuStream();
+    GpuStream(const GpuStream&) = delete;
+    GpuStream& operator=(const GpuStream&) = delete;
+
+    /// Begins them, and says when they are over.
+    Result<std::shared_ptr<GpuMoment>> copy(std::span<const sys::cuda::Copy> copies);
+    [[nodiscard]] int device() const { return device_; }
+
+   private:
+    GpuStream(sys::cuda::Driver& driver, int device, sys::cuda::Stream stream)
+        : driver_(driver), device_(device), stream_(stream) {}
+
+    sys::cuda::Driver& driver_;
+    const int device_;
+    const sys::cuda::Stream stream_;
+};
+
+/// One for each device, made when it is needed. One thread at a time.
+class PCCL_API GpuStreams {
+   public:
+    /// kUnsupported where this process has no CUDA.
+    Result<GpuStream*> of(int device);
+
+   private:
+    std::map<int, std::unique_ptr<GpuStream>> streams_;
+};
+
+}  // namespace pccl::transport
