@@ -78,9 +78,21 @@ MemoryPtr register_address(Session& session, std::uint64_t address, std::size_t 
         [&] { return session.register_memory({std::bit_cast<std::byte*>(address), nbytes}); });
 }
 
+/// `owner` keeps it.
+MemoryPtr register_gpu(Session& session, std::uint64_t address, std::size_t nbytes, int device,
+                       py::object owner) {
+    auto buffers = std::make_shared<Buffers>();
+    buffers->keep(std::move(owner));
+    const std::span memory(std::bit_cast<std::byte*>(address), nbytes);
+    return released(
+        [&] { return session.register_gpu_memory(memory, device, std::move(buffers)); });
+}
+
 /// Bytes that keep their registration.
 py::array array_of(const MemoryPtr& memory) {
     const transport::Memory& bytes = memory->memory();
+    if (bytes.kind == abi::MemoryKind::kGpu)
+        throw_status(Status::invalid_argument("numpy shows no memory of GPUs"));
     return py::array_t<std::uint8_t>(
         {bytes.bytes}, {1}, reinterpret_cast<const std::uint8_t*>(bytes.data), py::cast(memory));
 }
@@ -211,6 +223,8 @@ void bind_session(extension::Module& module) {
         .def("peers", &peers_of)
         .def("register", &register_buffer, arg("buffer"))
         .def("register_address", &register_address, arg("address"), arg("nbytes"))
+        .def("register_gpu", &register_gpu, arg("address"), arg("nbytes"), arg("device"),
+             arg("owner"))
         .def(
             "allocate",
             [](Session& self, std::size_t nbytes) {

@@ -41,19 +41,23 @@ Result<std::unique_ptr<Approach>> Approach::dial(const ConnectionInfo& peer,
     return std::unique_ptr<Approach>(new Approach(std::move(dialled), number, std::move(path)));
 }
 
-Result<std::unique_ptr<Approach>> Approach::call(const OwnSide& own, const ConnectionInfo& peer) {
+Result<std::unique_ptr<Approach>> Approach::call(const OwnSide& own, const ConnectionInfo& peer,
+                                                 const Status& wanted) {
     auto way = own.runtime.way_to(peer.address, own.allowed);
     if (!way.is_ok())
         return way.status().with_message(
             concat("no transport leads there from here", way.status().message()));
-    const Status reach = reaches(*way->transport, peer);
+    const Status reach = wanted.is_ok() ? reaches(*way->transport, peer) : wanted;
     Path path{.kind = way->transport->kind(), .is_direct = reach.is_ok()};
     if (way->reasons.size() > 2) path.reasons = way->reasons.substr(2);  // behind "; "
     if (!reach.is_ok()) path.reasons = joined(path.reasons, reach.message());
     PCCL_ASSIGN_OR_RETURN(const std::uint64_t number, random_number());
     PCCL_ASSIGN_OR_RETURN(auto approach, dial(peer, *way->transport, number, std::move(path)));
-    approach->greeting_ =
-        frame_of(Hello{.number = number, .reaches = reach.is_ok(), .from = own.info});
+    approach->is_aside_ = !wanted.is_ok();
+    approach->greeting_ = frame_of(Hello{.number = number,
+                                         .reaches = reach.is_ok(),
+                                         .is_aside = approach->is_aside_,
+                                         .from = own.info});
     return approach;
 }
 
@@ -70,6 +74,7 @@ Result<std::unique_ptr<Approach>> Approach::answer(const OwnSide& own, const Hel
         path.reasons = "the peer does not reach this process's memory";
     PCCL_ASSIGN_OR_RETURN(auto approach,
                           dial(hello.from, *transport, hello.number, std::move(path)));
+    approach->is_aside_ = hello.is_aside;
     approach->streams_.in = std::move(in);
     approach->greeting_ = frame_of(Welcome{.number = hello.number, .reaches = both});
     return approach;

@@ -31,12 +31,16 @@ struct OwnSide {
 
 class Approach {
    public:
-    /// kUnavailable, with the reasons, where no transport leads to `peer`.
-    static Result<std::unique_ptr<Approach>> call(const OwnSide& own, const ConnectionInfo& peer);
+    /// kUnavailable, with the reasons, where no transport leads to `peer`. Unless `wanted` is ok,
+    /// it is for memory that this process does not copy by itself, and why.
+    static Result<std::unique_ptr<Approach>> call(const OwnSide& own, const ConnectionInfo& peer,
+                                                  const Status& wanted = Status::ok());
     /// `in` is the stream that the hello came on.
     static Result<std::unique_ptr<Approach>> answer(const OwnSide& own, const Hello& hello,
                                                     std::unique_ptr<transport::RecvLink> in);
 
+    /// Beside the connection, if any, on which both copy by themselves.
+    [[nodiscard]] bool is_aside() const { return is_aside_; }
     /// Of a call: what the peer's welcome must name.
     [[nodiscard]] std::uint64_t number() const { return number_; }
     void welcomed(const Welcome& welcome, std::unique_ptr<transport::RecvLink> in);
@@ -64,6 +68,7 @@ class Approach {
     transport::RmaStreams streams_;
     const std::uint64_t number_;
     Path path_;
+    bool is_aside_ = false;
     std::string greeting_;  // to be said
     std::size_t said_ = 0;  // bytes of it
 };

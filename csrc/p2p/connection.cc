@@ -16,6 +16,8 @@ constexpr Duration kForever = std::chrono::hours(1);
 // While others attend to a connection, one small transfer after the other: to be woken by the news
 // of each would take their cores.
 constexpr Duration kNap = std::chrono::microseconds(100);
+// While engines of GPUs copy: nobody rings when these are done.
+constexpr Duration kBetweenCopyLooks = std::chrono::microseconds(20);
 
 }  // namespace
 
@@ -23,6 +25,7 @@ Connection::Connection(ConnectionParts parts, ConnectionInfo peer,
                        std::unique_ptr<Approach> approach, Deadline deadline)
     : parts_(std::move(parts)),
       peer_(std::move(peer)),
+      is_aside_(approach->is_aside()),
       deadline_(deadline),
       mutex_(*parts_.waiter),
       approach_(std::move(approach)) {}
@@ -81,7 +84,7 @@ bool Connection::is_at_rest() const {
     if (is_lost()) return true;
     if (!is_whole() || !waiting_.empty() || !link_->is_flushed()) return false;
     // What this process copies itself waits for nobody.
-    return path_.is_direct ? flying_.empty() : !link_->has_moved();
+    return path_.is_direct ? flying_.empty() : !link_->has_moved() && !link_->awaits_copies();
 }
 
 bool Connection::try_carry() {
@@ -111,7 +114,13 @@ Attendance::~Attendance() {
 Duration Connection::longest_sleep() {
     if (is_lost()) return kForever;
     if (fades_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
-    return attendances_.load() > 0 ? nap() : kBetweenLooks;
+    if (attendances_.load() > 0) return nap();
+    return awaits_copies_.load(std::memory_order_relaxed) ? kBetweenCopyLooks : kBetweenLooks;
+}
+
+Duration Connection::longest_pause() const {
+    return awaits_copies_.load(std::memory_order_relaxed) ? kBetweenCopyLooks
+                                                          : transport::Backoff::kSlice;
 }
 
 Duration Connection::nap() {
@@ -165,6 +174,7 @@ bool Connection::carry_locked(const Task* awaited) {
     const bool posted = post_waiting();
     const auto moved = exchange();
     if (!moved.is_ok()) lose(moved.status());
+    awaits_copies_.store(link_ != nullptr && link_->awaits_copies(), std::memory_order_relaxed);
     return !moved.is_ok() || *moved || posted;
 }
 
@@ -294,6 +304,7 @@ void Connection::finish(Task& task) {
 void Connection::lose(const Status& why) {
     why_lost_ = described(why);
     hear_last_words();
+    link_.reset();  // engines of GPUs are done with the memory of transfers before these end
     // What had landed before counts as it did.
     for (const auto& [post, task] : flying_) {
         task->landed(why_lost_);
@@ -308,7 +319,6 @@ void Connection::lose(const Status& why) {
     waiting_.clear();
     words_ = {};  // they hold their tasks, which hold this connection
     approach_.reset();
-    link_.reset();
     lost_.store(true, std::memory_order_release);
     listener().lost(*this, why_lost_);
     waiter().wake();

@@ -44,6 +44,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const ConnectionInfo& peer() const { return peer_; }
+    /// Whether it is for memory that this process or the peer does not copy by itself.
+    [[nodiscard]] bool is_aside() const { return is_aside_; }
     [[nodiscard]] transport::Waiter& waiter() const { return *parts_.waiter; }
     [[nodiscard]] WordListener& listener() const { return *parts_.listener; }
     /// Of a call, until it is answered.
@@ -66,6 +68,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool try_carry();
     /// How long nobody need look at it who is not woken.
     [[nodiscard]] Duration longest_sleep();
+    /// The same of a thread that attends to it.
+    [[nodiscard]] Duration longest_pause() const;
     /// Finds out whether the peer is gone; a system call.
     void look();
     /// Before close(): transfers that are not on their way fail with `reason`.
@@ -110,6 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     const ConnectionParts parts_;  // first: links need the waiter to their end
     const ConnectionInfo peer_;
+    const bool is_aside_;
     const Deadline deadline_;             // of the approach
     RelayLock mutex_;                     // guards all below but for the atomics
     std::unique_ptr<Approach> approach_;  // until it is whole
@@ -127,6 +132,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
+    std::atomic<bool> awaits_copies_{false};  // as of its link, when it was last carried on
     std::atomic<bool> fades_{false};  // the peer is gone, but for what it may have said before
     std::atomic<int> attendances_{0};
     std::atomic<std::uint64_t> begun_attendances_{0};

@@ -13,7 +13,7 @@ constexpr std::uint32_t kGreetingMagic = 0x4832'5050;
 constexpr std::size_t kHead = sizeof(std::uint32_t);
 constexpr std::size_t kLongestFrame = ConnectionInfo::kLongest + 64;
 
-enum class GreetingKind : std::uint8_t { kHello, kWelcome };
+enum class GreetingKind : std::uint8_t { kHello, kWelcome, kHelloAside };
 
 Status read_flag(ByteReader& in, bool& flag) {
     std::uint8_t value = 0;
@@ -25,8 +25,8 @@ Status read_flag(ByteReader& in, bool& flag) {
     return Status::ok();
 }
 
-Result<Greeting> read_hello(ByteReader& in) {
-    Hello hello;
+Result<Greeting> read_hello(ByteReader& in, bool is_aside) {
+    Hello hello{.is_aside = is_aside, .from = {}};
     std::string from;
     PCCL_TRY(in.u64(hello.number));
     PCCL_TRY(read_flag(in, hello.reaches));
@@ -52,15 +52,18 @@ Result<Greeting> read_greeting(ByteReader& in) {
     PCCL_TRY(in.u8(kind));
     switch (static_cast<GreetingKind>(kind)) {
         case GreetingKind::kHello:
-            return read_hello(in);
+            return read_hello(in, false);
         case GreetingKind::kWelcome:
             return read_welcome(in);
+        case GreetingKind::kHelloAside:
+            return read_hello(in, true);
     }
     return Status::invalid_argument(concat("unknown kind ", int{kind}));
 }
 
 void put(ByteWriter& out, const Hello& hello) {
-    out.u8(static_cast<std::uint8_t>(GreetingKind::kHello));
+    const auto kind = hello.is_aside ? GreetingKind::kHelloAside : GreetingKind::kHello;
+    out.u8(static_cast<std::uint8_t>(kind));
     out.u64(hello.number);
     out.u8(hello.reaches ? 1 : 0);
     out.text(hello.from.serialise());

@@ -20,6 +20,7 @@ namespace pccl::p2p {
 struct Hello {
     std::uint64_t number = 0;  // random: names the connection that is being made
     bool reaches = false;      // whether the caller reaches the called one's memory by itself
+    bool is_aside = false;     // it does not want to: for memory that it does not reach so
     ConnectionInfo from;
 };
 

@@ -8,6 +8,7 @@
 #include "csrc/runtime/transports.h"
 #include "csrc/sys/socket/interfaces.h"
 #include "csrc/transport/mapping.h"
+#include "csrc/transport/rma/gpu_memory.h"
 #include "csrc/transport/tcp/wire.h"
 
 namespace pccl::p2p {
@@ -132,6 +133,19 @@ Result<std::shared_ptr<LocalMemory>> Session::register_memory(std::span<std::byt
     return core_->add({.data = memory.data(), .bytes = memory.size()}, std::move(owner));
 }
 
+Result<std::shared_ptr<LocalMemory>> Session::register_gpu_memory(
+    std::span<std::byte> memory, int device, std::shared_ptr<const void> owner) {
+    PCCL_TRY(check_usable());
+    if (device < 0) {
+        PCCL_ASSIGN_OR_RETURN(device, transport::gpu_of(memory.data()));
+    }
+    return core_->add({.data = memory.data(),
+                       .bytes = memory.size(),
+                       .kind = abi::MemoryKind::kGpu,
+                       .device = device},
+                      std::move(owner));
+}
+
 Result<std::shared_ptr<LocalMemory>> Session::allocate(std::size_t bytes) {
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(auto mapping, transport::Mapping::shareable("p2p", bytes));
@@ -177,8 +191,7 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_TRY(check_indices(indices, plan->size()));
-    const SessionId& owner = plan->remote().owner;
-    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_to(owner.name, &owner));
+    PCCL_ASSIGN_OR_RETURN(const auto connection, core_->connection_for(*plan));
     PCCL_TRY(plan->local().begin_use());
     return Work(connection->begin({.op = op,
                                    .plan = std::move(plan),

@@ -80,6 +80,12 @@ class PCCL_API Session {
     /// any operation may use it.
     Result<std::shared_ptr<LocalMemory>> register_memory(std::span<std::byte> memory,
                                                          std::shared_ptr<const void> owner = {});
+    /// The same of memory of GPU `device`, as CUDA numbers it in this process (-1: of that on which
+    /// it lies), at whose addresses nobody looks here. Its owner's kernels and this session's
+    /// transfers know nothing of each other: synchronise. kUnsupported where this process has no
+    /// CUDA.
+    Result<std::shared_ptr<LocalMemory>> register_gpu_memory(
+        std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
     /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
     Result<std::shared_ptr<LocalMemory>> allocate(std::size_t bytes);
     /// From now on no peer reaches it (transport/rma.h), and its owner may free it. Again: nothing.

@@ -9,11 +9,13 @@
 #include "csrc/base/text.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/sys/crypto/hmac.h"
+#include "csrc/transport/shm/memory_key.h"
 
 namespace pccl::p2p {
 namespace {
 
 constexpr std::size_t kMostCallers = 1024;
+constexpr std::size_t kMostReaches = 4096;
 // To be connected where that is under way, and to have room for what was said.
 constexpr Duration kLastWords = std::chrono::seconds(2);        // since something has moved
 constexpr Duration kLongestGoodbye = std::chrono::seconds(20);  // of peers that are slow
@@ -141,11 +143,45 @@ Result<SessionId> SessionCore::known(const std::string& peer) const {
                                            "\" is known here: load its connection info first"));
 }
 
+Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
+    const bool is_here = transport::shm::key_on_this_host(memory).is_ok();
+    if (memory.kind == abi::MemoryKind::kHost || direct_ == nullptr || !is_here)
+        return Status::ok();
+    const std::pair name{memory.id, memory.nonce};
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = reach_.find(name);
+        if (known != reach_.end()) return known->second;
+    }
+    const Status found = direct_->reaches(memory);
+    // What has ended is told by who copies.
+    if (found.code() == StatusCode::kUnavailable) return Status::ok();
+    const std::lock_guard lock(mutex_);
+    if (reach_.size() >= kMostReaches) reach_.clear();
+    reach_.emplace(name, found);
+    return found;
+}
+
+Result<std::shared_ptr<Connection>> SessionCore::connection_for(const Plan& plan) {
+    const RemoteMemory& remote = plan.remote();
+    return connection_to(remote.owner.name, &remote.owner, reach(remote.descriptor));
+}
+
+/// The peer writes where it is told: its sends go by the connection of the receive.
+Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::string& peer,
+                                                                const MessageOrder& order) {
+    if (order.direction == Direction::kSend) return connection_to(peer);
+    return connection_to(peer, nullptr, reach(order.memory->descriptor()));
+}
+
 Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string& peer,
-                                                               const SessionId* life) {
+                                                               const SessionId* life,
+                                                               const Status& reach) {
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
-    auto connection = find(peer);
+    auto connection = find(peer, false);
+    const bool serves = connection != nullptr && connection->is_whole();
+    if (!reach.is_ok() && !(serves && !connection->path().is_direct)) connection = find(peer, true);
     const auto known = known_.find(peer);
     if (connection == nullptr && known == known_.end())
         return Status::invalid_argument(concat("no session \"",
@@ -157,17 +193,18 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
                                           "\" has come back in another life since its memory was ",
                                           "imported: import what it has now"));
     if (connection != nullptr) return connection;
-    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), known->second));
+    PCCL_ASSIGN_OR_RETURN(auto approach, Approach::call(own_side(), known->second, reach));
     connection = std::make_shared<Connection>(parts_for(known->second.id), known->second,
                                               std::move(approach), patience());
     add_locked(connection);
     return connection;
 }
 
-std::shared_ptr<Connection> SessionCore::find(const std::string& peer) const {
+std::shared_ptr<Connection> SessionCore::find(const std::string& peer, bool is_aside) const {
     const auto [first, last] = connections_.equal_range(peer);
-    const auto alive =
-        std::find_if(first, last, [](const auto& each) { return !each.second->is_lost(); });
+    const auto alive = std::find_if(first, last, [is_aside](const auto& each) {
+        return !each.second->is_lost() && each.second->is_aside() == is_aside;
+    });
     return alive == last ? nullptr : alive->second;
 }
 

@@ -34,9 +34,15 @@ class SessionCore final : public runtime::Participant {
     Status load(const ConnectionInfo& peer);
     [[nodiscard]] Result<SessionId> known(const std::string& peer) const;
     /// A connection to that life of the peer, which may still have to be made; null where the life
-    /// does not matter.
+    /// does not matter. Unless `reach` is ok, it is for memory that peers do not copy by
+    /// themselves.
     Result<std::shared_ptr<Connection>> connection_to(const std::string& peer,
-                                                      const SessionId* life = nullptr);
+                                                      const SessionId* life = nullptr,
+                                                      const Status& reach = Status::ok());
+    /// On which a plan's blocks are moved, or the peer is told of a message.
+    Result<std::shared_ptr<Connection>> connection_for(const Plan& plan);
+    Result<std::shared_ptr<Connection>> connection_for(const std::string& peer,
+                                                       const MessageOrder& order);
     /// Of that life of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     void disconnect(const std::string& peer, const Status& reason);
@@ -96,7 +102,9 @@ class SessionCore final : public runtime::Participant {
     /// Logs refusals that were not yet told.
     void tell_refusals();
     /// Under mutex_: the first that is not lost.
-    [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer) const;
+    [[nodiscard]] std::shared_ptr<Connection> find(const std::string& peer, bool is_aside) const;
+    /// Whether memory of this host is copied with no help of its owner, and else why not.
+    [[nodiscard]] Status reach(const abi::MemoryDescriptor& memory);
     void add_locked(const std::shared_ptr<Connection>& connection);
     /// Takes out all to other lives of the session than `life`.
     [[nodiscard]] Connections take_older(const SessionId& life);
@@ -120,6 +128,8 @@ class SessionCore final : public runtime::Participant {
     mutable std::mutex mutex_;  // guards what follows
     bool closed_ = false;
     std::map<std::string, ConnectionInfo> known_;
+    /// Of memory of GPUs of peers, by id and nonce: what reach() found.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Status> reach_;
     std::set<std::shared_ptr<LocalMemory>> memories_;
     std::multimap<std::string, std::shared_ptr<Connection>> connections_;
     /// Of lives of peers, while there are connections to them.

@@ -58,7 +58,7 @@ void Message::carry_until(Deadline deadline) const {
             continue;
         }
         if (is_complete() || deadline.passed()) return;
-        backoff.pause();
+        backoff.pause(connection.longest_pause());
         if (backoff.slept()) attendance.look();
     }
 }
@@ -106,7 +106,7 @@ Result<Message> Transfer::post(MessageOrder order, Deadline deadline) {
         return Status::unavailable("this transfer is of the process that this one was forked from");
     PCCL_TRY(Blocks(order.block).check_within(order.memory->memory().bytes));
     PCCL_TRY(await_room(order, deadline));
-    PCCL_ASSIGN_OR_RETURN(auto connection, state_->core->connection_to(state_->peer));
+    PCCL_ASSIGN_OR_RETURN(auto connection, state_->core->connection_for(state_->peer, order));
     PCCL_TRY(order.memory->begin_use());
     const auto memory = order.memory;
     const auto matcher = state_->core->matcher_for(connection->peer().id);

@@ -17,11 +17,17 @@ Status late(const Task& task) {
         .with_process(peer.process);
 }
 
-std::string path_text(const Path& path, const RemoteMemory& memory) {
-    const std::string_view how = !path.is_direct      ? "by messages"
-                                 : memory.is_mapped() ? "mapped"
-                                                      : "by the kernel";
-    return concat(to_string(path.kind), ", ", how);
+std::string_view how(const Path& path, const Plan& plan) {
+    if (!path.is_direct) return "by messages";
+    const bool here = plan.local().memory().kind == abi::MemoryKind::kGpu;
+    const bool there = plan.remote().descriptor.kind == abi::MemoryKind::kGpu;
+    if (here && there) return "by CUDA IPC";
+    if (here || there) return "through pinned memory";
+    return plan.remote().is_mapped() ? "mapped" : "by the kernel";
+}
+
+std::string path_text(const Path& path, const Plan& plan) {
+    return concat(to_string(path.kind), ", ", how(path, plan));
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ void Work::carry_until(Deadline deadline) const {
             continue;
         }
         if (task_->is_complete() || deadline.passed()) return;
-        backoff.pause();
+        backoff.pause(connection.longest_pause());
         if (backoff.slept()) attendance.look();
     }
 }
@@ -72,7 +78,7 @@ WorkStats Work::stats() const {
                     .taken = task_->taken()};
     const Connection& connection = *task_->connection();
     if (!connection.is_whole()) return stats;
-    stats.path = path_text(connection.path(), task_->order().plan->remote());
+    stats.path = path_text(connection.path(), *task_->order().plan);
     stats.reasons = connection.path().reasons;
     return stats;
 }

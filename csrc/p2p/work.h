@@ -17,7 +17,7 @@ struct WorkStats {
     std::uint64_t blocks = 0;
     std::uint64_t pieces = 0;  // that the blocks went as
     Duration taken{};          // so far, or from begin to end
-    std::string path{};        // "shm, mapped", "shm, by the kernel", "tcp, by messages"
+    std::string path{};        // "shm, mapped", "tcp, by messages", ... (docs/p2p.md)
     std::string reasons{};     // why not by a faster one; empty: there is none
 };
 

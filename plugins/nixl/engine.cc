@@ -51,9 +51,7 @@ std::string session_name(const std::string& agent) {
     return concat("agent-", digest.value());
 }
 
-nixl_status_t check_kind(const nixl_mem_t& kind) {
-    return kind == DRAM_SEG ? NIXL_SUCCESS : NIXL_ERR_NOT_SUPPORTED;
-}
+bool is_known(nixl_mem_t kind) { return kind == DRAM_SEG || kind == VRAM_SEG; }
 
 /// Pairs of one local and one remote memory.
 struct Pairs {
@@ -113,9 +111,11 @@ std::string Engine::parameter(const std::string& name) const {
 
 nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& kind,
                                   nixlBackendMD*& out) {
-    if (check_kind(kind) != NIXL_SUCCESS) return NIXL_ERR_NOT_SUPPORTED;
-    auto registered =
-        session_->register_memory({reinterpret_cast<std::byte*>(memory.addr), memory.len});
+    if (!is_known(kind)) return NIXL_ERR_NOT_SUPPORTED;
+    const std::span bytes(reinterpret_cast<std::byte*>(memory.addr), memory.len);
+    auto registered = kind == DRAM_SEG
+                          ? session_->register_memory(bytes)
+                          : session_->register_gpu_memory(bytes, static_cast<int>(memory.devId));
     if (!registered.is_ok()) return told(registered.status());
     out = new LocalMetadata(std::move(*registered));
     return NIXL_SUCCESS;
@@ -145,7 +145,7 @@ nixl_status_t Engine::getPublicData(const nixlBackendMD* metadata, std::string& 
 
 nixl_status_t Engine::loadRemoteMD(const nixlBlobDesc& memory, const nixl_mem_t& kind,
                                    const std::string& agent, nixlBackendMD*& out) {
-    if (check_kind(kind) != NIXL_SUCCESS) return NIXL_ERR_NOT_SUPPORTED;
+    if (!is_known(kind)) return NIXL_ERR_NOT_SUPPORTED;
     return load(agent, memory.metaInfo, memory.addr, out);
 }
 

@@ -24,7 +24,8 @@ class Engine final : public nixlBackendEngine {
     [[nodiscard]] bool supportsRemote() const override { return true; }
     [[nodiscard]] bool supportsLocal() const override { return true; }
     [[nodiscard]] bool supportsNotif() const override { return true; }
-    [[nodiscard]] nixl_mem_list_t getSupportedMems() const override { return {DRAM_SEG}; }
+    /// VRAM_SEG is refused at its registration where this process has no CUDA.
+    [[nodiscard]] nixl_mem_list_t getSupportedMems() const override { return {DRAM_SEG, VRAM_SEG}; }
 
     nixl_status_t registerMem(const nixlBlobDesc& memory, const nixl_mem_t& kind,
                               nixlBackendMD*& out) override;

@@ -7,7 +7,7 @@ static_assert(NIXL_PLUGIN_API_VERSION == 1, "another plugin interface than NIXL 
 nixlBackendPlugin* nixl_plugin_init() {
     return nixlBackendPluginCreator<pccl::nixl::Engine>::create(
         NIXL_PLUGIN_API_VERSION, "PCCL", PCCL_VERSION, {{"listen", ""}, {"transports", ""}},
-        {DRAM_SEG});
+        {DRAM_SEG, VRAM_SEG});
 }
 
 void nixl_plugin_fini() {}

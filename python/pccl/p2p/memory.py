@@ -88,7 +88,13 @@ class Memory:
         return Descriptor(self._core.descriptor())
 
     def array(self) -> NDArray[numpy.uint8]:
-        """Return the memory as a numpy array of bytes, which keeps it alive."""
+        """Return the memory as a numpy array of bytes, which keeps it alive.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It is memory of a GPU.
+        """
         return self._core.array()
 
     def deregister(self) -> None:

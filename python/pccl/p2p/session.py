@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pccl import _core
 from pccl.errors import InvalidArgumentError
+from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
 from pccl.p2p.transfer import Transfer
@@ -149,17 +150,24 @@ class Session:
         """Return the names of those that there is a connection to."""
         return [name for name, _ in self._core.peers()]
 
-    def register(self, buffer: object, nbytes: int | None = None) -> Memory:
+    def register(
+        self, buffer: object, nbytes: int | None = None, device: str | None = None
+    ) -> Memory:
         """Let peers read and write a memory.
+
+        Transfers know nothing of the streams of CUDA: synchronise with the kernels that fill a
+        tensor before peers read it, and with transfers before kernels use what they brought.
 
         Parameters
         ----------
         buffer
-            A writable C-contiguous object (numpy array, CPU tensor of torch, ``bytearray``), which
-            is kept as long as the registration; or the address of ``nbytes`` bytes, which the
-            caller keeps.
+            A writable C-contiguous object (numpy array, tensor of torch on a CPU or a GPU,
+            ``bytearray``, anything with ``__cuda_array_interface__``), which is kept as long as the
+            registration; or the address of ``nbytes`` bytes, which the caller keeps.
         nbytes
             Of an address alone.
+        device
+            Of an address alone: ``"cuda:1"`` or ``"cuda"`` for memory of a GPU.
 
         Returns
         -------
@@ -169,14 +177,21 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            The memory is strided, read-only, on a device, or has no bytes.
+            The memory is strided, read-only, not on that device, or has no bytes.
+        UnsupportedError
+            It is on a GPU, and this build or machine has no CUDA.
         """
         if isinstance(buffer, int):
             if nbytes is None or nbytes <= 0 or buffer <= 0:
                 raise InvalidArgumentError("an address comes with nbytes, both more than 0")
-            return Memory(self._core.register_address(buffer, nbytes), self._core)
-        if nbytes is not None:
-            raise InvalidArgumentError("nbytes goes with an address alone")
+            gpu = gpu_named(device)
+            if gpu is None:
+                return Memory(self._core.register_address(buffer, nbytes), self._core)
+            return Memory(self._core.register_gpu(buffer, nbytes, gpu, None), self._core)
+        if nbytes is not None or device is not None:
+            raise InvalidArgumentError("nbytes and device go with an address alone")
+        if (memory := gpu_memory_of(buffer)) is not None:
+            return Memory(self._core.register_gpu(*memory, ANY_GPU, buffer), self._core)
         return Memory(self._core.register(buffer), self._core)
 
     def allocate(self, nbytes: int) -> Memory:

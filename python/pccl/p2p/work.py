@@ -35,7 +35,8 @@ class WorkStats:
     pieces: int
     #: From its begin until now, or until its end.
     seconds: float
-    #: ``"shm, mapped"``, ``"shm, by the kernel"``, ``"tcp, by messages"``; empty: not connected.
+    #: ``"shm, mapped"``, ``"shm, by the kernel"``, ``"shm, by CUDA IPC"``, ``"shm, through pinned
+    #: memory"``, ``"shm, by messages"``, ``"tcp, by messages"``; empty: not connected.
     path: str
     #: Why not by a faster path; empty where there is none.
     reasons: str

@@ -1,0 +1,65 @@
+"""Which memory of a GPU an object has."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from pccl.errors import InvalidArgumentError
+
+__all__ = ["ANY_GPU", "gpu_memory_of", "gpu_named"]
+
+#: The one on which the memory lies.
+ANY_GPU = -1
+
+
+def gpu_named(device: str | None) -> int | None:
+    """Return the number in ``"cuda:1"``, :data:`ANY_GPU` for ``"cuda"``, None for a CPU."""
+    if device is None or device == "cpu":
+        return None
+    found = re.fullmatch(r"cuda(?::(\d{1,4}))?", device)
+    if found is None:
+        raise InvalidArgumentError(f'a device is "cpu", "cuda" or "cuda:1", not {device!r}')
+    return ANY_GPU if found[1] is None else int(found[1])
+
+
+def gpu_memory_of(buffer: Any) -> tuple[int, int] | None:
+    """Return address and bytes of an object on a GPU; None for others.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is strided, read-only, or has no bytes.
+    """
+    if getattr(buffer, "is_cuda", False) and hasattr(buffer, "data_ptr"):
+        if not buffer.is_contiguous():
+            raise InvalidArgumentError("a strided tensor is not registered; pass x.contiguous()")
+        return _checked(buffer.data_ptr(), buffer.numel() * buffer.element_size())
+    if hasattr(buffer, "is_cuda") or not hasattr(buffer, "__cuda_array_interface__"):
+        return None
+    array = buffer.__cuda_array_interface__
+    address, is_read_only = array["data"]
+    if is_read_only:
+        raise InvalidArgumentError("read-only memory is not registered: peers may write to it")
+    item = int(re.sub(r"\D", "", array["typestr"]))
+    if not _is_contiguous(array["shape"], array.get("strides"), item):
+        raise InvalidArgumentError("a strided array is not registered; pass a contiguous copy")
+    return _checked(address, math.prod(array["shape"]) * item)
+
+
+def _checked(address: int, nbytes: int) -> tuple[int, int]:
+    if nbytes <= 0:
+        raise InvalidArgumentError("there is no memory of 0 bytes to register")
+    return address, nbytes
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, item: int) -> bool:
+    if strides is None:
+        return True
+    expected = item
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True

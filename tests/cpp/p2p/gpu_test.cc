@@ -1,0 +1,228 @@
+// Sessions whose memory is of GPUs, on a driver whose copies end late (tests/fakes/late_cuda.h).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "csrc/sys/cuda/driver.h"
+#include "csrc/transport/mapping.h"
+#include "tests/cpp/p2p/pair.h"
+#include "tests/fakes/late_cuda.h"
+
+namespace pccl::p2p {
+namespace {
+
+using testing::HasSubstr;
+using transport::Mapping;
+
+/// Where memory is.
+enum class Place { kHost, kGpu, kUnshareableGpu };
+
+struct Way {
+    std::string transports;
+    Place here;
+    Place there;
+    std::string path;
+};
+
+void PrintTo(const Way& way, std::ostream* out) { *out << way.path; }
+
+class GpuSessionTest : public testing::TestWithParam<Way> {
+   protected:
+    static constexpr std::size_t kBytes = 3 * kMiB + 17;
+
+    GpuSessionTest() {
+        driver_.be_late(3);
+        sys::cuda::let_stand_in(&driver_);
+    }
+    ~GpuSessionTest() override {
+        client_.reset();
+        server_.reset();
+        sys::cuda::let_stand_in(nullptr);
+    }
+
+    /// Registered, with bytes that tell where they are from.
+    struct Stamped {
+        Mapping mapping;
+        std::shared_ptr<LocalMemory> local;
+
+        [[nodiscard]] std::span<std::byte> bytes() const { return mapping.memory(); }
+        [[nodiscard]] LocalBlock all() const { return {local, {0, bytes().size()}}; }
+    };
+    Stamped stamped(Session& session, Place place, unsigned seed) {
+        auto mapping =
+            place == Place::kGpu ? Mapping::shareable("gpu", kBytes) : Mapping::anonymous(kBytes);
+        Stamped made{std::move(mapping.value()), nullptr};
+        for (std::size_t i = 0; i < kBytes; ++i) made.bytes()[i] = p2p::Stamped::stamp(i, seed);
+        if (place != Place::kHost) driver_.adopt(made.mapping, 0);
+        auto local = place == Place::kHost ? session.register_memory(made.bytes())
+                                           : session.register_gpu_memory(made.bytes(), 0);
+        EXPECT_TRUE(local.is_ok()) << local.status().to_string();
+        made.local = *local;
+        return made;
+    }
+
+    fakes::LateCudaDriver driver_;
+    std::unique_ptr<Session> server_ = session("server", GetParam().transports);
+    std::unique_ptr<Session> client_ = session("client", GetParam().transports);
+    Stamped theirs_ = stamped(*server_, GetParam().there, 1);
+    Stamped mine_ = stamped(*client_, GetParam().here, 2);
+    RemoteMemory remote_ = seen_by(*client_, *server_, *theirs_.local);
+};
+
+TEST_P(GpuSessionTest, ReadsAndWritesByThePathThatItTells) {
+    const Work read = client_->read(mine_.all(), all_of(remote_)).value();
+    ASSERT_EQ(read.wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
+    EXPECT_EQ(read.stats().path, GetParam().path);
+    const Stamped other = stamped(*client_, GetParam().here, 3);
+    ASSERT_EQ(ended(client_->write(other.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), other.bytes()));
+}
+
+TEST_P(GpuSessionTest, ANotificationComesOnceAllDataIsThere) {
+    for (unsigned round = 0; round < 5; ++round) {
+        const Stamped other = stamped(*client_, GetParam().here, 10 + round);
+        const Work work = client_->write(other.all(), all_of(remote_), bytes_of("block 7")).value();
+        const auto heard = server_->await_notifications(patience());
+        ASSERT_EQ(heard.size(), 1U);
+        EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), other.bytes())) << round;
+        EXPECT_EQ(work.wait(patience()).to_string(), "ok");
+    }
+}
+
+/// Against copies that the test makes itself.
+TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
+    constexpr std::uint64_t kBlocks = 700;
+    std::mt19937 random(11);
+    for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
+        std::vector<Block> here;
+        std::vector<Block> there;
+        for (std::uint64_t i = 0; i < kBlocks; ++i) {
+            const std::uint64_t bytes = random() % (kBytes / kBlocks);
+            here.push_back({i * (kBytes / kBlocks), bytes});
+            there.push_back({(kBlocks - 1 - i) * (kBytes / kBlocks), bytes});
+        }
+        const bool reads = op == transport::RmaOp::kRead;
+        const Stamped& from = reads ? theirs_ : mine_;
+        const Stamped& into = reads ? mine_ : theirs_;
+        std::vector<std::byte> expected(into.bytes().begin(), into.bytes().end());
+        for (std::uint64_t i = 0; i < kBlocks; ++i) {
+            const Block& source = reads ? there[i] : here[i];
+            const Block& target = reads ? here[i] : there[i];
+            std::copy_n(from.bytes().begin() + static_cast<std::ptrdiff_t>(source.offset),
+                        source.bytes,
+                        expected.begin() + static_cast<std::ptrdiff_t>(target.offset));
+        }
+        const auto plan = Plan::make({mine_.local, here}, {remote_, there}).value();
+        ASSERT_EQ(ended(client_->post(op, plan)).to_string(), "ok");
+        EXPECT_TRUE(std::ranges::equal(into.bytes(), expected));
+    }
+}
+
+TEST_P(GpuSessionTest, MemoryThatIsDeregisteredIsNotReachedAnyMore) {
+    ASSERT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    ASSERT_EQ(server_->deregister_memory(theirs_.local).to_string(), "ok");
+    const std::vector<std::byte> before(theirs_.bytes().begin(), theirs_.bytes().end());
+    EXPECT_EQ(ended(client_->write(mine_.all(), all_of(remote_))).code(), StatusCode::kUnavailable);
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).code(), StatusCode::kUnavailable);
+    EXPECT_TRUE(std::ranges::equal(theirs_.bytes(), before));
+}
+
+TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameWay) {
+    ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    Transfer incoming = client_->create_transfer("server").value();
+    Transfer outgoing = server_->create_transfer("client").value();
+    auto got = incoming.post_recv(mine_.all(), 7, patience());
+    auto sent = outgoing.post_send(theirs_.all(), 7, patience());
+    ASSERT_TRUE(got.is_ok() && sent.is_ok());
+    EXPECT_EQ(sent->wait(patience()).to_string(), "ok");
+    EXPECT_EQ(got->wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
+}
+
+/// When a transfer has ended, well or not, its memory is its owner's again.
+TEST_P(GpuSessionTest, WhoClosesWaitsForEngines) {
+    ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
+    driver_.be_late(100'000);
+    const Work work = client_->read(mine_.all(), all_of(remote_)).value();
+    const Deadline deadline = patience();
+    while (!driver_.is_busy(mine_.bytes()) && !work.poll() && !deadline.passed()) {
+    }
+    client_->close();
+    ASSERT_TRUE(work.is_complete());
+    EXPECT_FALSE(driver_.is_busy(mine_.bytes()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, GpuSessionTest,
+    testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "shm, by CUDA IPC"},
+                    Way{"shm", Place::kHost, Place::kGpu, "shm, through pinned memory"},
+                    Way{"shm", Place::kGpu, Place::kHost, "shm, through pinned memory"},
+                    Way{"shm", Place::kGpu, Place::kUnshareableGpu, "shm, by messages"},
+                    Way{"shm", Place::kHost, Place::kUnshareableGpu, "shm, by messages"},
+                    Way{"tcp", Place::kGpu, Place::kGpu, "tcp, by messages"},
+                    Way{"tcp", Place::kHost, Place::kGpu, "tcp, by messages"},
+                    Way{"tcp", Place::kGpu, Place::kHost, "tcp, by messages"}));
+
+using GpuCopyTest = GpuSessionTest;
+
+TEST_P(GpuCopyTest, SmallBlocksGoInOneCall) {
+    const auto plan = Plan::make({mine_.local, StridedBlocks{0, 1024, 2048, 1000}},
+                                 {remote_, StridedBlocks{0, 1024, 3072, 1000}})
+                          .value();
+    ASSERT_EQ(ended(client_->post(transport::RmaOp::kRead, plan)).to_string(), "ok");
+    EXPECT_GE(driver_.most_at_once(), 100U);
+}
+
+TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
+    driver_.fail_copies(Status::internal("cuMemcpyAsync: an illegal memory access"));
+    const Status status = ended(client_->read(mine_.all(), all_of(remote_)));
+    EXPECT_THAT(status.message(), HasSubstr("illegal memory access"));
+    driver_.fail_copies(Status::ok());
+    EXPECT_EQ(ended(client_->read(mine_.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ipc, GpuCopyTest,
+                         testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "by CUDA IPC"}));
+
+TEST(GpuMemory, WithoutCudaIsRefusedInOneLine) {
+    if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has CUDA";
+    const auto made = session("alone", "shm");
+    std::vector<std::byte> bytes(64);
+    const Status status = made->register_gpu_memory(bytes, 0).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_THAT(status.message(), HasSubstr("memory of GPUs is not reached: "));
+    EXPECT_EQ(status.message().find('\n'), std::string::npos);
+}
+
+TEST(GpuMemory, ThatCudaIpcDoesNotShareSaysSo) {
+    fakes::LateCudaDriver driver;
+    sys::cuda::let_stand_in(&driver);
+    {
+        const auto server = session("server", "shm");
+        const auto client = session("client", "shm");
+        const Mapping gpu = Mapping::anonymous(4096).value();
+        driver.adopt(gpu, 2);
+        const auto theirs = server->register_gpu_memory(gpu.memory(), -1).value();
+        EXPECT_EQ(theirs->memory().device, 2);
+        EXPECT_LT(theirs->serialised_descriptor().size(), 256U);
+        Stamped mine(*client, 4096, 5);
+        const RemoteMemory remote = seen_by(*client, *server, *theirs);
+        const Work work = client->read(mine.all(), all_of(remote)).value();
+        ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+        EXPECT_THAT(work.stats().reasons, HasSubstr("CUDA IPC does not share"));
+        // Memory of the host goes as fast as ever.
+        Stamped host(*server, 4096, 6);
+        const RemoteMemory fast = seen_by(*client, *server, *host.local);
+        const Work other = client->read(mine.all(), all_of(fast)).value();
+        ASSERT_EQ(other.wait(patience()).to_string(), "ok");
+        EXPECT_EQ(other.stats().path, "shm, by the kernel");
+    }
+    sys::cuda::let_stand_in(nullptr);
+}
+
+}  // namespace
+}  // namespace pccl::p2p

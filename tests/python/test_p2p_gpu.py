@@ -1,0 +1,72 @@
+"""What a session makes of objects on GPUs, before any GPU is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pccl import InvalidArgumentError, UnsupportedError, p2p
+from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named
+
+
+class OnGpu:
+    """As numba and cupy show their arrays."""
+
+    def __init__(self, shape: tuple[int, ...], **others: Any) -> None:
+        interface = {"shape": shape, "typestr": "<f4", "data": (0x7000_0000, False), "version": 3}
+        self.__cuda_array_interface__ = interface | others
+
+
+@pytest.mark.parametrize(
+    ("device", "number"), [(None, None), ("cpu", None), ("cuda", ANY_GPU), ("cuda:12", 12)]
+)
+def test_devices_are_named_as_torch_does(device: str | None, number: int | None) -> None:
+    assert gpu_named(device) == number
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:-1", "cuda:1 ", "cuda:99999", "0"])
+def test_other_names_are_refused(device: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="a device is"):
+        gpu_named(device)
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (1, 6), (2, 3, 1)])
+def test_contiguous_arrays_are_taken_whole(shape: tuple[int, ...]) -> None:
+    strides = np.empty(shape, np.float32).strides
+    assert gpu_memory_of(OnGpu(shape)) == (0x7000_0000, 24)
+    assert gpu_memory_of(OnGpu(shape, strides=strides)) == (0x7000_0000, 24)
+
+
+@pytest.mark.parametrize(
+    ("array", "why"),
+    [
+        (OnGpu((2, 3), strides=np.empty((2, 3), np.float32, "F").strides), "strided"),
+        (OnGpu((3,), strides=(8,)), "strided"),
+        (OnGpu((3,), data=(0x7000_0000, True)), "read-only"),
+        (OnGpu((0,)), "0 bytes"),
+    ],
+)
+def test_what_cannot_be_registered_is_refused(array: OnGpu, why: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=why):
+        gpu_memory_of(array)
+
+
+def test_memory_of_the_host_is_none_of_a_gpu() -> None:
+    for buffer in (np.zeros(4), bytearray(4), pytest.importorskip("torch").zeros(4)):
+        assert gpu_memory_of(buffer) is None
+
+
+def test_without_cuda_a_session_says_so_in_one_line() -> None:
+    if pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with p2p.Session("alone", transports="shm") as session:
+        for register in (
+            lambda: session.register(OnGpu((16,))),
+            lambda: session.register(0x7000_0000, 64, device="cuda:0"),
+        ):
+            with pytest.raises(UnsupportedError, match=r"^memory of GPUs is not reached: .+$"):
+                register()
+        with pytest.raises(InvalidArgumentError, match="address alone"):
+            session.register(np.zeros(4), device="cuda")
