@@ -28,19 +28,22 @@ struct Way {
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.path; }
 
+/// GPUs of this machine, while it lives.
+class StandIn {
+   public:
+    StandIn() { sys::cuda::let_stand_in(&driver); }
+    ~StandIn() { sys::cuda::let_stand_in(nullptr); }
+    StandIn(const StandIn&) = delete;
+    StandIn& operator=(const StandIn&) = delete;
+
+    fakes::LateCudaDriver driver;
+};
+
 class GpuSessionTest : public testing::TestWithParam<Way> {
    protected:
     static constexpr std::size_t kBytes = 3 * kMiB + 17;
 
-    GpuSessionTest() {
-        driver_.be_late(3);
-        sys::cuda::let_stand_in(&driver_);
-    }
-    ~GpuSessionTest() override {
-        client_.reset();
-        server_.reset();
-        sys::cuda::let_stand_in(nullptr);
-    }
+    GpuSessionTest() { driver_.be_late(3); }
 
     /// Registered, with bytes that tell where they are from.
     struct Stamped {
@@ -63,7 +66,8 @@ class GpuSessionTest : public testing::TestWithParam<Way> {
         return made;
     }
 
-    fakes::LateCudaDriver driver_;
+    StandIn gpus_;  // before sessions
+    fakes::LateCudaDriver& driver_ = gpus_.driver;
     std::unique_ptr<Session> server_ = session("server", GetParam().transports);
     std::unique_ptr<Session> client_ = session("client", GetParam().transports);
     Stamped theirs_ = stamped(*server_, GetParam().there, 1);
@@ -145,7 +149,7 @@ TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameWay) {
 /// When a transfer has ended, well or not, its memory is its owner's again.
 TEST_P(GpuSessionTest, WhoClosesWaitsForEngines) {
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    driver_.be_late(100'000);
+    driver_.be_late(1200);
     const Work work = client_->read(mine_.all(), all_of(remote_)).value();
     const Deadline deadline = patience();
     while (!driver_.is_busy(mine_.bytes()) && !work.poll() && !deadline.passed()) {
@@ -199,29 +203,25 @@ TEST(GpuMemory, WithoutCudaIsRefusedInOneLine) {
 }
 
 TEST(GpuMemory, ThatCudaIpcDoesNotShareSaysSo) {
-    fakes::LateCudaDriver driver;
-    sys::cuda::let_stand_in(&driver);
-    {
-        const auto server = session("server", "shm");
-        const auto client = session("client", "shm");
-        const Mapping gpu = Mapping::anonymous(4096).value();
-        driver.adopt(gpu, 2);
-        const auto theirs = server->register_gpu_memory(gpu.memory(), -1).value();
-        EXPECT_EQ(theirs->memory().device, 2);
-        EXPECT_LT(theirs->serialised_descriptor().size(), 256U);
-        Stamped mine(*client, 4096, 5);
-        const RemoteMemory remote = seen_by(*client, *server, *theirs);
-        const Work work = client->read(mine.all(), all_of(remote)).value();
-        ASSERT_EQ(work.wait(patience()).to_string(), "ok");
-        EXPECT_THAT(work.stats().reasons, HasSubstr("CUDA IPC does not share"));
-        // Memory of the host goes as fast as ever.
-        Stamped host(*server, 4096, 6);
-        const RemoteMemory fast = seen_by(*client, *server, *host.local);
-        const Work other = client->read(mine.all(), all_of(fast)).value();
-        ASSERT_EQ(other.wait(patience()).to_string(), "ok");
-        EXPECT_EQ(other.stats().path, "shm, by the kernel");
-    }
-    sys::cuda::let_stand_in(nullptr);
+    StandIn gpus;
+    const auto server = session("server", "shm");
+    const auto client = session("client", "shm");
+    const Mapping gpu = Mapping::anonymous(4096).value();
+    gpus.driver.adopt(gpu, 2);
+    const auto theirs = server->register_gpu_memory(gpu.memory(), -1).value();
+    EXPECT_EQ(theirs->memory().device, 2);
+    EXPECT_LT(theirs->serialised_descriptor().size(), 256U);
+    Stamped mine(*client, 4096, 5);
+    const RemoteMemory remote = seen_by(*client, *server, *theirs);
+    const Work work = client->read(mine.all(), all_of(remote)).value();
+    ASSERT_EQ(work.wait(patience()).to_string(), "ok");
+    EXPECT_THAT(work.stats().reasons, HasSubstr("CUDA IPC does not share"));
+    // Memory of the host goes as fast as ever.
+    Stamped host(*server, 4096, 6);
+    const RemoteMemory fast = seen_by(*client, *server, *host.local);
+    const Work other = client->read(mine.all(), all_of(fast)).value();
+    ASSERT_EQ(other.wait(patience()).to_string(), "ok");
+    EXPECT_EQ(other.stats().path, "shm, by the kernel");
 }
 
 }  // namespace
