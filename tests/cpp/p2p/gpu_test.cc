@@ -98,7 +98,7 @@ TEST_P(GpuSessionTest, ANotificationComesOnceAllDataIsThere) {
 
 /// Against copies that the test makes itself.
 TEST_P(GpuSessionTest, ScatteredBlocksLandWhereTheyBelong) {
-    constexpr std::uint64_t kBlocks = 700;
+    constexpr std::uint64_t kBlocks = 60;
     std::mt19937 random(11);
     for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
         std::vector<Block> here;
@@ -149,7 +149,7 @@ TEST_P(GpuSessionTest, MessagesWithTagsGoTheSameWay) {
 /// When a transfer has ended, well or not, its memory is its owner's again.
 TEST_P(GpuSessionTest, WhoClosesWaitsForEngines) {
     ASSERT_EQ(client_->connect("server", patience()).to_string(), "ok");
-    driver_.be_late(1200);
+    driver_.be_late(1010);
     const Work work = client_->read(mine_.all(), all_of(remote_)).value();
     const Deadline deadline = patience();
     while (!driver_.is_busy(mine_.bytes()) && !work.poll() && !deadline.passed()) {
