@@ -156,6 +156,8 @@ class Driver {
 /// The driver of this machine, opened once. kUnavailable in a build without CUDA, and where
 /// libcuda.so.1 or a GPU is missing.
 [[nodiscard]] PCCL_API Result<Driver*> process_driver();
+/// The same where no other stands in for it.
+[[nodiscard]] Result<Driver*> machine_driver();
 /// For tests: from now on process_driver() is `driver`; null: that of this machine again.
 PCCL_API void let_stand_in(Driver* driver);
 /// `given`, or else that of this machine, with `device` current on this thread.

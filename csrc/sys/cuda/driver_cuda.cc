@@ -12,7 +12,6 @@
 #include "csrc/base/text.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/sys/cuda/libcuda.h"
-#include "csrc/sys/cuda/machine_driver.h"
 
 namespace pccl::sys::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // Stands in for driver_cuda.cc in builds without CUDA.
-#include "csrc/sys/cuda/machine_driver.h"
+#include "csrc/sys/cuda/driver.h"
 
 namespace pccl::sys::cuda {
 

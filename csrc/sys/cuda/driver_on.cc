@@ -1,7 +1,6 @@
 #include <atomic>
 
 #include "csrc/sys/cuda/driver.h"
-#include "csrc/sys/cuda/machine_driver.h"
 
 namespace pccl::sys::cuda {
 namespace {
