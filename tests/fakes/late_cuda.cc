@@ -18,7 +18,7 @@ namespace {
 
 /// What a handle says.
 struct Shared {
-    transport::ProcessFile file;
+    transport::ProcessFile file{};
     std::size_t bytes = 0;
 };
 static_assert(sizeof(Shared) <= sizeof(IpcHandle));

@@ -338,6 +338,19 @@ def test_the_bench_sweeps_over_sockets_chunks_and_windows(tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_the_bench_refuses_other_devices():
+    with pytest.raises(ValueError, match='--device is cpu or cuda, not "gpu"'):
+        p2p_command.bench(device="gpu")
+
+
+def test_the_bench_of_gpus_needs_one():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ValueError, match="torch finds no GPU on this machine"):
+        p2p_command.bench(device="cuda")
+
+
 def test_a_soak_ends_after_so_many_kills(transports):
     tally = p2p_soak.soak(p2p_soak.Soak(transports, seed=5, seconds=0, kills=4))
     assert tally.kills == 4

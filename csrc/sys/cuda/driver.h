@@ -1,7 +1,7 @@
 // The CUDA driver as the library uses it: memory that other processes can map, and little else.
 //
 // One interface, so that everything above it is tested without a GPU. The real one opens
-// libcuda.so.1 at run time. Kernels are launched by csrc/kernels.
+// libcuda.so.1 at run time. Kernels are those of csrc/kernels.
 #pragma once
 
 #include <array>
@@ -114,8 +114,8 @@ class Driver {
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
     /// In stream order, by a copy engine, between any two mapped addresses.
     virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;
-    /// Many, in any order among each other; in one call where this machine's driver has that. In
-    /// `stream`, which is not a default one.
+    /// Many, in any order among each other, in `stream`, which is not a default one: small ones by a
+    /// kernel, others by copy engines, in one call where this machine's driver has that.
     virtual Status copy_all(std::span<const Copy> copies, Stream stream) = 0;
     /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where one of them
     /// is being captured and the other is not, or into another graph.

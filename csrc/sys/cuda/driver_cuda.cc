@@ -10,6 +10,7 @@
 #include "csrc/base/fork.h"
 #include "csrc/base/scope_exit.h"
 #include "csrc/base/text.h"
+#include "csrc/kernels/copies.h"
 #include "csrc/sys/cuda/driver.h"
 #include "csrc/sys/cuda/libcuda.h"
 
@@ -17,6 +18,25 @@ namespace pccl::sys::cuda {
 namespace {
 
 #define PCCL_CUDA(function, ...) PCCL_TRY(lib_.check(lib_.function(__VA_ARGS__), #function))
+
+// An engine takes more than a microsecond to begin a copy, in which NVLink moves as much.
+constexpr std::size_t kLeastForEngines = 512UL << 10;  // a copy, on average
+
+bool are_small(std::span<const Copy> copies) {
+    std::size_t bytes = 0;
+    for (const Copy& each : copies) bytes += each.bytes;
+    return copies.size() > 1 && bytes / copies.size() < kLeastForEngines;
+}
+
+std::vector<kernels::Piece> pieces_of(std::span<const Copy> copies) {
+    std::vector<kernels::Piece> pieces(copies.size());
+    std::ranges::transform(copies, pieces.begin(), [](const Copy& each) {
+        return kernels::Piece{.from = std::bit_cast<const std::byte*>(each.from),
+                              .to = std::bit_cast<std::byte*>(each.to),
+                              .bytes = each.bytes};
+    });
+    return pieces;
+}
 
 CUmemAllocationProp shareable(int device) {
     CUmemAllocationProp properties{};
@@ -267,6 +287,7 @@ class LibcudaDriver final : public Driver {
     }
 
     Status copy_all(std::span<const Copy> copies, Stream stream) override {
+        if (are_small(copies)) return kernels::launch_copies(pieces_of(copies), stream);
 #if CUDA_VERSION >= 12080
         const bool is_batched = lib_.copy_batch != nullptr || lib_.copy_batch_of_12 != nullptr;
         if (copies.size() > 1 && is_batched) return copy_batch(copies, stream);
@@ -373,6 +394,7 @@ class LibcudaDriver final : public Driver {
 
     Result<Stream> create_stream(int device) override {
         PCCL_TRY(use(device));
+        PCCL_TRY(kernels::load_copies());
         const RelaxedCapture relaxed(lib_);
         CUstream stream = nullptr;
         PCCL_CUDA(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);

@@ -66,8 +66,11 @@ void RmaStreamLink::request(RmaOp op, const RmaPiece& piece, RmaPost& post) {
     else
         outbox_.add_payload(head, writes ? Bytes(here) : Bytes());
     requests_.push_back(
-        {&post, op, here, head.number, false,
-         is_of_gpu && !writes ? sink_into(memory, piece.at, piece.bytes) : nullptr});
+        {.post = &post,
+         .op = op,
+         .here = here,
+         .number = head.number,
+         .sink = is_of_gpu && !writes ? sink_into(memory, piece.at, piece.bytes) : nullptr});
 }
 
 std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const Memory& memory, std::size_t at,
@@ -183,9 +186,12 @@ Result<bool> RmaStreamLink::receive_some() {
 Result<bool> RmaStreamLink::land_reads() {
     bool landed = false;
     for (; !landing_.empty(); landing_.pop_front()) {
-        PCCL_ASSIGN_OR_RETURN(const bool is_there, landing_.front().sink->has_landed());
-        if (!is_there) break;
-        posts_.finish(*landing_.front().post, Status::ok());
+        const Request& first = landing_.front();
+        if (first.has_to_land()) {
+            PCCL_ASSIGN_OR_RETURN(const bool is_there, first.sink->has_landed());
+            if (!is_there) break;
+        }
+        posts_.finish(*first.post, status_of(first.outcome));
         landed = true;
     }
     return landed;
@@ -317,14 +323,16 @@ Status RmaStreamLink::begin_data() {
 Status RmaStreamLink::done() {
     if (requests_.empty() || requests_.front().number != head_.number)
         return nonsense("an answer that nobody has asked for");
-    const Request request = requests_.front();
+    Request request = requests_.front();
     if (head_.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
         return nonsense("an answer without bytes");
     requests_.pop_front();
-    if (request.sink != nullptr && head_.outcome == RmaOutcome::kOk)
+    request.outcome = head_.outcome;
+    // All ends are told in the order of their requests.
+    if (request.has_to_land() || !landing_.empty())
         landing_.push_back(request);
     else
-        posts_.finish(*request.post, status_of(head_.outcome));
+        posts_.finish(*request.post, status_of(request.outcome));
     return Status::ok();
 }
 

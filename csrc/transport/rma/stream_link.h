@@ -46,8 +46,13 @@ class RmaStreamLink final : public RmaLink {
         RmaOp op;
         MutableBytes here;
         std::uint64_t number;
-        bool arrived;                   // all bytes of a read
-        std::shared_ptr<GpuSink> sink;  // of a read into memory of a GPU
+        bool arrived = false;             // all bytes of a read
+        std::shared_ptr<GpuSink> sink{};  // of a read into memory of a GPU
+        RmaOutcome outcome{};             // once it is answered
+
+        [[nodiscard]] bool has_to_land() const {
+            return sink != nullptr && outcome == RmaOutcome::kOk;
+        }
     };
     /// Of the peer, not delivered: behind its reads, which have not been served.
     struct Word {
@@ -67,7 +72,7 @@ class RmaStreamLink final : public RmaLink {
     /// The stream out has failed, and that is told once nothing more comes on the other.
     Status fade();
     void request(RmaOp op, const RmaPiece& piece, RmaPost& post);
-    /// Finishes reads whose bytes are in memory of a GPU; whether there were any.
+    /// Finishes what is answered, up to a read whose bytes are on their way; whether that was any.
     Result<bool> land_reads();
     /// Nothing moves any more.
     void settle();
@@ -115,7 +120,7 @@ class RmaStreamLink final : public RmaLink {
 
     RmaPosts posts_;
     std::deque<Request> requests_;
-    std::deque<Request> landing_;  // reads that are answered, on their way to a GPU
+    std::deque<Request> landing_;  // answered, behind reads that are on their way to a GPU
     std::uint64_t next_number_ = 0;
     std::size_t words_sent_ = 0;  // and not taken
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-__all__ = ["PATIENCE", "Bench", "Row", "measure", "median_of", "start"]
+__all__ = ["PATIENCE", "Bench", "Row", "measure", "median_of", "median_of_reads", "start"]
 
 PATIENCE = 60.0  # seconds, for the other process
 
@@ -120,6 +120,16 @@ def median_of(work: Callable[[], object], seconds: float) -> float:
     return statistics.median(once() for _ in range(_rounds(seconds, first)))
 
 
+def median_of_reads(session: p2p.Session, plan: p2p.Plan, seconds: float) -> tuple[float, str]:
+    """Return the median time of ``plan``, of as many rounds as fit, and by which path it went."""
+    work = session.post_read(plan)
+    work.wait(PATIENCE)
+    core = session._core
+    first = min(core.time_posts(False, plan._core, 2))
+    times = core.time_posts(False, plan._core, _rounds(seconds, first))
+    return statistics.median(times), work.stats().path
+
+
 def _socket_round_trip(nbytes: int, seconds: float) -> float:
     """Of ``nbytes`` to a process that sends them back, over TCP of this host."""
     process, pipe = start(_echo)
@@ -154,17 +164,10 @@ class _Sides:
         self.copied = np.ones(nbytes, np.uint8)  # what a memcpy reads
 
     def median(self, plan: p2p.Plan) -> tuple[float, str]:
-        work = self.session.post_read(plan)
-        work.wait(PATIENCE)
-        core = self.session._core
-        first = min(core.time_posts(False, plan._core, 2))
-        times = core.time_posts(False, plan._core, _rounds(self.bench.seconds, first))
-        path = (
-            f"tcp, {self.sockets} socket{'s' * (self.sockets > 1)}"
-            if self.sockets
-            else work.stats().path
-        )
-        return statistics.median(times), path
+        seconds, path = median_of_reads(self.session, plan, self.bench.seconds)
+        if self.sockets:
+            path = f"tcp, {self.sockets} socket{'s' * (self.sockets > 1)}"
+        return seconds, path
 
     def close(self) -> None:
         self.session.close()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pccl._version import __version__
-from pccl.bench import collectives, p2p_soak, p2p_sweep
+from pccl.bench import collectives, p2p_gpus, p2p_soak, p2p_sweep
 from pccl.bench import p2p as benchmark
 from pccl.cli import terminal
 from pccl.whole_file import write_whole
@@ -17,6 +17,7 @@ from pccl.whole_file import write_whole
 BENCH_EXAMPLES = (
     "pccl p2p bench",
     "pccl p2p bench --transports tcp --max 16M --output rows.json",
+    "pccl p2p bench --device cuda --blocks 10000 --block 16K",
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
     "pccl p2p bench --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
 )
@@ -39,6 +40,7 @@ def bench(
     largest: Annotated[str, typer.Option("--max", help="Largest transfer, bytes.")] = "64M",
     blocks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Of the case of many.")] = 20000,
     block: Annotated[str, typer.Option(help="Bytes of each of these.")] = "4K",
+    device: Annotated[str, typer.Option(help="cpu, or cuda: memory of GPUs, too.")] = "cpu",
     seconds: Annotated[float, typer.Option(min=0.01, max=60, help="Of each case.")] = 0.5,
     sockets: Annotated[
         list[int] | None, typer.Option(min=1, max=16, help="Of TCP; again for several.")
@@ -60,10 +62,13 @@ def bench(
 
     That process makes no call meanwhile. Times are medians; the ratio is time over that of a
     peer in the same run: for latencies the round trip of a bare TCP socket (Python's), for sizes
-    a memcpy of one thread, and for many blocks numpy.take, which copies block by block. With
+    a memcpy of one thread, and for many blocks numpy.take, which copies block by block. On
+    cuda the peer is torch, which copies as many bytes in one piece and process. With
     --chunk or --window the largest transfer is also moved as messages with tags, in which the
     other process takes part: of each chunk, with each window, over each number of sockets.
     """
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f'--device is cpu or cuda, not "{device}"')
     if output and not output.parent.is_dir():
         raise ValueError(f"no folder for the rows: {output.parent}")
     chunks = [collectives.parse_size(each) for each in chunk or []]
@@ -83,7 +88,9 @@ def bench(
         chunks=tuple(chunks),
         windows=tuple(window or [16]),
     )
-    rows = benchmark.measure(plan) + (p2p_sweep.measure(plan) if chunks else [])
+    rows = (p2p_gpus if device == "cuda" else benchmark).measure(plan)
+    if chunks:
+        rows += p2p_sweep.measure(plan)
     where = {"version": __version__, "machine": platform.machine(), "cores": os.cpu_count()}
     values = where | {"rows": [row.values() for row in rows]}
     if as_json:
@@ -95,10 +102,11 @@ def bench(
 
 
 def _print_table(rows: list[benchmark.Row]) -> None:
-    typer.echo(f"{'path':<18} {'case':<24} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
+    widest = max(len(row.path) for row in rows)
+    typer.echo(f"{'path':<{widest}} {'case':<24} {'bytes':>10} {'us':>10} {'GB/s':>7}   ratio to")
     for row in rows:
         typer.echo(
-            f"{row.path:<18} {row.case:<24} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
+            f"{row.path:<{widest}} {row.case:<24} {row.nbytes:>10} {row.seconds * 1e6:>10.2f}"
             f" {row.gigabytes:>7.2f}   {row.ratio:.2f} {row.peer}"
         )
 

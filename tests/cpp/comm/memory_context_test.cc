@@ -166,7 +166,8 @@ TEST(MemoryContextTest, AWorkspaceIsRegisteredUntilItIsReleased) {
     ASSERT_TRUE(one.allocate_workspace("w", 64).is_ok());
     ASSERT_TRUE(one.wait_workspace("w", soon()).is_ok());
     const abi::MemoryDescriptor theirs = one.remote_memory("w", 0).value();
-    const auto open = transport::shm::PeerMemory::open(theirs, ::getpid());
+    const auto open = transport::shm::PeerMemory::open(
+        theirs, ::getpid(), std::make_shared<transport::shm::GpuMemories>());
     ASSERT_TRUE(open.is_ok()) << open.status().to_string();
     EXPECT_TRUE((*open)->is_open());
     ASSERT_TRUE(zero.release("w").is_ok());

@@ -44,6 +44,11 @@ class GpuSessionTest : public testing::TestWithParam<Way> {
     static constexpr std::size_t kBytes = 3 * kMiB + 17;
 
     GpuSessionTest() { driver_.be_late(3); }
+    ~GpuSessionTest() override {
+        // Before their memory is gone.
+        client_->close();
+        server_->close();
+    }
 
     /// Registered, with bytes that tell where they are from.
     struct Stamped {

@@ -1,0 +1,79 @@
+#include "csrc/kernels/copies.h"
+
+#include "csrc/kernels/device/copy.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+constexpr int kMostUnits = 160;  // as many as kernels take as parameters
+constexpr int kUnitsPerBlock = 8;
+constexpr int kWarp = 32;
+// Enough for several loads of each thread, and few enough that a launch fills NVLink.
+constexpr std::size_t kUnitBytes = 16384;
+
+struct Units {
+    Piece at[kMostUnits];
+    int count;
+    bool is_first;  // of several launches, which do not wait for each other
+};
+
+/// A warp each.
+__global__ void __launch_bounds__(kUnitsPerBlock* kWarp)
+    copy_units(const __grid_constant__ Units units) {
+    allow_next_launch();
+    if (units.is_first) await_launch_ahead();
+    const int index =
+        static_cast<int>(blockIdx.x) * kUnitsPerBlock + static_cast<int>(threadIdx.x) / kWarp;
+    if (index < units.count) {
+        const Piece& unit = units.at[index];
+        copy_bytes({threadIdx.x % kWarp, kWarp}, unit.from, unit.to, unit.bytes);
+    }
+    // The launches end in their order, so that the last one's end is that of all.
+    if (!units.is_first) await_launch_ahead();
+}
+
+Plan plan_of(int units) {
+    return {.blocks = (units + kUnitsPerBlock - 1) / kUnitsPerBlock,
+            .threads = kUnitsPerBlock * kWarp};
+}
+
+/// Launches what has been added whenever it is as much as a launch takes.
+class Launches {
+   public:
+    explicit Launches(Stream stream) : stream_(stream) { units_.is_first = true; }
+
+    Status add(const Piece& unit) {
+        units_.at[units_.count++] = unit;
+        return units_.count == kMostUnits ? flush() : Status::ok();
+    }
+    Status flush() {
+        if (units_.count == 0) return Status::ok();
+        const Status launched = launch_kernel(copy_units, units_, plan_of(units_.count), stream_);
+        units_.count = 0;
+        units_.is_first = false;
+        return launched;
+    }
+
+   private:
+    const Stream stream_;
+    Units units_{};
+};
+
+}  // namespace
+
+Status load_copies() { return launch_kernel(copy_units, Units{}, {.blocks = 0}, nullptr); }
+
+Status launch_copies(std::span<const Piece> pieces, Stream stream) {
+    Launches launches(stream);
+    for (const Piece& piece : pieces)
+        for (std::size_t at = 0; at < piece.bytes; at += kUnitBytes)
+            PCCL_TRY(launches.add({.from = piece.from + at,
+                                   .to = piece.to + at,
+                                   .bytes = std::min(kUnitBytes, piece.bytes - at)}));
+    return launches.flush();
+}
+
+}  // namespace pccl::kernels
