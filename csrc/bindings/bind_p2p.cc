@@ -119,23 +119,35 @@ PlanPtr prepare(const MemoryPtr& local, const py::object& local_blocks, const Re
     return released([&] { return Plan::make(std::move(here), std::move(there)); });
 }
 
+/// The address of a stream, and its GPU.
+using StreamOf = std::optional<std::pair<std::uint64_t, int>>;
+
+Result<p2p::StreamMoment> moment_of(const StreamOf& stream) {
+    if (!stream) return p2p::StreamMoment();
+    return p2p::moment_of(std::bit_cast<void*>(stream->first), stream->second);
+}
+
 Work post(Session& session, bool writes, const PlanPtr& plan,
           const std::optional<py::array_t<std::uint32_t, py::array::c_style>>& indices,
-          std::string_view notify) {
+          std::string_view notify, const StreamOf& stream) {
     std::span<const std::uint32_t> chosen;
     if (indices) chosen = {indices->data(), static_cast<std::size_t>(indices->size())};
     const RmaOp op = writes ? RmaOp::kWrite : RmaOp::kRead;
-    return released([&] { return session.post(op, plan, chosen, span_of(notify)); });
+    return released([&]() -> Result<Work> {
+        PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+        return session.post(op, plan, chosen, span_of(notify), std::move(after));
+    });
 }
 
 Work transfer(Session& session, bool writes, const std::pair<MemoryPtr, std::uint64_t>& local,
               const std::pair<RemoteMemory, std::uint64_t>& remote, std::uint64_t nbytes,
-              std::string_view notify) {
+              std::string_view notify, const StreamOf& stream) {
     const p2p::LocalBlock here{local.first, {local.second, nbytes}};
     const p2p::RemoteBlock there{remote.first, {remote.second, nbytes}};
-    return released([&] {
-        return writes ? session.write(here, there, span_of(notify))
-                      : session.read(here, there, span_of(notify));
+    return released([&]() -> Result<Work> {
+        PCCL_ASSIGN_OR_RETURN(auto after, moment_of(stream));
+        return writes ? session.write(here, there, span_of(notify), std::move(after))
+                      : session.read(here, there, span_of(notify), std::move(after));
     });
 }
 
@@ -247,8 +259,9 @@ void bind_session(extension::Module& module) {
             },
             arg("peer"), arg("descriptor"))
         .def("transfer", &transfer, arg("writes"), arg("local"), arg("remote"), arg("nbytes"),
-             arg("notify"))
-        .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"))
+             arg("notify"), arg("stream"))
+        .def("post", &post, arg("writes"), arg("plan"), arg("indices"), arg("notify"),
+             arg("stream"))
         .def(
             "create_transfer",
             [](Session& self, const std::string& peer, std::size_t window) {
@@ -273,6 +286,8 @@ void bind_registered_memory(extension::Module& module) {
     extension::Class<LocalMemory, MemoryPtr>(module, "_P2pMemory")
         .def_property_readonly("nbytes",
                                [](const LocalMemory& self) { return self.memory().bytes; })
+        .def_property_readonly("device",
+                               [](const LocalMemory& self) { return self.memory().device; })
         .def("descriptor",
              [](const LocalMemory& self) { return py::bytes(self.serialised_descriptor()); })
         .def("array", &array_of);

@@ -8,7 +8,7 @@ namespace {
 
 using namespace device;
 
-constexpr int kMostUnits = 160;  // as many as kernels take as parameters
+constexpr int kMostUnits = kMostParameters / sizeof(Piece) - 1;  // as many as a launch takes
 constexpr int kUnitsPerBlock = 8;
 constexpr int kWarp = 32;
 // Enough for several loads of each thread, and few enough that a launch fills NVLink.

@@ -24,12 +24,15 @@ inline constexpr bool kLaunchesOverlap = std::min({__CUDA_ARCH_LIST__}) >= 900;
 inline constexpr bool kLaunchesOverlap = false;
 #endif
 
+/// Bytes of parameters that kernels take.
+inline constexpr std::size_t kMostParameters = CUDART_VERSION >= 12010 ? 32764 : 4096;
+
 /// Launches `kernel` with `arguments` and the plan's shape. It may come before the launch ahead of
 /// it has ended, and so begins with a Visit, or another await_launch_ahead().
 template <typename Arguments>
 Status launch_kernel(void (*kernel)(Arguments), const Arguments& arguments, const Plan& plan,
                      Stream stream) {
-    static_assert(sizeof(Arguments) <= 4096, "kernels take 4 KiB of parameters");
+    static_assert(sizeof(Arguments) <= kMostParameters, "kernels do not take so many parameters");
     if (plan.blocks == 0) {
         cudaFuncAttributes unused{};
         return check_cuda(cudaFuncGetAttributes(&unused, kernel), "a kernel was not loaded: ");

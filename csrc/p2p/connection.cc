@@ -115,12 +115,12 @@ Duration Connection::longest_sleep() {
     if (is_lost()) return kForever;
     if (fades_.load(std::memory_order_relaxed)) return transport::Backoff::kSlice;
     if (attendances_.load() > 0) return nap();
-    return awaits_copies_.load(std::memory_order_relaxed) ? kBetweenCopyLooks : kBetweenLooks;
+    return awaits_gpu_.load(std::memory_order_relaxed) ? kBetweenCopyLooks : kBetweenLooks;
 }
 
 Duration Connection::longest_pause() const {
-    return awaits_copies_.load(std::memory_order_relaxed) ? kBetweenCopyLooks
-                                                          : transport::Backoff::kSlice;
+    return awaits_gpu_.load(std::memory_order_relaxed) ? kBetweenCopyLooks
+                                                       : transport::Backoff::kSlice;
 }
 
 Duration Connection::nap() {
@@ -174,7 +174,8 @@ bool Connection::carry_locked(const Task* awaited) {
     const bool posted = post_waiting();
     const auto moved = exchange();
     if (!moved.is_ok()) lose(moved.status());
-    awaits_copies_.store(link_ != nullptr && link_->awaits_copies(), std::memory_order_relaxed);
+    const bool awaits_copies = link_ != nullptr && link_->awaits_copies();
+    awaits_gpu_.store(awaits_copies || awaits_stream_, std::memory_order_relaxed);
     return !moved.is_ok() || *moved || posted;
 }
 
@@ -212,6 +213,8 @@ bool Connection::post_waiting() {
     while (!waiting_.empty()) {
         const std::shared_ptr<Task> task = waiting_.front();
         if (task->is_given_up()) task->fail(Status::aborted("the transfer was given up"));
+        awaits_stream_ = !task->has_failed() && !task->may_begin();
+        if (awaits_stream_) break;
         const auto posted = task->has_failed() ? Result<bool>(true) : post_some(task);
         if (!posted.is_ok()) task->fail(posted.status());
         if (posted.is_ok() && !*posted) break;

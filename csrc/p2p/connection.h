@@ -122,6 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Path path_;                                              // before whole_
     std::deque<std::shared_ptr<Task>> waiting_;              // not all posted
     std::map<std::uint64_t, std::shared_ptr<Task>> flying_;  // by their post
+    bool awaits_stream_ = false;                             // the first of those that wait
     std::uint64_t posts_ = 0;                                // so far
     const Task* awaited_ = nullptr;                          // by the thread in here
     // Of one step; kept, for to clear them takes longer than a small transfer.
@@ -132,8 +133,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Status why_lost_;  // before lost_
     std::atomic<bool> whole_{false};
     std::atomic<bool> lost_{false};
-    std::atomic<bool> awaits_copies_{false};  // as of its link, when it was last carried on
-    std::atomic<bool> fades_{false};  // the peer is gone, but for what it may have said before
+    std::atomic<bool> awaits_gpu_{false};  // when it was last carried on: copies, or a stream
+    std::atomic<bool> fades_{false};       // the peer is gone, but for what it may have said before
     std::atomic<int> attendances_{0};
     std::atomic<std::uint64_t> begun_attendances_{0};
     // Of the progress thread:

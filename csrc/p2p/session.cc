@@ -169,25 +169,26 @@ Result<RemoteMemory> Session::import_memory(const std::string& peer,
 }
 
 Result<Work> Session::read(const LocalBlock& into, const RemoteBlock& from,
-                           std::span<const std::byte> notification) {
-    return transfer(transport::RmaOp::kRead, into, from, notification);
+                           std::span<const std::byte> notification, StreamMoment after) {
+    return transfer(transport::RmaOp::kRead, into, from, notification, std::move(after));
 }
 
 Result<Work> Session::write(const LocalBlock& from, const RemoteBlock& to,
-                            std::span<const std::byte> notification) {
-    return transfer(transport::RmaOp::kWrite, from, to, notification);
+                            std::span<const std::byte> notification, StreamMoment after) {
+    return transfer(transport::RmaOp::kWrite, from, to, notification, std::move(after));
 }
 
 Result<Work> Session::transfer(transport::RmaOp op, const LocalBlock& here,
-                               const RemoteBlock& there, std::span<const std::byte> notification) {
+                               const RemoteBlock& there, std::span<const std::byte> notification,
+                               StreamMoment after) {
     PCCL_ASSIGN_OR_RETURN(auto plan,
                           Plan::make({here.memory, here.block}, {there.memory, there.block}));
-    return post(op, std::move(plan), {}, notification);
+    return post(op, std::move(plan), {}, notification, std::move(after));
 }
 
 Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                            std::span<const std::uint32_t> indices,
-                           std::span<const std::byte> notification) {
+                           std::span<const std::byte> notification, StreamMoment after) {
     PCCL_TRY(check_usable());
     PCCL_ASSIGN_OR_RETURN(auto word, word_of(notification));
     PCCL_TRY(check_indices(indices, plan->size()));
@@ -196,7 +197,8 @@ Result<Work> Session::post(transport::RmaOp op, std::shared_ptr<const Plan> plan
     return Work(connection->begin({.op = op,
                                    .plan = std::move(plan),
                                    .indices = {indices.begin(), indices.end()},
-                                   .notification = std::move(word)}));
+                                   .notification = std::move(word),
+                                   .after = std::move(after)}));
 }
 
 Result<Transfer> Session::create_transfer(const std::string& peer, const TransferOptions& options) {

@@ -30,6 +30,7 @@
 #include "csrc/p2p/notification.h"
 #include "csrc/p2p/plan.h"
 #include "csrc/p2p/session_options.h"
+#include "csrc/p2p/stream_moment.h"
 #include "csrc/p2p/transfer.h"
 #include "csrc/p2p/work.h"
 
@@ -82,8 +83,8 @@ class PCCL_API Session {
                                                          std::shared_ptr<const void> owner = {});
     /// The same of memory of GPU `device`, as CUDA numbers it in this process (-1: of that on which
     /// it lies), at whose addresses nobody looks here. Its owner's kernels and this session's
-    /// transfers know nothing of each other: synchronise. kUnsupported where this process has no
-    /// CUDA.
+    /// transfers know nothing of each other, but for what a transfer is told to wait for
+    /// (StreamMoment). kUnsupported where this process has no CUDA.
     Result<std::shared_ptr<LocalMemory>> register_gpu_memory(
         std::span<std::byte> memory, int device, std::shared_ptr<const void> owner = {});
     /// Zeroes, registered, in memory that sessions of this host map: they copy with no system call.
@@ -100,16 +101,17 @@ class PCCL_API Session {
     [[nodiscard]] std::uint64_t refused_requests() const;
 
     // One-sided. `notification` (at most kMostNotification bytes; none: empty) reaches the
-    // peer once all data is there. kInvalidArgument for blocks that are out of bounds.
+    // peer once all data is there. Nothing moves before `after`, nor does what is posted behind it
+    // for this peer. kInvalidArgument for blocks that are out of bounds.
 
     Result<Work> read(const LocalBlock& into, const RemoteBlock& from,
-                      std::span<const std::byte> notification = {});
+                      std::span<const std::byte> notification = {}, StreamMoment after = {});
     Result<Work> write(const LocalBlock& from, const RemoteBlock& to,
-                       std::span<const std::byte> notification = {});
+                       std::span<const std::byte> notification = {}, StreamMoment after = {});
     /// The blocks of a plan that `indices` name, or all if there are none.
     Result<Work> post(transport::RmaOp op, std::shared_ptr<const Plan> plan,
                       std::span<const std::uint32_t> indices = {},
-                      std::span<const std::byte> notification = {});
+                      std::span<const std::byte> notification = {}, StreamMoment after = {});
 
     // Two-sided:
 
@@ -133,7 +135,7 @@ class PCCL_API Session {
     Session(std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<SessionCore> core);
     Status check_usable() const;
     Result<Work> transfer(transport::RmaOp op, const LocalBlock& here, const RemoteBlock& there,
-                          std::span<const std::byte> notification);
+                          std::span<const std::byte> notification, StreamMoment after);
 
     const ForkMark made_in_;
     std::shared_ptr<runtime::Runtime> runtime_;  // outlives what the core has of it

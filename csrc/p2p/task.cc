@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "csrc/transport/rma/gpu_stream.h"
+
 namespace pccl::p2p {
 namespace {
 
@@ -18,13 +20,22 @@ Task::Task(Order order, std::shared_ptr<Connection> connection)
     : order_(std::move(order)),
       connection_(std::move(connection)),
       bytes_(bytes_of(order_)),
-      begun_(system_clock().now()) {}
+      begun_(system_clock().now()),
+      may_begin_(order_.after == nullptr) {}
 
 std::uint64_t Task::blocks() const {
     return order_.indices.empty() ? order_.plan->size() : order_.indices.size();
 }
 
 Duration Task::taken() const { return (is_complete() ? ended_ : system_clock().now()) - begun_; }
+
+bool Task::may_begin() {
+    if (may_begin_) return true;
+    const auto come = order_.after->has_come();
+    if (!come.is_ok()) fail(come.status());
+    may_begin_ = !come.is_ok() || *come;
+    return may_begin_;
+}
 
 void Task::posted(std::size_t pieces, const Plan::Cursor& after) {
     cursor_ = after;

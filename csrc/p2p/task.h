@@ -9,6 +9,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/p2p/plan.h"
+#include "csrc/p2p/stream_moment.h"
 
 namespace pccl::p2p {
 
@@ -20,6 +21,7 @@ struct Order {
     std::shared_ptr<const Plan> plan;
     std::vector<std::uint32_t> indices{};
     std::vector<std::byte> notification{};  // empty: none
+    StreamMoment after{};                   // before which nothing moves
 };
 
 class Task {
@@ -43,6 +45,8 @@ class Task {
 
     // Under the connection's lock:
 
+    /// Whether its stream has come so far. An error of the GPU fails it.
+    bool may_begin();
     [[nodiscard]] bool has_more() const { return cursor_.block < blocks(); }
     /// The next pieces to be posted; none when only blocks without bytes are left.
     std::size_t next(std::span<Plan::Step> steps) const {
@@ -72,6 +76,7 @@ class Task {
     const std::uint64_t bytes_;
     const TimePoint begun_;
     Plan::Cursor cursor_{};
+    bool may_begin_;
     std::uint64_t flying_ = 0;  // posts
     bool all_posted_ = false;
     Status failure_;

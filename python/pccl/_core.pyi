@@ -3049,9 +3049,15 @@ class _P2pSession:
         remote: tuple[_P2pRemoteMemory, int],
         nbytes: int,
         notify: bytes,
+        stream: tuple[int, int] | None,
     ) -> _P2pWork: ...
     def post(
-        self, writes: bool, plan: _P2pPlan, indices: NDArray[Any] | None, notify: bytes
+        self,
+        writes: bool,
+        plan: _P2pPlan,
+        indices: NDArray[Any] | None,
+        notify: bytes,
+        stream: tuple[int, int] | None,
     ) -> _P2pWork: ...
     def create_transfer(self, peer: str, window: int) -> _P2pTransfer: ...
     def time_posts(self, writes: bool, plan: _P2pPlan, rounds: int) -> list[float]: ...
@@ -3065,6 +3071,9 @@ class _P2pMemory:
     @property
     def nbytes(self) -> int:
         """Of the memory."""
+    @property
+    def device(self) -> int:
+        """Its GPU; -1 where it is of the host."""
     def descriptor(self) -> bytes: ...
     def array(self) -> NDArray[Any]: ...
 

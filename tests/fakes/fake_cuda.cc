@@ -149,6 +149,11 @@ Result<Allocation> FakeCudaDriver::allocation_of(DeviceAddress address) {
     return allocation;
 }
 
+Result<int> FakeCudaDriver::device_of(DeviceAddress address) {
+    PCCL_ASSIGN_OR_RETURN(const Allocation allocation, allocation_of(address));
+    return allocation.device;
+}
+
 Result<std::uint64_t> FakeCudaDriver::allocation_id_of(DeviceAddress address) {
     PCCL_ASSIGN_OR_RETURN(const Allocation allocation, allocation_of(address));
     return allocation.id;

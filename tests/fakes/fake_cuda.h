@@ -81,6 +81,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
                                          int device) override;
     Status unmap(sys::cuda::DeviceAddress address, std::size_t bytes) override;
     Result<sys::cuda::Allocation> allocation_of(sys::cuda::DeviceAddress address) override;
+    Result<int> device_of(sys::cuda::DeviceAddress address) override;
     Result<std::uint64_t> allocation_id_of(sys::cuda::DeviceAddress address) override;
     Result<sys::cuda::DeviceAddress> allocate(int device, std::size_t bytes) override;
     Status deallocate(sys::cuda::DeviceAddress base) override;

@@ -51,6 +51,11 @@ void LateCudaDriver::be_late(int looks) {
     looks_ = looks;
 }
 
+void LateCudaDriver::come_at_once() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, part] : parts_) part.looks = 0;
+}
+
 void LateCudaDriver::fail_copies(Status status) {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(status);

@@ -23,6 +23,8 @@ class LateCudaDriver final : public FakeCudaDriver {
     void adopt(const transport::Mapping& memory, int device);
     /// How often one must ask for an event until it has come: only then its copies are made.
     void be_late(int looks);
+    /// All events that are late.
+    void come_at_once();
     /// From now on copies end with it, and copy nothing.
     void fail_copies(Status status);
     /// Memory of others that is open here.

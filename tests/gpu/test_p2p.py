@@ -146,6 +146,22 @@ def test_who_is_killed_is_lost_and_what_was_read_is_whole(sides: Sides) -> None:
             assert torch.equal(sides.tensor.cpu(), stamps(1))
 
 
+def test_a_transfer_waits_for_the_stream_that_it_is_given(sides: Sides) -> None:
+    if not sides.tensor.is_cuda:
+        pytest.skip("the local memory of this way is the host's")
+    sides.session.read(sides.local, sides.remote).wait(PATIENCE)
+    stream = torch.cuda.Stream(sides.tensor.device)
+    stamped = stamps(7, sides.tensor.device)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)  # cycles: a tenth of a second
+        sides.tensor.copy_(stamped)
+    work = sides.session.write(sides.local, sides.remote, stream=stream)
+    assert not work.done()
+    work.wait(PATIENCE)
+    assert (sides.target.shown() == stamps(7).numpy()).all()
+
+
 def test_the_current_device_of_the_caller_stays(sides: Sides) -> None:
     torch.cuda.set_device(GPUS - 1)
     sides.session.read(sides.local, sides.remote).wait(PATIENCE)

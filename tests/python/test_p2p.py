@@ -17,7 +17,7 @@ import pytest
 
 import pccl
 from pccl import p2p
-from pccl.bench import holdings, p2p_soak
+from pccl.bench import holdings, p2p_soak, p2p_whole
 from pccl.cli import p2p as p2p_command
 
 if TYPE_CHECKING:
@@ -407,6 +407,13 @@ def test_what_never_comes_to_rest_is_not_counted(monkeypatch):
     monkeypatch.setattr(holdings, "_held", lambda: {"descriptors": next(counts)})
     with pytest.raises(TimeoutError, match="still changes"):
         holdings.at_rest(patience=0.1)
+
+
+def test_a_whole_transfer_compares_all_bytes(transports, monkeypatch):
+    """The short form of ``pccl p2p soak --whole 8G``: two parts, and a piece of one."""
+    assert p2p_whole.wrong_parts_of(transports, (64 << 20) + 4096) == 0
+    monkeypatch.setattr(p2p_whole, "_THEIRS", 2)  # unlike what the other process has
+    assert p2p_whole.wrong_parts_of(transports, 1 << 20) == 1
 
 
 def test_a_soak_sees_a_byte_that_is_wrong_and_a_word_that_is_lost():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pccl import InvalidArgumentError, UnsupportedError, p2p
-from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named
+from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 
 
 class OnGpu:
@@ -70,3 +70,31 @@ def test_without_cuda_a_session_says_so_in_one_line() -> None:
                 register()
         with pytest.raises(InvalidArgumentError, match="address alone"):
             session.register(np.zeros(4), device="cuda")
+
+
+class Stream:
+    """As torch shows its streams."""
+
+    cuda_stream = 0x5000
+    device_index = 3
+
+
+def test_streams_are_those_of_torch_or_addresses() -> None:
+    assert stream_named(None, "cpu") is None
+    assert stream_named(Stream(), "cpu") == (0x5000, 3)
+    assert stream_named(0x6000, "cuda:1") == (0x6000, 1)
+    assert stream_named(0, "cuda:1") == (0, 1)  # the default one
+
+
+@pytest.mark.parametrize(
+    ("stream", "device", "why"),
+    [("0", "cuda:0", "a stream is a"), (-1, "cuda:0", "a stream is a"), (7, "cpu", "the host's")],
+)
+def test_other_streams_are_refused(stream: object, device: str, why: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=why):
+        stream_named(stream, device)
+
+
+def test_memory_says_where_it_is() -> None:
+    with p2p.Session("one", transports="shm") as session:
+        assert session.allocate(64).device == "cpu"

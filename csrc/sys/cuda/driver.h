@@ -93,7 +93,10 @@ class Driver {
 
     // Memory of others' making, such as torch's allocator.
 
+    /// On the device whose context is current.
     [[nodiscard]] virtual Result<Allocation> allocation_of(DeviceAddress address) = 0;
+    /// On any.
+    [[nodiscard]] virtual Result<int> device_of(DeviceAddress address) = 0;
     /// Allocation::id of what `address` belongs to; cheaper than all of it.
     [[nodiscard]] virtual Result<std::uint64_t> allocation_id_of(DeviceAddress address) = 0;
     /// kUnsupported where the memory cannot be shared in this way (memory mapped piece by piece).

@@ -199,14 +199,18 @@ class LibcudaDriver final : public Driver {
     }
 
     Result<Allocation> allocation_of(DeviceAddress address) override {
-        unsigned long long id = 0;
-        int device = -1;
+        PCCL_ASSIGN_OR_RETURN(const std::uint64_t id, allocation_id_of(address));
+        PCCL_ASSIGN_OR_RETURN(const int device, device_of(address));
         CUdeviceptr base = 0;
         std::size_t bytes = 0;
-        PCCL_CUDA(cuPointerGetAttribute, &id, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
-        PCCL_CUDA(cuPointerGetAttribute, &device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
         PCCL_CUDA(cuMemGetAddressRange, &base, &bytes, address);
         return Allocation{.base = base, .bytes = bytes, .id = id, .device = device};
+    }
+
+    Result<int> device_of(DeviceAddress address) override {
+        int device = -1;
+        PCCL_CUDA(cuPointerGetAttribute, &device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
+        return device;
     }
 
     Result<std::uint64_t> allocation_id_of(DeviceAddress address) override {

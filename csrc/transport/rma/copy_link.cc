@@ -5,9 +5,9 @@
 namespace pccl::transport {
 namespace {
 
-constexpr std::size_t kMostMoves = 8192;  // waiting
+constexpr std::size_t kMostWaiting = 8192;  // pieces
 constexpr std::size_t kMostKnown = 1024;
-constexpr std::size_t kMostFlights = 8;
+constexpr std::size_t kMostFlights = 16;
 
 /// Whether both continue `last`, here and there.
 bool continues(const sys::ProcessPiece& last, const sys::ProcessPiece& next) {
@@ -27,24 +27,32 @@ std::unique_ptr<RmaFlight> RmaPeer::begin(const std::shared_ptr<RmaPeerMemory>&,
 Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces,
                                       std::uint64_t ticket) {
     PCCL_TRY(check());
-    const std::size_t room = posts_.has_room() ? kMostMoves - moves_.size() : 0;
+    const std::size_t room = posts_.has_room() ? kMostWaiting - waiting_.size() : 0;
     PCCL_ASSIGN_OR_RETURN(const std::size_t count, valid_prefix(pieces, room));
     if (count == 0) return count;
     RmaPost& post = posts_.begin(ticket, count);
-    for (const RmaPiece& piece : pieces.first(count)) moves_.push_back(move_for(op, piece, post));
+    for (const RmaPiece& piece : pieces.first(count)) add(op, piece, post);
     taken_ += count;
+    // Engines begin while more is posted.
+    if (waiting_.size() >= sys::kMostProcessPieces) begin_flights();
     return count;
 }
 
-RmaCopyLink::Move RmaCopyLink::move_for(RmaOp op, const RmaPiece& piece, RmaPost& post) {
-    const auto memory = memory_of(*piece.remote);
-    return {.post = &post,
-            .op = op,
-            .here = &piece.local->memory(),
-            .memory = memory.is_ok() ? *memory : nullptr,
-            .rest = {.there = piece.there,
-                     .here = {piece.local->memory().data + piece.at, piece.bytes}},
-            .failure = memory.status()};
+void RmaCopyLink::add(RmaOp op, const RmaPiece& piece, RmaPost& post) {
+    const Name there{piece.remote->id, piece.remote->nonce};
+    if (moves_.empty() || !moves_.back().takes(post, *piece.local, there)) {
+        const auto memory = memory_of(*piece.remote);
+        moves_.push_back({.post = &post,
+                          .op = op,
+                          .local = piece.local,
+                          .here = &piece.local->memory(),
+                          .there = there,
+                          .memory = memory.is_ok() ? *memory : nullptr,
+                          .failure = memory.status()});
+    }
+    Move& move = moves_.back();
+    ++move.pieces;
+    waiting_.push({.there = piece.there, .here = {move.here->data + piece.at, piece.bytes}});
 }
 
 Result<std::shared_ptr<RmaPeerMemory>> RmaCopyLink::memory_of(const abi::MemoryDescriptor& remote) {
@@ -88,6 +96,7 @@ Result<std::size_t> RmaCopyLink::poll(std::span<RmaCompletion> into) {
     if (status_.is_set()) {
         flights_.clear();  // before their memory is told to be free
         moves_.clear();
+        waiting_.clear();
         posts_.fail_all(status_.get());
     }
     const std::size_t told = posts_.take(into);
@@ -110,10 +119,10 @@ Status RmaCopyLink::copy_some() {
     PCCL_TRY(copied.link);
     if (copied.later) return Status::ok();
     moved_ = true;
-    for (std::size_t i = 0; i < batch.whole; ++i) finish_first(copied.pieces);
+    finish_first(batch.whole, copied.pieces);
     if (batch.begun == 0) return Status::ok();
     shorten_first(batch.begun);
-    if (!copied.pieces.is_ok()) finish_first(copied.pieces);
+    if (!copied.pieces.is_ok()) finish_first(1, copied.pieces);
     return Status::ok();
 }
 
@@ -129,10 +138,8 @@ bool RmaCopyLink::begin_flight() {
     const Batch batch = gather(peer_->most_in_flight(*first.memory, *first.here));
     Flight flight{.copy = peer_->begin(first.memory, first.op, {first.here, pieces_}), .whole = {}};
     if (flight.copy == nullptr) return false;
-    for (std::size_t i = 0; i < batch.whole; ++i) {
-        flight.whole.push_back(moves_.front().post);
-        moves_.pop_front();
-    }
+    for (std::size_t left = batch.whole; left > 0; left -= flight.whole.back().pieces)
+        flight.whole.push_back(take_front(left));
     if (batch.begun > 0) {
         flight.begun = moves_.front().post;
         shorten_first(batch.begun);
@@ -154,14 +161,14 @@ Status RmaCopyLink::land_flights() {
 }
 
 void RmaCopyLink::land(const Flight& flight, const Status& status) {
-    for (RmaPost* const post : flight.whole)
+    for (const Part& part : flight.whole)
         // An earlier part of it may have failed.
-        finish(*post, status.is_ok() ? post->status : status);
+        finish(part, status.is_ok() ? part.post->status : status);
     if (flight.begun != nullptr && flight.begun->status.is_ok()) flight.begun->status = status;
 }
 
 void RmaCopyLink::shorten_first(std::size_t begun) {
-    sys::ProcessPiece& rest = moves_.front().rest;
+    sys::ProcessPiece& rest = waiting_.front();
     rest = {.there = rest.there + begun, .here = rest.here.subspan(begun)};
 }
 
@@ -171,31 +178,40 @@ void RmaCopyLink::drop_failed() {
         const Move& move = moves_.front();
         const Status status = move.post->status.is_ok() ? move.failure : move.post->status;
         if (status.is_ok()) return;
-        finish_first(status);
+        finish_first(1, status);
     }
 }
 
 RmaCopyLink::Batch RmaCopyLink::gather(std::size_t room) {
     pieces_.clear();
-    const Move& first = moves_.front();
-    const auto most = std::min<std::uint64_t>(
-        {moves_.size(), sys::kMostProcessPieces, words_out_.until_next(over_)});
+    const auto most =
+        std::min<std::uint64_t>({sys::kMostProcessPieces,
+                                 words_out_.until_next(taken_ - waiting_.size()), most_together()});
     Batch batch;
     for (; batch.whole < most; ++batch.whole) {
-        const Move& move = moves_[batch.whole];
-        if (!goes_with(move, first)) break;
-        const std::size_t bytes = move.rest.here.size();
+        const sys::ProcessPiece& rest = waiting_[batch.whole];
+        const std::size_t bytes = rest.here.size();
         if (bytes > room) {
-            // Small moves are done whole; a large one takes several batches.
+            // Small pieces are copied whole; a large one takes several batches.
             if (batch.whole > 0) break;
             batch.begun = room;
-            add_piece({.there = move.rest.there, .here = move.rest.here.first(room)});
+            add_piece({.there = rest.there, .here = rest.here.first(room)});
             break;
         }
-        add_piece(move.rest);
+        add_piece(rest);
         room -= bytes;
     }
     return batch;
+}
+
+/// Pieces of the first moves, as far as these go in one copy.
+std::uint64_t RmaCopyLink::most_together() const {
+    std::uint64_t pieces = 0;
+    for (const Move& move : moves_) {
+        if (!goes_with(move, moves_.front()) || pieces >= sys::kMostProcessPieces) break;
+        pieces += move.pieces;
+    }
+    return pieces;
 }
 
 bool RmaCopyLink::goes_with(const Move& move, const Move& first) const {
@@ -209,15 +225,26 @@ void RmaCopyLink::add_piece(const sys::ProcessPiece& piece) {
     here = {here.data(), here.size() + piece.here.size()};
 }
 
-void RmaCopyLink::finish_first(const Status& status) {
-    RmaPost& post = *moves_.front().post;
-    moves_.pop_front();
-    finish(post, status);
+RmaCopyLink::Part RmaCopyLink::take_front(std::size_t most) {
+    Move& first = moves_.front();
+    const Part part{.post = first.post, .pieces = std::min(most, first.pieces)};
+    waiting_.drop(part.pieces);
+    first.pieces -= part.pieces;
+    if (first.pieces == 0) moves_.pop_front();
+    return part;
 }
 
-void RmaCopyLink::finish(RmaPost& post, const Status& status) {
-    posts_.finish(post, status);
-    ++over_;
+void RmaCopyLink::finish_first(std::size_t pieces, const Status& status) {
+    while (pieces > 0) {
+        const Part part = take_front(pieces);
+        pieces -= part.pieces;
+        finish(part, status);
+    }
+}
+
+void RmaCopyLink::finish(const Part& part, const Status& status) {
+    posts_.finish(*part.post, status, part.pieces);
+    over_ += part.pieces;
     words_out_.reached(progress());
 }
 

@@ -11,6 +11,7 @@
 
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/piece_queue.h"
 #include "csrc/transport/rma/posts.h"
 #include "csrc/transport/rma/words.h"
 #include "csrc/transport/sticky_status.h"
@@ -103,20 +104,33 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     void abort(const Status& reason) override;
 
    private:
+    using Name = std::pair<std::uint64_t, std::uint64_t>;  // of a registration: id and nonce
+    /// Pieces of one post that follow each other, of one memory here and one there.
     struct Move {
         RmaPost* post;
         RmaOp op;
-        const Memory* here;
+        const Registration* local;
+        const Memory* here;  // of that
+        Name there;
         std::shared_ptr<RmaPeerMemory> memory;
-        sys::ProcessPiece rest;  // `there` from the registration's begin
         Status failure;          // found when it was posted: nothing is moved
+        std::size_t pieces = 0;  // of those that wait
 
         [[nodiscard]] bool is_of_gpu() const {
             return here->kind == abi::MemoryKind::kGpu ||
                    (memory != nullptr && memory->is_of_gpu());
         }
+        [[nodiscard]] bool takes(const RmaPost& next, const Registration& from,
+                                 const Name& to) const {
+            return post == &next && local == &from && there == to;
+        }
     };
-    /// Moves from the front of the queue that go in one copy: some whole, and the begin of the
+    /// Some of a move's.
+    struct Part {
+        RmaPost* post;
+        std::size_t pieces;
+    };
+    /// Pieces from the front of the queue that go in one copy: some whole, and the begin of the
     /// next.
     struct Batch {
         std::size_t whole = 0;
@@ -125,11 +139,11 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     /// A batch that engines of GPUs copy.
     struct Flight {
         std::unique_ptr<RmaFlight> copy;
-        std::vector<RmaPost*> whole;  // of each move
-        RmaPost* begun = nullptr;     // of the move that it holds a part of, and not the last
+        std::vector<Part> whole;
+        RmaPost* begun = nullptr;  // of the piece that it holds a part of, and not the last
     };
 
-    Move move_for(RmaOp op, const RmaPiece& piece, RmaPost& post);
+    void add(RmaOp op, const RmaPiece& piece, RmaPost& post);
     Result<std::shared_ptr<RmaPeerMemory>> memory_of(const abi::MemoryDescriptor& remote);
     /// Copies the next bytes of the queue, all of one registration and one way.
     Status move_some();
@@ -141,10 +155,13 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     void drop_failed();
     [[nodiscard]] bool goes_with(const Move& move, const Move& first) const;
     Batch gather(std::size_t room);
+    [[nodiscard]] std::uint64_t most_together() const;
     void add_piece(const sys::ProcessPiece& piece);
     void shorten_first(std::size_t begun);
-    void finish_first(const Status& status);
-    void finish(RmaPost& post, const Status& status);
+    /// Off the queue: pieces of the first move, at most so many.
+    Part take_front(std::size_t most);
+    void finish_first(std::size_t pieces, const Status& status);
+    void finish(const Part& part, const Status& status);
     /// What is known of a registration may keep pages that the peer has given up.
     void forget_ended();
     [[nodiscard]] RmaProgress progress() const {
@@ -159,11 +176,11 @@ class PCCL_API RmaCopyLink final : public RmaLink {
     RmaWordSender words_out_;
     RmaWordReceiver words_in_;
     std::deque<Move> moves_;
+    PieceQueue waiting_;  // of the moves, in their order; `there` from the registration's begin
     bool moved_ = false;
-    std::uint64_t taken_ = 0;                // moves, ever
+    std::uint64_t taken_ = 0;                // pieces, ever
     std::uint64_t over_ = 0;                 // of these
     std::vector<sys::ProcessPiece> pieces_;  // of a batch; kept to spare allocations
-    using Name = std::pair<std::uint64_t, std::uint64_t>;
     using Known = std::pair<const Name, std::shared_ptr<RmaPeerMemory>>;
     std::map<Name, std::shared_ptr<RmaPeerMemory>> known_;  // by id and nonce
     const Known* latest_ = nullptr;                         // in known_

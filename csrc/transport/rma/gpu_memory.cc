@@ -27,8 +27,8 @@ Result<int> gpu_of(const std::byte* at) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
     const sys::cuda::OnDevice on(*driver, 0);
     PCCL_TRY(on.status());
-    const auto allocation = driver->allocation_of(device_address(at));
-    if (allocation.is_ok()) return allocation->device;
+    const auto device = driver->device_of(device_address(at));
+    if (device.is_ok()) return device;
     return Status::invalid_argument(
         concat("there is no memory of a GPU at address ", device_address(at)));
 }

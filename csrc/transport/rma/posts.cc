@@ -1,6 +1,7 @@
 #include "csrc/transport/rma/posts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "csrc/base/text.h"
 
@@ -14,17 +15,27 @@ Status check_within(std::string_view side, const RmaPiece& piece, std::size_t fr
                                            " registration, which has ", size));
 }
 
-Status check(const RmaPiece& piece) {
-    if (piece.local == nullptr || piece.remote == nullptr)
-        return Status::invalid_argument("a piece without a local and a remote registration");
-    PCCL_TRY(check_within("local", piece, piece.at, piece.local->memory().bytes));
-    return check_within("remote", piece, piece.there, piece.remote->bytes);
-}
+/// Pieces one after the other, many of which are of one registration.
+class Check {
+   public:
+    Status operator()(const RmaPiece& piece) {
+        if (piece.local == nullptr || piece.remote == nullptr)
+            return Status::invalid_argument("a piece without a local and a remote registration");
+        if (piece.local != std::exchange(local_, piece.local)) bytes_ = local_->memory().bytes;
+        PCCL_TRY(check_within("local", piece, piece.at, bytes_));
+        return check_within("remote", piece, piece.there, piece.remote->bytes);
+    }
+
+   private:
+    const Registration* local_ = nullptr;  // the last one
+    std::uint64_t bytes_ = 0;              // that it has
+};
 
 }  // namespace
 
 Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces, std::size_t room) {
     const std::size_t most = std::min(pieces.size(), room);
+    Check check;
     for (std::size_t i = 0; i < most; ++i) {
         const Status status = check(pieces[i]);
         if (status.is_ok()) continue;
@@ -38,13 +49,14 @@ RmaPost& RmaPosts::begin(std::uint64_t ticket, std::size_t pieces) {
     return open_.emplace_back(RmaPost{.ticket = ticket, .pieces = pieces, .status = {}});
 }
 
-void RmaPosts::finish(RmaPost& post, const Status& status) {
+void RmaPosts::finish(RmaPost& post, const Status& status, std::size_t pieces) {
     if (!status.is_ok()) {
         if (post.status.is_ok()) post.status = status;
-        ++post.failed;
-        ++failed_;
+        post.failed += pieces;
+        failed_ += pieces;
     }
-    if (--post.pieces > 0) return;
+    post.pieces -= pieces;
+    if (post.pieces > 0) return;
     complete_.push_back(post);
     const auto found =
         std::ranges::find_if(open_, [&](const auto& each) { return &each == &post; });

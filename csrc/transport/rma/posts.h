@@ -31,8 +31,8 @@ class PCCL_API RmaPosts {
     [[nodiscard]] bool has_room() const { return open_.size() + complete_.size() < kMost; }
     /// Stays where it is until its last finish(). `pieces` is not 0.
     RmaPost& begin(std::uint64_t ticket, std::size_t pieces);
-    /// One piece is over.
-    void finish(RmaPost& post, const Status& status);
+    /// So many of its pieces are over.
+    void finish(RmaPost& post, const Status& status, std::size_t pieces = 1);
     /// Everything is: no RmaPost stays.
     void fail_all(const Status& status);
     /// What poll() tells.

@@ -33,9 +33,10 @@ void RmaWordSender::add(std::span<const std::byte> word, const RmaProgress& when
     waiting_.push_back({std::move(frame), when});
 }
 
-std::uint64_t RmaWordSender::until_next(std::uint64_t over) const {
-    return waiting_.empty() ? std::numeric_limits<std::uint64_t>::max()
-                            : waiting_.front().when.over - over;
+std::uint64_t RmaWordSender::until_next(std::uint64_t begun) const {
+    for (const Waiting& word : waiting_)
+        if (word.when.over > begun) return word.when.over - begun;
+    return std::numeric_limits<std::uint64_t>::max();
 }
 
 void RmaWordSender::reached(const RmaProgress& now) {

@@ -31,8 +31,9 @@ class PCCL_API RmaWordSender {
     [[nodiscard]] bool is_empty() const { return waiting_.empty() && sent_ == ready_.size(); }
     /// To be sent when `when.over` pieces are over, if `when.failed` have failed by then.
     void add(std::span<const std::byte> word, const RmaProgress& when);
-    /// How many further pieces may be over before reached() must be called again.
-    [[nodiscard]] std::uint64_t until_next(std::uint64_t over) const;
+    /// How many pieces may be over at once, behind the first `begun` ones: reached() must be called
+    /// between what is before a word and what is behind it.
+    [[nodiscard]] std::uint64_t until_next(std::uint64_t begun) const;
     void reached(const RmaProgress& now);
     /// Sends what the stream takes of words whose time has come.
     Status send(SendLink& stream);

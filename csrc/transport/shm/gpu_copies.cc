@@ -13,7 +13,7 @@ using sys::ProcessPiece;
 using sys::cuda::Copy;
 
 // Enough for engines to be at their full speed while this process looks up now and then.
-constexpr std::size_t kMostDirect = 16 * kMiB;
+constexpr std::size_t kMostDirect = 64 * kMiB;
 constexpr std::size_t kMostStaged = 2 * kMiB;
 
 class GpuFlight final : public RmaFlight {
@@ -87,6 +87,7 @@ std::vector<Copy> copies_here(std::span<const ProcessPiece> from,
 std::vector<Copy> copies_there(RmaOp op, std::span<const ProcessPiece> pieces,
                                const GpuView& view) {
     std::vector<Copy> copies;
+    copies.reserve(pieces.size());
     for (const ProcessPiece& piece : pieces) {
         if (piece.here.empty()) continue;
         Copy copy{.to = view.address + piece.there,

@@ -91,16 +91,18 @@ def _echo(pipe: Connection) -> None:
                 connection.sendall(word)
 
 
-def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
+def start(
+    target: Callable[..., None], *args: object, patience: float = PATIENCE
+) -> tuple[Any, Connection]:
     """Run ``target`` in a process, and wait for what it says first."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=target, args=(there, *args), daemon=True)
     process.start()
     there.close()
-    if not here.poll(PATIENCE):
+    if not here.poll(patience):
         process.kill()
-        raise TimeoutError(f"the other process of the bench did not start in {PATIENCE:g} s")
+        raise TimeoutError(f"the other process of the bench did not start in {patience:g} s")
     return process, here
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pccl import p2p
-from pccl.bench import holdings
+from pccl.bench import holdings, p2p_whole
 from pccl.errors import Error
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Soak:
     seed: int
     seconds: float
     kills: int = 0  # instead of seconds; one step in three is one
+    whole: int = 0  # bytes of one read and one write before; 0: none
 
 
 @dataclass
@@ -215,6 +216,9 @@ def _resident() -> int:
 def soak(plan: Soak) -> Tally:
     """Go on for so many seconds; a seed does the same each time, but for how far it comes."""
     soaker = Soaker(plan)
+    if plan.whole:
+        soaker.tally.wrong += p2p_whole.wrong_parts_of(plan.transports, plan.whole)
+        soaker.tally.nbytes += 2 * plan.whole
     with soaker.session:
         soaker.kill()
         soaker.settle()  # connects

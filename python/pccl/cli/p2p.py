@@ -21,7 +21,10 @@ BENCH_EXAMPLES = (
     "pccl p2p bench --transports tcp --sockets 1 --sockets 4",
     "pccl p2p bench --sockets 4 --chunk 64K --chunk 1M --window 1 --window 16",
 )
-SOAK_EXAMPLES = ("pccl p2p soak --seconds 600 --seed 7", "pccl p2p soak --kills 1000")
+SOAK_EXAMPLES = (
+    "pccl p2p soak --whole 8G --seconds 600 --seed 7",
+    "pccl p2p soak --kills 1000",
+)
 
 _USUAL_CHUNK = 256 << 10
 
@@ -117,6 +120,9 @@ def soak(
     seed: Annotated[int, typer.Option(min=0, help="What chance does.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, max=86400, help="How long.")] = 60,
     kills: Annotated[int, typer.Option(min=0, help="Instead: until so many were killed.")] = 0,
+    whole: Annotated[
+        str | None, typer.Option(help="Bytes of one read and one write before all else.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
@@ -128,7 +134,8 @@ def soak(
     was done with other bytes than those that were written, a notification got lost, or
     connections left descriptors, threads or shared memory behind.
     """
-    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills))
+    nbytes = collectives.parse_size(whole) if whole else 0
+    tally = p2p_soak.soak(p2p_soak.Soak(transports, seed, seconds, kills, nbytes))
     if as_json:
         terminal.print_json(tally.values())
     else:

@@ -1,4 +1,4 @@
-"""Which memory of a GPU an object has."""
+"""Which memory of a GPU an object has, and which stream it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pccl.errors import InvalidArgumentError
 
-__all__ = ["ANY_GPU", "gpu_memory_of", "gpu_named"]
+__all__ = ["ANY_GPU", "gpu_memory_of", "gpu_named", "stream_named"]
 
 #: The one on which the memory lies.
 ANY_GPU = -1
@@ -46,6 +46,37 @@ def gpu_memory_of(buffer: Any) -> tuple[int, int] | None:
     if not _is_contiguous(array["shape"], array.get("strides"), item):
         raise InvalidArgumentError("a strided array is not registered; pass a contiguous copy")
     return _checked(address, math.prod(array["shape"]) * item)
+
+
+def stream_named(stream: Any, device: str) -> tuple[int, int] | None:
+    """Return the address of a stream, and its GPU; None for no stream.
+
+    Parameters
+    ----------
+    stream
+        A ``torch.cuda.Stream``, or the address of a CUstream of ``device``.
+    device
+        ``"cpu"`` or ``"cuda:1"``, of the local memory.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is neither, or an address where the memory is of the host.
+    """
+    if stream is None:
+        return None
+    if hasattr(stream, "cuda_stream") and hasattr(stream, "device_index"):
+        return stream.cuda_stream, stream.device_index
+    if not isinstance(stream, int) or stream < 0:
+        raise InvalidArgumentError(
+            f"a stream is a torch.cuda.Stream or the address of a CUstream, not {stream!r}"
+        )
+    gpu = gpu_named(device)
+    if gpu is None:
+        raise InvalidArgumentError(
+            "the address of a stream goes with local memory of its GPU, and this is the host's"
+        )
+    return stream, gpu
 
 
 def _checked(address: int, nbytes: int) -> tuple[int, int]:

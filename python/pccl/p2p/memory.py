@@ -73,6 +73,12 @@ class Memory:
         """Bytes of the memory."""
         return self._core.nbytes
 
+    @property
+    def device(self) -> str:
+        """Where it is: ``"cpu"``, or ``"cuda:1"`` as CUDA numbers GPUs in this process."""
+        device = self._core.device
+        return "cpu" if device < 0 else f"cuda:{device}"
+
     def __getitem__(self, key: slice) -> LocalSlice:
         """Return bytes of it.
 

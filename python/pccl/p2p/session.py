@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pccl import _core
 from pccl.errors import InvalidArgumentError
-from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named
+from pccl.p2p.gpu_memory import ANY_GPU, gpu_memory_of, gpu_named, stream_named
 from pccl.p2p.memory import LocalSlice, Memory, RemoteMemory, RemoteSlice
 from pccl.p2p.notification import Notification
 from pccl.p2p.transfer import Transfer
@@ -155,8 +155,9 @@ class Session:
     ) -> Memory:
         """Let peers read and write a memory.
 
-        Transfers know nothing of the streams of CUDA: synchronise with the kernels that fill a
-        tensor before peers read it, and with transfers before kernels use what they brought.
+        Transfers know nothing of the streams of CUDA but for the one that they are given:
+        synchronise with the kernels that fill a tensor before peers read it, and with transfers
+        before kernels use what they brought.
 
         Parameters
         ----------
@@ -241,6 +242,7 @@ class Session:
         remote: RemoteSlice | RemoteMemory,
         *,
         notify: bytes = b"",
+        stream: object | None = None,
     ) -> Work:
         """Begin to copy ``remote`` to ``local``, of as many bytes.
 
@@ -250,6 +252,9 @@ class Session:
             Slices, or whole memories.
         notify
             At most 16 KiB, which the peer gets once all bytes have been read.
+        stream
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
+            moves before it has done what it has got by now, nor do later transfers with this peer.
 
         Returns
         -------
@@ -259,11 +264,12 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            The sides differ in length, or the local memory is not registered any more.
+            The sides differ in length, the local memory is not registered any more, or the stream
+            is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
         """
-        return self._transfer(False, local, remote, notify)
+        return self._transfer(False, local, remote, notify, stream)
 
     def write(
         self,
@@ -271,6 +277,7 @@ class Session:
         remote: RemoteSlice | RemoteMemory,
         *,
         notify: bytes = b"",
+        stream: object | None = None,
     ) -> Work:
         """Begin to copy ``local`` to ``remote``, of as many bytes.
 
@@ -280,6 +287,9 @@ class Session:
             Slices, or whole memories.
         notify
             At most 16 KiB, which the peer gets once all bytes are there.
+        stream
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
+            moves before it has done what it has got by now, nor do later transfers with this peer.
 
         Returns
         -------
@@ -289,11 +299,12 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            The sides differ in length, or the local memory is not registered any more.
+            The sides differ in length, the local memory is not registered any more, or the stream
+            is none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
         """
-        return self._transfer(True, local, remote, notify)
+        return self._transfer(True, local, remote, notify, stream)
 
     def _transfer(
         self,
@@ -301,6 +312,7 @@ class Session:
         local: LocalSlice | Memory,
         remote: RemoteSlice | RemoteMemory,
         notify: bytes,
+        stream: object | None,
     ) -> Work:
         here = local[:] if isinstance(local, Memory) else local
         there = remote[:] if isinstance(remote, RemoteMemory) else remote
@@ -315,6 +327,7 @@ class Session:
                 (there.memory._core, there.offset),
                 here.nbytes,
                 notify,
+                stream_named(stream, here.memory.device),
             )
         )
 
@@ -355,6 +368,7 @@ class Session:
         indices: Sequence[int] | NDArray[Any] | None = None,
         *,
         notify: bytes = b"",
+        stream: object | None = None,
     ) -> Work:
         """Begin to read blocks of a plan.
 
@@ -366,6 +380,9 @@ class Session:
             Which of its blocks, by number, one or more; None: all.
         notify
             At most 16 KiB, which the peer gets once all bytes have been read.
+        stream
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
+            moves before it has done what it has got by now, nor do later transfers with this peer.
 
         Returns
         -------
@@ -375,11 +392,13 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            There is no such block, or the local memory is not registered any more.
+            There is no such block, the local memory is not registered any more, or the stream is
+            none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
         """
-        return Work(self._core.post(False, plan._core, indices_of(indices, plan), notify))
+        after = stream_named(stream, plan.device)
+        return Work(self._core.post(False, plan._core, indices_of(indices, plan), notify, after))
 
     def post_write(
         self,
@@ -387,6 +406,7 @@ class Session:
         indices: Sequence[int] | NDArray[Any] | None = None,
         *,
         notify: bytes = b"",
+        stream: object | None = None,
     ) -> Work:
         """Begin to write blocks of a plan.
 
@@ -398,6 +418,9 @@ class Session:
             Which of its blocks, by number, one or more; None: all.
         notify
             At most 16 KiB, which the peer gets once all bytes are there.
+        stream
+            A ``torch.cuda.Stream``, or the address of a CUstream of the local memory's GPU. Nothing
+            moves before it has done what it has got by now, nor do later transfers with this peer.
 
         Returns
         -------
@@ -407,11 +430,13 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            There is no such block, or the local memory is not registered any more.
+            There is no such block, the local memory is not registered any more, or the stream is
+            none of a GPU that is known.
         UnavailableError
             The peer has come back in another life since its memory was imported.
         """
-        return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify))
+        after = stream_named(stream, plan.device)
+        return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
 
     def transfer(self, peer: str, *, window: int = 16) -> Transfer:
         """Return what sends messages with tags to a peer, and receives them.

@@ -103,6 +103,7 @@ class Plan:
         self._core = _core._P2pPlan(
             local._core, _checked(local_blocks), remote._core, _checked(remote_blocks)
         )
+        self._device = local.device
 
     def __len__(self) -> int:
         """Count the blocks."""
@@ -112,6 +113,11 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes of all blocks."""
         return self._core.nbytes
+
+    @property
+    def device(self) -> str:
+        """Where the local memory is: ``"cpu"`` or ``"cuda:1"``."""
+        return self._device
 
 
 def _checked(blocks: Blocks) -> Blocks:
