@@ -4,7 +4,8 @@
 
 Through torch.distributed, bfloat16, in CUDA graphs, all in the same processes and in turns; every
 figure is the median over replays, the slowest rank counting. A group loads one capsule for all
-sizes, so that nothing but the program differs.
+sizes, so that nothing but the program differs; one of them also by each protocol, as far as it
+carries the size (words and lines are NCCL's LL and LL128, direct is its Simple).
 """
 
 from __future__ import annotations
@@ -26,13 +27,32 @@ if TYPE_CHECKING:
     import argparse
 
 ALGORITHMS = ("ring", "one_shot", "two_shot", "pat")
+BY_EACH_PROTOCOL = "ring"
+PROTOCOLS = ("words", "lines", "direct")
+SIZES = [1 << exponent for exponent in range(10, 23, 2)]
 
 
-def group_with(algorithm: str, ranks: int) -> dist.ProcessGroup:
-    group = dist.new_group(backend="pccl")
+def group_with(algorithm: str, ranks: int, protocol: str = "") -> dist.ProcessGroup:
+    options = pccl.Options(protocol=protocol)
+    group = dist.new_group(backend="pccl", pg_options=options)
     capsule = pl.from_generator(algorithm, "all_reduce", ranks, name=f"{algorithm}_capsule")
     pccl.load_capsule(capsule, group)
     return group
+
+
+def groups_of(ranks: int) -> dict[str, dist.ProcessGroup]:
+    groups = {"kernels": dist.new_group(backend="pccl"), "nccl": dist.group.WORLD}
+    groups |= {name: group_with(name, ranks) for name in ALGORITHMS}
+    for protocol in PROTOCOLS:
+        name = f"{BY_EACH_PROTOCOL}/{protocol}"
+        groups[name] = group_with(BY_EACH_PROTOCOL, ranks, protocol)
+    return groups
+
+
+def print_choices(group: dist.ProcessGroup, sizes: list[int]) -> None:
+    """Print by which protocol the library runs a capsule at each size, and why."""
+    for nbytes in sizes:
+        print(pccl.explain("all_reduce", nbytes, group, device="cuda"), flush=True)
 
 
 def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results: Any) -> None:
@@ -44,8 +64,7 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
         world_size=options.ranks,
         device_id=torch.device("cuda", rank),
     )
-    groups = {"kernels": dist.new_group(backend="pccl"), "nccl": dist.group.WORLD}
-    groups |= {name: group_with(name, options.ranks) for name in ALGORITHMS}
+    groups = groups_of(options.ranks)
     for nbytes in options.sizes:
         calls = {name: reduced(torch.bfloat16)(nbytes, group) for name, group in groups.items()}
         everyone: list[Any] = [None] * options.ranks
@@ -55,6 +74,8 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
             results.put({"bytes": nbytes, "ranks": options.ranks, "us": us})
             cells = [f"{name} {us[name]:.1f} ({us[name] / us['kernels']:.2f})" for name in us]
             print(f"all_reduce n{options.ranks} {nbytes}: " + "  ".join(cells), flush=True)
+    if rank == 0:
+        print_choices(groups[BY_EACH_PROTOCOL], options.sizes)
     dist.barrier()
     sys.stdout.flush()
     os._exit(0)  # graphs that NCCL still holds do not survive an orderly end
@@ -62,7 +83,9 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
 
 def main() -> int:
     """Measure, print and keep."""
-    return gpu_ranks.measure(run_rank, gpu_ranks.parser_of(__doc__).parse_args())
+    parser = gpu_ranks.parser_of(__doc__)
+    parser.set_defaults(sizes=SIZES)
+    return gpu_ranks.measure(run_rank, parser.parse_args())
 
 
 if __name__ == "__main__":

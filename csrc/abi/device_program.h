@@ -6,10 +6,11 @@
 // parts into windows, short enough for the longest message to fit into a slot, and runs the program
 // once for each.
 //
-// Messages lie in their receiver's memory, as they are, or by words where they are short: as lines,
-// which need no fence and no flag. Counters of messages go on from launch to launch, so that a
-// launch means the same whenever a CUDA graph repeats it. A rank leaves as soon as it has what it
-// is to get: its last messages may not be taken yet, and its desk stays until they are.
+// Messages lie in their receiver's memory, as they are; or by words where they are short: as lines,
+// which need no fence and no flag; or by wide lines, which carry more of them. Counters of messages
+// go on from launch to launch, so that a launch means the same whenever a CUDA graph repeats it. A
+// rank leaves as soon as it has what it is to get: its last messages may not be taken yet, and its
+// desk stays until they are.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +25,16 @@ inline constexpr int kDeviceFifos = 64;  // from one rank to another: a channel 
 inline constexpr int kDeviceSlots = 2;   // messages that a FIFO holds
 inline constexpr std::size_t kSlotBytes = std::size_t{128} << 10;
 inline constexpr std::size_t kWordSlotBytes = std::size_t{8} << 10;  // by words
+inline constexpr int kWideSlotLines = 256;                           // by wide lines
 inline constexpr int kMostLanePorts = 64;
 inline constexpr int kMostLaneWaits = 128;        // of one step
 inline constexpr int kLeastProgramThreads = 192;  // of a block: those that wait, each on its own
 /// Where chunks begin within a block, and within a message.
 inline constexpr std::size_t kChunkAlignment = 128;
+
+/// Packets of 16 bytes that two wide lines carry: seven and a half each.
+inline constexpr int kPairPackets = 15;
+inline constexpr std::size_t kPairBytes = std::size_t{16} * kPairPackets;
 
 enum class DeviceBuffer : std::int32_t { kInput, kOutput, kScratch, kListed };
 
@@ -76,17 +82,20 @@ struct DeviceLane {
     std::int32_t ports;
 };
 
+/// How messages lie in slots: as they are, or in what says itself that it has arrived.
+enum class MessageForm : std::int32_t { kPlain, kWords, kLines };
+inline constexpr int kMessageForms = 3;
+
 /// Messages between this rank and one peer, both ways, in this rank's memory.
 struct DeviceCounters {
-    std::uint32_t filled;   // by the peer: messages that it has put here; not of words
+    std::uint32_t filled;   // by the peer: messages that it has put here; plain ones alone
     std::uint32_t emptied;  // by the peer: this rank's messages that it has taken
     std::uint32_t sent;     // this rank's count of what it has put there
     std::uint32_t taken;    // and of what it has taken here
 };
 struct DeviceFifo {
-    DeviceCounters messages;
-    DeviceCounters words;
-    std::uint32_t reserved[24];
+    DeviceCounters counters[kMessageForms];
+    std::uint32_t reserved[20];
 };
 static_assert(sizeof(DeviceFifo) == 128);
 
@@ -100,7 +109,8 @@ static_assert(sizeof(DeviceFifo) == 128);
 /// Of one FIFO, in the memory of the rank that reads it.
 struct DeviceSlots {
     std::byte messages[kDeviceSlots][kSlotBytes];
-    Line lines[kDeviceSlots][kWordSlotBytes / kLineBytes];
+    Line words[kDeviceSlots][kWordSlotBytes / kLineBytes];
+    WideLine lines[kDeviceSlots][kWideSlotLines];
 };
 
 /// What a rank's programs share; the slots of its FIFOs follow, by peer and FIFO.

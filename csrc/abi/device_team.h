@@ -33,6 +33,23 @@ struct alignas(16) Line {
     std::uint32_t high_epoch;  // ^ DeviceTeam::fingerprint
 };
 
+/// A cache line that says itself when all of it has arrived, where the GPUs and what joins them
+/// keep whole what a warp stores into it at once (NCCL's protocol LL128): that is tried before use.
+struct alignas(128) WideLine {
+    std::byte data[120];
+    std::uint64_t number;  // in both halves
+};
+static_assert(sizeof(WideLine) == 128);
+
+/// How wide lines came that were sent from each rank to each, as all of them have seen.
+enum class LineTrial : std::uint32_t { kNone = 0, kWhole = 1, kTorn = 2 };
+inline constexpr int kTrialWarps = 8;  // of a rank, in the one block of the trial
+inline constexpr int kWarpLines = 8;   // that a warp stores at once, 2 for a thread
+/// From one rank, by the parity of the round.
+struct TrialLines {
+    WideLine lines[2][kTrialWarps][kWarpLines];
+};
+
 /// What a kernel tells each peer at its start: where this rank's tensors are in the peer's address
 /// space.
 struct Greeting {
@@ -109,7 +126,9 @@ struct Heap {
     Mailbox mailboxes[kMostDevices];  // by peer
     Channel channels[kMostBlocks];
     LineBuffer buffers[kMostLinedBlocks];
-    DeviceFault fault;  // as in DeviceControl, for the peers
+    TrialLines trial[kMostDevices];           // by sender
+    std::uint32_t line_trials[kMostDevices];  // by sender: a LineTrial, of what came to it
+    DeviceFault fault;                        // as in DeviceControl, for the peers
 };
 
 /// A wait that takes long: a thread that waits writes it anew each millisecond, or nobody does.
@@ -130,7 +149,8 @@ struct DeviceControl {
     std::uint32_t abort;         // not 0: kernels stop waiting
     std::uint32_t has_given_up;  // not 0: a kernel has, and `fault` says why
     std::uint32_t in_doubt;      // not 0: one has ended while rank in_doubt - 1 might still use
-    std::uint32_t reserved[13];  // this rank's tensors
+    std::uint32_t line_trial;    // this rank's tensors. The other: a LineTrial, all ranks' together
+    std::uint32_t reserved[12];
     DeviceFault fault;
     LongWait waits[kDevicePhases][kMostDevices];  // by phase, peer
     Hint hints[kMostHints];

@@ -206,7 +206,8 @@ void bind_planned_launches(extension::Module& module) {
     extension::Class<PlannedLaunch>(module, "PlannedLaunch")
         .def_readonly("kernel", &PlannedLaunch::kernel)
         .def_readonly("nbytes", &PlannedLaunch::bytes)
-        .def_readonly("plan", &PlannedLaunch::plan);
+        .def_readonly("plan", &PlannedLaunch::plan)
+        .def_readonly("why", &PlannedLaunch::why);
     module.def(
         "planned_launches",
         [](const std::string& collective, std::size_t nbytes, int world_size, int architecture) {

@@ -181,18 +181,20 @@ Status DeviceGroup::share_memory(Deadline deadline) {
                         .is_mapped = [this](DeviceAddress address, std::size_t bytes) {
                             return registrations_->has_mapped(address, bytes);
                         }});
+    for (Rank rank = 0; rank < options_.size; ++rank)
+        team_.heaps[at(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[at(rank)]);
+    team_.control = control_.get();
+    team_.rank = options_.rank;
+    team_.size = options_.size;
+    PCCL_ASSIGN_OR_RETURN(const abi::LineTrial lines, try_lines(deadline));
     programs_ =
         std::make_unique<DevicePrograms>(DevicePrograms::Options{.driver = driver_,
                                                                  .device = options_.device,
                                                                  .rank = options_.rank,
                                                                  .size = options_.size,
                                                                  .architecture = gpus_.architecture,
-                                                                 .preferences = preferences_});
-    for (Rank rank = 0; rank < options_.size; ++rank)
-        team_.heaps[at(rank)] = std::bit_cast<abi::Heap*>(heap_->bases()[at(rank)]);
-    team_.control = control_.get();
-    team_.rank = options_.rank;
-    team_.size = options_.size;
+                                                                 .preferences = preferences_,
+                                                                 .lines = lines});
     return Status::ok();
 }
 

@@ -145,6 +145,10 @@ class PCCL_API DeviceGroup {
     Status meet(const DeviceMeeting& meeting);
     Status share_memory(Deadline deadline);
     Status allocate_control();
+    /// How wide lines come between these GPUs; kNone where they are not tried.
+    [[nodiscard]] Result<abi::LineTrial> try_lines(Deadline deadline);
+    [[nodiscard]] Status launch_trial(kernels::Stream stream);
+    [[nodiscard]] Result<abi::LineTrial> await_trial(Deadline deadline) const;
     Status agree_on_preferences(const DeviceMeeting& meeting);
     /// On a thread of its own: whether no kernel runs any more.
     [[nodiscard]] bool end_kernels();

@@ -177,7 +177,7 @@ void DeviceGroup::choose_from(std::shared_ptr<const schedule::Catalogue> catalog
 
 std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t bytes) const {
     if (options_.size == 1)
-        return {{.kernel = "copy", .bytes = bytes, .plan = {.why = "the group is one GPU"}}};
+        return {{.kernel = "copy", .bytes = bytes, .plan = {}, .why = "the group is one GPU"}};
     const bool takes_any = !has_private_lengths({.kind = kind}, {});
     const std::lock_guard lock(mutex_);
     const std::string_view preferred = algorithm_listed(algorithms_, kind);
@@ -186,11 +186,13 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
                               : catalogue_->find(preferred, kind);
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
-    const char* const why = preferred.empty() ? "a capsule that was loaded for this size"
-                                              : "the group's options ask for it";
+    const auto plan = programs_->plan_for(*schedule, bytes);
+    const char* const chosen = preferred.empty() ? "a capsule that was loaded for this size"
+                                                 : "the group's options ask for it";
     return {{.kernel = concat("program of ", schedule->name),
              .bytes = bytes,
-             .plan = {.blocks = preferences_.most_blocks, .why = why}}};
+             .plan = plan.is_ok() ? *plan : kernels::Plan{.blocks = preferences_.most_blocks},
+             .why = plan.is_ok() ? concat(chosen, "; ", plan->why) : std::string(chosen)}};
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,

@@ -69,6 +69,7 @@ auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
             return all_gather_turns;
         case Protocol::kDirect:
         case Protocol::kEngines:
+        case Protocol::kLines:
             break;
     }
     return all_gather_direct;

@@ -116,6 +116,7 @@ auto kernel_of(Protocol protocol) -> void (*)(MoveArguments) {
             return all_to_all_turns;
         case Protocol::kDirect:
         case Protocol::kEngines:
+        case Protocol::kLines:
             break;
     }
     return all_to_all_direct;

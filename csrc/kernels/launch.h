@@ -124,6 +124,13 @@ struct Run {
     Plan plan{};
 };
 
+/// Of wide lines, once in a group.
+struct Trial {
+    abi::DeviceTeam team{};
+    bool is_expected = true;  // to go well: else this rank says that it has not
+    bool is_loading = false;  // the kernel is loaded, and not launched
+};
+
 [[nodiscard]] constexpr bool is_sum(ReduceOp op) {
     return op == ReduceOp::kSum || op == ReduceOp::kAvg;
 }
@@ -175,6 +182,8 @@ struct Run {
 [[nodiscard]] Status launch_messages(const Messages& messages, Stream stream);
 /// Tells the ranks' desks of each other, which programs rely on; once, with the ranks' postings.
 [[nodiscard]] Status launch_meeting(const Run& run, Stream stream);
+/// Leaves in DeviceControl::line_trial how it went.
+[[nodiscard]] Status launch_line_trial(const Trial& trial, Stream stream);
 /// Half types and fp8 are added in float32 and rounded at every hop.
 [[nodiscard]] Status launch_program(const Run& run, Stream stream);
 

@@ -35,8 +35,16 @@ Status load_reductions(Launch& launch) {
                 {.type = launch.type, .op = op, .reduces = true, .plan = launch.plan}, nullptr));
             if (reduces_in_large_batches(launch.type, op))
                 PCCL_TRY(launch_large_batch(large_batch_of(launch, true), nullptr));
-            PCCL_TRY(launch_program(
-                {.reduces = true, .type = launch.type, .op = op, .plan = launch.plan}, nullptr));
+        }
+    return Status::ok();
+}
+
+Status load_programs(const Plan& plan) {
+    for (int type = 0; type < kDataTypes; ++type)
+        for (const ReduceOp op : kOps) {
+            const Run run{
+                .reduces = true, .type = static_cast<DataType>(type), .op = op, .plan = plan};
+            if (check_reduction(run.type, op).is_ok()) PCCL_TRY(launch_program(run, nullptr));
         }
     return Status::ok();
 }
@@ -51,11 +59,16 @@ Status load_kernels(int ranks) {
         PCCL_TRY(load_moves(launch));
         PCCL_TRY(load_reductions(launch));
     }
+    for (const Protocol protocol : {Protocol::kWords, Protocol::kLines, Protocol::kDirect}) {
+        launch.plan.protocol = protocol;
+        PCCL_TRY(load_programs(launch.plan));
+    }
     const Pull pull{.plan = launch.plan};
     PCCL_TRY(launch_pull_begin(pull, nullptr));
     PCCL_TRY(launch_pull_end(pull, nullptr));
     PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
     PCCL_TRY(launch_large_batch(large_batch_of(launch, false), nullptr));
+    PCCL_TRY(launch_line_trial({.is_loading = true}, nullptr));
     PCCL_TRY(launch_meeting({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
 #include "csrc/kernels/thresholds.h"
 
@@ -13,8 +14,9 @@ namespace pccl::kernels {
 /// the bandwidth. kDirect: loads from and stores to the peers' tensors between two meetings.
 /// kTurns: the same, but what is pushed goes to one peer after the other. kEngines: copy engines
 /// pull between two meetings; only where blocks are moved as they are and all ranks know how long
-/// they are, elsewhere it means kDirect.
-enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kEngines };
+/// they are, elsewhere it means kDirect. kLines: eight threads send 120 bytes with their arrival
+/// flag; of schedules alone, between GPUs that keep such lines whole.
+enum class Protocol : std::uint8_t { kWords, kDirect, kTurns, kEngines, kLines };
 
 struct Plan {
     Protocol protocol = Protocol::kDirect;
@@ -27,6 +29,12 @@ struct Plan {
                one.threads == other.threads;
     }
 };
+
+/// How a schedule's messages go by `protocol`.
+[[nodiscard]] constexpr abi::MessageForm form_of(Protocol protocol) {
+    if (protocol == Protocol::kWords) return abi::MessageForm::kWords;
+    return protocol == Protocol::kLines ? abi::MessageForm::kLines : abi::MessageForm::kPlain;
+}
 
 inline constexpr int kMostThreads = 512;  // of a block
 

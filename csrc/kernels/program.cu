@@ -7,6 +7,7 @@ namespace pccl::kernels {
 namespace {
 
 using namespace device;
+using abi::MessageForm;
 
 template <typename Reduction>
 struct RunArguments {
@@ -30,11 +31,9 @@ struct SharedMemory {
     abi::DeviceStep steps[64];  // of its lane; those of longer lanes are read where they are
 };
 
-template <typename Reduction, Protocol kProtocol>
+template <typename Reduction, MessageForm kForm>
 class Worker {
    public:
-    static constexpr bool kSendsWords = kProtocol == Protocol::kWords;
-
     /// Reads its program, which never changes, while the launch ahead may still run.
     __device__ Worker(const Run& run, const Reduction& reduction, SharedMemory& shared)
         : run_(run),
@@ -80,7 +79,7 @@ class Worker {
         bool is_open = true;
         if (index < lane_.ports) {
             const int fifo = port_.channel * program_.workers + worker_;
-            is_open = ports_[index].open(port_, run_.team.rank, fifo, program_.desk, kSendsWords);
+            is_open = ports_[index].open(port_, run_.team.rank, fifo, program_.desk, kForm);
         }
         return __syncthreads_and(is_open) != 0;
     }
@@ -162,7 +161,7 @@ class Worker {
     __device__ bool await_all(const abi::DeviceStep& step, const Move& move) const {
         const int thread = static_cast<int>(threadIdx.x);
         bool came = true;
-        if (thread == kReceiver && move.is_receiving && !kSendsWords)
+        if (thread == kReceiver && move.is_receiving && kForm == MessageForm::kPlain)
             came = ports_[step.from].await(run_.team);
         if (thread == kSender && move.is_sending) came = ports_[step.to].await(run_.team);
         const int wait = thread - kFirstWaiter;
@@ -182,16 +181,19 @@ class Worker {
     }
 
     __device__ void pass_on(Port& port) const {
-        if constexpr (kSendsWords) {
-            port.pass_words();
-        } else {
+        if constexpr (kForm == MessageForm::kPlain) {
             port.pass();
+        } else {
+            port.pass_silently();
         }
     }
 
     /// False, on any thread, when what it waited for did not come.
     __device__ bool move_all(const abi::DeviceStep& step, const Move& move) const {
-        if constexpr (kSendsWords) return move_all_by_words(step, move);
+        if constexpr (kForm == MessageForm::kWords)
+            return move_in_lines<abi::Line>(step, move);
+        else if constexpr (kForm == MessageForm::kLines)
+            return move_in_lines<abi::WideLine>(step, move);
         move_all_directly(step, move);
         return true;
     }
@@ -207,15 +209,26 @@ class Worker {
         }
     }
 
-    __device__ bool move_all_by_words(const abi::DeviceStep& step, const Move& move) const {
-        MessageLines lines;
+    template <typename Line>
+    __device__ bool move_in_lines(const abi::DeviceStep& step, const Move& move) const {
+        MessageLines<Line> lines;
         if (move.is_receiving) lines.receive_by(ports_[step.from]);
         if (move.is_sending) lines.send_by(ports_[step.to]);
         for (int index = 0; index < step.chunks; ++index) {
             const Range chunk = this->chunk(step, index, move.window);
-            if (!move_words(run_.team, local(step, index, chunk), lines, reduction_)) return false;
-            lines.skip(aligned(chunk.bytes) / kWordBytes);
+            if (!move_by(lines, local(step, index, chunk))) return false;
         }
+        return true;
+    }
+    /// And goes on to where the next chunk lies in both messages.
+    __device__ bool move_by(MessageLines<abi::Line>& lines, const LocalChunk& chunk) const {
+        if (!move_words(run_.team, chunk, lines, reduction_)) return false;
+        lines.skip(aligned(chunk.bytes) / kWordBytes);
+        return true;
+    }
+    __device__ bool move_by(MessageLines<abi::WideLine>& lines, const LocalChunk& chunk) const {
+        if (!move_lines(run_.team, chunk, lines, reduction_)) return false;
+        lines.skip(2 * pairs_for(chunk.bytes));
         return true;
     }
 
@@ -263,12 +276,12 @@ __device__ void forget_progress(abi::DeviceDesk* desk) {
     desk->finished = 0;
 }
 
-template <typename Reduction, Protocol kProtocol>
+template <typename Reduction, MessageForm kForm>
 __global__ void __launch_bounds__(512, 1)
     run_program(const __grid_constant__ RunArguments<Reduction> args) {
     __shared__ SharedMemory shared;
     const Run& run = args.run;
-    Worker<Reduction, kProtocol> worker(run, args.reduction, shared);
+    Worker<Reduction, kForm> worker(run, args.reduction, shared);
     const Visit visit(run.team);
     visit.announce(run.postings);
     if (!worker.has_work() || worker.work()) {
@@ -308,12 +321,17 @@ __global__ void __launch_bounds__(512)
     combine_bytes<1>(grid_crew(), from, to, args.run.bytes, args.reduction);
 }
 
+template <typename Reduction>
+auto* kernel_for(MessageForm form) {
+    if (form == MessageForm::kWords) return run_program<Reduction, MessageForm::kWords>;
+    if (form == MessageForm::kLines) return run_program<Reduction, MessageForm::kLines>;
+    return run_program<Reduction, MessageForm::kPlain>;
+}
+
 Status launch_sum(const Run& run, Stream stream) {
     return with_reduction(run, [&]<typename Reduction>(const Reduction& reduction) {
-        auto* const kernel = run.plan.protocol == Protocol::kWords
-                                 ? run_program<Reduction, Protocol::kWords>
-                                 : run_program<Reduction, Protocol::kDirect>;
-        return launch_kernel(kernel, {run, reduction}, run.plan, stream);
+        return launch_kernel(kernel_for<Reduction>(form_of(run.plan.protocol)), {run, reduction},
+                             run.plan, stream);
     });
 }
 

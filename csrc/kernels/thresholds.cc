@@ -30,7 +30,9 @@ constexpr std::array<Thresholds, 1> kMeasured{{{
                   .most_for_few_of_pair = 64 * kMiB,
                   .more_blocks_of_pair = 32},
     .messages = {.bytes_of_block = 64 * kKiB, .most_blocks = 64},
-    .schedules = {.least_in_chunk = 2 * kKiB},
+    .schedules = {.least_in_chunk = 2 * kKiB,
+                  .most_chunk_in_words = 256 * kKiB,
+                  .most_chunk_in_lines = 2 * kMiB},
 }}};
 static_assert(std::ranges::is_sorted(kMeasured, {}, &Thresholds::architecture));
 

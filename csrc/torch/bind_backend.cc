@@ -89,10 +89,10 @@ std::pair<int, std::vector<GpuLaunch>> explain_gpus(const PcclBackend& self,
     const auto group = self.gpus_to_explain();
     const auto kind = collective_called(collective);
     std::vector<GpuLaunch> launches;
-    for (const auto& [kernel, bytes, plan] :
+    for (const auto& [kernel, bytes, plan, why] :
          group->explain(kind, comm::block_bytes(kind, nbytes, group->size())))
         launches.emplace_back(kernel, device::name_of(plan.protocol), plan.blocks, plan.threads,
-                              bytes, plan.why);
+                              bytes, why);
     return {group->architecture(), std::move(launches)};
 }
 

@@ -2484,7 +2484,9 @@ class DevicePlan:
 
     ``"words"`` for small messages, ``"direct"``, ``"turns"`` for large ones, and ``"engines"`` for
     large all_gathers and all_to_alls that leave multiprocessors to others (the last two are the
-    same as direct where there is no such kernel).
+    same as direct where there is no such kernel). Of schedules, ``"words"`` and ``"direct"``, and
+    between them ``"lines"`` of 120 bytes with their arrival flag (NCCL's LL128), where GPUs and
+    links keep these whole.
 
     Parameters
     ----------
@@ -2504,7 +2506,7 @@ class DevicePlan:
     def __init__(self, *, protocol: str, blocks: int, threads: int = 512) -> None: ...
     @property
     def protocol(self) -> str:
-        """``"words"``, ``"direct"``, ``"turns"`` or ``"engines"``."""
+        """``"words"``, ``"lines"``, ``"direct"``, ``"turns"`` or ``"engines"``."""
     @property
     def blocks(self) -> int:
         """Blocks of threads on each GPU."""
@@ -2526,7 +2528,10 @@ class PlannedLaunch:
         """Of the longest block."""
     @property
     def plan(self) -> DevicePlan:
-        """Its protocol, blocks and threads, and why."""
+        """Its protocol, blocks and threads, and why these."""
+    @property
+    def why(self) -> str:
+        """What made the choice, of the kernel, too."""
 
 def planned_launches(
     collective: str, nbytes: int, world_size: int, architecture: int
@@ -2693,7 +2698,7 @@ class DeviceGroup:
         plan
             The same on all ranks; None for what ``device_plan`` says. Of a schedule, how many
             blocks it may take (one for each of its lanes, at least), of how many threads (192 at
-            least), by protocol ``"direct"``.
+            least), by protocol ``"words"``, ``"lines"`` or ``"direct"``.
         algorithm
             A schedule (``pccl.schedule``) to run instead of the kernel made for the collective.
             Its first launch allocates, so it comes before the capture of a graph.
@@ -2703,7 +2708,8 @@ class DeviceGroup:
         InvalidArgumentError
             A name, an address or the plan does not fit; nothing was launched.
         UnsupportedError
-            GPUs do not reduce the type so, or no schedule takes such blocks; nothing was launched.
+            GPUs do not reduce the type so, no schedule takes such blocks, or lines do not come
+            whole between the GPUs; nothing was launched.
         ResourceExhaustedError
             There is no memory left.
         PeerLostError, CollectiveTimeoutError, MismatchError, AbortedError

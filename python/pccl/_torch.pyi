@@ -33,9 +33,9 @@ class Options(Backend.Options):
         give the same, as of ``protocol``: else the first collective of CUDA tensors raises
         ``pccl.MismatchError``. Another number raises ``ValueError``.
     protocol
-        ``"words"``, ``"direct"``, ``"turns"`` or ``"engines"``: how collectives of CUDA tensors go,
-        where they can (docs/gpus.md); empty for the fastest. ``pccl.explain`` shows what comes of
-        it. Another name raises ``ValueError``.
+        ``"words"``, ``"lines"``, ``"direct"``, ``"turns"`` or ``"engines"``: how collectives of
+        CUDA tensors go, where they can (docs/gpus.md); empty for the fastest. ``pccl.explain``
+        shows what comes of it. Another name raises ``ValueError``.
     least
         The fewest ranks that may be left of the group by ``torch.distributed.shrink_group``, which
         takes these options, too; None for those that ``pccl.shrink`` asks for.

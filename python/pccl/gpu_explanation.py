@@ -40,7 +40,8 @@ class GpuLaunch(NamedTuple):
         ``"all_reduce"``, as its file in csrc/kernels is called; ``"copy engines"``; ``"copy"``, of
         a group of one; or ``"program of ring"``, where the group was asked to run that schedule.
     protocol
-        ``"words"``, ``"direct"``, ``"turns"`` or ``"engines"``, as docs/gpus.md explains them.
+        ``"words"``, ``"lines"``, ``"direct"``, ``"turns"`` or ``"engines"``, as docs/gpus.md
+        explains them.
     blocks
         Of threads, that the kernel has on each GPU.
     threads
@@ -142,5 +143,5 @@ def explain_gpus(collective: str, nbytes: int, of: Gpus | DeviceGroup) -> GpuExp
 def _launch(planned: PlannedLaunch) -> GpuLaunch:
     plan = planned.plan
     return GpuLaunch(
-        planned.kernel, plan.protocol, plan.blocks, plan.threads, planned.nbytes, plan.why
+        planned.kernel, plan.protocol, plan.blocks, plan.threads, planned.nbytes, planned.why
     )

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +30,12 @@ class Block {
         for (unsigned i = 0; i < threads; ++i)
             threads_[i].fiber.prepare(stacks_.get() + i * kStackBytes, kStackBytes,
                                       [] { current().run_thread(); });
+        const std::span<Thread> all = threads_;
+        all_ = {all, all.size()};
+        for (std::size_t first = 0; first < all.size(); first += kWarp) {
+            const auto warp = all.subspan(first, std::min(kWarp, all.size() - first));
+            warps_.push_back({warp, warp.size()});
+        }
     }
 
     /// Whether all threads awaited the launch ahead.
@@ -36,8 +43,7 @@ class Block {
         current_ = this;
         // Another one goes first each time, so that nothing relies on an order.
         std::minstd_rand first(blockIdx.x + 1);
-        for (alive_ = threads_.size(); alive_ > 0; std::this_thread::yield())
-            go_round(first() % threads_.size());
+        for (; all_.alive > 0; std::this_thread::yield()) go_round(first() % threads_.size());
         ends_.heard();
         return std::ranges::all_of(threads_, &Thread::has_awaited);
     }
@@ -46,16 +52,8 @@ class Block {
 
     void leave() { running_->fiber.leave(); }
 
-    bool meet(bool said) {
-        all_said_ = all_said_ && said;
-        running_->state = State::kMeeting;
-        ++meeting_;
-        meetings_.said();
-        end_meeting();
-        leave();
-        meetings_.heard();
-        return outcome_;
-    }
+    bool meet(bool said) { return meet_at(all_, said); }
+    bool meet_warp(bool said) { return meet_at(warp_of(*running_), said); }
 
     static Block& current() { return *current_; }
 
@@ -69,6 +67,40 @@ class Block {
         State state = State::kReady;
         bool has_awaited = false;
     };
+
+    /// Where some of the threads meet.
+    struct Meeting {
+        std::span<Thread> threads;
+        std::size_t alive = 0;
+        std::size_t waiting = 0;  // for the others
+        bool all_said = true;     // of those
+        bool outcome = true;      // of the last time
+        Order order{};
+
+        void end() {
+            if (waiting == 0 || waiting < alive) return;
+            for (Thread& thread : threads)
+                if (thread.state == State::kMeeting) thread.state = State::kReady;
+            outcome = std::exchange(all_said, true);
+            waiting = 0;
+        }
+    };
+    static constexpr std::size_t kWarp = 32;
+
+    Meeting& warp_of(const Thread& thread) {
+        return warps_[static_cast<std::size_t>(&thread - threads_.data()) / kWarp];
+    }
+
+    bool meet_at(Meeting& meeting, bool said) {
+        meeting.all_said = meeting.all_said && said;
+        running_->state = State::kMeeting;
+        ++meeting.waiting;
+        meeting.order.said();
+        meeting.end();
+        leave();
+        meeting.order.heard();
+        return meeting.outcome;
+    }
 
     void go_round(std::size_t first) {
         for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -86,19 +118,12 @@ class Block {
     void run_thread() {
         body_();
         running_->state = State::kEnded;
-        --alive_;
         ends_.said();
-        end_meeting();
+        for (Meeting* const meeting : {&all_, &warp_of(*running_)}) {
+            --meeting->alive;
+            meeting->end();
+        }
         leave();
-    }
-
-    void end_meeting() {
-        if (meeting_ == 0 || meeting_ < alive_) return;
-        for (Thread& thread : threads_)
-            if (thread.state == State::kMeeting) thread.state = State::kReady;
-        outcome_ = all_said_;
-        all_said_ = true;
-        meeting_ = 0;
     }
 
     static thread_local Block* current_;
@@ -107,16 +132,14 @@ class Block {
     std::unique_ptr<std::byte[]> stacks_;
     std::vector<Thread> threads_;
     Thread* running_ = nullptr;
-    std::size_t alive_ = 0;
-    std::size_t meeting_ = 0;  // threads that wait for the others
-    bool all_said_ = true;     // of those
-    bool outcome_ = true;      // of the last meeting
-    Order meetings_;
+    Meeting all_;
+    std::vector<Meeting> warps_;
     Order ends_;
 };
 
 thread_local Block* Block::current_ = nullptr;
 
+std::atomic<bool> lines_are_torn = false;
 thread_local unsigned most_blocks = 0;
 thread_local std::function<void()> hook_of_launcher;
 thread_local const std::function<void()>* hook_of_block = nullptr;
@@ -152,5 +175,9 @@ void await_launch_ahead() { Block::current().await_launch_ahead(); }
 void yield() { Block::current().leave(); }
 
 bool meet(bool said) { return Block::current().meet(said); }
+bool meet_warp(bool said) { return Block::current().meet_warp(said); }
+
+void tear_lines(bool torn) { lines_are_torn = torn; }
+bool tears_lines() { return lines_are_torn.load(std::memory_order_relaxed); }
 
 }  // namespace pccl::emulator

@@ -33,5 +33,11 @@ void before_packet();
 void yield();
 /// Waits for all threads of the block that have not ended. Whether all of them said true.
 [[nodiscard]] bool meet(bool said);
+/// The same of the threads of the calling thread's warp.
+[[nodiscard]] bool meet_warp(bool said);
+
+/// From now on wide lines come in pieces, as over links that cut stores up, or whole again.
+void tear_lines(bool torn);
+[[nodiscard]] bool tears_lines();
 
 }  // namespace pccl::emulator

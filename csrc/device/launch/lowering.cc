@@ -68,6 +68,8 @@ bool can_go_by(Protocol protocol, const Collective& collective, const DeviceLaun
                    (is_moved(collective.kind) || collective.kind == CollectiveKind::kAllReduce);
         case Protocol::kEngines:
             return is_known && is_moved(collective.kind);
+        case Protocol::kLines:
+            return false;  // but of schedules
         case Protocol::kDirect:
             break;
     }
@@ -185,6 +187,8 @@ Result<kernels::Launch> lower(const Collective& collective, const DeviceLaunch& 
     if (schedule::is_rooted(collective.kind)) launch.root = collective.root;
     if (collective.kind == CollectiveKind::kGather)
         launch.blocks = sent_to_root(launch.blocks, collective.root);
+    if (launch.plan.protocol == Protocol::kLines)
+        return Status::invalid_argument("lines carry schedules alone, no kernel of a collective");
     if (launch.plan.protocol == Protocol::kWords && has_private_lengths(collective, wanted))
         return Status::invalid_argument("blocks of several lengths do not go by words");
     PCCL_TRY(kernels::check_plan(launch.plan, longest_bytes(collective)));

@@ -37,7 +37,8 @@ PlannedLaunch planned(const Collective& collective, const kernels::Gpus& gpus,
     const bool is_by_engines = is_pulled(collective, wanted, plan);
     return {.kernel = is_by_engines ? "copy engines" : std::string(kernel_of(collective.kind)),
             .bytes = longest_bytes(collective),
-            .plan = plan};
+            .plan = plan,
+            .why = plan.why};
 }
 
 }  // namespace

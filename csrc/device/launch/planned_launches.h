@@ -14,6 +14,7 @@ struct PlannedLaunch {
     std::string kernel;     // "all_reduce"; "copy engines"; "program of ring"
     std::size_t bytes = 0;  // of the longest block
     kernels::Plan plan;
+    std::string why;  // for people: what made the choice, of the kernel, too
 };
 
 /// The launches of one collective of blocks of `bytes` on all GPUs, in their order: two of a large

@@ -11,13 +11,13 @@ namespace {
 using kernels::Protocol;
 
 constexpr std::array kProtocols = {Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
-                                   Protocol::kEngines};
+                                   Protocol::kEngines, Protocol::kLines};
 
 }  // namespace
 
 std::string_view name_of(Protocol protocol) {
     constexpr std::array<std::string_view, kProtocols.size()> kNames = {"words", "direct", "turns",
-                                                                        "engines"};
+                                                                        "engines", "lines"};
     return kNames.at(static_cast<std::size_t>(protocol));
 }
 
@@ -25,7 +25,7 @@ Result<Protocol> protocol_named(std::string_view name) {
     const auto* const found = std::ranges::find(kProtocols, name, name_of);
     if (found != kProtocols.end()) return *found;
     return Status::invalid_argument(
-        concat("'", name, "' is no protocol: words, direct, turns, engines"));
+        concat("'", name, "' is no protocol: words, direct, turns, engines, lines"));
 }
 
 }  // namespace pccl::device

@@ -15,7 +15,19 @@ using schedule::Slices;
 using schedule::Step;
 
 constexpr int kMostChunksInMessage = static_cast<int>(abi::kWordSlotBytes / abi::kChunkAlignment);
-static_assert(abi::kWordSlotBytes <= abi::kSlotBytes);
+
+/// Bytes that a slot has for each of `longest` chunks.
+std::size_t room_for_chunk(abi::MessageForm form, std::size_t longest) {
+    switch (form) {
+        case abi::MessageForm::kWords:
+            return abi::kWordSlotBytes / longest;
+        case abi::MessageForm::kLines:
+            return abi::kWideSlotLines / 2 / longest * abi::kPairBytes;
+        case abi::MessageForm::kPlain:
+            break;
+    }
+    return abi::kSlotBytes / longest;
+}
 
 bool receives_and_reduces(Action action) {
     return action == Action::kRecvReduce || action == Action::kRecvReduceSend ||
@@ -165,13 +177,18 @@ void include(DeviceGrid& grid, const schedule::Program& program) {
 
 }  // namespace
 
+std::size_t DeviceGrid::window_bytes(abi::MessageForm form) const {
+    const std::size_t room = room_for_chunk(form, static_cast<std::size_t>(longest));
+    return room / abi::kChunkAlignment * abi::kChunkAlignment;
+}
+
 int DeviceGrid::most_workers() const {
     return std::min(abi::kDeviceFifos / channels, abi::kMostBlocks / lanes);
 }
 
 bool DeviceGrid::suits_words(std::size_t bytes) const {
     const auto workers = static_cast<std::size_t>(most_workers());
-    const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::kWordSlotBytes);
+    const auto window = static_cast<std::size_t>(chunks) * window_bytes(abi::MessageForm::kWords);
     return bytes <= workers * window;
 }
 

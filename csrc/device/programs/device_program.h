@@ -19,12 +19,9 @@ struct DeviceGrid {
     int longest = 1;                 // chunks in the longest message
     std::size_t least_in_chunk = 1;  // bytes, before another worker shares a lane
 
-    /// Bytes of a chunk that go at once, at most, where messages lie in slots of `slot_bytes`.
-    [[nodiscard]] std::size_t window_bytes(std::size_t slot_bytes) const {
-        return slot_bytes / static_cast<std::size_t>(longest) / abi::kChunkAlignment *
-               abi::kChunkAlignment;
-    }
-    /// Whether blocks of `bytes` go by words: as long as one window has room for all of it.
+    /// Bytes of a chunk that go at once, at most, in messages of one form.
+    [[nodiscard]] std::size_t window_bytes(abi::MessageForm form) const;
+    /// Whether blocks of `bytes` may go by words: as long as one window has room for all of it.
     [[nodiscard]] bool suits_words(std::size_t bytes) const;
     /// Of each lane, at most.
     [[nodiscard]] int most_workers() const;

@@ -17,6 +17,9 @@ namespace {
 using kernels::Protocol;
 using sys::cuda::DeviceAddress;
 
+constexpr const char* kNoLines =
+    "lines of 128 bytes do not come whole between these GPUs, or one of them has no NVLinks";
+
 // So that every table may hold 8-byte members, and every chunk of scratch takes the widest loads.
 constexpr std::size_t kAlignment = 256;
 
@@ -99,34 +102,47 @@ std::size_t share_of(std::size_t bytes, int shares) {
 /// Whether peers have taken all that the owner of this desk has sent them.
 bool has_taken_all(const abi::DeviceDesk& desk) {
     const auto is_empty = [](const abi::DeviceFifo& fifo) {
-        return fifo.messages.emptied == fifo.messages.sent && fifo.words.emptied == fifo.words.sent;
+        return std::ranges::all_of(fifo.counters, [](const abi::DeviceCounters& each) {
+            return each.emptied == each.sent;
+        });
     };
     return std::ranges::all_of(
         desk.fifos, [&](const auto& of_peer) { return std::ranges::all_of(of_peer, is_empty); });
 }
 
+bool runs_schedules(Protocol protocol) {
+    return protocol == Protocol::kDirect || protocol == Protocol::kWords ||
+           protocol == Protocol::kLines;
+}
+
 /// Messages by words are no lines of the heap, which would bound blocks and threads.
 Status check_bounds(const kernels::Plan& plan) {
     PCCL_TRY(kernels::check_plan({.blocks = plan.blocks, .threads = plan.threads}, 0));
-    const bool is_known = plan.protocol == Protocol::kDirect || plan.protocol == Protocol::kWords;
-    if (is_known && plan.threads >= abi::kLeastProgramThreads) return Status::ok();
+    if (runs_schedules(plan.protocol) && plan.threads >= abi::kLeastProgramThreads)
+        return Status::ok();
     return Status::invalid_argument(
-        concat("schedules run by protocol direct or words, in blocks of ",
+        concat("schedules run by protocol direct, words or lines, in blocks of ",
                abi::kLeastProgramThreads, " threads at least"));
 }
 
-/// For blocks of `bytes`. By words, a thread for each word of a chunk: all meet at every step.
-kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes,
-                         const Preferences& preferences) {
-    const bool may_send_words = preferences.protocol.value_or(Protocol::kWords) == Protocol::kWords;
-    if (!may_send_words || !grid.suits_words(bytes)) return {.blocks = preferences.most_blocks};
-    constexpr int kWarp = 32;
-    const int chunks = grid.workers(bytes) * grid.chunks;
-    const auto words = static_cast<int>(bytes / abi::kLineBytes) / chunks;
-    return {.protocol = Protocol::kWords,
-            .blocks = preferences.most_blocks,
-            .threads = std::clamp((words + kWarp - 1) / kWarp * kWarp, abi::kLeastProgramThreads,
-                                  kernels::kMostThreads)};
+/// Threads that share `bytes` of a chunk, each having `share` of it: all meet at every step.
+int threads_for(std::size_t bytes, std::size_t share) {
+    constexpr std::size_t kWarp = 32;
+    const std::size_t warps = (bytes / share + kWarp - 1) / kWarp;
+    return static_cast<int>(
+        std::clamp<std::size_t>(warps * kWarp, abi::kLeastProgramThreads, kernels::kMostThreads));
+}
+
+const char* why(Protocol protocol, abi::LineTrial lines) {
+    if (protocol == Protocol::kWords)
+        return "its messages are short: each word brings its arrival flag";
+    if (protocol == Protocol::kLines)
+        return "its messages are longer than words carry well: each line of 128 bytes brings one "
+               "arrival flag";
+    if (lines == abi::LineTrial::kTorn)
+        return "its messages lie in slots; lines of 128 bytes are not used, for they do not come "
+               "whole between these GPUs, or one has no NVLinks";
+    return "its messages are long: they lie in slots, with flags beside these";
 }
 
 }  // namespace
@@ -135,10 +151,59 @@ DevicePrograms::~DevicePrograms() {
     for (const DeviceAddress base : memory_) static_cast<void>(options_.driver.deallocate(base));
 }
 
+Protocol DevicePrograms::protocol_for(const DeviceGrid& grid, std::size_t bytes) const {
+    const auto& thresholds = kernels::thresholds_of(options_.architecture).schedules;
+    const bool keep_lines = options_.lines == abi::LineTrial::kWhole;
+    const bool may_be_words = grid.suits_words(bytes);
+    const auto preferred = options_.preferences.protocol;
+    if (preferred == Protocol::kLines && keep_lines) return Protocol::kLines;
+    const bool is_free = !preferred || preferred == Protocol::kLines;
+    if (!is_free) {
+        const bool by_words = preferred == Protocol::kWords && may_be_words;
+        return by_words ? Protocol::kWords : Protocol::kDirect;
+    }
+    const std::size_t chunk = share_of(bytes, grid.chunks);
+    if (may_be_words && !(keep_lines && chunk > thresholds.most_chunk_in_words))
+        return Protocol::kWords;
+    return keep_lines && chunk <= thresholds.most_chunk_in_lines ? Protocol::kLines
+                                                                 : Protocol::kDirect;
+}
+
+kernels::Plan DevicePrograms::usual_plan(const DeviceGrid& grid, std::size_t bytes) const {
+    kernels::Plan plan{.protocol = protocol_for(grid, bytes),
+                       .blocks = options_.preferences.most_blocks};
+    const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
+    constexpr std::size_t kLineShare = abi::kPairBytes / 8;
+    if (plan.protocol == Protocol::kWords) plan.threads = threads_for(part, abi::kLineBytes);
+    if (plan.protocol == Protocol::kLines) plan.threads = threads_for(part, kLineShare);
+    plan.why = why(plan.protocol, options_.lines);
+    return plan;
+}
+
+Result<kernels::Plan> DevicePrograms::plan_for(const schedule::ScheduleSource& source,
+                                               std::size_t bytes) const {
+    const Rank root = source.only ? source.only->root : Rank{0};
+    PCCL_ASSIGN_OR_RETURN(
+        const schedule::Schedule made,
+        schedule::generate(source, schedule::least_shape(source, options_.size, root)));
+    PCCL_ASSIGN_OR_RETURN(const DeviceGrid grid,
+                          device_grid(made, kernels::thresholds_of(options_.architecture)));
+    kernels::Plan plan = usual_plan(grid, bytes);
+    plan.blocks = grid.lanes * std::min(grid.workers(bytes), plan.blocks / grid.lanes);
+    return plan;
+}
+
+Status DevicePrograms::check(const kernels::Plan& wanted) const {
+    PCCL_TRY(check_bounds(wanted));
+    if (wanted.protocol != Protocol::kLines || options_.lines == abi::LineTrial::kWhole)
+        return Status::ok();
+    return Status::unsupported(kNoLines);
+}
+
 Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                                              const schedule::SourcePtr& source,
                                              const std::optional<kernels::Plan>& wanted) {
-    if (wanted) PCCL_TRY(check_bounds(*wanted));
+    if (wanted) PCCL_TRY(check(*wanted));
     if (source->kind != collective.kind)
         return Status::unsupported(
             concat(source->name, " does not make ", schedule::to_string(collective.kind)));
@@ -151,17 +216,15 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                      .reduces = reduces(collective.kind),
                      .type = collective.type,
                      .op = collective.op};
-    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes, options_.preferences));
+    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
     if (most.blocks < grid.lanes)
         return Status::invalid_argument(concat("a plan of ", most.blocks, " blocks; ", source->name,
                                                " needs one for each of its ", grid.lanes,
                                                " lanes"));
-    const bool sends_words = most.protocol == Protocol::kWords;
     run.program.workers = std::min(grid.workers(run.bytes), most.blocks / grid.lanes);
     run.program.chunk_bytes = share_of(run.bytes, grid.chunks);
     run.program.part_bytes = share_of(run.program.chunk_bytes, run.program.workers);
-    run.program.window_bytes =
-        grid.window_bytes(sends_words ? abi::kWordSlotBytes : abi::kSlotBytes);
+    run.program.window_bytes = grid.window_bytes(kernels::form_of(most.protocol));
     run.plan = most;
     run.plan.blocks = grid.lanes * run.program.workers;
     std::ranges::transform(collective.inputs, run.inputs, &Block::data);
@@ -219,7 +282,7 @@ Result<abi::DeviceProgram> DevicePrograms::upload(const DeviceTables& tables,
     const auto chunks = static_cast<std::size_t>(tables.scratch_chunks);
     const auto workers = static_cast<std::size_t>(grid.most_workers());
     PCCL_ASSIGN_OR_RETURN(const DeviceAddress scratch,
-                          allocate(chunks * workers * grid.window_bytes(abi::kSlotBytes)));
+                          allocate(chunks * workers * grid.window_bytes(abi::MessageForm::kPlain)));
     program.scratch = pointer_to<std::byte>(scratch);
     return program;
 }

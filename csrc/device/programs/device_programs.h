@@ -29,6 +29,7 @@ class PCCL_API DevicePrograms {
         int size = 1;
         int architecture = kernels::kHopper;
         Preferences preferences{};
+        abi::LineTrial lines = abi::LineTrial::kNone;  // whether they come whole between the GPUs
     };
     explicit DevicePrograms(const Options& options) : options_(options) {}
     ~DevicePrograms();
@@ -37,11 +38,14 @@ class PCCL_API DevicePrograms {
 
     /// The launch of `collective`, whose blocks have one length, but for its team and postings. By
     /// a plan it has `wanted->blocks` at most, of `wanted->threads`, and messages as the protocol
-    /// says: kDirect or kWords. The first call of its kind allocates, so it cannot be captured into
-    /// a graph. Errors: kInvalidArgument, kUnsupported where `source` does not make it or GPUs do
-    /// not run it, and the driver's.
+    /// says: kDirect, kWords, or kLines where these come whole. The first call of its kind
+    /// allocates, so it cannot be captured into a graph. Errors: kInvalidArgument, kUnsupported
+    /// where `source` does not make it or GPUs do not run it, and the driver's.
     Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
                                  const std::optional<kernels::Plan>& wanted = std::nullopt);
+    /// How it would launch one of blocks of `bytes`, but for its root. Errors: as prepare()'s.
+    [[nodiscard]] Result<kernels::Plan> plan_for(const schedule::ScheduleSource& source,
+                                                 std::size_t bytes) const;
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
@@ -61,6 +65,10 @@ class PCCL_API DevicePrograms {
         DeviceGrid grid;
         abi::DeviceProgram program;  // but for its workers and messages
     };
+    [[nodiscard]] Status check(const kernels::Plan& wanted) const;
+    [[nodiscard]] kernels::Protocol protocol_for(const DeviceGrid& grid, std::size_t bytes) const;
+    /// For blocks of `bytes`.
+    [[nodiscard]] kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);

@@ -1,8 +1,9 @@
-// How a step of a schedule's program moves one chunk: as it is, or by words.
+// How a step of a schedule's program moves one chunk: as it is, by words, or by wide lines.
 #pragma once
 
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/device/fifo.cuh"
+#include "csrc/kernels/device/wide_lines.cuh"
 #include "csrc/kernels/device/words.cuh"
 
 namespace pccl::kernels::device {
@@ -35,21 +36,23 @@ __device__ __forceinline__ void move_bytes(const LocalChunk& chunk, const std::b
     }
 }
 
-/// Lines of the messages that a step receives and sends; null where there is none.
+/// Where the messages lie that a step receives and sends, in words or wide lines; null where there
+/// is none.
+template <typename Line>
 struct MessageLines {
-    const abi::Line* incoming = nullptr;
-    abi::Line* outgoing = nullptr;
+    const Line* incoming = nullptr;
+    Line* outgoing = nullptr;
     std::uint32_t received = 0;  // number of the message
     std::uint32_t sent = 0;
     int sender = 0;
 
     __device__ void receive_by(const Port& port) {
-        incoming = port.lines();
+        incoming = port.lines<Line>();
         received = port.number();
         sender = port.peer();
     }
     __device__ void send_by(const Port& port) {
-        outgoing = port.lines();
+        outgoing = port.lines<Line>();
         sent = port.number();
     }
     __device__ void skip(std::size_t lines) {
@@ -61,7 +64,8 @@ struct MessageLines {
 /// The same by words, of which every thread waits for its own. False when one did not come.
 template <typename Reduction>
 __device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const LocalChunk& chunk,
-                                           const MessageLines& lines, const Reduction& reduction) {
+                                           const MessageLines<abi::Line>& lines,
+                                           const Reduction& reduction) {
     const Numbered received(team, lines.received);
     const Numbered sent(team, lines.sent);
     for (std::size_t i = threadIdx.x; i * kWordBytes < chunk.bytes; i += blockDim.x) {
@@ -78,6 +82,41 @@ __device__ __forceinline__ bool move_words(const abi::DeviceTeam& team, const Lo
         }
         if (chunk.target != nullptr) store_word(chunk.target, at, chunk.bytes, word);
         if (lines.outgoing != nullptr) store_line(lines.outgoing + i, sent.line_of(word));
+    }
+    return true;
+}
+
+/// The same by wide lines, of which every warp waits for its own.
+template <typename Reduction>
+__device__ __forceinline__ bool move_lines(const abi::DeviceTeam& team, const LocalChunk& chunk,
+                                           const MessageLines<abi::WideLine>& lines,
+                                           const Reduction& reduction) {
+    const LineSeat seat;
+    const std::size_t pairs = pairs_for(chunk.bytes);
+    for (std::size_t first = seat.first_pair(); first < pairs; first += seat.pairs_at_once()) {
+        const std::size_t pair = first + seat.pair;
+        const PairPlace place = seat.place(pair);
+        PairPackets packets{};
+        if (chunk.sources[0] != nullptr) packets.load(chunk.sources[0], place, chunk.bytes);
+        if (chunk.sources[1] != nullptr) {
+            PairPackets other{};
+            other.load(chunk.sources[1], place, chunk.bytes);
+            packets.combine(other, reduction);
+        }
+        if (lines.incoming != nullptr) {
+            const Awaited awaited{lines.incoming + 2 * pair, pair < pairs, lines.received,
+                                  lines.sender};
+            PairPackets got{};
+            if (!seat.receive(team, awaited, got)) return false;
+            if (chunk.sources[0] != nullptr) {
+                packets.combine(got, reduction);
+            } else {
+                packets = got;
+            }
+        }
+        if (chunk.target != nullptr) packets.store(chunk.target, place, chunk.bytes);
+        if (lines.outgoing != nullptr)
+            seat.send(packets, pair < pairs ? lines.outgoing + 2 * pair : nullptr, lines.sent);
     }
     return true;
 }

@@ -1,6 +1,8 @@
 // Ends of FIFOs between two ranks, as one lane of a program has them open.
 #pragma once
 
+#include <type_traits>
+
 #include "csrc/abi/device_program.h"
 #include "csrc/kernels/device/sync.cuh"
 
@@ -15,12 +17,12 @@ __device__ __forceinline__ abi::DeviceSlots* slots_of(abi::DeviceDesk* owner, in
 /// One thread at a time changes it.
 class Port {
    public:
-    /// Of FIFO `fifo` between `self` and the port's peer; `here` is the desk of `self`. False where
-    /// the desks have not met.
+    /// Of FIFO `fifo` between `self` and the port's peer, for messages of one form; `here` is the
+    /// desk of `self`. False where the desks have not met.
     [[nodiscard]] __device__ bool open(const abi::DevicePort& port, int self, int fifo,
-                                       abi::DeviceDesk* here, bool sends_words) {
-        const auto counters_of = [sends_words](abi::DeviceFifo& each) -> abi::DeviceCounters& {
-            return sends_words ? each.words : each.messages;
+                                       abi::DeviceDesk* here, abi::MessageForm form) {
+        const auto counters_of = [form](abi::DeviceFifo& each) -> abi::DeviceCounters& {
+            return each.counters[static_cast<int>(form)];
         };
         abi::DeviceCounters& own = counters_of(here->fifos[port.peer][fifo]);
         const bool is_sending = port.is_sending != 0;
@@ -31,7 +33,7 @@ class Port {
         // All three loads before any is waited for.
         abi::DeviceDesk* const there = here->peers[port.peer];
         count_ = *kept_;
-        seen_ = sends_words ? load_system(awaited_) : load_acquire(awaited_);
+        seen_ = form != abi::MessageForm::kPlain ? load_system(awaited_) : load_acquire(awaited_);
         if (there == nullptr) return false;
         abi::DeviceCounters& theirs = counters_of(there->fifos[self][fifo]);
         told_ = is_sending ? &theirs.filled : &theirs.emptied;
@@ -52,15 +54,20 @@ class Port {
     [[nodiscard]] __device__ std::byte* slot() const {
         return slots_->messages[abi::slot_after(count_)];
     }
-    [[nodiscard]] __device__ abi::Line* lines() const {
-        return slots_->lines[abi::slot_after(count_)];
+    template <typename Line>
+    [[nodiscard]] __device__ Line* lines() const {
+        if constexpr (std::is_same_v<Line, abi::WideLine>) {
+            return slots_->lines[abi::slot_after(count_)];
+        } else {
+            return slots_->words[abi::slot_after(count_)];
+        }
     }
     [[nodiscard]] __device__ std::uint32_t number() const { return number_after(count_); }
 
     /// The message has been put into the slot, or taken from it.
     __device__ void pass() { store_release(told_, ++count_); }
-    /// The same of a message by words, which says itself that it is there.
-    __device__ void pass_words() {
+    /// The same of a message that says itself that it is there.
+    __device__ void pass_silently() {
         ++count_;
         if (!is_sending_) store_relaxed(told_, count_);
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
 
 namespace pccl::kernels::device {
@@ -75,6 +76,31 @@ __device__ __forceinline__ abi::Line load_line(const abi::Line* from) {
                  : "l"(from)
                  : "memory");
     return line;
+}
+
+/// Which 16 bytes of a wide line have its number.
+inline constexpr int kNumberedPiece = sizeof(abi::WideLine) / sizeof(uint4) - 1;
+
+/// Stores 16 bytes of a wide line, which travel with those of the seven threads beside this one: a
+/// whole warp calls it at once. `to` is null for threads that have nothing to store.
+__device__ __forceinline__ void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
+    __syncwarp();
+    if (to == nullptr) return;
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(
+                     reinterpret_cast<uint4*>(to) + piece),
+                 "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
+                 : "memory");
+}
+
+/// Loads 16 bytes of a wide line at once with the seven threads beside this one. Whether the line
+/// has come, as far as this thread sees: where all eight say so, it has.
+__device__ __forceinline__ bool load_piece(const abi::WideLine* from, int piece,
+                                           std::uint32_t number, uint4& bytes) {
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bytes.x), "=r"(bytes.y), "=r"(bytes.z), "=r"(bytes.w)
+                 : "l"(reinterpret_cast<const uint4*>(from) + piece)
+                 : "memory");
+    return piece != kNumberedPiece || (bytes.z == number && bytes.w == number);
 }
 
 // Programmatic dependent launch (CUDA C++ Programming Guide, 4.5): a kernel comes to the GPU while

@@ -16,16 +16,29 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 TEST(DeviceGridTest, WorkersAreAsManyAsFifosAndBlocksAllow) {
     const DeviceGrid ring{.lanes = 1, .channels = 1, .chunks = 4, .longest = 1};
-    EXPECT_EQ(ring.window_bytes(abi::kSlotBytes), abi::kSlotBytes);
+    EXPECT_EQ(ring.window_bytes(abi::MessageForm::kPlain), abi::kSlotBytes);
     EXPECT_EQ(ring.workers(std::size_t{1} << 30), abi::kDeviceFifos);
     EXPECT_EQ(ring.workers(1), 1);
     const DeviceGrid pairs{.lanes = 14, .channels = 1, .chunks = 1, .longest = 1};
     EXPECT_EQ(pairs.workers(std::size_t{1} << 30), abi::kMostBlocks / 14);
     const DeviceGrid long_messages{.lanes = 1, .channels = 2, .chunks = 8, .longest = 7};
     EXPECT_EQ(long_messages.workers(std::size_t{1} << 30), abi::kDeviceFifos / 2);
-    for (const std::size_t slot : {abi::kSlotBytes, abi::kWordSlotBytes}) {
-        EXPECT_LE(7 * long_messages.window_bytes(slot), slot);
-        EXPECT_EQ(long_messages.window_bytes(slot) % abi::kChunkAlignment, 0U);
+    for (const auto& [form, slot] : {std::pair{abi::MessageForm::kPlain, abi::kSlotBytes},
+                                     std::pair{abi::MessageForm::kWords, abi::kWordSlotBytes}}) {
+        EXPECT_LE(7 * long_messages.window_bytes(form), slot);
+        EXPECT_EQ(long_messages.window_bytes(form) % abi::kChunkAlignment, 0U);
+    }
+}
+
+/// Chunks begin with a pair of lines, and are long enough to go at all.
+TEST(DeviceGridTest, TheLongestMessageFitsIntoASlotOfLines) {
+    for (const int longest : {1, 7, 64}) {
+        const DeviceGrid grid{.chunks = longest, .longest = longest};
+        const std::size_t window = grid.window_bytes(abi::MessageForm::kLines);
+        const std::size_t pairs = (window + abi::kPairBytes - 1) / abi::kPairBytes;
+        EXPECT_LE(2 * pairs * index(longest), index(abi::kWideSlotLines));
+        EXPECT_EQ(window % abi::kChunkAlignment, 0U);
+        EXPECT_GE(window, abi::kChunkAlignment);
     }
 }
 

@@ -75,20 +75,22 @@ TEST_F(DeviceProgramsTest, TheDeskBeginsEmptyAndFitsTheBudget) {
     ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
     const auto* const desk = std::bit_cast<const abi::DeviceDesk*>(programs_.desk());
     EXPECT_EQ(desk->finished, 0U);
-    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].words.sent, 0U);
-    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{145} << 20);
+    EXPECT_EQ(desk->fifos[kRanks - 1][abi::kDeviceFifos - 1].counters[0].sent, 0U);
+    EXPECT_LE(abi::desk_bytes(abi::kMostDevices), std::size_t{177} << 20);
 }
 
 TEST_F(DeviceProgramsTest, TheDeskIsInUseUntilPeersHaveTakenAllMessages) {
     EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(0))));
     ASSERT_TRUE(programs_.prepare(all_reduce(), named("ring")).is_ok());
-    auto& words =
-        std::bit_cast<abi::DeviceDesk*>(programs_.desk())->fifos[2][abi::kDeviceFifos - 1].words;
-    words.sent = 3;
-    words.emptied = 2;
-    EXPECT_FALSE(programs_.await_taken(Deadline::after(std::chrono::milliseconds(5))));
-    words.emptied = 3;
-    EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(20))));
+    for (auto& counters : std::bit_cast<abi::DeviceDesk*>(programs_.desk())
+                              ->fifos[2][abi::kDeviceFifos - 1]
+                              .counters) {
+        counters.sent = 3;
+        counters.emptied = 2;
+        EXPECT_FALSE(programs_.await_taken(Deadline::after(std::chrono::milliseconds(5))));
+        counters.emptied = 3;
+        EXPECT_TRUE(programs_.await_taken(Deadline::after(std::chrono::seconds(20))));
+    }
 }
 
 TEST_F(DeviceProgramsTest, APlanBoundsTheBlocks) {
@@ -123,6 +125,45 @@ TEST_F(DeviceProgramsTest, ShortMessagesGoByWordsUnlessThePlanSaysOtherwise) {
     EXPECT_EQ(protocol(data_.size(), kernels::Plan{kWords, 4}), kWords);
 }
 
+/// A ring's chunk is a fourth of the data.
+TEST_F(DeviceProgramsTest, MessagesOfAMiddlingLengthGoByLinesWhereTheseComeWhole) {
+    using enum kernels::Protocol;
+    const auto protocols = [this](const DevicePrograms::Options& options) {
+        DevicePrograms programs(options);
+        std::vector<kernels::Protocol> found;
+        for (const std::size_t chunk : {1, 256, 257, 2048, 2049}) {
+            const std::array<Block, 1> blocks{Block{blocks_[0].data, kRanks * chunk * 1024}};
+            const Collective collective{
+                .type = DataType::kUint8, .inputs = blocks, .outputs = blocks};
+            const auto run = programs.prepare(collective, named("ring"));
+            EXPECT_TRUE(run.is_ok()) << run.status().to_string();
+            found.push_back(run->plan.protocol);
+        }
+        return found;
+    };
+    DevicePrograms::Options options{.driver = driver_, .device = 0, .rank = 1, .size = kRanks};
+    using Protocols = std::vector<kernels::Protocol>;
+    const Protocols without{kWords, kWords, kWords, kDirect, kDirect};
+    EXPECT_EQ(protocols(options), without);
+    options.preferences.protocol = kLines;
+    EXPECT_EQ(protocols(options), without);
+    options.lines = abi::LineTrial::kTorn;
+    EXPECT_EQ(protocols(options), without);
+    options.lines = abi::LineTrial::kWhole;
+    EXPECT_EQ(protocols(options), Protocols(5, kLines));
+    options.preferences.protocol.reset();
+    EXPECT_EQ(protocols(options), (Protocols{kWords, kWords, kLines, kLines, kDirect}));
+    options.preferences.protocol = kTurns;
+    EXPECT_EQ(protocols(options), Protocols(5, kDirect));
+}
+
+TEST_F(DeviceProgramsTest, APlanOfLinesIsRefusedWhereTheyDoNotComeWhole) {
+    const kernels::Plan plan{.protocol = kernels::Protocol::kLines, .blocks = 8};
+    const Status status = programs_.prepare(all_reduce(), named("ring"), plan).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_THAT(status.message(), HasSubstr("do not come whole between these GPUs"));
+}
+
 TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     const auto refusal = [this](const kernels::Plan& plan) {
         const Status status =
@@ -133,7 +174,7 @@ TEST_F(DeviceProgramsTest, PlansThatNoScheduleRunsInAreRefused) {
     EXPECT_THAT(refusal({.blocks = 3}), HasSubstr("one for each of its 4 lanes"));
     EXPECT_THAT(refusal({.blocks = 8, .threads = 128}), HasSubstr("192 threads at least"));
     EXPECT_THAT(refusal({.protocol = kernels::Protocol::kTurns, .blocks = 8}),
-                HasSubstr("protocol direct or words"));
+                HasSubstr("protocol direct, words or lines"));
     EXPECT_THAT(refusal({.blocks = 1000}), HasSubstr("a plan of 1000 blocks"));
 }
 

@@ -29,6 +29,8 @@ constexpr std::array kTypes{DataType::kInt32, DataType::kUint8, DataType::kBfloa
 constexpr std::array kProtocols{Protocol::kWords, Protocol::kDirect, Protocol::kTurns,
                                 Protocol::kEngines};
 
+constexpr std::array kOfSchedules{Protocol::kWords, Protocol::kLines, Protocol::kDirect};
+
 struct Size {
     std::size_t count = 0;
     bool in_place = false;
@@ -48,12 +50,12 @@ class EmulatedTest : public ::testing::TestWithParam<int> {
                 .offset_by_rank = index % 3 / 2,
                 .in_place = size.in_place};
     }
-    /// Both, or where every thread of a GPU costs half a millisecond (ThreadSanitizer), in turn.
+    /// All, or where every thread of a GPU costs half a millisecond (ThreadSanitizer), in turn.
     static std::vector<Protocol> schedule_protocols([[maybe_unused]] std::size_t index) {
 #if defined(__SANITIZE_THREAD__)
-        return {index % 2 == 0 ? Protocol::kWords : Protocol::kDirect};
+        return {kOfSchedules[index % kOfSchedules.size()]};
 #else
-        return {Protocol::kWords, Protocol::kDirect};
+        return {kOfSchedules.begin(), kOfSchedules.end()};
 #endif
     }
     static Plan most_for_schedules(Protocol protocol) { return {protocol, 40 / GetParam(), 192}; }
@@ -113,8 +115,8 @@ TEST_P(EmulatedTest, SchedulesOfLongMessages) {
             const int blocks = least_blocks(*source);
             if (blocks * GetParam() > 32) continue;
             for (const Protocol protocol : schedule_protocols(cases.size())) {
-                const bool is_direct = protocol == Protocol::kDirect;
-                const std::size_t slot = is_direct ? abi::kSlotBytes : abi::kWordSlotBytes;
+                const std::size_t slot =
+                    device::DeviceGrid{}.window_bytes(kernels::form_of(protocol));
                 Case& each = cases.emplace_back(varied(cases.size(), kind, {}));
                 each.count = 8 * slot / size_of(each.type);
                 each.algorithm = source->name;
@@ -203,7 +205,7 @@ TEST_P(EmulatedTest, RandomSequences) {
         const auto sources = schedule::built_in()->of(kind);
         if (below(3) == 0) {
             each.algorithm = sources[below(sources.size())]->name;
-            each.plan = most_for_schedules(kProtocols[below(2)]);
+            each.plan = most_for_schedules(kOfSchedules[below(3)]);
         } else if (below(2) == 0) {
             each.plan = Plan{kProtocols[1 + below(3)], 1 + static_cast<int>(below(5)), 64};
         }

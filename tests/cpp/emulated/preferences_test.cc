@@ -24,8 +24,9 @@ using kernels::Protocol;
 constexpr int kMostBlocks = 3;
 constexpr std::array kKinds{kAllReduce, kReduceScatter, kReduce, kAllGather,
                             kAllToAll,  kBroadcast,     kGather, kScatter};
-constexpr std::array<std::optional<Protocol>, 5> kProtocols{
-    std::nullopt, Protocol::kWords, Protocol::kDirect, Protocol::kTurns, Protocol::kEngines};
+constexpr std::array<std::optional<Protocol>, 6> kProtocols{std::nullopt,       Protocol::kWords,
+                                                            Protocol::kDirect,  Protocol::kTurns,
+                                                            Protocol::kEngines, Protocol::kLines};
 
 class EmulatedPreferencesTest : public ::testing::TestWithParam<std::optional<Protocol>> {
    protected:

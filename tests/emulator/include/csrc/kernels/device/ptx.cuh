@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
 #include "tests/emulator/include/cuda_runtime.h"
 
@@ -55,6 +56,35 @@ inline abi::Line load_line(const abi::Line* from) {
     abi::Line line;
     std::memcpy(&line, &halves, sizeof line);
     return line;
+}
+
+inline constexpr int kNumberedPiece = sizeof(abi::WideLine) / sizeof(uint4) - 1;
+
+inline void store_halves(std::uint64_t* to, const uint4& bytes) {
+    Halves halves;
+    std::memcpy(&halves, &bytes, sizeof halves);
+    __atomic_store_n(to, halves.low, __ATOMIC_RELAXED);
+    __atomic_store_n(to + 1, halves.high, __ATOMIC_RELEASE);
+}
+
+/// Whole, since the piece with the number comes last; first, where lines are torn.
+inline void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
+    auto* const there = to == nullptr ? nullptr : reinterpret_cast<std::uint64_t*>(to) + 2 * piece;
+    const bool is_last = (piece == kNumberedPiece) != emulator::tears_lines();
+    if (there != nullptr && !is_last) store_halves(there, bytes);
+    __syncwarp();
+    if (there != nullptr && is_last) store_halves(there, bytes);
+}
+
+/// Every thread looks at the number, before it loads: threads load one after the other here.
+inline bool load_piece(const abi::WideLine* from, int piece, std::uint32_t number, uint4& bytes) {
+    const std::uint64_t both = number | static_cast<std::uint64_t>(number) << 32;
+    const bool is_here = __atomic_load_n(&from->number, __ATOMIC_ACQUIRE) == both;
+    const auto* const there = reinterpret_cast<const std::uint64_t*>(from) + 2 * piece;
+    const Halves halves{__atomic_load_n(there, __ATOMIC_RELAXED),
+                        __atomic_load_n(there + 1, __ATOMIC_RELAXED)};
+    std::memcpy(&bytes, &halves, sizeof bytes);
+    return is_here;
 }
 
 using emulator::await_launch_ahead;

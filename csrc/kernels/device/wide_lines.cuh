@@ -1,0 +1,182 @@
+// Messages of a middling length: in wide lines (abi::WideLine), which need no fence and no flag
+// beside them, as words do, and carry 15 bytes of data for each of overhead.
+//
+// Eight threads write and read a line, 16 bytes each, in one instruction of their warp: so it
+// travels whole. The last of them has the line's number in its upper half. It takes one packet of
+// data where the others take two, and sends it in halves: eight threads and two lines for 15
+// packets, so that no packet, and no element, is shared between threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "csrc/abi/device_program.h"
+#include "csrc/kernels/device/ptx.cuh"
+#include "csrc/kernels/device/reduce.cuh"
+#include "csrc/kernels/device/waits.cuh"
+#include "csrc/kernels/device/words.cuh"
+
+namespace pccl::kernels::device {
+
+inline constexpr std::size_t kPacketBytes = sizeof(uint4);
+inline constexpr unsigned kWholeWarp = ~0U;
+
+/// Of lines, for a chunk.
+[[nodiscard]] constexpr std::size_t pairs_for(std::size_t bytes) {
+    return (bytes + abi::kPairBytes - 1) / abi::kPairBytes;
+}
+
+/// Bytes [at, at + 16) of a buffer of `bytes`; zeros beyond its end.
+__device__ __forceinline__ uint4 load_packet_at(const std::byte* buffer, std::size_t at,
+                                                std::size_t bytes) {
+    const std::byte* from = buffer + at;
+    if (reinterpret_cast<std::uintptr_t>(from) % kPacketBytes == 0 && at + kPacketBytes <= bytes)
+        return *reinterpret_cast<const uint4*>(from);
+    const Word words[2] = {load_word(buffer, at, bytes), load_word(buffer, at + kWordBytes, bytes)};
+    uint4 packet;
+    memcpy(&packet, words, sizeof packet);
+    return packet;
+}
+
+__device__ __forceinline__ void store_packet_at(std::byte* buffer, std::size_t at,
+                                                std::size_t bytes, const uint4& packet) {
+    std::byte* to = buffer + at;
+    if (reinterpret_cast<std::uintptr_t>(to) % kPacketBytes == 0 && at + kPacketBytes <= bytes) {
+        *reinterpret_cast<uint4*>(to) = packet;
+        return;
+    }
+    Word words[2];
+    memcpy(words, &packet, sizeof packet);
+    store_word(buffer, at, bytes, words[0]);
+    store_word(buffer, at + kWordBytes, bytes, words[1]);
+}
+
+/// Where a thread's packets of a pair lie in a chunk; beyond every end where it has none.
+struct PairPlace {
+    std::size_t at[2];
+};
+
+/// What a thread carries of a pair.
+struct PairPackets {
+    uint4 packets[2];
+
+    __device__ __forceinline__ void load(const std::byte* from, const PairPlace& place,
+                                         std::size_t bytes) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            if (place.at[i] < bytes) packets[i] = load_packet_at(from, place.at[i], bytes);
+    }
+    __device__ __forceinline__ void store(std::byte* to, const PairPlace& place,
+                                          std::size_t bytes) const {
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            if (place.at[i] < bytes) store_packet_at(to, place.at[i], bytes, packets[i]);
+    }
+    template <typename Reduction>
+    __device__ __forceinline__ void combine(const PairPackets& other, const Reduction& reduction) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            Lanes<Reduction, uint4> sum(packets[i]);
+            sum.combine(reduction, Lanes<Reduction, uint4>(other.packets[i]));
+            packets[i] = sum.finish(reduction);
+        }
+    }
+};
+
+/// A pair of lines that a thread waits for, of a message; not, where a chunk ends before it.
+struct Awaited {
+    const abi::WideLine* pair;
+    bool is_sent;
+    std::uint32_t number;
+    int sender;
+};
+
+/// Which part of which lines a thread writes and reads. All threads of a warp call its functions at
+/// once.
+class LineSeat {
+   public:
+    __device__ LineSeat() : pair(threadIdx.x % 32 / kSeats), seat_(threadIdx.x % kSeats) {}
+
+    /// Of those that the warp has at once.
+    const unsigned pair;
+
+    [[nodiscard]] __device__ std::size_t first_pair() const {
+        return threadIdx.x / 32 * kPairsOfWarp;
+    }
+    [[nodiscard]] __device__ std::size_t pairs_at_once() const { return blockDim.x / kSeats; }
+    [[nodiscard]] __device__ PairPlace place(std::size_t of_pair) const {
+        const std::size_t begin = of_pair * abi::kPairBytes;
+        if (is_last()) return {begin + 2 * kLast * kPacketBytes, ~std::size_t{0}};
+        return {begin + seat_ * kPacketBytes, begin + (kLast + seat_) * kPacketBytes};
+    }
+
+    /// `to` is null where this thread has nothing to send.
+    __device__ __forceinline__ void send(const PairPackets& packets, abi::WideLine* to,
+                                         std::uint32_t number) const {
+        uint4 pieces[2] = {packets.packets[0], packets.packets[1]};
+        if (is_last()) {
+            const uint4 whole = packets.packets[0];
+            pieces[0] = {whole.x, whole.y, number, number};
+            pieces[1] = {whole.z, whole.w, number, number};
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            store_piece(to == nullptr ? nullptr : to + i, static_cast<int>(seat_), pieces[i]);
+    }
+
+    /// False, on all threads of the warp, when a line did not come.
+    __device__ __forceinline__ bool receive(const abi::DeviceTeam& team, const Awaited& awaited,
+                                            PairPackets& got) const {
+        Patience patience(team);
+        uint4 pieces[2]{};
+        for (;;) {
+            __syncwarp();
+            const bool came = !awaited.is_sent || load_pair(awaited, pieces);
+            if (__all_sync(kWholeWarp, came) != 0) break;
+            const bool is_over = !came && patience.is_over(abi::DevicePhase::kStep, awaited.sender);
+            if (__any_sync(kWholeWarp, is_over) == 0) continue;
+            if (is_over)
+                patience.give_up(
+                    {abi::DevicePhase::kStep, awaited.sender, awaited.number, pieces[0].w});
+            return false;
+        }
+        got = packets_of(pieces);
+        return true;
+    }
+
+    /// Whether both hold the same, as far as this thread carries it.
+    [[nodiscard]] __device__ bool are_alike(const PairPackets& one,
+                                            const PairPackets& other) const {
+        return is_equal(one.packets[0], other.packets[0]) &&
+               (is_last() || is_equal(one.packets[1], other.packets[1]));
+    }
+
+   private:
+    static __device__ bool is_equal(const uint4& one, const uint4& other) {
+        return one.x == other.x && one.y == other.y && one.z == other.z && one.w == other.w;
+    }
+
+    static constexpr unsigned kSeats = sizeof(abi::WideLine) / kPacketBytes;
+    static constexpr unsigned kLast = kSeats - 1;
+    static constexpr unsigned kPairsOfWarp = 32 / kSeats;
+    static_assert(2 * kLast + 1 == abi::kPairPackets);
+
+    [[nodiscard]] __device__ bool is_last() const { return seat_ == kLast; }
+
+    [[nodiscard]] __device__ bool load_pair(const Awaited& awaited, uint4 (&pieces)[2]) const {
+        const bool first =
+            load_piece(awaited.pair, static_cast<int>(seat_), awaited.number, pieces[0]);
+        const bool second =
+            load_piece(awaited.pair + 1, static_cast<int>(seat_), awaited.number, pieces[1]);
+        return first && second;
+    }
+    [[nodiscard]] __device__ PairPackets packets_of(const uint4 (&pieces)[2]) const {
+        if (!is_last()) return {{pieces[0], pieces[1]}};
+        return {{{pieces[0].x, pieces[0].y, pieces[1].x, pieces[1].y}, {}}};
+    }
+
+    const unsigned seat_;
+};
+
+}  // namespace pccl::kernels::device

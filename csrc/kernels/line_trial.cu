@@ -1,0 +1,108 @@
+// Whether wide lines come whole from each GPU of a group to each (abi::WideLine): that is a matter
+// of GPUs and links, which no specification promises, so it is tried.
+//
+// In every round all ranks send each other lines, and look at those that came while they still
+// come. Who has got a rank's lines of one round knows that this one has got those of the round
+// before from it, so that two places are enough.
+#include "csrc/kernels/device/sync.cuh"
+#include "csrc/kernels/device/wide_lines.cuh"
+#include "csrc/kernels/dispatch.cuh"
+
+namespace pccl::kernels {
+namespace {
+
+using namespace device;
+
+constexpr std::uint32_t kRounds = 32;
+
+class Tester {
+   public:
+    __device__ explicit Tester(const abi::DeviceTeam& team) : team_(team) {}
+
+    /// Whether all lines came whole; `came` is false, on all threads of a warp, where they did not
+    /// come.
+    [[nodiscard]] __device__ bool run(bool& came) const {
+        bool is_whole = true;
+        came = true;
+        for (std::uint32_t round = 1; round <= kRounds && came; ++round) {
+            for (int step = 1; step < team_.size; ++step)
+                send((team_.rank + step) % team_.size, round);
+            for (int step = 1; step < team_.size && came; ++step)
+                came = receive((team_.rank + step) % team_.size, round, is_whole);
+        }
+        return is_whole;
+    }
+
+   private:
+    [[nodiscard]] __device__ abi::WideLine* lines(int receiver, int sender,
+                                                  std::uint32_t round) const {
+        return team_.heaps[receiver]->trial[sender].lines[round % 2][threadIdx.x / 32] +
+               2 * seat_.pair;
+    }
+    /// What this thread's seat sends in a round: no 4 bytes as two rounds before.
+    [[nodiscard]] __device__ static PairPackets packets(int sender, std::uint32_t round) {
+        const std::uint32_t any = round * 0x9e3779b1U + (sender << 16) + threadIdx.x * 8;
+        return {{{any, any + 1, any + 2, any + 3}, {any + 4, any + 5, any + 6, any + 7}}};
+    }
+    __device__ void send(int peer, std::uint32_t round) const {
+        seat_.send(packets(team_.rank, round), lines(peer, team_.rank, round), round);
+    }
+    [[nodiscard]] __device__ bool receive(int peer, std::uint32_t round, bool& is_whole) const {
+        PairPackets got{};
+        if (!seat_.receive(team_, {lines(team_.rank, peer, round), true, round, peer}, got))
+            return false;
+        is_whole = is_whole && seat_.are_alike(got, packets(peer, round));
+        return true;
+    }
+
+    const abi::DeviceTeam& team_;
+    const LineSeat seat_;
+};
+
+/// Tells the peers how their lines came, hears how this rank's did, and tells the host. False where
+/// somebody did not say it.
+__device__ bool conclude(const abi::DeviceTeam& team, bool is_whole) {
+    const auto outcome = [](bool whole) {
+        return static_cast<std::uint32_t>(whole ? abi::LineTrial::kWhole : abi::LineTrial::kTorn);
+    };
+    const int peer = static_cast<int>(threadIdx.x);
+    bool came = true;
+    bool all_whole = true;
+    if (peer < team.size) {
+        store_release(&team.heaps[peer]->line_trials[team.rank], outcome(is_whole));
+        const std::uint32_t* const said = &team.heaps[team.rank]->line_trials[peer];
+        came = await_mark(team, {abi::DevicePhase::kStep, said, peer, outcome(true)},
+                          [](std::uint32_t seen) { return seen != 0; });
+        all_whole = load_acquire(said) == outcome(true);
+    }
+    const bool is_said = __syncthreads_and(came) != 0;
+    all_whole = __syncthreads_and(all_whole) != 0;
+    if (is_said && threadIdx.x == 0) store_release(&team.control->line_trial, outcome(all_whole));
+    return is_said;
+}
+
+__global__ void __launch_bounds__(32 * abi::kTrialWarps)
+    try_lines(const __grid_constant__ Trial trial) {
+    const Visit visit(trial.team);
+    visit.announce({});
+    bool came = false;
+    const bool is_whole = Tester(trial.team).run(came);
+    came = __syncthreads_and(came) != 0;
+    const bool all_whole = __syncthreads_and(is_whole && trial.is_expected) != 0;
+    if (came && conclude(trial.team, all_whole)) {
+        visit.see_all();
+        visit.end();
+    } else {
+        visit.end_apart();
+    }
+}
+
+}  // namespace
+
+Status launch_line_trial(const Trial& trial, Stream stream) {
+    return launch_kernel(try_lines, trial,
+                         {.blocks = trial.is_loading ? 0 : 1, .threads = 32 * abi::kTrialWarps},
+                         stream);
+}
+
+}  // namespace pccl::kernels
