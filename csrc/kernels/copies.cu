@@ -1,5 +1,4 @@
 #include "csrc/kernels/copies.h"
-
 #include "csrc/kernels/device/copy.cuh"
 #include "csrc/kernels/dispatch.cuh"
 

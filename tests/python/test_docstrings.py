@@ -158,7 +158,6 @@ NEVER_RAISE = {
     "pccl.cluster_watch.StepMedian.row",
     "pccl.flight_record",
     "pccl.p2p.Descriptor.serialize",
-    "pccl.p2p.Memory.array",
     "pccl.p2p.Memory.descriptor",
     "pccl.p2p.Message.release",
     "pccl.p2p.Session.close",

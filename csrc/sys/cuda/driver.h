@@ -117,8 +117,8 @@ class Driver {
     virtual Status clear(DeviceAddress address, std::size_t bytes) = 0;
     /// In stream order, by a copy engine, between any two mapped addresses.
     virtual Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, Stream stream) = 0;
-    /// Many, in any order among each other, in `stream`, which is not a default one: small ones by a
-    /// kernel, others by copy engines, in one call where this machine's driver has that.
+    /// Many, in any order among each other, in `stream`, which is not a default one: small ones by
+    /// a kernel, others by copy engines, in one call where this machine's driver has that.
     virtual Status copy_all(std::span<const Copy> copies, Stream stream) = 0;
     /// Whatever `then` gets from now on waits for what `first` has got. Nothing, where one of them
     /// is being captured and the other is not, or into another graph.

@@ -1,13 +1,13 @@
 // Many copies in one call, of any length and alignment, against memcpy.
 
+#include "csrc/kernels/copies.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstring>
 #include <random>
 #include <vector>
-
-#include "csrc/kernels/copies.h"
 
 namespace pccl::kernels {
 namespace {
