@@ -120,7 +120,8 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
 }
 
 DeviceGroup::~DeviceGroup() {
-    if (registrations_ == nullptr || made_in_.is_child()) return;
+    // Without programs nothing was launched that has not ended.
+    if (programs_ == nullptr || made_in_.is_child()) return;
     bool has_ended = false;
     // The caller's thread may be on another GPU, or in the middle of a capture.
     {

@@ -17,9 +17,13 @@ Result<abi::LineTrial> DeviceGroup::try_lines(Deadline deadline) {
     if (options_.size == 1 || gpus_.architecture < kOldestWithLines) return abi::LineTrial::kNone;
     PCCL_ASSIGN_OR_RETURN(const sys::cuda::Stream stream, driver_.create_stream(options_.device));
     const Status launched = launch_trial(stream);
-    Result<abi::LineTrial> outcome = abi::LineTrial::kNone;  // also without kernels
-    if (launched.is_ok()) outcome = await_trial(deadline);
-    if (!launched.is_ok() && launched.code() != StatusCode::kUnsupported) outcome = launched;
+    // Without kernels, or a GPU that they run on, nothing goes by lines.
+    const bool can_try = launched.code() != StatusCode::kUnsupported && options_.driver == nullptr;
+    Result<abi::LineTrial> outcome = abi::LineTrial::kNone;
+    if (launched.is_ok())
+        outcome = await_trial(deadline);
+    else if (can_try)
+        outcome = launched;
     if (!outcome.is_ok()) stop_kernels();
     PCCL_TRY(driver_.wait(stream));
     PCCL_TRY(driver_.destroy_stream(stream));

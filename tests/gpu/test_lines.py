@@ -23,7 +23,7 @@ LENGTHS = (1, 29, 31, 119, 241, 7_680, 7_681, 70_001, 3_000_001)
 
 
 def by_protocol(rank: int, ranks: int, store: Any, protocol: str) -> list[bytes]:
-    """Return the bytes of sums of what has rounding errors, by a ring; whole numbers are checked here."""
+    """Return the bytes of sums by a ring, with rounding errors; whole numbers are checked here."""
     meet(rank, ranks, store, options=pccl.Options(protocol=protocol))
     pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="mine"))
     for dtype in TYPES:
