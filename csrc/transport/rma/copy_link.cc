@@ -15,6 +15,10 @@ bool continues(const sys::ProcessPiece& last, const sys::ProcessPiece& next) {
            last.there + last.here.size() == next.there;
 }
 
+bool has_sides_of(const RmaPiece& last, const RmaPiece& next) {
+    return last.local == next.local && last.remote == next.remote;
+}
+
 }  // namespace
 
 std::unique_ptr<RmaFlight> RmaPeer::begin(const std::shared_ptr<RmaPeerMemory>&, RmaOp,
@@ -31,14 +35,22 @@ Result<std::size_t> RmaCopyLink::post(RmaOp op, std::span<const RmaPiece> pieces
     PCCL_ASSIGN_OR_RETURN(const std::size_t count, valid_prefix(pieces, room));
     if (count == 0) return count;
     RmaPost& post = posts_.begin(ticket, count);
-    for (const RmaPiece& piece : pieces.first(count)) add(op, piece, post);
+    const std::span<sys::ProcessPiece> added = waiting_.grow(count);
+    Move* move = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+        const RmaPiece& piece = pieces[i];
+        if (i == 0 || !has_sides_of(pieces[i - 1], piece)) move = &move_of(op, piece, post);
+        ++move->pieces;
+        added[i] = {.there = piece.there, .here = {move->here->data + piece.at, piece.bytes}};
+    }
     taken_ += count;
     // Engines begin while more is posted.
     if (waiting_.size() >= sys::kMostProcessPieces) begin_flights();
     return count;
 }
 
-void RmaCopyLink::add(RmaOp op, const RmaPiece& piece, RmaPost& post) {
+/// The last one, where the piece goes on with it.
+RmaCopyLink::Move& RmaCopyLink::move_of(RmaOp op, const RmaPiece& piece, RmaPost& post) {
     const Name there{piece.remote->id, piece.remote->nonce};
     if (moves_.empty() || !moves_.back().takes(post, *piece.local, there)) {
         const auto memory = memory_of(*piece.remote);
@@ -50,9 +62,7 @@ void RmaCopyLink::add(RmaOp op, const RmaPiece& piece, RmaPost& post) {
                           .memory = memory.is_ok() ? *memory : nullptr,
                           .failure = memory.status()});
     }
-    Move& move = moves_.back();
-    ++move.pieces;
-    waiting_.push({.there = piece.there, .here = {move.here->data + piece.at, piece.bytes}});
+    return moves_.back();
 }
 
 Result<std::shared_ptr<RmaPeerMemory>> RmaCopyLink::memory_of(const abi::MemoryDescriptor& remote) {

@@ -143,7 +143,7 @@ class PCCL_API RmaCopyLink final : public RmaLink {
         RmaPost* begun = nullptr;  // of the piece that it holds a part of, and not the last
     };
 
-    void add(RmaOp op, const RmaPiece& piece, RmaPost& post);
+    Move& move_of(RmaOp op, const RmaPiece& piece, RmaPost& post);
     Result<std::shared_ptr<RmaPeerMemory>> memory_of(const abi::MemoryDescriptor& remote);
     /// Copies the next bytes of the queue, all of one registration and one way.
     Status move_some();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "csrc/sys/process_memory.h"
@@ -16,19 +17,21 @@ class PieceQueue {
         return pieces_[first_ + index];
     }
     [[nodiscard]] sys::ProcessPiece& front() { return pieces_[first_]; }
-    void push(const sys::ProcessPiece& piece) { pieces_.push_back(piece); }
+    /// So many more, to be filled before anything else is done.
+    [[nodiscard]] std::span<sys::ProcessPiece> grow(std::size_t count) {
+        pieces_.resize(pieces_.size() + count);
+        return std::span(pieces_).last(count);
+    }
     /// The first `count`.
     void drop(std::size_t count) {
         first_ += count;
-        if (first_ < pieces_.size() && first_ < kMostDropped) return;
+        if (first_ < size()) return;  // fewer are moved than were dropped
         pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
         first_ = 0;
     }
     void clear() { drop(size()); }
 
    private:
-    static constexpr std::size_t kMostDropped = 16384;  // whose memory is still taken
-
     std::vector<sys::ProcessPiece> pieces_;
     std::size_t first_ = 0;  // of those that wait
 };

@@ -8,22 +8,33 @@
 namespace pccl::transport {
 namespace {
 
-Status check_within(std::string_view side, const RmaPiece& piece, std::size_t from,
-                    std::uint64_t size) {
-    if (from <= size && piece.bytes <= size - from) return Status::ok();
-    return Status::invalid_argument(concat(piece.bytes, " bytes at ", from, " of the ", side,
-                                           " registration, which has ", size));
+bool is_within(std::uint64_t from, std::uint64_t bytes, std::uint64_t size) {
+    return from <= size && bytes <= size - from;
 }
 
-/// Pieces one after the other, many of which are of one registration.
+Status out_of(std::string_view side, std::uint64_t from, std::uint64_t bytes, std::uint64_t size) {
+    return Status::invalid_argument(
+        concat(bytes, " bytes at ", from, " of the ", side, " registration, which has ", size));
+}
+
+/// Of a piece that is not as it should be.
+Status what_is_wrong(const RmaPiece& piece) {
+    if (piece.local == nullptr || piece.remote == nullptr)
+        return Status::invalid_argument("a piece without a local and a remote registration");
+    const std::uint64_t size = piece.local->memory().bytes;
+    if (!is_within(piece.at, piece.bytes, size))
+        return out_of("local", piece.at, piece.bytes, size);
+    return out_of("remote", piece.there, piece.bytes, piece.remote->bytes);
+}
+
+/// Of pieces one after the other, many of which are of one registration.
 class Check {
    public:
-    Status operator()(const RmaPiece& piece) {
-        if (piece.local == nullptr || piece.remote == nullptr)
-            return Status::invalid_argument("a piece without a local and a remote registration");
+    bool is_good(const RmaPiece& piece) {
+        if (piece.local == nullptr || piece.remote == nullptr) return false;
         if (piece.local != std::exchange(local_, piece.local)) bytes_ = local_->memory().bytes;
-        PCCL_TRY(check_within("local", piece, piece.at, bytes_));
-        return check_within("remote", piece, piece.there, piece.remote->bytes);
+        return is_within(piece.at, piece.bytes, bytes_) &&
+               is_within(piece.there, piece.bytes, piece.remote->bytes);
     }
 
    private:
@@ -37,10 +48,9 @@ Result<std::size_t> valid_prefix(std::span<const RmaPiece> pieces, std::size_t r
     const std::size_t most = std::min(pieces.size(), room);
     Check check;
     for (std::size_t i = 0; i < most; ++i) {
-        const Status status = check(pieces[i]);
-        if (status.is_ok()) continue;
+        if (check.is_good(pieces[i])) continue;
         if (i > 0) return i;
-        return status;
+        return what_is_wrong(pieces[i]);
     }
     return most;
 }
