@@ -22,7 +22,8 @@ function(pccl_reached_headers variable)
 endfunction()
 
 pccl_reached_headers(
-  headers csrc/base/bytes.h csrc/bootstrap/open_store.h csrc/comm/communicator.h
+  headers csrc/base/bytes.h csrc/bootstrap/open_store.h csrc/cluster/cluster_context.h
+  csrc/cluster/file/cluster_file.h csrc/cluster/model/links.h csrc/comm/communicator.h
   csrc/comm/memory_context.h csrc/comm/operator.h csrc/p2p/session.h
 )
 foreach(header IN LISTS headers)

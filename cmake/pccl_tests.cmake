@@ -158,6 +158,17 @@ set_tests_properties(
   example_move_file PROPERTIES TIMEOUT 120 LABELS cpu PASS_REGULAR_EXPRESSION "moved whole"
 )
 
+# Phases, on a fabric in that process; tests/python/test_netconf_servers.py runs it on real servers.
+add_executable(example_switch_phases ${PROJECT_SOURCE_DIR}/examples/switch_phases.cc)
+target_link_libraries(example_switch_phases PRIVATE pccl pccl_flags)
+add_test(NAME example_switch_phases COMMAND example_switch_phases)
+set_tests_properties(
+  example_switch_phases
+  PROPERTIES
+    TIMEOUT 60 LABELS cpu PASS_REGULAR_EXPRESSION
+    "example-forwards: [^\n]*\nexample-backwards: [^\n]*\nno phase: [^\n]*\nexample-forwards: "
+)
+
 # A program of somebody else, who has an installed PCCL and nothing of this repository, no sanitizer either.
 set(installed ${PROJECT_BINARY_DIR}/installed)
 if(NOT PCCL_SANITIZE)

@@ -10,7 +10,7 @@
 
 #include "csrc/bindings/bind.h"
 #include "csrc/bindings/errors.h"
-#include "csrc/cluster/cluster.h"
+#include "csrc/cluster/cluster_context.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "csrc/cluster/result_json.h"
 #include "csrc/extension/signals.h"
@@ -18,15 +18,15 @@
 namespace pccl::bindings {
 
 namespace py = pybind11;
-using cluster::Cluster;
+using cluster::ClusterContext;
 using py::arg;
 
 namespace {
 
-std::unique_ptr<Cluster> open_cluster(const std::string& text, const std::string& name) {
-    return released([&]() -> Result<std::unique_ptr<Cluster>> {
+std::unique_ptr<ClusterContext> open_cluster(const std::string& text, const std::string& name) {
+    return released([&]() -> Result<std::unique_ptr<ClusterContext>> {
         PCCL_ASSIGN_OR_RETURN(auto description, cluster::parse_cluster_file(text, name));
-        return Cluster::open(std::move(description));
+        return ClusterContext::open(std::move(description));
     });
 }
 
@@ -38,8 +38,8 @@ Duration time_limit(double seconds) {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-std::string plan(const Cluster& self, const std::string& source, const std::string& target) {
-    return json_of(value_or_throw(cluster::make_plan(self.description(), source, target)));
+std::string plan(const ClusterContext& self, const std::string& source, const std::string& target) {
+    return json_of(value_or_throw(self.plan(source, target)));
 }
 
 /// Called between two steps of a transaction. What Python raises in it ends that; Ctrl-C goes on
@@ -56,26 +56,26 @@ Status drained(const py::object& drain) {
     }
 }
 
-std::string switch_to(Cluster& self, const std::string& phase, double timeout, bool dry_run,
+std::string switch_to(ClusterContext& self, const std::string& phase, double timeout, bool dry_run,
                       bool adopt, const py::object& drain) {
     cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                    .dry_run = dry_run,
                                    .adopt = adopt,
                                    .interrupted = &extension::check_signals};
     if (!drain.is_none()) options.drain = [&] { return drained(drain); };
-    const auto report = released([&] { return self.switch_to(phase, options); });
+    const auto report = released([&] { return self.switch_phase(phase, options); });
     // Whatever was begun has been ended by now; Ctrl-C goes on from here.
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
     return json_of(report);
 }
 
-std::string inspect(Cluster& self, double timeout) {
+std::string inspect(ClusterContext& self, double timeout) {
     const Duration longest = time_limit(timeout);
     return json_of(
         released([&]() -> Result<cluster::Inspection> { return self.inspect(longest); }));
 }
 
-void adopt(Cluster& self, double timeout) {
+void adopt(ClusterContext& self, double timeout) {
     const Duration longest = time_limit(timeout);
     released([&]() -> Result<bool> {
         PCCL_TRY(self.adopt(longest));
@@ -83,7 +83,7 @@ void adopt(Cluster& self, double timeout) {
     });
 }
 
-std::string inherit(Cluster& self, double timeout) {
+std::string inherit(ClusterContext& self, double timeout) {
     const cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                          .interrupted = &extension::check_signals};
     auto shown = [&] {
@@ -97,21 +97,21 @@ std::string inherit(Cluster& self, double timeout) {
 }  // namespace
 
 void bind_cluster(extension::Module& module) {
-    extension::Class<Cluster>(module, "Controller")
+    extension::Class<ClusterContext>(module, "Controller")
         .def_init(&open_cluster, arg("text"), arg("name"))
-        .def_property_readonly("description",
-                               [](const Cluster& self) { return json_of(self.description()); })
-        .def_property_readonly("current", &Cluster::current)
-        .def_property_readonly("generation", &Cluster::generation)
+        .def_property_readonly(
+            "description", [](const ClusterContext& self) { return json_of(self.description()); })
+        .def_property_readonly("current", &ClusterContext::current)
+        .def_property_readonly("generation", &ClusterContext::generation)
         .def_property_readonly("degraded",
-                               [](const Cluster& self) { return self.degraded().message(); })
+                               [](const ClusterContext& self) { return self.degraded().message(); })
         .def("plan", &plan, arg("source"), arg("target"))
         .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"),
              arg("drain") = py::none())
         .def("inspect", &inspect, arg("timeout"))
         .def("adopt", &adopt, arg("timeout"))
         .def("inherit", &inherit, arg("timeout"))
-        .def("audit", &Cluster::audit);
+        .def("audit", &ClusterContext::audit);
 }
 
 }  // namespace pccl::bindings

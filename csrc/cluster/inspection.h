@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/cluster/drivers/driver.h"
 #include "csrc/cluster/model/circuits.h"
 
 namespace pccl::cluster {
@@ -21,5 +23,15 @@ struct Inspection {
     std::vector<Sight> switches;
     std::string phase;  // whose circuits all of them show; empty: no phase's
 };
+
+struct NamedDriver {
+    std::string name;
+    Driver* driver = nullptr;
+};
+
+/// What each has connected, `timeout` for each step; where a session has ended since it was last
+/// used, over a new one.
+[[nodiscard]] std::vector<Sight> look_at(const std::vector<NamedDriver>& switches,
+                                         Duration timeout);
 
 }  // namespace pccl::cluster

@@ -43,7 +43,7 @@ OrderedJson in_json(const Device& device) {
     return {{"name", device.name}, {"rank", device.rank}, {"ports", ports}};
 }
 
-OrderedJson in_json(const Switch& of) {
+OrderedJson in_json(const SwitchDescription& of) {
     const Management& management = of.management;
     return {{"name", of.name},
             {"dialect", of.dialect},

@@ -5,9 +5,10 @@
 #include <map>
 #include <set>
 
-#include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
 #include "csrc/cluster/drivers/dialects.h"
+#include "csrc/cluster/model/fit.h"
+#include "csrc/cluster/model/name.h"
 
 namespace pccl::cluster {
 namespace {
@@ -34,16 +35,8 @@ Result<CircuitsBySwitch> circuits_or_none(const Description& description, const 
     return circuits_of(description, phase == nullptr ? Phase{} : *phase);
 }
 
-std::map<int, Rank> ranks_at(const Description& description, const std::string& of_switch) {
-    std::map<int, Rank> rank_at;
-    for (const Device& device : description.devices)
-        for (const Port& port : device.ports)
-            if (port.of_switch == of_switch) rank_at[port.number] = device.rank;
-    return rank_at;
-}
-
 /// Links of `origin` that lose what carries them on this switch.
-Links links_over(const Description& description, const Switch& of, const Circuits& gone,
+Links links_over(const Description& description, const SwitchDescription& of, const Circuits& gone,
                  const Phase* origin) {
     const auto rank_at = ranks_at(description, of.name);
     const auto is_at = [&](int port) { return rank_at.contains(port); };
@@ -64,7 +57,9 @@ Links links_over(const Description& description, const Switch& of, const Circuit
     return links;
 }
 
-std::string xml_for(const Switch& of, const Change& change) {
+std::string name_of(const Phase* phase) { return phase == nullptr ? std::string() : phase->name; }
+
+std::string xml_for(const SwitchDescription& of, const Change& change) {
     if (of.is_in_process) return {};
     return edit_xml(*find_dialect(of.dialect), change.removed_for_good(), change.add);
 }
@@ -74,14 +69,28 @@ std::string xml_for(const Switch& of, const Change& change) {
 Result<const Phase*> find_phase(const Description& description, const std::string& name) {
     const Phase* const found = description.phase(name);
     if (found != nullptr) return found;
-    const auto names = description.phase_names();
-    const std::string_view meant = nearest(std::string_view(name).substr(0, 64), names);
-    std::string known;
-    for (const std::string_view each : names) known += concat(known.empty() ? "" : ", ", each);
-    return Status::invalid_argument(
-        concat("there is no phase ", name,
-               meant.empty() ? concat("; phases are: ", known.empty() ? "none" : known)
-                             : concat("; did you mean ", meant)));
+    return no_such({"phase", "phases"}, name, description.phase_names());
+}
+
+Plan make_plan(const Description& description, const PhaseCircuits& from, const PhaseCircuits& to) {
+    Plan plan{.from = name_of(from.phase), .to = name_of(to.phase)};
+    plan.lost = only_in(sorted(from.phase), sorted(to.phase));
+    plan.gained = only_in(sorted(to.phase), sorted(from.phase));
+    Links moved;
+    for (const SwitchDescription& each : description.switches) {
+        const Circuits& before = from.circuits.at(each.name);
+        const Circuits& after = to.circuits.at(each.name);
+        const Change change = change_between(before, after);
+        if (change.is_empty()) continue;
+        plan.estimate = std::max<std::chrono::duration<double>>(
+            plan.estimate, each.settle + (each.is_in_process ? kControl * 0 : kControl));
+        const Links broken = links_over(description, each, change.remove, from.phase);
+        moved.insert(moved.end(), broken.begin(), broken.end());
+        plan.switches.push_back({each.name, before, after, change, xml_for(each, change)});
+    }
+    std::sort(moved.begin(), moved.end());
+    plan.dark = only_in(moved, plan.lost);
+    return plan;
 }
 
 Result<Plan> make_plan(const Description& description, const std::string& from,
@@ -93,23 +102,7 @@ Result<Plan> make_plan(const Description& description, const std::string& from,
     PCCL_ASSIGN_OR_RETURN(const Phase* const target, find_phase(description, to));
     PCCL_ASSIGN_OR_RETURN(const auto before, circuits_or_none(description, origin));
     PCCL_ASSIGN_OR_RETURN(const auto after, circuits_or_none(description, target));
-    Plan plan{.from = from, .to = to};
-    plan.lost = only_in(sorted(origin), sorted(target));
-    plan.gained = only_in(sorted(target), sorted(origin));
-    Links moved;
-    for (const Switch& each : description.switches) {
-        const Change change = change_between(before.at(each.name), after.at(each.name));
-        if (change.is_empty()) continue;
-        plan.estimate = std::max<std::chrono::duration<double>>(
-            plan.estimate, each.settle + (each.is_in_process ? kControl * 0 : kControl));
-        const Links broken = links_over(description, each, change.remove, origin);
-        moved.insert(moved.end(), broken.begin(), broken.end());
-        plan.switches.push_back(
-            {each.name, before.at(each.name), after.at(each.name), change, xml_for(each, change)});
-    }
-    std::sort(moved.begin(), moved.end());
-    plan.dark = only_in(moved, plan.lost);
-    return plan;
+    return make_plan(description, PhaseCircuits{origin, before}, PhaseCircuits{target, after});
 }
 
 }  // namespace pccl::cluster

@@ -32,6 +32,14 @@ struct Plan {
     std::chrono::duration<double> estimate{};
 };
 
+/// A phase with the circuits that carry its links; a null phase: nothing is connected.
+struct PhaseCircuits {
+    const Phase* phase = nullptr;
+    CircuitsBySwitch circuits;
+};
+
+[[nodiscard]] PCCL_API Plan make_plan(const Description& description, const PhaseCircuits& from,
+                                      const PhaseCircuits& to);
 /// Between two phases of the description; kInvalidArgument names one that it does not have, and the
 /// nearest that it has.
 [[nodiscard]] PCCL_API Result<Plan> make_plan(const Description& description,

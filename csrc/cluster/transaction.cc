@@ -20,46 +20,24 @@ bool leaves_doubt(const Status& status) {
 /// Whether this session may hold the lock after kLock ended so: what follows it may have failed.
 bool may_be_locked(const Status& status) { return status.code() != StatusCode::kUnavailable; }
 
-class Transaction {
+}  // namespace
+
+class Transaction::Steps {
    public:
-    Transaction(const std::vector<Member>& members, const TransactionOptions& options)
-        : members_(members), options_(options), states_(members.size()) {
-        report_.members.resize(members.size());
-        for (std::size_t i = 0; i < members.size(); ++i) {
-            report_.members[i].name = members[i].name;
+    Steps(std::vector<Member> members, SwitchOptions options)
+        : members_(std::move(members)),
+          options_(std::move(options)),
+          begun_(options_.clock->now()),
+          states_(members_.size()) {
+        report_.members.resize(members_.size());
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            report_.members[i].name = members_[i].name;
             everybody_.push_back(i);
         }
     }
 
-    Report run() {
-        const TimePoint begun = options_.clock->now();
-        report_.ending = go();
-        report_.total = options_.clock->now() - begun;
-        for (std::size_t i = 0; i < members_.size(); ++i)
-            report_.members[i].exchanges = members_[i].driver->take_exchanges();
-        return std::move(report_);
-    }
-
-   private:
-    struct State {
-        Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
-        bool is_locked = false;
-        bool has_been_told = false;  // to commit
-        bool is_in_doubt = false;    // it may have done more than it has answered
-        bool is_confirmed = false;
-    };
-
-    Ending go() {
-        report_.reason = prepare();
-        if (report_.reason.is_ok() && options_.dry_run) return end(Ending::kPrepared);
-        if (report_.reason.is_ok() && options_.drain) report_.reason = options_.drain();
-        if (!report_.reason.is_ok()) return end(Ending::kRefused);
-        const TimePoint dark = options_.clock->now();
-        report_.reason = commit_and_prove();
-        report_.dark = options_.clock->now() - dark;
-        if (!report_.reason.is_ok()) return end(roll_back());
-        return end(confirm());
-    }
+    [[nodiscard]] const SwitchOptions& options() const { return options_; }
+    [[nodiscard]] bool is_over() const { return is_over_; }
 
     Status prepare() {
         PCCL_TRY(run_step(Step::kConnect, everybody_));
@@ -70,6 +48,28 @@ class Transaction {
         for (const std::size_t i : everybody_) PCCL_TRY(compare_with_origin(i));
         return run_step(Step::kPrepare, everybody_);
     }
+
+    Report commit() {
+        if (const Status late = why_stop(); !late.is_ok()) return leave(late);
+        const TimePoint dark = options_.clock->now();
+        report_.reason = commit_and_prove();
+        report_.dark = options_.clock->now() - dark;
+        return close(report_.reason.is_ok() ? confirm() : roll_back());
+    }
+
+    Report leave(const Status& why) {
+        report_.reason = why;
+        return close(why.is_ok() ? Ending::kPrepared : Ending::kRefused);
+    }
+
+   private:
+    struct State {
+        Commitment commitment = Commitment::kImmediate;  // as it was when it was connected
+        bool is_locked = false;
+        bool has_been_told = false;  // to commit
+        bool is_in_doubt = false;    // it may have done more than it has answered
+        bool is_confirmed = false;
+    };
 
     /// A session that has ended since it was last used is made anew: nothing has been asked of it.
     Status lock() {
@@ -127,7 +127,7 @@ class Transaction {
         for (const Member& member : members_) left = std::max(left, member.settle);
         for (; left > Duration::zero(); left -= kBetweenQuestions) {
             options_.clock->sleep_for(std::min(left, kBetweenQuestions));
-            if (options_.interrupted) PCCL_TRY(options_.interrupted());
+            PCCL_TRY(why_stop());
         }
         return Status::ok();
     }
@@ -244,10 +244,21 @@ class Transaction {
         return Ending::kDegraded;
     }
 
-    Ending end(Ending ending) {
+    Report close(Ending ending) {
+        release();
+        is_over_ = true;
+        report_.ending = ending;
+        if (ending == Ending::kSwitched) report_.reason = Status::ok();
+        report_.total = options_.clock->now() - begun_;
+        for (const std::size_t i : everybody_)
+            report_.members[i].exchanges = members_[i].driver->take_exchanges();
+        return std::move(report_);
+    }
+
+    /// What comes of it changes nothing of how the transaction ended.
+    void release() {
         may_be_interrupted_ = false;
         const Indices locked = chosen([](const State& each) { return each.is_locked; });
-        const Status reason = report_.reason;
         std::vector<Status> statuses;
         statuses.reserve(report_.members.size());
         for (const MemberReport& each : report_.members) statuses.push_back(each.status);
@@ -258,8 +269,6 @@ class Transaction {
             if (!status.is_ok() && states_[i].is_locked) members_[i].driver->abandon(status);
             status = statuses[i];
         }
-        report_.reason = ending == Ending::kSwitched ? Status::ok() : reason;
-        return ending;
     }
 
     template <typename Predicate>
@@ -282,10 +291,22 @@ class Transaction {
                                         .confirm_timeout = member.confirm_timeout},
                              .status = Status::ok()});
         }
-        scatter(step, parts, options_.step_timeout);
+        scatter(step, parts, step_timeout());
         for (std::size_t k = 0; k < who.size(); ++k) take_in(step, who[k], parts[k]);
         PCCL_TRY(failure_of(who));
-        return may_be_interrupted_ && options_.interrupted ? options_.interrupted() : Status::ok();
+        return why_stop();
+    }
+
+    [[nodiscard]] Duration step_timeout() const {
+        if (!may_be_interrupted_) return options_.step_timeout;
+        return std::min(options_.step_timeout, options_.deadline.remaining());
+    }
+
+    [[nodiscard]] Status why_stop() const {
+        if (!may_be_interrupted_) return Status::ok();
+        if (options_.deadline.passed())
+            return Status::timeout("the deadline of the switch has passed");
+        return options_.interrupted ? options_.interrupted() : Status::ok();
     }
 
     void take_in(Step step, std::size_t i, const Part& part) {
@@ -314,15 +335,38 @@ class Transaction {
         states_[i].is_in_doubt = true;
     }
 
-    const std::vector<Member>& members_;
-    const TransactionOptions& options_;
+    const std::vector<Member> members_;
+    const SwitchOptions options_;
+    const TimePoint begun_;
     std::vector<State> states_;
     Indices everybody_;
     Report report_;
     bool may_be_interrupted_ = true;  // until it is to be ended, either way
+    bool is_over_ = false;
 };
 
-}  // namespace
+Transaction::Transaction(std::vector<Member> members, SwitchOptions options)
+    : steps_(std::make_unique<Steps>(std::move(members), std::move(options))) {}
+
+Transaction::~Transaction() {
+    if (!steps_->is_over()) static_cast<void>(leave(Status::aborted("it was given up")));
+}
+
+Report Transaction::run() {
+    const SwitchOptions& options = steps_->options();
+    Status why = prepare();
+    if (why.is_ok() && !options.dry_run) {
+        if (options.drain) why = options.drain();
+        if (why.is_ok()) return commit();
+    }
+    return leave(why);
+}
+
+Status Transaction::prepare() { return steps_->prepare(); }
+
+Report Transaction::commit() { return steps_->commit(); }
+
+Report Transaction::leave(const Status& why) { return steps_->leave(why); }
 
 std::string_view to_string(Ending ending) {
     switch (ending) {
@@ -338,10 +382,6 @@ std::string_view to_string(Ending ending) {
             return "degraded";
     }
     return "unknown";
-}
-
-Report run_transaction(const std::vector<Member>& members, const TransactionOptions& options) {
-    return Transaction(members, options).run();
 }
 
 }  // namespace pccl::cluster

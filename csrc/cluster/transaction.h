@@ -13,7 +13,7 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +21,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/export.h"
 #include "csrc/cluster/drivers/driver.h"
+#include "csrc/cluster/switch_options.h"
 
 namespace pccl::cluster {
 
@@ -32,16 +33,6 @@ struct Member {
     Circuits to;
     Duration settle{};
     std::chrono::seconds confirm_timeout{10};
-};
-
-struct TransactionOptions {
-    Duration step_timeout = std::chrono::seconds(5);  // of one step, on all switches
-    bool dry_run = false;                             // no further than prepare
-    /// Called when all are prepared and none has committed; an error ends the transaction.
-    std::function<Status()> drain = {};
-    /// Asked between steps; an error is a failure of that step.
-    std::function<Status()> interrupted = {};
-    const Clock* clock = &system_clock();  // for settling, and for waiting on confirm timeouts
 };
 
 enum class Ending {
@@ -74,8 +65,31 @@ struct Report {
     Duration dark{};  // from the first commit to the last proof that light is where it shall be
 };
 
-/// Blocks; each wait of it is bounded by options or by the members' confirm timeouts.
-[[nodiscard]] PCCL_API Report run_transaction(const std::vector<Member>& members,
-                                              const TransactionOptions& options = {});
+/// One in two steps, of which the caller does what is to be done between them. Blocks; each wait of
+/// it is bounded by options or by the members' confirm timeouts.
+class PCCL_API Transaction {
+   public:
+    Transaction(std::vector<Member> members, SwitchOptions options);
+    /// One that is prepared, and neither committed nor left, is left.
+    ~Transaction();
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+
+    /// All of it, with the options' drain between the steps, or no more than they want.
+    [[nodiscard]] Report run();
+
+    /// Connects, locks, reads and prepares all; no light moves. An error names the switch: then
+    /// leave() what has been prepared.
+    [[nodiscard]] Status prepare();
+    /// What follows a prepare() that was ok, once.
+    [[nodiscard]] Report commit();
+    /// The same, where it is not to be committed: leaves all as they are. Ends with kPrepared, or
+    /// with kRefused where there is a reason.
+    [[nodiscard]] Report leave(const Status& why = Status::ok());
+
+   private:
+    class Steps;
+    std::unique_ptr<Steps> steps_;
+};
 
 }  // namespace pccl::cluster

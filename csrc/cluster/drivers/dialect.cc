@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
@@ -72,18 +71,6 @@ Result<std::optional<Circuit>> circuit_in(const Dialect& dialect, const sys::Xml
     return std::optional(Circuit{*ingress, *egress});
 }
 
-/// In ascending order.
-Status check(const Circuits& circuits, bool has_one_way_out) {
-    for (std::size_t i = 1; i < circuits.size(); ++i)
-        if (circuits[i - 1].ingress == circuits[i].ingress)
-            return nonsense(concat("two circuits begin at port ", circuits[i].ingress));
-    std::set<int> egresses;
-    for (const Circuit& each : circuits)
-        if (has_one_way_out && !egresses.insert(each.egress).second)
-            return nonsense(concat("two circuits leave by port ", each.egress));
-    return Status::ok();
-}
-
 }  // namespace
 
 std::string edit_xml(const Dialect& dialect, const Circuits& remove, const Circuits& add) {
@@ -131,7 +118,8 @@ Result<Circuits> circuits_in(const Dialect& dialect, const sys::XmlElement& repl
         if (circuit) circuits.push_back(*circuit);
     }
     std::sort(circuits.begin(), circuits.end());
-    PCCL_TRY(check(circuits, !dialect.is_electrical()));
+    const std::string conflict = conflict_in(circuits, !dialect.is_electrical());
+    if (!conflict.empty()) return nonsense(conflict);
     return circuits;
 }
 

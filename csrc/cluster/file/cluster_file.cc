@@ -10,17 +10,17 @@
 #include "csrc/base/words.h"
 #include "csrc/cluster/drivers/dialects.h"
 #include "csrc/cluster/file/json_fields.h"
+#include "csrc/cluster/model/links.h"
+#include "csrc/cluster/model/name.h"
 #include "csrc/cluster/model/vlans.h"
 #include "csrc/sys/ssh/ssh_channel.h"
 
 namespace pccl::cluster {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{8} << 20U;
 constexpr int kMostDepth = 8;
 constexpr long kMostPorts = 65535;
 constexpr long kMostRanks = 16384;
-constexpr std::size_t kMostLinks = std::size_t{1} << 20U;  // "ring" is short, and makes many
 constexpr std::string_view kFabric = "fabric";
 
 /// nlohmann's parser, for bounded depth.
@@ -83,8 +83,9 @@ class FileReader {
    private:
     Status read_switches(const Json& list) {
         for (std::size_t i = 0; i < list.size(); ++i) {
-            PCCL_ASSIGN_OR_RETURN(Switch read, read_switch(list[i], item(top_, "switches", i)));
-            for (const Switch& other : description_.switches)
+            PCCL_ASSIGN_OR_RETURN(SwitchDescription read,
+                                  read_switch(list[i], item(top_, "switches", i)));
+            for (const SwitchDescription& other : description_.switches)
                 if (other.name == read.name)
                     return refused(item(top_, "switches", i), "has the name of another switch");
             description_.switches.push_back(std::move(read));
@@ -95,8 +96,8 @@ class FileReader {
         return Status::ok();
     }
 
-    static Result<Switch> read_switch(const Json& json, const std::string& place) {
-        Switch read;
+    static Result<SwitchDescription> read_switch(const Json& json, const std::string& place) {
+        SwitchDescription read;
         std::string kind;
         std::string address;
         long settle = 0;
@@ -123,7 +124,7 @@ class FileReader {
     }
 
     /// By the dialect; what the file says of it, too, must agree.
-    static void read_kind(JsonFields& fields, const std::string& kind, Switch& read) {
+    static void read_kind(JsonFields& fields, const std::string& kind, SwitchDescription& read) {
         if (!kind.empty() && kind != "optical" && kind != "electrical")
             return fields.refuse("kind", "must be optical or electrical");
         const Dialect* const dialect = find_dialect(read.dialect);
@@ -206,7 +207,7 @@ class FileReader {
         long number = 0;
         const Json wrapped = {{"port", json}};
         JsonFields fields(wrapped, place);
-        Switch& of = find_switch(of_switch);
+        SwitchDescription& of = find_switch(of_switch);
         fields.number("port", number,
                       {1, of.kind == SwitchKind::kVlans ? kMostVlanPorts : kMostPorts});
         PCCL_TRY(fields.finish());
@@ -217,8 +218,8 @@ class FileReader {
         return Status::ok();
     }
 
-    Switch& find_switch(const std::string& name) {
-        return *std::ranges::find(description_.switches, name, &Switch::name);
+    SwitchDescription& find_switch(const std::string& name) {
+        return *std::ranges::find(description_.switches, name, &SwitchDescription::name);
     }
 
     /// By its name, or by its kind where there is only one.
@@ -226,21 +227,21 @@ class FileReader {
                                                     const std::string& place) const {
         const auto& switches = description_.switches;
         std::vector<std::string_view> names;
-        for (const Switch& each : switches) {
+        for (const SwitchDescription& each : switches) {
             if (each.name == name) return each.name;
             names.emplace_back(each.name);
         }
-        if (const Switch* const only = only_of_kind(name)) return only->name;
+        if (const SwitchDescription* const only = only_of_kind(name)) return only->name;
         const std::string_view meant = nearest(std::string_view(name).substr(0, 64), names);
         return refused(place, concat("names a switch that there is not",
                                      meant.empty() ? "" : "; did you mean ", meant));
     }
 
     /// "optical", "electrical": the switch of that kind, where there is one.
-    [[nodiscard]] const Switch* only_of_kind(std::string_view kind) const {
+    [[nodiscard]] const SwitchDescription* only_of_kind(std::string_view kind) const {
         if (kind != "optical" && kind != "electrical") return nullptr;
-        const Switch* found = nullptr;
-        for (const Switch& each : description_.switches) {
+        const SwitchDescription* found = nullptr;
+        for (const SwitchDescription& each : description_.switches) {
             if ((each.kind == SwitchKind::kOptical) != (kind == "optical")) continue;
             if (found != nullptr) return nullptr;
             found = &each;
@@ -253,8 +254,7 @@ class FileReader {
         if (!json.is_object() || json.size() > JsonFields::kMostItems)
             return refused(place, "must be a mapping of names to phases");
         for (const auto& [name, value] : json.items()) {
-            if (!is_name(name))
-                return refused(place, "must have names: 1 to 64 of A-Z a-z 0-9 . _ -");
+            if (!is_name(name)) return refused(place, concat("must have names: ", kNameRule));
             PCCL_ASSIGN_OR_RETURN(Phase phase, read_phase(value, concat(place, ".", name)));
             phase.name = name;
             links_ += phase.links.size();
@@ -279,24 +279,17 @@ class FileReader {
         if (links == nullptr)
             return refused(concat(place, ".links"), "must be ring, or a list of pairs of ranks");
         PCCL_ASSIGN_OR_RETURN(const auto one_way, read_links(*links, concat(place, ".links")));
-        for (const RankLink& link : one_way) {
-            phase.links.push_back(link);
-            if (duplex) phase.links.push_back({link.to, link.from});
-        }
+        phase.links = duplex ? both_ways(one_way) : one_way;
         return phase;
     }
 
     [[nodiscard]] Result<std::vector<RankLink>> read_links(const Json& json,
                                                            const std::string& place) const {
         const auto ranks = static_cast<long>(description_.devices.size());
-        std::vector<RankLink> links;
-        if (json == "ring") {
-            for (long i = 0; ranks > 1 && i < ranks; ++i)
-                links.push_back({static_cast<Rank>(i), static_cast<Rank>((i + 1) % ranks)});
-            return links;
-        }
+        if (json == "ring") return ring_of(static_cast<int>(ranks));
         if (!json.is_array() || json.size() > JsonFields::kMostItems)
             return refused(place, "must be ring, or a list of pairs of ranks");
+        std::vector<RankLink> links;
         for (std::size_t i = 0; i < json.size(); ++i) {
             const auto link = read_link(json[i], ranks);
             if (!link)
@@ -328,8 +321,9 @@ class FileReader {
 }  // namespace
 
 Result<Description> parse_cluster_file(std::string_view text, std::string_view name) {
-    if (text.size() > kMostBytes)
-        return Status::invalid_argument(concat(name, ": is longer than ", kMostBytes, " bytes"));
+    if (text.size() > kLongestClusterFile)
+        return Status::invalid_argument(
+            concat(name, ": is longer than ", kLongestClusterFile, " bytes"));
     const auto json = parse_json(text);
     if (!json)
         return Status::invalid_argument(

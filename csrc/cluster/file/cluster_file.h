@@ -1,6 +1,7 @@
 // A cluster file, as JSON; what Python reads of YAML comes here as JSON, too.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "csrc/base/export.h"
@@ -8,6 +9,9 @@
 #include "csrc/cluster/model/description.h"
 
 namespace pccl::cluster {
+
+/// In bytes.
+constexpr std::size_t kLongestClusterFile = std::size_t{8} << 20U;
 
 /// `name` stands for the file in messages, which are "<name>: <where>: <what would be right>".
 ///

@@ -5,11 +5,12 @@
 
 #include "csrc/base/nearest.h"
 #include "csrc/base/text.h"
+#include "csrc/cluster/model/name.h"
 
 namespace pccl::cluster {
 namespace {
 
-constexpr std::size_t kMostName = 64;
+constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostShown = 48;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
@@ -67,7 +68,7 @@ void JsonFields::name(std::string_view key, std::string& into) {
     std::string text = into;
     this->text(key, text);
     if (status_.is_ok() && !is_name(text))
-        return refuse(key, concat("must be a name: 1 to ", kMostName, " of A-Z a-z 0-9 . _ -"));
+        return refuse(key, concat("must be a name: ", kNameRule));
     into = std::move(text);
 }
 
@@ -92,21 +93,13 @@ Status JsonFields::finish() {
     PCCL_TRY(status_);
     for (const auto& [key, value] : object_.items()) {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-        const std::string_view meant = nearest(std::string_view(key).substr(0, kMostName), known_);
+        const std::string_view meant = nearest(std::string_view(key).substr(0, kMostKey), known_);
         return refused(place_of(shown(key)),
                        meant.empty()
                            ? std::string("is no key that is known here")
                            : concat("is no key that is known here; did you mean ", meant));
     }
     return Status::ok();
-}
-
-bool is_name(std::string_view text) {
-    return !text.empty() && text.size() <= kMostName &&
-           std::all_of(text.begin(), text.end(), [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '.' || c == '_' || c == '-';
-           });
 }
 
 Status refused(std::string_view place, std::string_view what) {

@@ -28,7 +28,7 @@ class JsonFields {
     void flag(std::string_view key, bool& into);
     /// At most kMostText bytes, without control characters.
     void text(std::string_view key, std::string& into);
-    /// 1 to 64 of A-Z a-z 0-9 . _ -
+    /// As is_name() has it (model/name.h).
     void name(std::string_view key, std::string& into);
     /// The member, to be read by the caller; null where it is missing.
     [[nodiscard]] const Json* member(std::string_view key);
@@ -50,8 +50,6 @@ class JsonFields {
     Status status_;
 };
 
-/// Whether `text` is what JsonFields::name() takes.
-[[nodiscard]] bool is_name(std::string_view text);
 /// kInvalidArgument "<place>: <what>".
 [[nodiscard]] Status refused(std::string_view place, std::string_view what);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "csrc/base/text.h"
 
@@ -34,6 +35,17 @@ Change change_between(const Circuits& from, const Circuits& to) {
 
 bool is_between(const Circuits& circuits, const Circuits& from, const Circuits& to) {
     return without(without(circuits, from), to).empty();
+}
+
+std::string conflict_in(const Circuits& circuits, bool has_one_way_out) {
+    std::set<int> egresses;
+    for (std::size_t i = 0; i < circuits.size(); ++i) {
+        if (i > 0 && circuits[i - 1].ingress == circuits[i].ingress)
+            return concat("two circuits begin at port ", circuits[i].ingress);
+        if (has_one_way_out && !egresses.insert(circuits[i].egress).second)
+            return concat("two circuits leave by port ", circuits[i].egress);
+    }
+    return {};
 }
 
 std::string to_string(const Circuits& circuits) {

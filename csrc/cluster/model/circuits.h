@@ -38,6 +38,9 @@ struct PCCL_API Change {
 /// Whether each of `circuits` is one of `from` or `to`: a change from one to the other, half done.
 [[nodiscard]] PCCL_API bool is_between(const Circuits& circuits, const Circuits& from,
                                        const Circuits& to);
+/// Why one switch cannot have all of these, which are in ascending order: "two circuits begin at
+/// port 3"; empty where it can. `has_one_way_out`: it is an optical one.
+[[nodiscard]] PCCL_API std::string conflict_in(const Circuits& circuits, bool has_one_way_out);
 /// "1->2, 2->1"; "none".
 [[nodiscard]] PCCL_API std::string to_string(const Circuits& circuits);
 

@@ -17,7 +17,7 @@ using PortKey = std::pair<std::string, int>;
 class PortBook {
    public:
     explicit PortBook(const Description& description) : description_(description) {
-        for (const Switch& each : description.switches)
+        for (const SwitchDescription& each : description.switches)
             if (each.kind != SwitchKind::kOptical) shared_.insert(each.name);
     }
 
@@ -68,9 +68,9 @@ const Phase* Description::phase(std::string_view name) const {
     return found == phases.end() ? nullptr : &*found;
 }
 
-const Switch& Description::switch_called(std::string_view name) const {
+const SwitchDescription& Description::switch_called(std::string_view name) const {
     return *std::find_if(switches.begin(), switches.end(),
-                         [&](const Switch& each) { return each.name == name; });
+                         [&](const SwitchDescription& each) { return each.name == name; });
 }
 
 std::vector<std::string_view> Description::phase_names() const {
@@ -82,7 +82,7 @@ std::vector<std::string_view> Description::phase_names() const {
 
 Result<CircuitsBySwitch> circuits_of(const Description& description, const Phase& phase) {
     CircuitsBySwitch circuits;
-    for (const Switch& each : description.switches) circuits[each.name];
+    for (const SwitchDescription& each : description.switches) circuits[each.name];
     PortBook book(description);
     std::map<std::string, Vlans> vlans;
     for (std::size_t i = 0; i < phase.links.size(); ++i) {

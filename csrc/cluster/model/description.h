@@ -46,7 +46,7 @@ enum class SwitchKind {
     kPorts,    // electrical, with ports on or off
 };
 
-struct Switch {
+struct SwitchDescription {
     std::string name;
     SwitchKind kind = SwitchKind::kOptical;
     std::string dialect = "pccl";
@@ -56,7 +56,7 @@ struct Switch {
     std::chrono::seconds confirm_timeout{10};
     /// Of an electrical one: those of devices. What others of it do is nobody's business here.
     std::vector<int> ports = {};
-    friend bool operator==(const Switch&, const Switch&) = default;
+    friend bool operator==(const SwitchDescription&, const SwitchDescription&) = default;
 };
 
 /// One way, from a rank's transmitter to another's receiver.
@@ -79,14 +79,14 @@ using CircuitsBySwitch = std::map<std::string, Circuits>;
 
 struct PCCL_API Description {
     std::vector<Device> devices;  // by rank, 0 to n - 1
-    std::vector<Switch> switches;
+    std::vector<SwitchDescription> switches;
     std::vector<Phase> phases;
     std::string audit_file;  // empty: none
 
     /// Null for none.
     [[nodiscard]] const Phase* phase(std::string_view name) const;
     /// One that there is.
-    [[nodiscard]] const Switch& switch_called(std::string_view name) const;
+    [[nodiscard]] const SwitchDescription& switch_called(std::string_view name) const;
     [[nodiscard]] std::vector<std::string_view> phase_names() const;
     friend bool operator==(const Description&, const Description&) = default;
 };

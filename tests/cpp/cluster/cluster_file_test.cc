@@ -34,7 +34,7 @@ TEST(ClusterFileTest, ReadsASwitchWithItsManagement) {
            "host_key": ")",
         kKey, R"(", "key_file": "/k", "settle_ms": 25, "confirm_timeout_s": 3)")));
     ASSERT_TRUE(read.is_ok()) << read.status().to_string();
-    const Switch& ocs = read->switches.at(0);
+    const SwitchDescription& ocs = read->switches.at(0);
     EXPECT_EQ(ocs.management, (Management{"admin", "10.0.0.5", 1830, std::string(kKey), "/k"}));
     EXPECT_EQ(ocs.dialect, "polatis");
     EXPECT_EQ(ocs.settle.count(), 25);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "csrc/base/text.h"
-#include "csrc/cluster/cluster.h"
+#include "csrc/cluster/cluster_context.h"
 #include "csrc/cluster/file/cluster_file.h"
 #include "tests/cpp/cluster/fake_switch.h"
 
@@ -30,14 +30,15 @@ class SoakTest : public ::testing::TestWithParam<unsigned> {
    protected:
     void SetUp() override {
         description_ = parse_cluster_file(kFile, "c.yaml").value();
-        const MakeDriver make = [this](const Switch& each) -> Result<std::unique_ptr<Driver>> {
+        const MakeDriver make =
+            [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
             // One of each class; the last cannot be taken back.
             FakeTraits traits{.has_chunks = each.name != "b",
                               .has_candidate = each.name != "c",
                               .has_confirmed_commit = each.name == "a"};
             return fakes_.try_emplace(each.name, traits, Circuits{}, clock_).first->second.driver();
         };
-        cluster_ = Cluster::open(description_, make).value();
+        cluster_ = ClusterContext::open(description_, make).value();
     }
 
     std::size_t below(std::size_t limit) { return random_() % limit; }
@@ -79,18 +80,18 @@ class SoakTest : public ::testing::TestWithParam<unsigned> {
     SleepyClock clock_;
     std::map<std::string, FakeSwitch> fakes_;
     Description description_;
-    std::unique_ptr<Cluster> cluster_;
+    std::unique_ptr<ClusterContext> cluster_;
 };
 
 TEST_P(SoakTest, WhatIsSaidToBeIsWhatIs) {
     const SwitchOptions options{.step_timeout = std::chrono::milliseconds(5), .clock = &clock_};
-    ASSERT_TRUE(cluster_->switch_to("one", options).is_ok());
+    ASSERT_TRUE(cluster_->switch_phase("one", options).is_ok());
     std::map<Ending, int> endings;
     for (int i = 0; i < kSwitches; ++i) {
         const std::string before = cluster_->current();
         const std::string target = description_.phases[below(3)].name;
         const std::string broken = below(4) == 0 ? break_one() : "";
-        const auto report = cluster_->switch_to(target, options);
+        const auto report = cluster_->switch_phase(target, options);
         mend_all();
         if (!report.is_ok()) {  // nothing to switch, and it could not be read
             ASSERT_TRUE(before == target && !broken.empty()) << report.status().to_string();
@@ -115,13 +116,13 @@ TEST_P(SoakTest, WhatIsSaidToBeIsWhatIs) {
 
 TEST_P(SoakTest, WhatIsDegradedIsNamedAndCanBeMended) {
     SwitchOptions options{.step_timeout = std::chrono::milliseconds(5), .clock = &clock_};
-    ASSERT_TRUE(cluster_->switch_to("one", options).is_ok());
+    ASSERT_TRUE(cluster_->switch_phase("one", options).is_ok());
     int degraded = 0;
     for (int i = 0; i < kSwitches; ++i) {
         const std::string before = cluster_->current();
         const std::string target = description_.phases[below(3)].name;
         for (std::size_t k = below(4); k > 0; --k) break_one(1 + static_cast<int>(below(8)));
-        const auto report = cluster_->switch_to(target, options);
+        const auto report = cluster_->switch_phase(target, options);
         mend_all();
         const bool has_switched = report.is_ok() && report->ending == Ending::kSwitched;
         if (!report.is_ok() || report->ending != Ending::kDegraded) {
@@ -131,7 +132,7 @@ TEST_P(SoakTest, WhatIsDegradedIsNamedAndCanBeMended) {
             continue;
         }
         ++degraded;
-        ASSERT_FALSE(cluster_->switch_to(target, options).is_ok());
+        ASSERT_FALSE(cluster_->switch_phase(target, options).is_ok());
         // Whoever is not named is in one phase with all others that are not.
         bool all_before = true;
         bool all_after = true;
@@ -142,7 +143,7 @@ TEST_P(SoakTest, WhatIsDegradedIsNamedAndCanBeMended) {
         }
         ASSERT_TRUE(all_before || all_after) << report->reason.to_string();
         options.adopt = true;
-        ASSERT_EQ(cluster_->switch_to(target, options)->ending, Ending::kSwitched);
+        ASSERT_EQ(cluster_->switch_phase(target, options)->ending, Ending::kSwitched);
         options.adopt = false;
         ASSERT_TRUE(all_show(target));
     }

@@ -42,7 +42,7 @@ class TransactionTest : public ::testing::Test {
         drivers_.clear();  // whose sessions end at the fakes
         fakes_.clear();
     }
-    Report run() { return run_transaction(members_, options_); }
+    Report run() { return Transaction(members_, options_).run(); }
     FakeSwitch& odd() { return fakes_[1]; }
 
     /// All have exactly these circuits, and nobody holds a lock.
@@ -59,7 +59,7 @@ class TransactionTest : public ::testing::Test {
     std::deque<FakeSwitch> fakes_;
     std::vector<std::unique_ptr<Driver>> drivers_;
     std::vector<Member> members_;
-    TransactionOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
+    SwitchOptions options_{.step_timeout = std::chrono::milliseconds(100), .clock = &clock_};
 };
 
 TEST_F(TransactionTest, SwitchesAllAndConfirms) {

@@ -1,4 +1,4 @@
-#include "csrc/cluster/cluster.h"
+#include "csrc/cluster/cluster_context.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -39,13 +39,14 @@ Description description(std::string_view file = kFile) {
 
 class ClusterTest : public ::testing::Test {
    protected:
-    std::unique_ptr<Cluster> open(Description of = description()) {
-        const MakeDriver make = [this](const Switch& each) -> Result<std::unique_ptr<Driver>> {
+    std::unique_ptr<ClusterContext> open(Description of = description()) {
+        const MakeDriver make =
+            [this](const SwitchDescription& each) -> Result<std::unique_ptr<Driver>> {
             auto& fake =
                 fakes_.try_emplace(each.name, FakeTraits{}, Circuits{}, clock_).first->second;
             return fake.driver();
         };
-        return Cluster::open(std::move(of), make).value();
+        return ClusterContext::open(std::move(of), make).value();
     }
     SwitchOptions soon() { return {.step_timeout = std::chrono::seconds(20)}; }
     FakeSwitch& a() { return fakes_.at("a"); }
@@ -56,9 +57,9 @@ class ClusterTest : public ::testing::Test {
 
 TEST_F(ClusterTest, SwitchesFromDarknessAndOn) {
     auto cluster = open();
-    EXPECT_EQ(cluster->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster->switch_phase("ring", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kRing);
-    EXPECT_EQ(cluster->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster->switch_phase("pairs", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kPairs);
     EXPECT_EQ(cluster->current(), "pairs");
     EXPECT_EQ(cluster->generation(), 2U);
@@ -81,33 +82,33 @@ class MixedTest : public ClusterTest {
     }
     FakeSwitch& e() { return fakes_.at("e"); }
 
-    std::unique_ptr<Cluster> cluster_;
+    std::unique_ptr<ClusterContext> cluster_;
 };
 
 TEST_F(MixedTest, OneTransactionSpansAnOpticalAndAnElectricalSwitch) {
-    EXPECT_EQ(cluster_->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster_->switch_phase("ring", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kRing);
     EXPECT_THAT(e().running(), IsEmpty());
     // No transmitter is left for a second link of ranks 0 and 1: packets take these.
-    EXPECT_EQ(cluster_->switch_to("rings", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster_->switch_phase("rings", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kRing);
     EXPECT_EQ(e().running(), (Circuits{{11, 111}, {12, 111}, {14, 111}}));
-    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster_->switch_phase("pairs", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kPairs);
     EXPECT_EQ(e().running(), (Circuits{{11, 111}, {13, 111}}));
     EXPECT_EQ(cluster_->inspect(std::chrono::seconds(1)).phase, "pairs");
 }
 
 TEST_F(MixedTest, BothChangeOrNone) {
-    ASSERT_TRUE(cluster_->switch_to("rings", soon()).is_ok());
+    ASSERT_TRUE(cluster_->switch_phase("rings", soon()).is_ok());
     const Circuits before = e().running();
     e().traits.reject = "commit";
-    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kRolledBack);
+    EXPECT_EQ(cluster_->switch_phase("pairs", soon())->ending, Ending::kRolledBack);
     EXPECT_EQ(a().running(), kRing);
     EXPECT_EQ(e().running(), before);
     e().traits.reject = {};
     a().traits.reject = "edit-config";
-    EXPECT_EQ(cluster_->switch_to("pairs", soon())->ending, Ending::kRefused);
+    EXPECT_EQ(cluster_->switch_phase("pairs", soon())->ending, Ending::kRefused);
     EXPECT_EQ(e().running(), before);
 }
 
@@ -121,7 +122,7 @@ TEST_F(MixedTest, PlansWhatLosesItsVlan) {
 
 TEST_F(ClusterTest, ShowsWhereLightHasGoneSince) {
     auto cluster = open();
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     EXPECT_THAT(cluster->inspect(std::chrono::seconds(1)).switches[0].dark, IsEmpty());
     a().dark = {3};
     const Inspection inspection = cluster->inspect(std::chrono::seconds(1));
@@ -131,71 +132,71 @@ TEST_F(ClusterTest, ShowsWhereLightHasGoneSince) {
 
 TEST_F(ClusterTest, UsesASecondSwitchWhereTheFirstHasNoPortLeft) {
     auto cluster = open();
-    EXPECT_EQ(cluster->switch_to("star", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster->switch_phase("star", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), (Circuits{{1, 2}}));
     EXPECT_EQ(fakes_.at("b").running(), (Circuits{{1, 3}}));
 }
 
 TEST_F(ClusterTest, ProvesThePresentPhaseAndTouchesNothing) {
     auto cluster = open();
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     const auto before = a().operations().size();
-    EXPECT_EQ(cluster->switch_to("ring", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster->switch_phase("ring", soon())->ending, Ending::kSwitched);
     EXPECT_EQ(a().operations().size(), before + 2);
     EXPECT_EQ(a().operations()[before], "get-config");
     EXPECT_EQ(a().operations().back(), "get");
     EXPECT_EQ(cluster->generation(), 1U);
     a().set_running(kPairs);
-    EXPECT_EQ(cluster->switch_to("ring", soon()).status().code(), StatusCode::kMismatch);
+    EXPECT_EQ(cluster->switch_phase("ring", soon()).status().code(), StatusCode::kMismatch);
 }
 
 TEST_F(ClusterTest, AdoptsAKnownPhaseAfterARestartAndRefusesAnUnknownOne) {
-    ASSERT_TRUE(open()->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(open()->switch_phase("ring", soon()).is_ok());
     auto next = open();
-    EXPECT_EQ(next->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(next->switch_phase("pairs", soon())->ending, Ending::kSwitched);
 
     a().set_running({{1, 4}});
     auto third = open();
-    const Status refused = third->switch_to("ring", soon()).status();
+    const Status refused = third->switch_phase("ring", soon()).status();
     EXPECT_EQ(refused.code(), StatusCode::kMismatch);
     EXPECT_THAT(refused.message(), HasSubstr("a: 1->4; b: none"));
     EXPECT_EQ(a().running(), (Circuits{{1, 4}}));
     SwitchOptions options = soon();
     options.adopt = true;
-    EXPECT_EQ(third->switch_to("ring", options)->ending, Ending::kSwitched);
+    EXPECT_EQ(third->switch_phase("ring", options)->ending, Ending::kSwitched);
     EXPECT_EQ(a().running(), kRing);
 }
 
 TEST_F(ClusterTest, RefusesToGoOnWhereItIsDegradedUntilItAdopts) {
     auto cluster = open();
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     a().traits.reject = "commit";
     SwitchOptions options = soon();
     options.drain = [&] {
         a().set_running({{1, 4}});  // somebody else, between our look and our commit
         return Status::ok();
     };
-    EXPECT_EQ(cluster->switch_to("pairs", options)->ending, Ending::kDegraded);
+    EXPECT_EQ(cluster->switch_phase("pairs", options)->ending, Ending::kDegraded);
     EXPECT_THAT(cluster->degraded().message(), HasSubstr("switch a: "));
-    EXPECT_FALSE(cluster->switch_to("pairs", soon()).is_ok());
+    EXPECT_FALSE(cluster->switch_phase("pairs", soon()).is_ok());
     a().traits = {};
     EXPECT_EQ(cluster->adopt(std::chrono::seconds(1)).code(), StatusCode::kMismatch);
     a().set_running(kRing);
     EXPECT_TRUE(cluster->adopt(std::chrono::seconds(1)).is_ok());
     EXPECT_EQ(cluster->current(), "ring");
-    EXPECT_EQ(cluster->switch_to("pairs", soon())->ending, Ending::kSwitched);
+    EXPECT_EQ(cluster->switch_phase("pairs", soon())->ending, Ending::kSwitched);
 }
 
 /// Both switches are real ones: they take back what is not confirmed.
 Description managed() {
     Description of = description();
-    for (Switch& each : of.switches) each.is_in_process = false;
+    for (SwitchDescription& each : of.switches) each.is_in_process = false;
     return of;
 }
 
 TEST_F(ClusterTest, InheritsWhatIsLeftOfAnUnconfirmedCommitOnceItIsTakenBack) {
     auto cluster = open(managed());
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     const auto dead = a().driver();
     std::vector<Part> parts = {
         {.driver = dead.get(), .intent = {.from = kRing, .to = kPairs}, .status = {}}};
@@ -225,7 +226,7 @@ TEST_F(ClusterTest, InheritsNothingFromTheDark) {
 
 TEST_F(ClusterTest, ReadsAnewWhereASessionHasEnded) {
     auto cluster = open();
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     a().traits = {.drop = "get-config", .faults = 1};
     EXPECT_EQ(cluster->inspect(std::chrono::seconds(1)).phase, "ring");
     a().is_gone = true;
@@ -242,7 +243,7 @@ TEST_F(ClusterTest, KeepsAnAuditLogThatOthersCannotWrite) {
     of.audit_file = path;
     of.switches[0].management.key_file = "/secret/key";
     auto cluster = open(of);
-    ASSERT_TRUE(cluster->switch_to("ring", soon()).is_ok());
+    ASSERT_TRUE(cluster->switch_phase("ring", soon()).is_ok());
     std::ifstream file(path);
     std::vector<nlohmann::json> lines;
     for (std::string line; std::getline(file, line);) {
@@ -259,7 +260,8 @@ TEST_F(ClusterTest, KeepsAnAuditLogThatOthersCannotWrite) {
     ASSERT_EQ(::stat(path.c_str(), &facts), 0);
     EXPECT_EQ(facts.st_mode & 0777U, 0600U);
     ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
-    EXPECT_THAT(Cluster::open(of).status().message(), HasSubstr("by other users (mode 0666)"));
+    EXPECT_THAT(ClusterContext::open(of).status().message(),
+                HasSubstr("by other users (mode 0666)"));
     std::filesystem::remove(path);
 }
 

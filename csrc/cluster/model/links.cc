@@ -1,0 +1,40 @@
+#include "csrc/cluster/model/links.h"
+
+#include <algorithm>
+
+#include "csrc/base/text.h"
+
+namespace pccl::cluster {
+namespace {
+
+constexpr std::size_t kMostLinksShown = 16;
+
+}  // namespace
+
+std::vector<RankLink> ring_of(int ranks) {
+    std::vector<RankLink> links;
+    for (Rank i = 0; ranks > 1 && i < ranks; ++i) links.push_back({i, (i + 1) % ranks});
+    return links;
+}
+
+std::vector<RankLink> both_ways(const std::vector<RankLink>& links) {
+    std::vector<RankLink> both;
+    both.reserve(2 * links.size());
+    for (const RankLink& link : links) {
+        both.push_back(link);
+        both.push_back({link.to, link.from});
+    }
+    return both;
+}
+
+std::string to_string(const std::vector<RankLink>& links) {
+    if (links.empty()) return "none";
+    std::string text;
+    for (std::size_t i = 0; i < std::min(links.size(), kMostLinksShown); ++i)
+        text += concat(i == 0 ? "" : ", ", links[i].from, " -> ", links[i].to);
+    if (links.size() > kMostLinksShown)
+        text += concat(" and ", links.size() - kMostLinksShown, " more");
+    return text;
+}
+
+}  // namespace pccl::cluster
