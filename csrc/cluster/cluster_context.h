@@ -5,7 +5,7 @@
 //     pre_commit             has all switches hold and check the change; no light moves
 //     commit                 all switches carry it out, and are read, and confirm; or none does
 //     switch_phase           both, with what the caller does in between
-//     Switch: command        queues a change of one switch, for its own commit or the cluster's
+//     Switch: command        queues a change of one switch, for a commit of that, or of all
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Switches many devices from some circuits to others: all of them, or none.
 //
 //     connect, lock, read, prepare      while traffic runs; a failure changes nothing
-//     drain                             the caller's
+//     drain                             what the caller does
 //     commit                            dark from here; those that cannot take back come last
 //     settle, read, light               until here; an <ok/> proves nothing, what is read does
 //     confirm, release
