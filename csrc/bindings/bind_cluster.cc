@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,23 @@ using cluster::ClusterContext;
 using py::arg;
 
 namespace {
+
+/// How far a transaction is, for another thread to look at: the one that switches waits for nobody.
+class ProgressBoard {
+   public:
+    void write(const cluster::Progress& progress) {
+        const std::lock_guard lock(mutex_);
+        progress_ = progress;
+    }
+    [[nodiscard]] std::string text() const {
+        const std::lock_guard lock(mutex_);
+        return json_of(progress_);
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    cluster::Progress progress_;
+};
 
 std::unique_ptr<ClusterContext> open_cluster(const std::string& text, const std::string& name) {
     return released([&]() -> Result<std::unique_ptr<ClusterContext>> {
@@ -57,12 +75,15 @@ Status drained(const py::object& drain) {
 }
 
 std::string switch_to(ClusterContext& self, const std::string& phase, double timeout, bool dry_run,
-                      bool adopt, const py::object& drain) {
+                      bool adopt, const py::object& drain,
+                      const std::shared_ptr<ProgressBoard>& progress) {
     cluster::SwitchOptions options{.step_timeout = time_limit(timeout),
                                    .dry_run = dry_run,
                                    .adopt = adopt,
                                    .interrupted = &extension::check_signals};
     if (!drain.is_none()) options.drain = [&] { return drained(drain); };
+    if (progress != nullptr)
+        options.watch = [&](const cluster::Progress& now) { progress->write(now); };
     const auto report = released([&] { return self.switch_phase(phase, options); });
     // Whatever was begun has been ended by now; Ctrl-C goes on from here.
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -97,6 +118,10 @@ std::string inherit(ClusterContext& self, double timeout) {
 }  // namespace
 
 void bind_cluster(extension::Module& module) {
+    extension::Class<ProgressBoard, std::shared_ptr<ProgressBoard>>(module, "ProgressBoard")
+        .def_init([] { return std::make_shared<ProgressBoard>(); })
+        .def_property_readonly("text", &ProgressBoard::text);
+
     extension::Class<ClusterContext>(module, "Controller")
         .def_init(&open_cluster, arg("text"), arg("name"))
         .def_property_readonly(
@@ -107,7 +132,7 @@ void bind_cluster(extension::Module& module) {
                                [](const ClusterContext& self) { return self.degraded().message(); })
         .def("plan", &plan, arg("source"), arg("target"))
         .def("switch_to", &switch_to, arg("phase"), arg("timeout"), arg("dry_run"), arg("adopt"),
-             arg("drain") = py::none())
+             arg("drain") = py::none(), arg("progress") = py::none())
         .def("inspect", &inspect, arg("timeout"))
         .def("adopt", &adopt, arg("timeout"))
         .def("inherit", &inherit, arg("timeout"))

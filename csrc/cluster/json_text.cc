@@ -103,6 +103,16 @@ OrderedJson in_json(const Description& description) {
             {"phases", phases}};
 }
 
+OrderedJson in_json(const Progress& progress) {
+    OrderedJson switches = OrderedJson::array();
+    for (const SwitchProgress& each : progress.switches)
+        switches.push_back({{"name", each.name},
+                            {"doing", each.doing},
+                            {"done", each.is_done},
+                            {"fault", each.fault.message()}});
+    return {{"part", progress.part}, {"switches", switches}};
+}
+
 std::string dumped(const OrderedJson& json) {
     return json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
 }

@@ -5,6 +5,7 @@
 
 #include "csrc/cluster/inspection.h"
 #include "csrc/cluster/plan.h"
+#include "csrc/cluster/progress.h"
 #include "csrc/cluster/transaction.h"
 
 namespace pccl::cluster {
@@ -16,6 +17,7 @@ using OrderedJson = nlohmann::ordered_json;
 [[nodiscard]] OrderedJson in_json(const Plan& plan);
 [[nodiscard]] OrderedJson in_json(const Inspection& inspection);
 [[nodiscard]] OrderedJson in_json(const Description& description);
+[[nodiscard]] OrderedJson in_json(const Progress& progress);
 /// In one line of ASCII: what a device says need not be UTF-8.
 [[nodiscard]] std::string dumped(const OrderedJson& json);
 

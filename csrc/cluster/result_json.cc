@@ -12,4 +12,6 @@ std::string json_of(const Report& report) { return dumped(in_json(report)); }
 
 std::string json_of(const Inspection& inspection) { return dumped(in_json(inspection)); }
 
+std::string json_of(const Progress& progress) { return dumped(in_json(progress)); }
+
 }  // namespace pccl::cluster

@@ -7,6 +7,7 @@
 #include "csrc/cluster/inspection.h"
 #include "csrc/cluster/model/description.h"
 #include "csrc/cluster/plan.h"
+#include "csrc/cluster/progress.h"
 #include "csrc/cluster/transaction.h"
 
 namespace pccl::cluster {
@@ -15,5 +16,6 @@ namespace pccl::cluster {
 [[nodiscard]] PCCL_API std::string json_of(const Plan& plan);
 [[nodiscard]] PCCL_API std::string json_of(const Report& report);
 [[nodiscard]] PCCL_API std::string json_of(const Inspection& inspection);
+[[nodiscard]] PCCL_API std::string json_of(const Progress& progress);
 
 }  // namespace pccl::cluster

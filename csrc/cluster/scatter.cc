@@ -10,13 +10,16 @@
 namespace pccl::cluster {
 namespace {
 
+using Ended = std::function<void(Part&)>;
+
 /// Lets each advance; takes those off that are done.
-void advance_all(std::vector<Part*>& pending, TimePoint begun) {
+void advance_all(std::vector<Part*>& pending, TimePoint begun, const Ended& ended) {
     std::erase_if(pending, [&](Part* part) {
         const auto done = part->driver->advance();
         if (done.is_ok() && !*done) return false;
         part->status = done.status();
         part->took = system_clock().now() - begun;
+        ended(*part);
         return true;
     });
 }
@@ -39,7 +42,11 @@ Status late(Step step, Duration timeout) {
 
 }  // namespace
 
-void scatter(Step step, std::span<Part> parts, Duration timeout) {
+void scatter(Step step, std::span<Part> parts, Duration timeout,
+             const std::function<void(std::size_t)>& ended) {
+    const Ended tell = [&](Part& part) {
+        if (ended) ended(static_cast<std::size_t>(&part - parts.data()));
+    };
     const TimePoint begun = system_clock().now();
     const Deadline deadline = Deadline::from(begun, timeout);
     std::vector<Part*> pending;
@@ -48,7 +55,7 @@ void scatter(Step step, std::span<Part> parts, Duration timeout) {
         part.driver->begin(step, part.intent);
         pending.push_back(&part);
     }
-    for (advance_all(pending, begun); !pending.empty(); advance_all(pending, begun)) {
+    for (advance_all(pending, begun, tell); !pending.empty(); advance_all(pending, begun, tell)) {
         if (deadline.passed()) break;
         await_news(pending, deadline.slice());
     }
@@ -56,6 +63,7 @@ void scatter(Step step, std::span<Part> parts, Duration timeout) {
         part->status = late(step, timeout);
         part->took = timeout;
         part->driver->abandon(part->status);
+        tell(*part);
     }
 }
 

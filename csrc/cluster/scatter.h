@@ -1,6 +1,8 @@
 // One step on many switches at once, from one thread.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 
 #include "csrc/base/clock.h"
@@ -19,6 +21,8 @@ struct Part {
 
 /// Begins the step everywhere, then waits for all of them. What has no answer within `timeout`
 /// ends with kTimeout, and its session with it.
-PCCL_API void scatter(Step step, std::span<Part> parts, Duration timeout);
+/// `ended` is told of each as it ends, by its place.
+PCCL_API void scatter(Step step, std::span<Part> parts, Duration timeout,
+                      const std::function<void(std::size_t)>& ended = {});
 
 }  // namespace pccl::cluster

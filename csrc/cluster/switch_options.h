@@ -6,6 +6,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/cluster/progress.h"
 
 namespace pccl::cluster {
 
@@ -21,6 +22,7 @@ struct SwitchOptions {
     std::function<Status()> drain = {};
     /// Asked between steps; an error is a failure of that step.
     std::function<Status()> interrupted = {};
+    Watch watch = {};
     const Clock* clock = &system_clock();  // for settling, and for waiting on confirm timeouts
 };
 

@@ -20,6 +20,13 @@ bool leaves_doubt(const Status& status) {
 /// Whether this session may hold the lock after kLock ended so: what follows it may have failed.
 bool may_be_locked(const Status& status) { return status.code() != StatusCode::kUnavailable; }
 
+std::vector<std::string> names_of(const std::vector<Member>& members) {
+    std::vector<std::string> names;
+    names.reserve(members.size());
+    for (const Member& each : members) names.push_back(each.name);
+    return names;
+}
+
 }  // namespace
 
 class Transaction::Steps {
@@ -28,6 +35,7 @@ class Transaction::Steps {
         : members_(std::move(members)),
           options_(std::move(options)),
           begun_(options_.clock->now()),
+          teller_(options_.watch, names_of(members_)),
           states_(members_.size()) {
         report_.members.resize(members_.size());
         for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -36,10 +44,11 @@ class Transaction::Steps {
         }
     }
 
-    [[nodiscard]] const SwitchOptions& options() const { return options_; }
+    [[nodiscard]] bool is_dry_run() const { return options_.dry_run; }
     [[nodiscard]] bool is_over() const { return is_over_; }
 
     Status prepare() {
+        teller_.begin_part("prepare");
         PCCL_TRY(run_step(Step::kConnect, everybody_));
         for (const std::size_t i : everybody_)
             states_[i].commitment = members_[i].driver->commitment();
@@ -47,6 +56,12 @@ class Transaction::Steps {
         PCCL_TRY(run_step(Step::kRead, everybody_));
         for (const std::size_t i : everybody_) PCCL_TRY(compare_with_origin(i));
         return run_step(Step::kPrepare, everybody_);
+    }
+
+    Status drain() {
+        if (!options_.drain) return Status::ok();
+        teller_.begin_part("drain");
+        return options_.drain();
     }
 
     Report commit() {
@@ -101,6 +116,7 @@ class Transaction::Steps {
     /// Those that can take a commit back, or have checked it, together; then the others, one after
     /// the other: at most one of these is atomic with the rest.
     Status commit_and_prove() {
+        teller_.begin_part("commit");
         Indices careful;
         Indices immediate;
         for (const std::size_t i : everybody_)
@@ -125,6 +141,7 @@ class Transaction::Steps {
         constexpr Duration kBetweenQuestions = std::chrono::milliseconds(100);
         Duration left{};
         for (const Member& member : members_) left = std::max(left, member.settle);
+        if (left > Duration::zero()) teller_.begin("settle", everybody_);
         for (; left > Duration::zero(); left -= kBetweenQuestions) {
             options_.clock->sleep_for(std::min(left, kBetweenQuestions));
             PCCL_TRY(why_stop());
@@ -133,6 +150,7 @@ class Transaction::Steps {
     }
 
     Ending confirm() {
+        teller_.begin_part("confirm");
         may_be_interrupted_ = false;
         const Indices unsure =
             chosen([](const State& each) { return each.commitment == Commitment::kConfirmed; });
@@ -149,6 +167,7 @@ class Transaction::Steps {
     }
 
     Ending roll_back() {
+        teller_.begin_part("roll back");
         may_be_interrupted_ = false;
         const Indices told = chosen([](const State& each) { return each.has_been_told; });
         Indices reachable;
@@ -171,7 +190,9 @@ class Transaction::Steps {
         for (const std::size_t i : who)
             if (states_[i].commitment == Commitment::kConfirmed)
                 longest = std::max(longest, members_[i].confirm_timeout);
-        if (longest.count() > 0) options_.clock->sleep_for(longest + std::chrono::seconds(1));
+        if (longest.count() == 0) return;
+        teller_.begin("wait", who);
+        options_.clock->sleep_for(longest + std::chrono::seconds(1));
     }
 
     /// Whether each of them is proven to have these circuits, written anew where it had not.
@@ -258,6 +279,7 @@ class Transaction::Steps {
     /// What comes of it changes nothing of how the transaction ended.
     void release() {
         may_be_interrupted_ = false;
+        teller_.begin_part("release");
         const Indices locked = chosen([](const State& each) { return each.is_locked; });
         std::vector<Status> statuses;
         statuses.reserve(report_.members.size());
@@ -291,7 +313,9 @@ class Transaction::Steps {
                                         .confirm_timeout = member.confirm_timeout},
                              .status = Status::ok()});
         }
-        scatter(step, parts, step_timeout());
+        teller_.begin(to_string(step), who);
+        scatter(step, parts, step_timeout(),
+                [&](std::size_t k) { teller_.end(who[k], parts[k].status); });
         for (std::size_t k = 0; k < who.size(); ++k) take_in(step, who[k], parts[k]);
         PCCL_TRY(failure_of(who));
         return why_stop();
@@ -327,6 +351,7 @@ class Transaction::Steps {
     /// The status as that of the member, and with its name.
     Status keep(std::size_t i, const Status& status) {
         report_.members[i].status = status;
+        teller_.end(i, status);
         return status.with_context(concat("switch ", members_[i].name));
     }
 
@@ -338,6 +363,7 @@ class Transaction::Steps {
     const std::vector<Member> members_;
     const SwitchOptions options_;
     const TimePoint begun_;
+    ProgressTeller teller_;
     std::vector<State> states_;
     Indices everybody_;
     Report report_;
@@ -353,10 +379,9 @@ Transaction::~Transaction() {
 }
 
 Report Transaction::run() {
-    const SwitchOptions& options = steps_->options();
     Status why = prepare();
-    if (why.is_ok() && !options.dry_run) {
-        if (options.drain) why = options.drain();
+    if (why.is_ok() && !steps_->is_dry_run()) {
+        why = steps_->drain();
         if (why.is_ok()) return commit();
     }
     return leave(why);

@@ -2889,6 +2889,14 @@ class PhaseNetwork:
     def handle(self) -> object:
         """Return it for ``pccl._torch``. Raises nothing."""
 
+class ProgressBoard:
+    """How far a switch of phases is, as the thread that switches writes it."""
+
+    def __init__(self) -> None: ...
+    @property
+    def text(self) -> str:
+        """JSON: the part of it, and what each switch does."""
+
 class Controller:
     """Reads a cluster file and speaks to its switches; results are JSON, see ``pccl.cluster``."""
 
@@ -2941,6 +2949,7 @@ class Controller:
         dry_run: bool,
         adopt: bool,
         drain: Callable[[], None] | None = None,
+        progress: ProgressBoard | None = None,
     ) -> str:
         """Switch all devices, or none; return what became of it.
 
@@ -2956,6 +2965,8 @@ class Controller:
             Take what they show for what is meant, whatever that is.
         drain
             Called once all are prepared; what it raises ends that.
+        progress
+            Written to while it goes on.
 
         Returns
         -------

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from pccl._core import Controller, PhaseNetwork
 from pccl.cluster_file import read_cluster_file
+from pccl.cluster_progress import watched
 from pccl.cluster_results import (
     Plan,
     Sight,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
 
+    from pccl.cluster_progress import Tell
     from pccl.cluster_results import Pairs
 
 __all__ = ["Cluster"]
@@ -155,7 +157,13 @@ class Cluster:
         )
 
     def switch(
-        self, phase: str, *, dry_run: bool = False, timeout: float = 5.0, adopt: bool = False
+        self,
+        phase: str,
+        *,
+        dry_run: bool = False,
+        timeout: float = 5.0,
+        adopt: bool = False,
+        progress: Tell | None = None,
     ) -> Switched:
         """Switch all devices to a phase, or none; Ctrl-C rolls back.
 
@@ -171,6 +179,9 @@ class Cluster:
             Of each step on all switches, in seconds.
         adopt
             Take what the switches show for what is meant, whatever that is: overwrites it.
+        progress
+            Called from another thread, about ten times a second once it takes more than a second,
+            with how far each switch is. None shows that on a terminal or in a notebook.
 
         Returns
         -------
@@ -192,7 +203,9 @@ class Cluster:
             raise UnavailableError(
                 "a job is on this cluster: all of its ranks call pccl.switch_phase"
             )
-        text = self._switch_text(phase, timeout=timeout, dry_run=dry_run, adopt=adopt)
+        text = self._switch_text(
+            phase, timeout=timeout, dry_run=dry_run, adopt=adopt, progress=progress
+        )
         return raise_unless_done(phase, json.loads(text))
 
     def _switch_text(
@@ -203,13 +216,14 @@ class Cluster:
         dry_run: bool,
         adopt: bool,
         drain: Callable[[], None] | None = None,
+        progress: Tell | None = None,
     ) -> str:
         """Do what ``switch`` does, and return what became of it as JSON.
 
         ``drain`` is called once all switches are prepared; what it raises ends that.
         """
-        with self._alone() as controller:
-            return controller.switch_to(phase, timeout, dry_run, adopt, drain)
+        with self._alone() as controller, watched(phase, progress) as board:
+            return controller.switch_to(phase, timeout, dry_run, adopt, drain, board)
 
     def show(self, *, timeout: float = 5.0) -> Table[Sight]:
         """Read what each switch has connected.

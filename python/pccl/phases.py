@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pccl._core import Communicator, PhaseNetwork
+    from pccl.cluster_progress import Tell
     from pccl.cluster_results import Switched
 
 __all__ = ["current_phase", "phase", "switch_phase"]
@@ -40,7 +41,9 @@ _MOST_TOLD = 3072  # bytes of a result that other ranks get (Switching::kLongest
 _joined: list[Cluster] = []  # that groups of this process are on, the latest last
 
 
-def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> Switched:
+def switch_phase(
+    phase: str, *, dry_run: bool = False, timeout: float = 5.0, progress: Tell | None = None
+) -> Switched:
     """Switch the network of a job to another phase: a collective call of all of its ranks.
 
     Collectives and messages that a rank has called come first; calls of its other threads wait.
@@ -56,6 +59,9 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
     timeout
         In seconds: for all ranks to call this and finish what they have called, and for each step
         on all switches.
+    progress
+        Of rank 0: called from another thread, about ten times a second once it takes more than a
+        second, with how far each switch is. None shows that on a terminal or in a notebook.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def switch_phase(phase: str, *, dry_run: bool = False, timeout: float = 5.0) -> 
     UnavailableError
         There is no group here whose cluster could be switched; or messages are not received yet.
     """
-    return _switch(_cluster(), phase, dry_run=dry_run, timeout=timeout)
+    return _switch(_cluster(), phase, dry_run=dry_run, timeout=timeout, progress=progress)
 
 
 def ensure(group: Communicator, phase: str) -> None:
@@ -96,12 +102,17 @@ def ensure(group: Communicator, phase: str) -> None:
         _switch(cluster, phase, dry_run=False, timeout=5.0)
 
 
-def _switch(cluster: Cluster, phase: str, *, dry_run: bool, timeout: float) -> Switched:
+def _switch(
+    cluster: Cluster, phase: str, *, dry_run: bool, timeout: float, progress: Tell | None = None
+) -> Switched:
     network = _network_of(cluster)
     if phase not in cluster.phases:
         cluster.plan(None, phase)  # it names the nearest
     kept: list[str] = []
-    transact = _transaction(cluster, phase, timeout=timeout, dry_run=dry_run, kept=kept)
+    switch = functools.partial(
+        cluster._switch_text, phase, timeout=timeout, dry_run=dry_run, progress=progress
+    )
+    transact = _transaction(switch, dry_run=dry_run, kept=kept)
     read_back = _reader(cluster, phase, network.phase, timeout=timeout, dry_run=dry_run)
     is_done, told = network.switch_phase(phase, timeout, dry_run, transact, read_back)
     text = kept[0] if kept else told
@@ -169,15 +180,13 @@ def _untold(is_done: bool, dry_run: bool) -> dict[str, Any]:
 
 
 def _transaction(
-    cluster: Cluster, phase: str, *, timeout: float, dry_run: bool, kept: list[str]
+    switch: Callable[..., str], *, dry_run: bool, kept: list[str]
 ) -> Callable[[Callable[[], None]], tuple[bool, str]]:
     """Return what rank 0 does once it is its turn; the whole result is kept for it."""
 
     def transact(drain: Callable[[], None]) -> tuple[bool, str]:
         try:
-            text = cluster._switch_text(
-                phase, timeout=timeout, dry_run=dry_run, adopt=False, drain=drain
-            )
+            text = switch(adopt=False, drain=drain)
         except Error as error:
             failed = {"outcome": "refused", "code": error.code, "reason": str(error)}
             text = json.dumps({**_untold(is_done=False, dry_run=dry_run), **failed})
