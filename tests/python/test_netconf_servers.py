@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -33,7 +34,10 @@ pytestmark = [
     pytest.mark.skipif(bool(servers.missing()), reason=servers.missing() or "all is installed"),
 ]
 
+NETCONF = "{urn:ietf:params:xml:ns:netconf:base:1.0}"
 NAMESPACE = "{urn:pccl:yang:optical-switch}"
+ELECTRICAL = "{urn:pccl:yang:electrical-switch}"
+INTERFACES = "{urn:ietf:params:xml:ns:yang:ietf-interfaces}"
 PHASES = {
     "ring": {"links": "ring"},
     "pairs": {"links": [[0, 2], [1, 3]], "duplex": True},
@@ -65,14 +69,14 @@ def cluster_of(bed: TestBed, **changes: Any) -> pccl.Cluster:
     return pccl.Cluster(told)
 
 
-def pairs_in(xml: str) -> set[tuple[int, int]]:
+def pairs_in(data: ElementTree.Element) -> set[tuple[int, int]]:
     """Return what is in a configuration, read without PCCL."""
     return {
         (
             int(pair.findtext(f"{NAMESPACE}ingress", "")),
             int(pair.findtext(f"{NAMESPACE}egress", "")),
         )
-        for pair in ElementTree.fromstring(xml).iter(f"{NAMESPACE}pair")
+        for pair in data.iter(f"{NAMESPACE}pair")
     }
 
 
@@ -92,8 +96,7 @@ def ncclient_session(bed: TestBed, index: int = 0) -> Any:
 
 def others_read(bed: TestBed, index: int = 0) -> set[tuple[int, int]]:
     """Return what ncclient reads of a server."""
-    with ncclient_session(bed, index) as session:
-        return pairs_in(session.get_config("running").data_xml)
+    return pairs_in(ncclient_data(bed, index))
 
 
 def test_switches_and_reads_back(bed: TestBed) -> None:
@@ -115,6 +118,39 @@ def test_ncclient_reads_what_was_written(bed: TestBed) -> None:
     cluster.switch("pairs")
     assert others_read(bed) == PAIRS
     assert others_read(bed, 1) == set()
+
+
+def yangcli_data(bed: TestBed, index: int = 0) -> ElementTree.Element:
+    """Return the <data> that yangcli shows of the running configuration of a server."""
+    if not Path(servers.YANGCLI).exists():
+        pytest.skip("yangcli is not installed (tools/setup_netconf_servers.sh)")
+    shown = servers.yangcli(bed, index, "get-config source=running")
+    reply = re.search(r"<rpc-reply .*</rpc-reply>", shown, re.DOTALL)
+    assert reply, shown
+    data = ElementTree.fromstring(reply.group()).find(f"{NETCONF}data")
+    assert data is not None, shown
+    return data
+
+
+def ncclient_data(bed: TestBed, index: int = 0) -> ElementTree.Element:
+    """Return the same as ncclient reads it."""
+    with ncclient_session(bed, index) as session:
+        return ElementTree.fromstring(session.get_config("running").data_xml)
+
+
+def leaves_in(data: ElementTree.Element) -> list[tuple[str, str]]:
+    """Return what a configuration says, in the order of its lists, without how it is laid out."""
+    return [(each.tag, (each.text or "").strip()) for each in data.iter() if each is not data]
+
+
+def test_yangcli_reads_what_was_written(bed: TestBed) -> None:
+    cluster = cluster_of(bed)
+    for phase, circuits in [("ring", RING), ("pairs", PAIRS), ("dark", set())]:
+        cluster.switch(phase)
+        data = yangcli_data(bed)
+        assert pairs_in(data) == circuits
+        assert leaves_in(data) == leaves_in(ncclient_data(bed))
+    assert pairs_in(yangcli_data(bed, 1)) == set()
 
 
 def test_a_dry_run_is_checked_by_the_server_and_changes_nothing(bed: TestBed) -> None:
@@ -146,12 +182,8 @@ def electrical(bed: TestBed, dialect: str) -> pccl.Cluster:
 @pytest.mark.parametrize(
     ("dialect", "shown", "leaf"),
     [
-        ("pccl-vlan", ((1, 101), (3, 101)), "{urn:pccl:yang:electrical-switch}vlan"),
-        (
-            "ietf-interfaces",
-            ((1, 1), (3, 1)),
-            "{urn:ietf:params:xml:ns:yang:ietf-interfaces}enabled",
-        ),
+        ("pccl-vlan", ((1, 101), (3, 101)), f"{ELECTRICAL}vlan"),
+        ("ietf-interfaces", ((1, 1), (3, 1)), f"{INTERFACES}enabled"),
     ],
 )
 def test_one_transaction_over_light_and_packets(
@@ -163,12 +195,49 @@ def test_one_transaction_over_light_and_packets(
     light, packets = cluster.show()
     assert light.circuits == ((1, 2), (2, 1), (3, 4), (4, 3))
     assert packets.circuits == shown
-    with ncclient_session(bed, 1) as session:
-        told = ElementTree.fromstring(session.get_config("running").data_xml)
-    on = [each.text for each in told.iter(leaf)]
+    on = [each.text for each in ncclient_data(bed, 1).iter(leaf)]
     assert on in (["101", "101"], ["true", "true"])
     cluster.switch("dark")
     assert [each.circuits for each in cluster.show()] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "entry", "key", "leaf", "value"),
+    [
+        ("pccl-vlan", f"{ELECTRICAL}port", f"{ELECTRICAL}number", f"{ELECTRICAL}vlan", "101"),
+        (
+            "ietf-interfaces",
+            f"{INTERFACES}interface",
+            f"{INTERFACES}name",
+            f"{INTERFACES}enabled",
+            "true",
+        ),
+    ],
+)
+def test_yangcli_reads_what_an_electrical_switch_was_told(
+    bed: TestBed, dialect: str, entry: str, key: str, leaf: str, value: str
+) -> None:
+    yangcli_data(bed, 1)  # is it there?
+    electrical(bed, dialect).switch("pairs", adopt=True)
+    data = yangcli_data(bed, 1)
+    assert {each.findtext(key) for each in data.iter(entry) if each.findtext(leaf) == value} == {
+        "1",
+        "3",
+    }
+    assert leaves_in(data) == leaves_in(ncclient_data(bed, 1))
+
+
+def test_the_cpp_example_switches_them(bed: TestBed, tmp_path: Path) -> None:
+    example = Path(pccl._core.__file__).parents[2] / "example_switch_phases"
+    library = example.parent / "python/pccl/libpccl.so"
+    if not example.exists() or example.stat().st_mtime < library.stat().st_mtime:
+        pytest.skip("the C++ examples are not built, or older than the library (PCCL_BUILD_TESTS)")
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(bed.description(ranks=4, phases={})))
+    done = subprocess.run([example, file], capture_output=True, text=True, check=True, timeout=120)
+    phases = [line.partition(":")[0] for line in done.stdout.splitlines()]
+    assert phases == ["example-forwards", "example-backwards", "no phase", "example-forwards"]
+    assert others_read(bed) == RING
 
 
 def _until(cluster: pccl.Cluster, phase: str) -> None:

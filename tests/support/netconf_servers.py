@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import pty
 import pwd
 import shutil
 import signal
@@ -37,6 +38,7 @@ MODULES = ROOT / "csrc/cluster/yang"
 SSHD = "/usr/sbin/sshd"
 NETCONFD = "/usr/sbin/netconfd"
 SUBSYSTEM = "/usr/sbin/netconf-subsystem"
+YANGCLI = "/usr/bin/yangcli"
 
 PATIENCE = 20.0  # seconds for servers to start or end
 
@@ -46,6 +48,35 @@ def missing() -> str:
     needed = {SSHD: "openssh-server", NETCONFD: "netconfd", "/usr/bin/ssh-keygen": "openssh-client"}
     packages = [package for path, package in needed.items() if not Path(path).exists()]
     return f"not installed: {' '.join(packages)} (tools/setup_netconf_servers.sh)" * bool(packages)
+
+
+def yangcli(bed: TestBed, index: int, command: str) -> str:
+    """Have yuma123's own client ask a server; return what it shows, with XML for data."""
+    arguments = {
+        "server": "127.0.0.1",
+        "ncport": bed.servers[index].port,
+        "user": user(),
+        "private-key": bed.key_file,
+        "public-key": f"{bed.key_file}.pub",
+        "modpath": MODULES,
+        "display-mode": "xml",
+        "timeout": int(PATIENCE),
+        "run-command": command,
+    }
+    terminal, its_own = pty.openpty()  # it asks its standard input about that
+    try:
+        return subprocess.run(
+            [YANGCLI, "--batch-mode", *(f"--{key}={value}" for key, value in arguments.items())],
+            env=os.environ | {"HOME": str(bed.folder)},  # where it keeps its history
+            stdin=its_own,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=3 * PATIENCE,
+        ).stdout
+    finally:
+        os.close(terminal)
+        os.close(its_own)
 
 
 @dataclasses.dataclass
