@@ -96,14 +96,21 @@ Switching SwitchState::told() const {
 
 void SwitchState::note_shown(Rank rank, const Switching::Verdict& verdict) {
     const std::lock_guard lock(mutex_);
-    std::uint64_t& number = shown_[rank];
-    number = std::max(number, verdict.number);
+    Asker& asker = askers_[rank];
+    ++asker.questions;
+    asker.shown = std::max(asker.shown, verdict.number);
 }
 
 bool SwitchState::has_shown(Rank rank, std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
-    const auto found = shown_.find(rank);
-    return found != shown_.end() && found->second >= number;
+    const auto found = askers_.find(rank);
+    return found != askers_.end() && found->second.shown >= number;
+}
+
+std::uint64_t SwitchState::questions_of(Rank rank) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = askers_.find(rank);
+    return found == askers_.end() ? 0 : found->second.questions;
 }
 
 }  // namespace pccl::comm

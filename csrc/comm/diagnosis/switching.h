@@ -65,15 +65,21 @@ class SwitchState {
     void tell(Switching now);
     [[nodiscard]] Switching told() const;
 
-    /// A rank that has asked gets this answer.
+    /// A rank has asked, and gets this answer.
     void note_shown(Rank rank, const Switching::Verdict& verdict);
     /// Whether a rank has got how that switch, or a later one, ended.
     [[nodiscard]] bool has_shown(Rank rank, std::uint64_t number) const;
+    /// How often a rank has asked.
+    [[nodiscard]] std::uint64_t questions_of(Rank rank) const;
 
    private:
     mutable std::mutex mutex_;
     Switching told_;
-    std::map<Rank, std::uint64_t> shown_;  // numbers of switches
+    struct Asker {
+        std::uint64_t questions = 0;
+        std::uint64_t shown = 0;  // the number of the latest switch whose end it has got
+    };
+    std::map<Rank, Asker> askers_;
 };
 
 }  // namespace pccl::comm

@@ -9,6 +9,9 @@
 namespace pccl::comm {
 namespace {
 
+/// Of questions to ranks that have not come.
+constexpr Duration kBetweenRounds = std::chrono::milliseconds(20);
+
 std::string what_it_does(const Situation& rank, std::uint64_t number) {
     if (!rank.operation.empty()) return concat("is in ", rank.operation);
     return rank.switching.number < number ? "has not called switch_phase"
@@ -81,7 +84,8 @@ Result<Switching::Verdict> PhaseCall::follow() {
 
 Result<Switching::Verdict> PhaseCall::await_verdict() {
     Status leaving;
-    for (AskingPause pause;; pause.rest()) {
+    // Rank 0 asks all when it comes, and when it tells.
+    for (AskingPause pause = AskingPause::until_rung();; pause.rest()) {
         const Status asked = talk_.ask(0);
         if (talk_.has_verdict(0)) return told_by(0).switching.verdict;
         if (!asked.is_ok()) return go_on_without_controller(asked);
@@ -113,20 +117,27 @@ Status PhaseCall::gather() {
     PCCL_TRY(drain());
     talk_.say(Stage::kReady);
     std::vector<Rank> missing = talk_.others();
-    for (AskingPause pause; !missing.empty(); pause.rest()) {
-        const std::vector<Status> answers = talk_.ask_all(missing);
-        std::vector<Rank> left;
-        for (std::size_t i = 0; i < missing.size(); ++i) {
-            PCCL_TRY(why_over(missing[i], answers[i]));
-            PCCL_TRY(catch_up(missing[i]));
-            PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(missing[i]));
-            if (!is_here) left.push_back(missing[i]);
-        }
-        missing = std::move(left);
+    Deadline round = Deadline::after(Duration::zero());
+    for (AskingPause pause = AskingPause::until_rung(); !missing.empty(); pause.rest()) {
+        // Who is ready asks; who is gone does not.
+        const bool asks_all = round.passed();
+        if (asks_all) round = Deadline::after(kBetweenRounds);
+        PCCL_TRY(hear_from(asks_all ? missing : talk_.with_news(missing), missing));
         if (!missing.empty() && options_.deadline.passed()) return late(missing);
         PCCL_TRY(options_.group.check_interrupt());
     }
     return compare_progress();
+}
+
+Status PhaseCall::hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing) {
+    const std::vector<Status> answers = talk_.ask_all(ranks);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        PCCL_TRY(why_over(ranks[i], answers[i]));
+        PCCL_TRY(catch_up(ranks[i]));
+        PCCL_ASSIGN_OR_RETURN(const bool is_here, is_ready(ranks[i]));
+        if (is_here) std::erase(missing, ranks[i]);
+    }
+    return Status::ok();
 }
 
 Status PhaseCall::catch_up(Rank rank) {

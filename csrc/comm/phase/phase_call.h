@@ -63,6 +63,8 @@ class PhaseCall {
     [[nodiscard]] bool has_controller() const;
     /// Why not to wait for a controller that has not called; ok: there is no reason yet.
     [[nodiscard]] Status why_leave(const Status& own) const;
+    /// Asks these; who is ready is missing no more.
+    [[nodiscard]] Status hear_from(const std::vector<Rank>& ranks, std::vector<Rank>& missing);
     [[nodiscard]] Result<bool> is_ready(Rank rank) const;
     /// Not ok where the rank has given this number up, and waits for another: numbers that others
     /// have given up are given up here, too.

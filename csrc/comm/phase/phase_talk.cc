@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -20,7 +21,11 @@ constexpr std::size_t kAskedAtOnce = 16;
 
 }  // namespace
 
-AskingPause::AskingPause() : rings_(question_bell().rings()), next_(kShortestPause) {}
+AskingPause::AskingPause() : AskingPause(kShortestPause) {}
+
+AskingPause::AskingPause(Duration first) : rings_(question_bell().rings()), next_(first) {}
+
+AskingPause AskingPause::until_rung() { return AskingPause(kLongestPause); }
 
 void AskingPause::rest() {
     question_bell().rest(rings_, next_);
@@ -33,7 +38,8 @@ PhaseTalk::PhaseTalk(PhasedGroup& group, Duration patience)
       patience_(patience),
       own_(group.switching().told()),
       told_(static_cast<std::size_t>(group.size())),
-      answered_(told_.size(), system_clock().now()) {}
+      answered_(told_.size(), system_clock().now()),
+      heard_(told_.size()) {}
 
 void PhaseTalk::say(Stage stage) {
     own_.stage = stage;
@@ -42,6 +48,7 @@ void PhaseTalk::say(Stage stage) {
 
 Status PhaseTalk::ask(Rank rank) {
     const auto index = static_cast<std::size_t>(rank);
+    heard_[index] = group_.switching().questions_of(rank);
     Result<Situation> answer = group_.ask(rank, Deadline::after(kOneAnswer));
     if (answer.is_ok()) {
         answered_[index] = system_clock().now();
@@ -68,6 +75,14 @@ std::vector<Status> PhaseTalk::ask_all(const std::vector<Rank>& ranks) {
         ask_some();
     }
     return answers;
+}
+
+std::vector<Rank> PhaseTalk::with_news(const std::vector<Rank>& ranks) const {
+    std::vector<Rank> found;
+    std::ranges::copy_if(ranks, std::back_inserter(found), [this](Rank rank) {
+        return group_.switching().questions_of(rank) > heard_[static_cast<std::size_t>(rank)];
+    });
+    return found;
 }
 
 bool PhaseTalk::has_verdict(Rank rank) const {

@@ -15,9 +15,13 @@ namespace pccl::comm {
 class AskingPause {
    public:
     AskingPause();
+    /// For ranks that are sure to ask here once they have news: as long as can be from the start.
+    static AskingPause until_rung();
     void rest();
 
    private:
+    explicit AskingPause(Duration first);
+
     std::uint64_t rings_;  // of the bell, before the last question
     Duration next_;
 };
@@ -40,6 +44,8 @@ class PhaseTalk {
     [[nodiscard]] Status ask(Rank rank);
     /// The same of several, some at a time: what came of each.
     [[nodiscard]] std::vector<Status> ask_all(const std::vector<Rank>& ranks);
+    /// Those that have asked here since they were asked: they say by it that they have news.
+    [[nodiscard]] std::vector<Rank> with_news(const std::vector<Rank>& ranks) const;
     /// As it last answered.
     [[nodiscard]] const Situation& told_by(Rank rank) const {
         return told_[static_cast<std::size_t>(rank)];
@@ -62,6 +68,7 @@ class PhaseTalk {
     Switching own_;
     std::vector<Situation> told_;  // by rank
     std::vector<TimePoint> answered_;
+    std::vector<std::uint64_t> heard_;  // of each rank: its questions, before it was last asked
 };
 
 }  // namespace pccl::comm

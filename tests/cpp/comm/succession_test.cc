@@ -233,6 +233,67 @@ TEST_F(SuccessionTest, WhoHasAskedBackIsNotAskedAgain) {
     EXPECT_EQ(party_.shown[0].told().verdict.outcome, Outcome::kSwitched);
 }
 
+TEST_F(SuccessionTest, WhoHasAskedSinceItWasAskedHasNews) {
+    const auto leader = std::make_shared<MemberGroup>(party_, 0);
+    PhaseTalk talk(*leader, std::chrono::seconds(30));
+    const auto asks = [this](Rank rank) {
+        ASSERT_TRUE(MemberGroup(party_, rank).ask(0, Deadline::never()).is_ok());
+    };
+    asks(1);
+    EXPECT_EQ(talk.with_news({1, 2, 3}), std::vector<Rank>({1}));
+    ASSERT_TRUE(talk.ask(1).is_ok());
+    EXPECT_EQ(talk.with_news({1, 2, 3}), std::vector<Rank>());
+    asks(2);
+    asks(3);
+    EXPECT_EQ(talk.with_news({1, 2}), std::vector<Rank>({2})) << "no other is missing";
+}
+
+/// However often strangers ask this process.
+TEST_F(SuccessionTest, RankZeroFindsOutThatOneIsGoneWhoNeverAsks) {
+    for (const std::size_t rank : {1U, 2U})
+        party_.shown[rank].tell({.number = 1, .stage = Stage::kReady, .wish = "pairs"});
+    std::atomic<bool> is_over = false;
+    std::thread strangers([&] {
+        while (!is_over) question_bell().ring();
+    });
+    const auto leader = std::make_shared<MemberGroup>(party_, 0);
+    PhaseCall call({.group = *leader,
+                    .groups = {leader},
+                    .wish = "pairs",
+                    .deadline = Deadline::after(std::chrono::seconds(60)),
+                    .patience = std::chrono::seconds(60)});
+    std::thread death([&] {
+        while (party_.questions < 3) std::this_thread::yield();  // it was asked, and not ready
+        party_.is_there[3] = false;
+    });
+    const Status gathered = call.gather();
+    is_over = true;
+    strangers.join();
+    death.join();
+    EXPECT_EQ(gathered.code(), StatusCode::kPeerLost);
+    EXPECT_EQ(gathered.peer(), 3);
+}
+
+/// Each once where all are ready, and whoever is not once more when it asks.
+TEST_F(SuccessionTest, RankZeroHearsOfWhoGetsReadyLate) {
+    for (const std::size_t rank : {1U, 2U})
+        party_.shown[rank].tell({.number = 1, .stage = Stage::kReady, .wish = "pairs"});
+    std::thread late([&] {
+        while (party_.questions < 3) std::this_thread::yield();
+        party_.shown[3].tell({.number = 1, .stage = Stage::kReady, .wish = "pairs"});
+        EXPECT_TRUE(MemberGroup(party_, 3).ask(0, Deadline::never()).is_ok());
+        question_bell().ring();
+    });
+    const auto leader = std::make_shared<MemberGroup>(party_, 0);
+    PhaseCall call({.group = *leader,
+                    .groups = {leader},
+                    .wish = "pairs",
+                    .deadline = Deadline::after(std::chrono::seconds(60)),
+                    .patience = std::chrono::seconds(60)});
+    EXPECT_TRUE(call.gather().is_ok());
+    late.join();
+}
+
 TEST(QuestionBellTest, EndsARest) {
     QuestionBell bell;
     const std::uint64_t before = bell.rings();
