@@ -153,7 +153,7 @@ Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
         const auto known = reach_.find(name);
         if (known != reach_.end()) return known->second;
     }
-    const Status found = direct_->reaches(memory);
+    Status found = direct_->reaches(memory);
     // What has ended is told by who copies.
     if (found.code() == StatusCode::kUnavailable) return Status::ok();
     const std::lock_guard lock(mutex_);
@@ -180,8 +180,9 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string
     const std::lock_guard lock(mutex_);
     if (closed_) return closed();
     auto connection = find(peer, false);
-    const bool serves = connection != nullptr && connection->is_whole();
-    if (!reach.is_ok() && !(serves && !connection->path().is_direct)) connection = find(peer, true);
+    const bool goes_by_messages =
+        connection != nullptr && connection->is_whole() && !connection->path().is_direct;
+    if (!reach.is_ok() && !goes_by_messages) connection = find(peer, true);
     const auto known = known_.find(peer);
     if (connection == nullptr && known == known_.end())
         return Status::invalid_argument(concat("no session \"",
