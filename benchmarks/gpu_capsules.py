@@ -5,13 +5,15 @@
 Through torch.distributed, bfloat16, in CUDA graphs, all in the same processes and in turns; every
 figure is the median over replays, the slowest rank counting. A group loads one capsule for all
 sizes, so that nothing but the program differs; one of them also by each protocol, as far as it
-carries the size (words and lines are NCCL's LL and LL128, direct is its Simple).
+carries the size (words and lines are NCCL's LL and LL128, direct is its Simple), and while a
+timeline of its steps is recorded.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +24,7 @@ from gpu_torch import median_of_slowest, reduced
 
 import pccl
 import pccl.lang as pl
+from pccl import timeline
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 ALGORITHMS = ("ring", "one_shot", "two_shot", "pat")
 BY_EACH_PROTOCOL = "ring"
 PROTOCOLS = ("words", "lines", "direct")
+RECORDED = f"{BY_EACH_PROTOCOL}/recorded"
 SIZES = [1 << exponent for exponent in range(10, 23, 2)]
 
 
@@ -46,6 +50,8 @@ def groups_of(ranks: int) -> dict[str, dist.ProcessGroup]:
     for protocol in PROTOCOLS:
         name = f"{BY_EACH_PROTOCOL}/{protocol}"
         groups[name] = group_with(BY_EACH_PROTOCOL, ranks, protocol)
+    groups[RECORDED] = group_with(BY_EACH_PROTOCOL, ranks)
+    timeline.record(groups[RECORDED], steps=1 << 20)
     return groups
 
 
@@ -73,9 +79,14 @@ def run_rank(rank: int, _: str, port: int, options: argparse.Namespace, results:
             us = median_of_slowest(everyone)
             results.put({"bytes": nbytes, "ranks": options.ranks, "us": us})
             cells = [f"{name} {us[name]:.1f} ({us[name] / us['kernels']:.2f})" for name in us]
+            cells.append(f"recording costs {us[RECORDED] / us[BY_EACH_PROTOCOL] - 1:+.1%}")
             print(f"all_reduce n{options.ranks} {nbytes}: " + "  ".join(cells), flush=True)
+    found = timeline.gather(groups[RECORDED])
     if rank == 0:
         print_choices(groups[BY_EACH_PROTOCOL], options.sizes)
+        print(found.of_call(-1), flush=True)
+        if options.trace:
+            found.of_call(-1).save_trace(options.trace)
     dist.barrier()
     sys.stdout.flush()
     os._exit(0)  # graphs that NCCL still holds do not survive an orderly end
@@ -85,6 +96,7 @@ def main() -> int:
     """Measure, print and keep."""
     parser = gpu_ranks.parser_of(__doc__)
     parser.set_defaults(sizes=SIZES)
+    parser.add_argument("--trace", type=Path, help="the last call's timeline, for Perfetto")
     return gpu_ranks.measure(run_rank, parser.parse_args())
 
 

@@ -127,6 +127,14 @@ struct DeviceDesk {
            static_cast<std::size_t>(ranks) * kDeviceFifos * sizeof(DeviceSlots);
 }
 
+/// When a block did a step in one window, by its GPU's global timer; all 0 where it did not.
+struct StepTime {
+    std::uint64_t begin;  // it came to it
+    std::uint64_t moved;  // what the step awaits was there; not words and lines
+    std::uint64_t end;
+    std::uint64_t bytes;
+};
+
 /// One rank's program in GPU memory; passed by value.
 struct DeviceProgram {
     const DeviceLane* lanes = nullptr;
@@ -145,6 +153,8 @@ struct DeviceProgram {
     std::int32_t workers = 1;             // of each lane
     std::int32_t scratch_chunks = 0;
     std::int32_t is_coupled = 0;  // lanes wait for each other
+    StepTime* times = nullptr;    // by block, and steps in their order there; null: nobody asks
+    std::size_t times_of_block = 0;
 };
 static_assert(std::is_trivially_copyable_v<DeviceProgram>);
 

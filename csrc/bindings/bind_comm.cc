@@ -243,7 +243,7 @@ void bind_timelines(extension::Class<PyCommunicator>& cls) {
         const comm::TimedSteps taken = released([&] { return (*self).take_timeline(); });
         py::list steps;
         for (const comm::TimedStep& step : taken.steps) steps.append(fields_of(step));
-        return py::make_tuple(steps, taken.lost);
+        return py::make_tuple(steps, taken.lost, taken.clock_error.count());
     });
 }
 

@@ -115,7 +115,8 @@ DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& d
       timeout_(options.timeout),
       collectives_(driver, options.device),
       sends_(driver, options.device),
-      receives_(driver, options.device) {
+      receives_(driver, options.device),
+      timeline_(driver, options.device) {
     choose_from(options.catalogue);
 }
 
@@ -150,6 +151,7 @@ bool DeviceGroup::await_launches(Deadline deadline) {
 void DeviceGroup::keep_memory() {
     registrations_->keep_mappings();
     programs_->keep_memory();
+    timeline_.keep_memory();
     for (Lane* lane : lanes()) lane->keep_memory();
     keep_for_good(std::move(heap_));
     keep_for_good(control_);

@@ -38,6 +38,7 @@
 #include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_programs.h"
 #include "csrc/device/programs/loaded_schedules.h"
+#include "csrc/device/programs/program_timeline.h"
 #include "csrc/device/puller.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/generators/generators.h"
@@ -124,6 +125,13 @@ class PCCL_API DeviceGroup {
     void choose_from(std::shared_ptr<const schedule::Catalogue> catalogue);
     /// Whether a kernel of this rank has given up waiting, and left its results undone.
     [[nodiscard]] bool has_given_up() const;
+    /// Records when the steps of this rank happen in the next schedules, as long as there is room
+    /// for so many, each counted once for each block that shares it; 0: no longer. Of a graph, the
+    /// last replay counts. Waits for what was launched. kInvalidArgument above kMostTimedSteps.
+    static constexpr std::size_t kMostTimedSteps = std::size_t{1} << 22U;
+    [[nodiscard]] Status record_timeline(std::size_t most);
+    /// What was recorded; ends it. Waits for what was launched.
+    [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
     /// Makes kernels that wait end, here and at the peers, and every later launch fail with
     /// kAborted.
     void abort();
@@ -217,6 +225,9 @@ class PCCL_API DeviceGroup {
     /// null where a kernel of the collective's own does it.
     Result<schedule::SourcePtr> schedule_for(const Collective& collective,
                                              const DeviceLaunch& wanted) const;
+    /// On a thread of its own: body(), when what was launched has ended.
+    template <typename Body>
+    Status when_done(Body body);
     Status launch_schedule(const Collective& collective, const schedule::SourcePtr& source,
                            kernels::Stream stream, const DeviceLaunch& wanted);
     /// The first of them, as far as kernels of their own do them, in the way that the library
@@ -275,6 +286,8 @@ class PCCL_API DeviceGroup {
     Lane collectives_;
     Lane sends_;
     Lane receives_;
+    ProgramTimeline timeline_;
+    std::uint32_t schedules_ = 0;  // that were launched
     std::unique_ptr<transport::nvlink::RegistrationCache> registrations_;
     std::shared_ptr<LaunchWindow> window_;
     std::unique_ptr<Puller> puller_;

@@ -211,6 +211,9 @@ Status DeviceGroup::launch_schedule(const Collective& collective, const schedule
     for (Rank rank = 0; rank < options_.size; ++rank)
         run.postings.inputs[at(rank)] = desk.at(rank, programs_->desk());
     run.team = team_;
+    timeline_.add(run, {.program = programs_->program_of(source, collective.root),
+                        .sequence = ++schedules_,
+                        .is_captured = is_captured(stream)});
     return in_turn(stream, run.plan, [&] {
         if (!desks_have_met_) PCCL_TRY(kernels::launch_meeting(run, stream));
         desks_have_met_ = true;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "csrc/abi/clock_pings.h"
 #include "csrc/abi/datatype.h"
 #include "csrc/abi/device_program.h"
 #include "csrc/abi/device_team.h"
@@ -131,6 +132,11 @@ struct Trial {
     bool is_loading = false;  // the kernel is loaded, and not launched
 };
 
+/// Questions of the host to be answered; null: the kernel is loaded, and not launched.
+struct Clock {
+    abi::ClockPings* pings = nullptr;
+};
+
 [[nodiscard]] constexpr bool is_sum(ReduceOp op) {
     return op == ReduceOp::kSum || op == ReduceOp::kAvg;
 }
@@ -184,6 +190,8 @@ struct Trial {
 [[nodiscard]] Status launch_meeting(const Run& run, Stream stream);
 /// Leaves in DeviceControl::line_trial how it went.
 [[nodiscard]] Status launch_line_trial(const Trial& trial, Stream stream);
+/// Ends after the last answer, or when no question comes.
+[[nodiscard]] Status launch_clock(const Clock& clock, Stream stream);
 /// Half types and fp8 are added in float32 and rounded at every hop.
 [[nodiscard]] Status launch_program(const Run& run, Stream stream);
 

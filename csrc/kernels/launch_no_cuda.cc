@@ -20,6 +20,7 @@ Status launch_pull_end(const Pull&, Stream) { return no_kernels(); }
 Status launch_messages(const Messages&, Stream) { return no_kernels(); }
 Status launch_meeting(const Run&, Stream) { return no_kernels(); }
 Status launch_line_trial(const Trial&, Stream) { return no_kernels(); }
+Status launch_clock(const Clock&, Stream) { return no_kernels(); }
 Status launch_program(const Run&, Stream) { return no_kernels(); }
 
 }  // namespace pccl::kernels

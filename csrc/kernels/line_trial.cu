@@ -13,7 +13,7 @@ namespace {
 
 using namespace device;
 
-constexpr std::uint32_t kRounds = 32;
+constexpr std::uint32_t kRounds = 16;
 
 class Tester {
    public:

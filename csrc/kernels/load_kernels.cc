@@ -69,6 +69,7 @@ Status load_kernels(int ranks) {
     PCCL_TRY(launch_batch({.plan = launch.plan}, nullptr));
     PCCL_TRY(launch_large_batch(large_batch_of(launch, false), nullptr));
     PCCL_TRY(launch_line_trial({.is_loading = true}, nullptr));
+    PCCL_TRY(launch_clock({}, nullptr));
     PCCL_TRY(launch_meeting({.plan = launch.plan}, nullptr));
     return launch_messages({}, nullptr);
 }

@@ -124,11 +124,26 @@ class Worker {
                              std::size_t done) const {
         const bool moves = has_bytes(step, window);
         const Move move{window, moves && step.from >= 0, moves && step.to >= 0};
+        if (is_timed()) begin_time(done - 1, bytes_in(step, window));
         if (!await_all(step, move)) return false;
+        if (is_timed()) time_at(done - 1).moved = global_timer_ns();
         const bool came = !moves || move_all(step, move);
         if (__syncthreads_and(came) == 0) return false;
+        if (is_timed()) time_at(done - 1).end = global_timer_ns();
         pass_on(step, move, done);
         return true;
+    }
+
+    /// Whether this thread notes times.
+    [[nodiscard]] __device__ bool is_timed() const {
+        return program_.times != nullptr && threadIdx.x == kTimekeeper;
+    }
+    [[nodiscard]] __device__ abi::StepTime& time_at(std::size_t index) const {
+        return program_.times[blockIdx.x * program_.times_of_block + index];
+    }
+    __device__ __noinline__ void begin_time(std::size_t index, std::size_t bytes) const {
+        time_at(index).bytes = bytes;
+        time_at(index).begin = global_timer_ns();
     }
 
     /// Where the step's chunk `index` lies in its block, as far as it is in the window: the same
@@ -152,11 +167,19 @@ class Worker {
         return false;
     }
 
+    [[nodiscard]] __device__ std::size_t bytes_in(const abi::DeviceStep& step,
+                                                  const Window& window) const {
+        std::size_t bytes = 0;
+        for (int index = 0; index < step.chunks; ++index) bytes += chunk(step, index, window).bytes;
+        return bytes;
+    }
+
     // Threads that wait, and then tell: in warps of their own, since they wait at once.
     static constexpr int kReceiver = 0;
     static constexpr int kSender = 32;
     static constexpr int kFirstWaiter = 64;
     static_assert(kFirstWaiter + abi::kMostLaneWaits <= abi::kLeastProgramThreads);
+    static constexpr int kTimekeeper = abi::kLeastProgramThreads - 1;  // seldom waits
 
     __device__ bool await_all(const abi::DeviceStep& step, const Move& move) const {
         const int thread = static_cast<int>(threadIdx.x);

@@ -329,6 +329,20 @@ Status PcclBackend::unload_capsule(const std::string& name) {
     return Status::ok();
 }
 
+Status PcclBackend::record_timeline(std::size_t most) {
+    PCCL_TRY(communicator_->record_timeline(most));
+    return gpu_.record_timeline(most);
+}
+
+Result<schedule::TimedSteps> PcclBackend::take_timeline() {
+    PCCL_ASSIGN_OR_RETURN(schedule::TimedSteps taken, communicator_->take_timeline());
+    PCCL_ASSIGN_OR_RETURN(const schedule::TimedSteps gpu, gpu_.take_timeline());
+    taken.steps.insert(taken.steps.end(), gpu.steps.begin(), gpu.steps.end());
+    taken.lost += gpu.lost;
+    taken.clock_error = gpu.clock_error;
+    return taken;
+}
+
 at::Tensor PcclBackend::allocateTensor(long size, at::TensorOptions options) {
     const at::Tensor tensor = at::empty({size}, options);
     check_tensor(tensor);

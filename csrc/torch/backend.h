@@ -126,6 +126,8 @@ class PcclBackend final : public c10d::Backend {
     Status load_capsule(const Result<capsule::Capsule>& capsule,
                         const std::optional<std::string>& sizes);
     Status unload_capsule(const std::string& name);
+    Status record_timeline(std::size_t most);
+    Result<schedule::TimedSteps> take_timeline();
     bool supportsTensorAlloc(c10::DeviceIndex) override { return device::has_gpu_driver(); }
     /// Of `size` elements on a CUDA device; the peers begin to map it at once.
     at::Tensor allocateTensor(long size, at::TensorOptions options) override;

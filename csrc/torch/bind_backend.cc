@@ -136,21 +136,23 @@ std::vector<std::tuple<std::string, std::string_view, std::string, std::string>>
 }
 
 void record_timeline(PcclBackend& self, std::size_t steps) {
-    throw_unless_ok("pccl:record_timeline", self.communicator().record_timeline(steps));
+    const py::gil_scoped_release released;
+    throw_unless_ok("pccl:record_timeline", self.record_timeline(steps));
 }
 
-/// The steps, and how many had no room.
-std::pair<std::vector<comm::TimedStepFields>, std::uint64_t> take_timeline(PcclBackend& self) {
-    const comm::TimedSteps taken = [&] {
+/// The steps, how many had no room, and by how many nanoseconds times may be off.
+std::tuple<std::vector<schedule::TimedStepFields>, std::uint64_t, std::int64_t> take_timeline(
+    PcclBackend& self) {
+    const schedule::TimedSteps taken = [&] {
         const py::gil_scoped_release released;
-        auto steps = self.communicator().take_timeline();
+        auto steps = self.take_timeline();
         throw_unless_ok("pccl:timeline", steps.status());
         return *std::move(steps);
     }();
-    std::vector<comm::TimedStepFields> fields;
+    std::vector<schedule::TimedStepFields> fields;
     fields.reserve(taken.steps.size());
-    for (const comm::TimedStep& step : taken.steps) fields.push_back(fields_of(step));
-    return {std::move(fields), taken.lost};
+    for (const schedule::TimedStep& step : taken.steps) fields.push_back(fields_of(step));
+    return {std::move(fields), taken.lost, taken.clock_error.count()};
 }
 
 py::bytes describe_job(const PcclBackend& self) {

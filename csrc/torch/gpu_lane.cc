@@ -241,6 +241,21 @@ void GpuLane::choose_from(const std::shared_ptr<const schedule::Catalogue>& cata
     if (const auto group = group_.load()) group->choose_from(catalogue);
 }
 
+Status GpuLane::record_timeline(std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    timed_steps_ = most;
+    const auto group = group_.load();
+    return group == nullptr ? Status::ok() : group->record_timeline(most);
+}
+
+Result<schedule::TimedSteps> GpuLane::take_timeline() {
+    const std::lock_guard lock(mutex_);
+    timed_steps_ = 0;
+    const auto group = group_.load();
+    if (group == nullptr) return schedule::TimedSteps{};
+    return group->take_timeline();
+}
+
 void GpuLane::set_timeout(std::chrono::milliseconds timeout) {
     timeout_ = timeout;
     if (const auto group = group_.load()) group->set_timeout(timeout);
@@ -290,6 +305,8 @@ std::shared_ptr<device::DeviceGroup> GpuLane::make_group(const at::Device& devic
     device_ = device;
     group_ = std::move(*made);
     if (is_aborted_) group_.load()->abort();
+    if (timed_steps_ > 0)
+        throw_unless_ok("pccl:record_timeline", group_.load()->record_timeline(timed_steps_));
     route_ = Route::kNvlink;
     return group_.load();
 }

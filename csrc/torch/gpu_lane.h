@@ -75,6 +75,9 @@ class GpuLane {
     [[nodiscard]] bool goes_through_host() const { return route_.load() == Route::kHost; }
     /// Of later launches, as the communicator chooses; all ranks come here between the same two.
     void choose_from(const std::shared_ptr<const schedule::Catalogue>& catalogue);
+    /// As DeviceGroup's; until there is a group, of the next one.
+    [[nodiscard]] Status record_timeline(std::size_t most);
+    [[nodiscard]] Result<schedule::TimedSteps> take_timeline();
     /// Of later launches.
     void set_timeout(std::chrono::milliseconds timeout);
     /// For the lane of a group that is made of this one, by a name that is used once.
@@ -116,6 +119,7 @@ class GpuLane {
     std::atomic<bool> is_aborted_{false};
     std::optional<at::Device> device_;
     int meetings_ = 0;
+    std::size_t timed_steps_ = 0;                        // that a group, once it is made, records
     std::array<std::optional<c10::Stream>, 3> streams_;  // by channel
     std::unique_ptr<Lookout, LeaveToParent> lookout_;    // once a work is watched
 };

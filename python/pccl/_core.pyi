@@ -445,15 +445,16 @@ class Communicator:
         InvalidArgumentError
             ``steps`` is more than that.
         """
-    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
-        """Return what this rank has recorded, and how many steps had no room; ends the recording.
+    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int, int]:
+        """Return what this rank has recorded; ends the recording.
 
         Returns
         -------
         tuple
+            Steps, how many had no room, and by how many nanoseconds their times may be off.
             ``pccl.timeline.gather`` gives that of all ranks, with names. Steps are tuples: call,
             window, lane, index, action, sender and its channel, receiver and its channel, bytes,
-            and nanoseconds of ``time.monotonic_ns``: begin, moved, end.
+            whether a GPU did it, and nanoseconds of ``time.monotonic_ns``: begin, moved, end.
         """
     def operator(
         self,

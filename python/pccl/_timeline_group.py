@@ -31,7 +31,7 @@ class Ranks(typing.Protocol):
     def record(self, steps: int) -> None:
         """Begin to record, with room for so many steps."""
 
-    def take(self) -> tuple[list[tuple[typing.Any, ...]], int]:
+    def take(self) -> tuple[list[tuple[typing.Any, ...]], int, int]:
         """Return what this rank has recorded, as ``Communicator._take_timeline``."""
 
     def tell_all(self, value: object) -> list[typing.Any]:

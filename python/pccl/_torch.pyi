@@ -181,7 +181,7 @@ class ProcessGroupPCCL(Backend):
     def loaded_capsules(self) -> list[tuple[str, str, str, str]]:
         """Return name, collective, sizes and digest of each, for ``pccl.capsules``."""
     def record_timeline(self, steps: int) -> None:
-        """Record when the steps of collectives over links happen, for ``pccl.timeline.record``.
+        """Record when steps happen, over links and on GPUs, for ``pccl.timeline.record``.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class ProcessGroupPCCL(Backend):
         pccl.InvalidArgumentError
             ``steps`` is above 4,194,304.
         """
-    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int]:
+    def _take_timeline(self) -> tuple[list[tuple[Any, ...]], int, int]:
         """Return what was recorded, for ``pccl.timeline.gather``."""
     def health(
         self, timeout: timedelta

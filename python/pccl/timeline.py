@@ -46,7 +46,8 @@ class Timeline:
     lost
         Steps for which there was no room.
     clock_error
-        Seconds by which the clocks of two hosts may be off; 0 on one host, which has one clock.
+        Seconds by which the clocks of two hosts, and of a GPU and its host, may be off; 0 on one
+        host without GPUs, which has one clock.
     simulated
         What ``beside`` was given.
     """
@@ -79,16 +80,21 @@ class Timeline:
         """
         return slowest_of(self.hops)
 
-    def of_call(self, call: int) -> Timeline:
+    def of_call(self, call: int, on_gpu: bool | None = None) -> Timeline:
         """Return the steps of one collective.
 
         Parameters
         ----------
         call
             As ``steps`` count them; -1 for the last one.
+        on_gpu
+            Of a schedule on GPUs, or of one over links, which are counted apart; None for GPUs
+            where these have steps.
         """
-        wanted = call if call >= 0 else max((step.call for step in self.steps), default=0)
-        return dataclasses.replace(self, steps=table.Table(call_of(self.steps, wanted)))
+        gpus = any(step.is_on_gpu for step in self.steps) if on_gpu is None else on_gpu
+        steps = [step for step in self.steps if step.is_on_gpu == gpus]
+        wanted = call if call >= 0 else max((step.call for step in steps), default=0)
+        return dataclasses.replace(self, steps=table.Table(call_of(steps, wanted)))
 
     def beside(self, simulated: Replay) -> Timeline:
         """Return the same with a simulation of what was measured.
@@ -128,8 +134,8 @@ class Timeline:
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write both for https://ui.perfetto.dev and chrome://tracing.
 
-        A process for each rank, below it one for its simulation, and a thread for each lane; arrows
-        are messages.
+        A process for each rank, one for its GPU where that has steps, below them one for the
+        simulation, and a thread for each lane; arrows are messages.
 
         Parameters
         ----------
@@ -185,7 +191,7 @@ class Timeline:
         if self.lost:
             lines.append(f"  {self.lost} steps had no room: record_timeline() can have more")
         if self.clock_error:
-            lines.append(f"  clocks of hosts may be off by {self.clock_error * 1e6:.1f} us")
+            lines.append(f"  clocks may be off by {self.clock_error * 1e6:.1f} us")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -195,13 +201,16 @@ class Timeline:
 def record(group: Communicator | ProcessGroup | None = None, steps: int = USUAL_ROOM) -> None:
     """Record when the steps of this rank happen, in the collectives that it calls from now on.
 
+    Of CUDA tensors, those of capsules and other schedules; what was launched before is waited for.
+    A CUDA graph that is captured meanwhile records its last replay.
+
     Parameters
     ----------
     group
         A communicator, or a process group with the backend "pccl"; None for the default one.
     steps
-        For so many there is room, up to 4,194,304; 0 ends it. See
-        ``Communicator.record_timeline``.
+        For so many there is room, up to 4,194,304; 0 ends it. On a GPU a step counts once for each
+        block that shares its lane. See ``Communicator.record_timeline``.
 
     Raises
     ------
@@ -217,7 +226,7 @@ def gather(group: Communicator | ProcessGroup | None = None) -> Timeline:
     """Return what all ranks have recorded, on one clock; all of them must call it.
 
     Ends the recording. Ranks of one host have one clock; the clocks of others are compared with
-    rank 0's by messages, and ``clock_error`` says how well.
+    rank 0's by messages, those of GPUs with their host's, and ``clock_error`` says how well.
 
     Parameters
     ----------

@@ -19,16 +19,17 @@ __all__ = ["clock_name", "offset_and_error", "steps_of_all"]
 
 # Messages between rank 0 and a rank of another clock; the quickest says most.
 PINGS = 64
+FIRST_TIME = 11  # of the fields of a step
 
 
 def steps_of_all(ranks: Ranks) -> tuple[list[MeasuredStep], int, float]:
     """Return the steps of all ranks, how many were lost, and by how many seconds clocks are off."""
-    steps, lost = ranks.take()
+    steps, lost, gpu_error = ranks.take()
     clocks = ranks.tell_all(clock_name())
     offset, error = _compared(ranks, clocks)
-    told = ranks.tell_all((steps, lost, offset, error))
+    told = ranks.tell_all((steps, lost, offset, error + gpu_error))
     moved = [(rank, step, shift) for rank, (some, _, shift, _) in enumerate(told) for step in some]
-    first = min((step[10] - shift for _, step, shift in moved), default=0)
+    first = min((step[FIRST_TIME] - shift for _, step, shift in moved), default=0)
     return (
         [_named(rank, step, first + shift) for rank, step, shift in moved],
         sum(each[1] for each in told),
@@ -57,8 +58,8 @@ def offset_and_error(pings: list[tuple[int, int, int]]) -> tuple[int, int]:
 
 
 def _named(rank: int, step: tuple[Any, ...], zero: int) -> MeasuredStep:
-    times = [(ns - zero) * 1e-9 for ns in step[10:]]
-    return MeasuredStep(rank, *step[:10], *times)
+    times = [(ns - zero) * 1e-9 for ns in step[FIRST_TIME:]]
+    return MeasuredStep(rank, *step[:FIRST_TIME], *times)
 
 
 def _compared(ranks: Ranks, clocks: list[str]) -> tuple[int, int]:

@@ -38,10 +38,14 @@ class MeasuredStep:
         Of these messages.
     bytes
         That it handles.
+    is_on_gpu
+        Whether the rank's GPU did it: then it is that of all blocks which share the lane, from when
+        the first came to it until the last was through, and calls count schedules on the GPU alone.
     begin
         Its lane came to it, and what it waits for on this rank had been done.
     moved
-        Its first bytes came or went.
+        Its first bytes came or went; on a GPU, what it waits for was there, but for words and
+        lines, each of which it awaits by itself.
     end
         All had come, and were handed to their link.
     """
@@ -57,6 +61,7 @@ class MeasuredStep:
     receiver: int
     to_channel: int
     bytes: int
+    is_on_gpu: bool
     begin: float
     moved: float
     end: float
@@ -129,9 +134,11 @@ def hops_of(steps: Iterable[MeasuredStep]) -> list[Hop]:
     receives: dict[tuple[int, ...], list[MeasuredStep]] = defaultdict(list)
     for step in steps:
         if step.receiver >= 0:
-            sends[step.rank, step.receiver, step.to_channel, step.call].append(step)
+            sends[step.is_on_gpu, step.rank, step.receiver, step.to_channel, step.call].append(step)
         if step.sender >= 0:
-            receives[step.sender, step.rank, step.from_channel, step.call].append(step)
+            receives[step.is_on_gpu, step.sender, step.rank, step.from_channel, step.call].append(
+                step
+            )
     hops = [
         Hop(sent, received)
         for way, some in sends.items()

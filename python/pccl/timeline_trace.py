@@ -19,10 +19,15 @@ def measured_events(
     ranks: int, steps: Iterable[MeasuredStep], hops: Iterable[Hop], slowest: Hop | None
 ) -> list[Event]:
     """Return what was measured: the processes of ranks, their steps, and arrows for messages."""
+    steps = list(steps)
+    places = {(step.rank, step.is_on_gpu) for step in steps}
+    places |= {(rank, False) for rank in range(ranks) if (rank, True) not in places}
     events = [
         event
-        for rank in range(ranks)
-        for event in _process(_measured(rank), f"rank {rank}, measured")
+        for rank, on_gpu in sorted(places)
+        for event in _process(
+            _measured(rank, on_gpu), f"rank {rank}{', GPU' if on_gpu else ''}, measured"
+        )
     ]
     events += [_bar(step, slowest) for step in steps]
     return events + [event for number, hop in enumerate(hops) for event in _arrow(number, hop)]
@@ -35,10 +40,10 @@ def simulated_events(ranks: int, steps: Iterable[StepTime]) -> list[Event]:
     events = [
         event
         for rank in played
-        for event in _process(_measured(rank) + 1, f"rank {rank}, simulated{stands_for}")
+        for event in _process(_simulated(rank), f"rank {rank}, simulated{stands_for}")
     ]
     return events + [
-        event for step in steps for event in events_of_replay(step, _measured(step.rank) + 1)
+        event for step in steps for event in events_of_replay(step, _simulated(step.rank))
     ]
 
 
@@ -67,9 +72,14 @@ def events_of_replay(step: StepTime, process: int) -> Iterator[Event]:
         }
 
 
-def _measured(rank: int) -> int:
-    """Return the process of a rank; the next one is that of its simulation."""
-    return 2 * rank
+def _measured(rank: int, on_gpu: bool) -> int:
+    """Return the process of a rank, or of its GPU."""
+    return 3 * rank + int(on_gpu)
+
+
+def _simulated(rank: int) -> int:
+    """Return the process below them."""
+    return 3 * rank + 2
 
 
 def _process(number: int, name: str) -> list[Event]:
@@ -84,7 +94,7 @@ def _bar(step: MeasuredStep, slowest: Hop | None) -> Event:
     is_slowest = slowest is not None and step in (slowest.sent, slowest.received)
     event = {
         "ph": "X",
-        "pid": _measured(step.rank),
+        "pid": _measured(step.rank, step.is_on_gpu),
         "tid": step.lane,
         "name": f"{step.action} (slowest hop)" if is_slowest else step.action,
         "ts": step.begin * 1e6,
@@ -106,12 +116,18 @@ def _arrow(number: int, hop: Hop) -> list[Event]:
     common = {"cat": "message", "name": "message", "id": number}
     sent, received = hop.sent, hop.received
     return [
-        common | {"ph": "s", "pid": _measured(sent.rank), "tid": sent.lane, "ts": sent.moved * 1e6},
+        common
+        | {
+            "ph": "s",
+            "pid": _measured(sent.rank, sent.is_on_gpu),
+            "tid": sent.lane,
+            "ts": sent.moved * 1e6,
+        },
         common
         | {
             "ph": "f",
             "bp": "e",
-            "pid": _measured(received.rank),
+            "pid": _measured(received.rank, received.is_on_gpu),
             "tid": received.lane,
             "ts": received.end * 1e6,
         },

@@ -12,6 +12,7 @@ from tests.gpu.ranks import GPUS, MOST_RANKS, RANKS, run_gpu_ranks
 
 import pccl
 import pccl.lang as pl
+from pccl import timeline
 from pccl.errors import MismatchError
 
 pytestmark = pytest.mark.gpu
@@ -108,6 +109,33 @@ def replay(rank: int, ranks: int, store: Any) -> None:
 
 def test_in_a_graph() -> None:
     run_gpu_ranks(RANKS, replay)
+
+
+def record(rank: int, ranks: int, store: Any) -> timeline.Timeline:
+    """Return the timeline of one call, of which the clocks of GPUs and host agree as they say."""
+    meet(rank, ranks, store)
+    pccl.load_capsule(pl.from_generator("ring", "all_reduce", ranks, name="ring_capsule"))
+    x = torch.zeros(3_000_001, device="cuda")
+    dist.all_reduce(x)
+    dist.all_reduce(torch.zeros(70_001))
+    timeline.record()
+    dist.all_reduce(x)
+    dist.all_reduce(torch.zeros(70_001))
+    found = timeline.gather()
+    dist.destroy_process_group()
+    return found
+
+
+def test_a_timeline_has_the_steps_of_gpus() -> None:
+    first, *others = run_gpu_ranks(RANKS, record)
+    assert all(each.steps == first.steps for each in others)
+    of_gpus = first.of_call(-1)
+    assert {step.rank for step in of_gpus.steps} == set(range(RANKS))
+    assert all(step.begin <= step.moved <= step.end for step in of_gpus.steps)
+    assert 0 < first.clock_error < 1e-3
+    hops = of_gpus.hops
+    assert sum(hop.sent.bytes for hop in hops) == 2 * (RANKS - 1) * 3_000_001 * 4
+    assert all(hop.sent.begin <= hop.received.end + 2 * first.clock_error for hop in hops)
 
 
 def load_before_the_gpus_meet(rank: int, ranks: int, store: Any) -> str:

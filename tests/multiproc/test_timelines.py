@@ -39,7 +39,7 @@ def recorded(
         operator.run(x)
         found = timeline.gather(comm)
         assert x[0] == RANKS**3
-        assert comm._take_timeline() == ([], 0)
+        assert comm._take_timeline() == ([], 0, 0)
         return found
 
     all_found = run_threads(folder, RANKS, body, transports=transports)

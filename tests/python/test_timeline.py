@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import pytest
 
+from pccl.table import Table
+from pccl.timeline import Timeline
 from pccl.timeline_ranks import offset_and_error
 from pccl.timeline_steps import MeasuredStep, hops_of, slowest_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def step(
-    rank: int, times: tuple[float, float, float], *, sender: int = -1, receiver: int = -1
+    rank: int,
+    times: tuple[float, float, float],
+    *,
+    sender: int = -1,
+    receiver: int = -1,
+    on_gpu: bool = False,
 ) -> MeasuredStep:
     action = "recv_copy_send" if sender >= 0 <= receiver else "recv" if sender >= 0 else "send"
-    return MeasuredStep(rank, 1, 0, 0, 0, action, sender, 0, receiver, 0, 64, *times)
+    return MeasuredStep(rank, 1, 0, 0, 0, action, sender, 0, receiver, 0, 64, on_gpu, *times)
 
 
 def test_a_hop_takes_from_when_both_ends_are_at_it() -> None:
@@ -34,6 +47,39 @@ def test_messages_of_a_way_keep_their_order() -> None:
         (0, 2, 4),
         (1, 5, 7),
     ]
+
+
+def both_ways(*, on_gpu: bool, begin: float) -> list[MeasuredStep]:
+    return [
+        step(0, (begin, begin, begin + 1), receiver=1, on_gpu=on_gpu),
+        step(1, (begin, begin, begin + 2), sender=0, on_gpu=on_gpu),
+    ]
+
+
+def test_steps_of_gpus_are_apart_from_those_of_links() -> None:
+    steps = [*both_ways(on_gpu=False, begin=0), *both_ways(on_gpu=True, begin=10)]
+    hops = hops_of(steps)
+    assert [(hop.sent.is_on_gpu, hop.received.is_on_gpu) for hop in hops] == [
+        (False, False),
+        (True, True),
+    ]
+    found = Timeline("group", 2, Table(steps))
+    assert [each.begin for each in found.of_call(-1).steps] == [0, 0]
+    assert all(each.is_on_gpu for each in found.of_call(1).steps)
+    assert not any(each.is_on_gpu for each in found.of_call(1, on_gpu=False).steps)
+
+
+def test_a_trace_has_a_process_for_each_gpu(tmp_path: Path) -> None:
+    steps = [*both_ways(on_gpu=True, begin=0), step(0, (0, 0, 1))]
+    Timeline("group", 2, Table(steps)).save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {
+        event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"
+    }
+    bars = {names[event["pid"]] for event in events if event["ph"] == "X"}
+    assert bars == {"rank 0, measured", "rank 0, GPU, measured", "rank 1, GPU, measured"}
+    arrows = [names[event["pid"]] for event in events if event["ph"] in "sf"]
+    assert arrows == ["rank 0, GPU, measured", "rank 1, GPU, measured"]
 
 
 def test_the_link_that_holds_all_others_up_is_blamed() -> None:

@@ -9,6 +9,7 @@
 #include "csrc/base/text.h"
 #include "csrc/collective/geometry.h"
 #include "csrc/device/launch/lowering.h"
+#include "csrc/device/programs/staging.h"
 #include "csrc/schedule/verifier/verifier.h"
 
 namespace pccl::device {
@@ -39,47 +40,6 @@ class Image {
 
    private:
     std::vector<std::byte> bytes_;
-};
-
-/// Pinned memory of the host, and a stream of its own.
-class Staging {
-   public:
-    static Result<Staging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
-        Staging made(driver, bytes);
-        PCCL_ASSIGN_OR_RETURN(made.stream_, driver.create_stream(device));
-        PCCL_ASSIGN_OR_RETURN(made.memory_, driver.allocate_host(bytes));
-        return made;
-    }
-    Staging(Staging&& other) noexcept
-        : driver_(other.driver_),
-          bytes_(other.bytes_),
-          stream_(std::exchange(other.stream_, nullptr)),
-          memory_(std::exchange(other.memory_, nullptr)) {}
-    Staging(const Staging&) = delete;
-    Staging& operator=(const Staging&) = delete;
-    Staging& operator=(Staging&&) = delete;
-    ~Staging() {
-        if (stream_ != nullptr) static_cast<void>(driver_.destroy_stream(stream_));
-        if (memory_ != nullptr) static_cast<void>(driver_.free_host(memory_));
-    }
-
-    [[nodiscard]] std::span<std::byte> bytes() const {
-        return {static_cast<std::byte*>(memory_), bytes_};
-    }
-    [[nodiscard]] DeviceAddress address() const { return std::bit_cast<DeviceAddress>(memory_); }
-    /// All of it, of which one side is address(); done on return.
-    [[nodiscard]] Status copy(DeviceAddress to, DeviceAddress from) const {
-        PCCL_TRY(driver_.copy(to, from, bytes_, stream_));
-        return driver_.wait(stream_);
-    }
-
-   private:
-    Staging(sys::cuda::Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {}
-
-    sys::cuda::Driver& driver_;
-    std::size_t bytes_;
-    sys::cuda::Stream stream_ = nullptr;
-    void* memory_ = nullptr;
 };
 
 template <typename Pointee>
@@ -232,6 +192,11 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
     return run;
 }
 
+std::shared_ptr<const schedule::Program> DevicePrograms::program_of(
+    const schedule::SourcePtr& source, Rank root) const {
+    return ready_.at({source, schedule::is_rooted(source->kind) ? root : Rank{0}}).origin;
+}
+
 Result<const DevicePrograms::Ready*> DevicePrograms::find(const Key& key) {
     auto found = ready_.find(key);
     if (found == ready_.end()) {
@@ -242,14 +207,13 @@ Result<const DevicePrograms::Ready*> DevicePrograms::find(const Key& key) {
 }
 
 Result<DevicePrograms::Ready> DevicePrograms::make(const Key& key) {
-    PCCL_ASSIGN_OR_RETURN(const schedule::Schedule made,
-                          verified(*key.source, options_.size, key.root));
+    PCCL_ASSIGN_OR_RETURN(schedule::Schedule made, verified(*key.source, options_.size, key.root));
     Ready ready;
     PCCL_ASSIGN_OR_RETURN(ready.grid,
                           device_grid(made, kernels::thresholds_of(options_.architecture)));
-    PCCL_ASSIGN_OR_RETURN(
-        const DeviceTables tables,
-        tabulate(made.programs[static_cast<std::size_t>(options_.rank)], ready.grid.chunks));
+    ready.origin = std::make_shared<const schedule::Program>(
+        std::move(made.programs[static_cast<std::size_t>(options_.rank)]));
+    PCCL_ASSIGN_OR_RETURN(const DeviceTables tables, tabulate(*ready.origin, ready.grid.chunks));
     if (desk_ == 0) {
         PCCL_ASSIGN_OR_RETURN(desk_, allocate(desk_bytes()));
     }

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -43,6 +44,9 @@ class PCCL_API DevicePrograms {
     /// where `source` does not make it or GPUs do not run it, and the driver's.
     Result<kernels::Run> prepare(const Collective& collective, const schedule::SourcePtr& source,
                                  const std::optional<kernels::Plan>& wanted = std::nullopt);
+    /// This rank's, of a source that prepare() has taken, with a root where it has one.
+    [[nodiscard]] std::shared_ptr<const schedule::Program> program_of(
+        const schedule::SourcePtr& source, Rank root) const;
     /// How it would launch one of blocks of `bytes`, but for its root. Errors: as prepare()'s.
     [[nodiscard]] Result<kernels::Plan> plan_for(const schedule::ScheduleSource& source,
                                                  std::size_t bytes) const;
@@ -64,6 +68,7 @@ class PCCL_API DevicePrograms {
     struct Ready {
         DeviceGrid grid;
         abi::DeviceProgram program;  // but for its workers and messages
+        std::shared_ptr<const schedule::Program> origin;
     };
     [[nodiscard]] Status check(const kernels::Plan& wanted) const;
     [[nodiscard]] kernels::Protocol protocol_for(const DeviceGrid& grid, std::size_t bytes) const;

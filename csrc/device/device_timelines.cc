@@ -1,0 +1,44 @@
+// When the steps of a group's schedules happened on its GPU.
+#include <optional>
+
+#include "csrc/base/background_thread.h"
+#include "csrc/base/text.h"
+#include "csrc/device/device_group.h"
+
+namespace pccl::device {
+
+template <typename Body>
+Status DeviceGroup::when_done(Body body) {
+    PCCL_TRY(check_process());
+    PCCL_TRY(why_over());
+    if (!await_launches(Deadline::after(timeout_.load())))
+        return Status::timeout("the GPU has not done what was launched, so it has no timeline yet");
+    Status outcome;
+    {
+        // The caller's thread may be on another GPU.
+        const BackgroundThread doing("pccl-gpu-times", [&] {
+            const std::lock_guard lock(mutex_);
+            outcome = adopt_thread();
+            if (outcome.is_ok()) outcome = body();
+        });
+    }
+    return outcome;
+}
+
+Status DeviceGroup::record_timeline(std::size_t most) {
+    if (most > kMostTimedSteps)
+        return Status::invalid_argument(
+            concat("a timeline of ", most, " steps; at most ", kMostTimedSteps, " are recorded"));
+    return when_done([&] { return timeline_.start(most); });
+}
+
+Result<schedule::TimedSteps> DeviceGroup::take_timeline() {
+    schedule::TimedSteps taken;
+    PCCL_TRY(when_done([&]() -> Status {
+        PCCL_ASSIGN_OR_RETURN(taken, timeline_.take());
+        return Status::ok();
+    }));
+    return taken;
+}
+
+}  // namespace pccl::device

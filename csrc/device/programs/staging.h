@@ -1,0 +1,58 @@
+// Memory through which the host reads and writes that of a GPU.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "csrc/base/status.h"
+#include "csrc/sys/cuda/driver.h"
+
+namespace pccl::device {
+
+/// Pinned memory of the host, and a stream of its own.
+class Staging {
+   public:
+    static Result<Staging> make(sys::cuda::Driver& driver, int device, std::size_t bytes) {
+        Staging made(driver, bytes);
+        PCCL_ASSIGN_OR_RETURN(made.stream_, driver.create_stream(device));
+        PCCL_ASSIGN_OR_RETURN(made.memory_, driver.allocate_host(bytes));
+        return made;
+    }
+    Staging(Staging&& other) noexcept
+        : driver_(other.driver_),
+          bytes_(other.bytes_),
+          stream_(std::exchange(other.stream_, nullptr)),
+          memory_(std::exchange(other.memory_, nullptr)) {}
+    Staging(const Staging&) = delete;
+    Staging& operator=(const Staging&) = delete;
+    Staging& operator=(Staging&&) = delete;
+    ~Staging() {
+        if (stream_ != nullptr) static_cast<void>(driver_.destroy_stream(stream_));
+        if (memory_ != nullptr) static_cast<void>(driver_.free_host(memory_));
+    }
+
+    [[nodiscard]] std::span<std::byte> bytes() const {
+        return {static_cast<std::byte*>(memory_), bytes_};
+    }
+    [[nodiscard]] sys::cuda::DeviceAddress address() const {
+        return std::bit_cast<sys::cuda::DeviceAddress>(memory_);
+    }
+    [[nodiscard]] sys::cuda::Stream stream() const { return stream_; }
+    /// All of it, of which one side is address(); done on return.
+    [[nodiscard]] Status copy(sys::cuda::DeviceAddress to, sys::cuda::DeviceAddress from) const {
+        PCCL_TRY(driver_.copy(to, from, bytes_, stream_));
+        return driver_.wait(stream_);
+    }
+
+   private:
+    Staging(sys::cuda::Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {}
+
+    sys::cuda::Driver& driver_;
+    std::size_t bytes_;
+    sys::cuda::Stream stream_ = nullptr;
+    void* memory_ = nullptr;
+};
+
+}  // namespace pccl::device
