@@ -67,16 +67,17 @@ inline void store_halves(std::uint64_t* to, const uint4& bytes) {
     __atomic_store_n(to + 1, halves.high, __ATOMIC_RELEASE);
 }
 
-/// Whole, since the piece with the number comes last; first, where lines are torn.
+/// Whole, since the piece with the number comes last.
 inline void store_piece(abi::WideLine* to, int piece, const uint4& bytes) {
     auto* const there = to == nullptr ? nullptr : reinterpret_cast<std::uint64_t*>(to) + 2 * piece;
-    const bool is_last = (piece == kNumberedPiece) != emulator::tears_lines();
+    const bool is_last = piece == kNumberedPiece;
     if (there != nullptr && !is_last) store_halves(there, bytes);
     __syncwarp();
     if (there != nullptr && is_last) store_halves(there, bytes);
 }
 
-/// Every thread looks at the number, before it loads: threads load one after the other here.
+/// Every thread looks at the number, before it loads: threads load one after the other here. Of
+/// lines that are torn, nothing else is there when the number is.
 inline bool load_piece(const abi::WideLine* from, int piece, std::uint32_t number, uint4& bytes) {
     const std::uint64_t both = number | static_cast<std::uint64_t>(number) << 32;
     const bool is_here = __atomic_load_n(&from->number, __ATOMIC_ACQUIRE) == both;
@@ -84,6 +85,7 @@ inline bool load_piece(const abi::WideLine* from, int piece, std::uint32_t numbe
     const Halves halves{__atomic_load_n(there, __ATOMIC_RELAXED),
                         __atomic_load_n(there + 1, __ATOMIC_RELAXED)};
     std::memcpy(&bytes, &halves, sizeof bytes);
+    if (emulator::tears_lines() && piece != kNumberedPiece) bytes = {};
     return is_here;
 }
 
