@@ -112,21 +112,18 @@ DevicePrograms::~DevicePrograms() {
 }
 
 Protocol DevicePrograms::protocol_for(const DeviceGrid& grid, std::size_t bytes) const {
-    const auto& thresholds = kernels::thresholds_of(options_.architecture).schedules;
     const bool keep_lines = options_.lines == abi::LineTrial::kWhole;
     const bool may_be_words = grid.suits_words(bytes);
     const auto preferred = options_.preferences.protocol;
     if (preferred == Protocol::kLines && keep_lines) return Protocol::kLines;
-    const bool is_free = !preferred || preferred == Protocol::kLines;
-    if (!is_free) {
-        const bool by_words = preferred == Protocol::kWords && may_be_words;
-        return by_words ? Protocol::kWords : Protocol::kDirect;
-    }
+    if (preferred && preferred != Protocol::kLines)
+        return preferred == Protocol::kWords && may_be_words ? Protocol::kWords : Protocol::kDirect;
+    const auto& thresholds = kernels::thresholds_of(options_.architecture).schedules;
     const std::size_t chunk = share_of(bytes, grid.chunks);
-    if (may_be_words && !(keep_lines && chunk > thresholds.most_chunk_in_words))
+    const bool may_be_lines = keep_lines && chunk <= thresholds.most_chunk_in_lines;
+    if (may_be_words && (!keep_lines || chunk <= thresholds.most_chunk_in_words))
         return Protocol::kWords;
-    return keep_lines && chunk <= thresholds.most_chunk_in_lines ? Protocol::kLines
-                                                                 : Protocol::kDirect;
+    return may_be_lines ? Protocol::kLines : Protocol::kDirect;
 }
 
 kernels::Plan DevicePrograms::usual_plan(const DeviceGrid& grid, std::size_t bytes) const {
