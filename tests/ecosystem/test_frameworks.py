@@ -95,10 +95,9 @@ def found_by(program: str, folder: Path, *launcher: str) -> list[Any]:
         timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
-    found = [
-        json.loads(line.split("FOUND ")[1]) for line in done.stdout.splitlines() if "FOUND " in line
-    ]
-    return sorted(found)
+    # Two ranks may print into one line.
+    parts = done.stdout.split("FOUND ")[1:]
+    return sorted(json.JSONDecoder().raw_decode(part)[0] for part in parts)
 
 
 def agree_with_gloo(program: str, folder: Path, *launcher: str) -> None:

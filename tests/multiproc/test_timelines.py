@@ -111,8 +111,9 @@ def test_the_trace_has_what_was_simulated_below_what_was_measured(tmp_path: Path
     assert [names[process] for process in sorted(names)] == [
         f"rank {rank}, {how}" for rank in range(RANKS) for how in ("measured", "simulated")
     ]
-    bars = Counter(event["pid"] % 2 for event in events if event["ph"] == "X")
-    assert bars == {0: len(RING.schedule.steps), 1: len(RING.schedule.steps)}
+    bars = Counter(names[event["pid"]].split(", ")[1] for event in events if event["ph"] == "X")
+    steps = len(RING.schedule.steps)
+    assert bars == {"measured": steps, "simulated": steps}
     arrows = [sorted(e["id"] for e in events if e["ph"] == end) for end in "sf"]
     assert arrows[0] == arrows[1] == list(range(len(both.hops)))
     assert sum("slowest hop" in event["name"] for event in events) == 2
