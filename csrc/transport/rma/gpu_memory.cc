@@ -17,7 +17,7 @@ Status check_device(sys::cuda::Driver& driver, const Memory& memory, const std::
 }  // namespace
 
 Result<sys::cuda::Driver*> gpu_driver() {
-    const auto driver = sys::cuda::process_driver();
+    auto driver = sys::cuda::process_driver();
     if (driver.is_ok()) return driver;
     return Status::unsupported(
         concat("memory of GPUs is not reached: ", driver.status().message()));
@@ -27,7 +27,7 @@ Result<int> gpu_of(const std::byte* at) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
     const sys::cuda::OnDevice on(*driver, 0);
     PCCL_TRY(on.status());
-    const auto device = driver->device_of(device_address(at));
+    auto device = driver->device_of(device_address(at));
     if (device.is_ok()) return device;
     return Status::invalid_argument(
         concat("there is no memory of a GPU at address ", device_address(at)));

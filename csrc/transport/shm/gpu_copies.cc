@@ -135,14 +135,14 @@ GpuCopies::Flying GpuCopies::begin_staged(const PeerMemoryPtr& memory, RmaOp op,
     PCCL_ASSIGN_OR_RETURN(std::shared_ptr<GpuStage> stage, stages->take());
     if (stage == nullptr) return std::unique_ptr<RmaFlight>();
     if (memory->is_of_gpu())
-        return op == RmaOp::kRead ? to_host(memory, here, std::move(stage))
+        return op == RmaOp::kRead ? to_host(memory, here, stage)
                                   : from_host(memory, here, std::move(stage));
     return op == RmaOp::kRead ? to_gpu(memory, here, std::move(stage))
                               : from_gpu(memory, here, std::move(stage));
 }
 
 GpuCopies::Flying GpuCopies::to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                                     std::shared_ptr<GpuStage> stage) {
+                                     const std::shared_ptr<GpuStage>& stage) {
     PCCL_ASSIGN_OR_RETURN(const GpuView view, memory->view_for(PeerMemory::kOwnDevice));
     const auto staged = in_stage(here.pieces, *stage);
     const std::vector<ProcessPiece> own(here.pieces.begin(), here.pieces.end());
@@ -166,7 +166,7 @@ GpuCopies::Flying GpuCopies::to_gpu(const PeerMemoryPtr& memory, const RmaPieces
                                     std::shared_ptr<GpuStage> stage) {
     const auto staged = in_stage(here.pieces, *stage);
     auto fetched = staged;
-    const RmaCopied copied = look_(*memory, memory->copy(RmaOp::kRead, fetched));
+    RmaCopied copied = look_(*memory, memory->copy(RmaOp::kRead, fetched));
     if (!copied.link.is_ok() || !copied.pieces.is_ok()) return over(copied);
     return fly(copies_here(staged, here.pieces), here.memory->device,
                [copied, stage = std::move(stage)] { return copied; });

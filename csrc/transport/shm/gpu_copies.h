@@ -39,7 +39,7 @@ class GpuCopies {
     Flying begin_direct(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
     Flying begin_staged(const PeerMemoryPtr& memory, RmaOp op, const RmaPiecesHere& here);
     Flying to_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
-                   std::shared_ptr<GpuStage> stage);
+                   const std::shared_ptr<GpuStage>& stage);
     Flying from_host(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
                      std::shared_ptr<GpuStage> stage);
     Flying to_gpu(const PeerMemoryPtr& memory, const RmaPiecesHere& here,
