@@ -7,8 +7,8 @@ ports limited to a rate by a token bucket. Each case is what pccl.phase_costs pr
 all_reduce round the ring, and by halving and doubling over pairs that are switched for each step;
 an all_to_all forwarded round the ring, and over seven rotations; the all_reduce of two strided
 groups, forwarded and switched. Prints medians of the slowest rank's times beside the predictions,
-for which the time of a switch is the measured one. Exits with status 1 where a case is more than
-15 % off, or the winners differ.
+for which what a switch costs is measured before: by how much an exchange takes longer behind one.
+Exits with status 1 where a case is more than 15 % off, or the winners differ.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main() -> int:
     reconfiguration = statistics.median(found["switches"])
     model = predicted(options.mib << 20, options.mbit, reconfiguration)
     seconds = {name: statistics.median(found["seconds"][name]) for name in model}
-    print(f"a switch took {reconfiguration * 1e3:.1f} ms, median of {len(found['switches'])}")
+    print(f"a switch costs {reconfiguration * 1e3:.1f} ms, median of {len(found['switches'])}")
     print(f"{'':<32}{'measured':>10}{'predicted':>11}{'apart':>8}   ms")
     for name, expected in model.items():
         apart = seconds[name] / expected - 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pccl
 
 RANKS = 8
+PIECE = 1 << 21  # elements
 
 
 def _pairs(distance: int) -> dict[str, Any]:
@@ -36,6 +37,12 @@ PHASES: dict[str, Any] = {
 }
 
 
+def _switch(phase: str) -> None:
+    import pccl
+
+    pccl.switch_phase(phase, timeout=30)
+
+
 class Cases:
     """The cases of the table, for one rank."""
 
@@ -45,20 +52,40 @@ class Cases:
         self.x = np.ones(nbytes // 4, np.float32)
         self.scratch = np.empty_like(self.x)
         self.halves = comm.split(comm.rank % 2)
-        self.switches: list[float] = []
 
-    def switch(self, phase: str) -> None:
-        import pccl
+    def cost_of_switch(self, distance: int) -> float:
+        """Return by how many seconds an exchange takes longer that follows a switch.
 
+        Beside the switch itself these are of ranks that come late, and of connections that are new.
+        """
+        piece, into = self.x[:PIECE], self.scratch[:PIECE]
         start = time.perf_counter()
-        pccl.switch_phase(phase, timeout=30)
-        self.switches.append(time.perf_counter() - start)
+        _switch(f"pairs{distance}")
+        self.exchange(piece, self.rank ^ distance, into, self.rank ^ distance)
+        first = time.perf_counter()
+        self.exchange(piece, self.rank ^ distance, into, self.rank ^ distance)
+        return (first - start) - (time.perf_counter() - first)
 
     def exchange(self, there: np.ndarray, to: int, here: np.ndarray, source: int) -> None:
         """Send and receive at a time."""
         sent = self.comm.send(there, to, async_op=True)
         self.comm.recv(here, source)
         sent.wait()
+
+    def exchange_and_reduce(self, given: slice, kept: slice, partner: int) -> None:
+        """Give a part, and take the greater of the partner's and one's own of the other.
+
+        In pieces, so that one is reduced while the next comes.
+        """
+        length = kept.stop - kept.start
+        pieces = [(low, min(low + PIECE, length)) for low in range(0, length, PIECE)]
+        there, here, scratch = self.x[given], self.x[kept], self.scratch[kept]
+        sent = [self.comm.send(there[low:high], partner, async_op=True) for low, high in pieces]
+        for low, high in pieces:
+            self.comm.recv(scratch[low:high], partner)
+            np.maximum(here[low:high], scratch[low:high], out=here[low:high])
+        for each in sent:
+            each.wait()
 
     def shift(self, elements: int) -> None:
         """Pass on to the next rank of the ring."""
@@ -73,19 +100,16 @@ class Cases:
         spans = []
         low, high = 0, self.x.size
         for distance in (4, 2, 1):
-            if distance != 4:
-                self.switch(f"pairs{distance}")
+            _switch(f"pairs{distance}")
             middle = (low + high) // 2
             keeps_low = not self.rank & distance
             kept, given = ((low, middle), (middle, high))[:: 1 if keeps_low else -1]
-            here = self.scratch[slice(*kept)]
-            self.exchange(self.x[slice(*given)], self.rank ^ distance, here, self.rank ^ distance)
-            np.maximum(self.x[slice(*kept)], here, out=self.x[slice(*kept)])
+            self.exchange_and_reduce(slice(*given), slice(*kept), self.rank ^ distance)
             spans.append((distance, kept, given))
             low, high = kept
         for distance, kept, given in reversed(spans):
             if distance != 1:
-                self.switch(f"pairs{distance}")
+                _switch(f"pairs{distance}")
             there, here = self.x[slice(*kept)], self.x[slice(*given)]
             self.exchange(there, self.rank ^ distance, here, self.rank ^ distance)
 
@@ -98,7 +122,7 @@ class Cases:
     def rotating_all_to_all(self) -> None:
         block = self.x.size // RANKS
         for distance in range(1, RANKS):
-            self.switch(f"rotation{distance}")
+            _switch(f"rotation{distance}")
             here = self.scratch[:block]
             to, source = (self.rank + distance) % RANKS, (self.rank - distance) % RANKS
             self.exchange(self.x[to * block : (to + 1) * block], to, here, source)
@@ -113,13 +137,13 @@ class Cases:
                 np.maximum(self.x[:part], self.scratch[:part], out=self.x[:part])
 
     def switched_groups(self) -> None:
-        self.switch("strided")
+        _switch("strided")
         self.halves.all_reduce(self.x, "max")
 
 
 BEFORE = {
     "ring all_reduce": "ring",
-    "switched halving and doubling": "pairs4",
+    "switched halving and doubling": "ring",
     "forwarded all_to_all": "ring",
     "rotating all_to_all": "strided",
     "forwarded groups": "ring",
@@ -138,20 +162,21 @@ def run(comm: pccl.Communicator, nbytes: int, rounds: int) -> dict[str, Any]:
         "forwarded groups": cases.forwarded_groups,
         "switched groups": cases.switched_groups,
     }
+    switches = [cases.cost_of_switch(distance) for distance in (4, 2, 1) * rounds]
     seconds: dict[str, list[float]] = {name: [] for name in made}
     for _ in range(rounds):
         for name, call in made.items():
-            cases.switch("ring")
+            _switch("ring")
             comm.barrier()
-            cases.switch(BEFORE[name])
+            _switch(BEFORE[name])
             start = time.perf_counter()
             call()
             seconds[name].append(time.perf_counter() - start)
-    cases.switch("ring")
+    _switch("ring")
     slowest = np.array([seconds[name] for name in made])
     comm.all_reduce(slowest, "max")
     by_case = dict(zip(made, slowest.tolist(), strict=True))
-    return {"seconds": by_case, "switches": cases.switches}
+    return {"seconds": by_case, "switches": switches}
 
 
 def main() -> None:
