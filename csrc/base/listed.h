@@ -1,4 +1,4 @@
-// Ranks in messages.
+// Lists in messages: ranks, and anything else.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,22 @@
 
 namespace pccl {
 
+/// "a, b and 7 more": at most so many of them, as text_of() writes each.
+template <typename Items, typename TextOf>
+[[nodiscard]] std::string some_of(const Items& items, std::size_t most, const TextOf& text_of) {
+    const std::size_t shown = std::min(items.size(), most);
+    std::string text;
+    for (std::size_t i = 0; i < shown; ++i) text += concat(i == 0 ? "" : ", ", text_of(items[i]));
+    if (items.size() > shown) text += concat(" and ", items.size() - shown, " more");
+    return text;
+}
+
 /// "rank 1" or "ranks 1, 3 and 7 more"; "nobody" for none.
 [[nodiscard]] inline std::string listed(const std::vector<Rank>& ranks) {
     constexpr std::size_t kShown = 8;
     if (ranks.empty()) return "nobody";
-    const std::size_t shown = std::min(ranks.size(), kShown);
-    std::string text = concat(ranks.size() == 1 ? "rank " : "ranks ", ranks.front());
-    for (std::size_t i = 1; i < shown; ++i) text += concat(", ", ranks[i]);
-    if (ranks.size() > shown) text += concat(" and ", ranks.size() - shown, " more");
-    return text;
+    return concat(ranks.size() == 1 ? "rank " : "ranks ",
+                  some_of(ranks, kShown, [](Rank rank) { return rank; }));
 }
 
 }  // namespace pccl

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 
 namespace pccl::cluster {
@@ -50,12 +51,9 @@ std::string conflict_in(const Circuits& circuits, bool has_one_way_out) {
 
 std::string to_string(const Circuits& circuits) {
     if (circuits.empty()) return "none";
-    std::string text;
-    for (std::size_t i = 0; i < std::min(circuits.size(), kMostShown); ++i)
-        text += concat(i == 0 ? "" : ", ", circuits[i].ingress, "->", circuits[i].egress);
-    if (circuits.size() > kMostShown)
-        text += concat(" and ", circuits.size() - kMostShown, " more");
-    return text;
+    return some_of(circuits, kMostShown, [](const Circuit& circuit) {
+        return concat(circuit.ingress, "->", circuit.egress);
+    });
 }
 
 }  // namespace pccl::cluster

@@ -1,7 +1,6 @@
 #include "csrc/cluster/model/links.h"
 
-#include <algorithm>
-
+#include "csrc/base/listed.h"
 #include "csrc/base/text.h"
 
 namespace pccl::cluster {
@@ -29,12 +28,8 @@ std::vector<RankLink> both_ways(const std::vector<RankLink>& links) {
 
 std::string to_string(const std::vector<RankLink>& links) {
     if (links.empty()) return "none";
-    std::string text;
-    for (std::size_t i = 0; i < std::min(links.size(), kMostLinksShown); ++i)
-        text += concat(i == 0 ? "" : ", ", links[i].from, " -> ", links[i].to);
-    if (links.size() > kMostLinksShown)
-        text += concat(" and ", links.size() - kMostLinksShown, " more");
-    return text;
+    return some_of(links, kMostLinksShown,
+                   [](const RankLink& link) { return concat(link.from, " -> ", link.to); });
 }
 
 }  // namespace pccl::cluster

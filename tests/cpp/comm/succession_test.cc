@@ -248,6 +248,14 @@ TEST_F(SuccessionTest, WhoHasAskedSinceItWasAskedHasNews) {
     EXPECT_EQ(talk.with_news({1, 2}), std::vector<Rank>({2})) << "no other is missing";
 }
 
+PhaseCallOptions long_wait_of(const std::shared_ptr<MemberGroup>& leader) {
+    return {.group = *leader,
+            .groups = {leader},
+            .wish = "pairs",
+            .deadline = Deadline::after(std::chrono::seconds(60)),
+            .patience = std::chrono::seconds(60)};
+}
+
 /// However often strangers ask this process.
 TEST_F(SuccessionTest, RankZeroFindsOutThatOneIsGoneWhoNeverAsks) {
     for (const std::size_t rank : {1U, 2U})
@@ -257,11 +265,7 @@ TEST_F(SuccessionTest, RankZeroFindsOutThatOneIsGoneWhoNeverAsks) {
         while (!is_over) question_bell().ring();
     });
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
-    PhaseCall call({.group = *leader,
-                    .groups = {leader},
-                    .wish = "pairs",
-                    .deadline = Deadline::after(std::chrono::seconds(60)),
-                    .patience = std::chrono::seconds(60)});
+    PhaseCall call(long_wait_of(leader));
     std::thread death([&] {
         while (party_.questions < 3) std::this_thread::yield();  // it was asked, and not ready
         party_.is_there[3] = false;
@@ -285,11 +289,7 @@ TEST_F(SuccessionTest, RankZeroHearsOfWhoGetsReadyLate) {
         question_bell().ring();
     });
     const auto leader = std::make_shared<MemberGroup>(party_, 0);
-    PhaseCall call({.group = *leader,
-                    .groups = {leader},
-                    .wish = "pairs",
-                    .deadline = Deadline::after(std::chrono::seconds(60)),
-                    .patience = std::chrono::seconds(60)});
+    PhaseCall call(long_wait_of(leader));
     EXPECT_TRUE(call.gather().is_ok());
     late.join();
 }
