@@ -3,9 +3,9 @@
     python benchmarks/cpu_scale.py --ranks 8 16 32
 
 Sizes are bytes a rank: the buffer of an all_reduce, one rank's block of the others. Open MPI yields
-while it waits. Also times init_process_group with the first all_reduce, on a store that is there
-already, and checks the results of pccl over more ranks than it times. ``--collectives`` with none
-times starts alone.
+while it waits where ranks share cores; ``--tcp`` keeps all three to sockets, as between hosts. Also
+times init_process_group with the first all_reduce, on a store that is there already, and checks the
+results of pccl over more ranks than it times. ``--collectives`` with none times starts alone.
 """
 
 from __future__ import annotations
@@ -111,11 +111,13 @@ def main() -> int:
     parser.set_defaults(rounds=2, least=3)
     parser.add_argument("--collectives", nargs="*", default=TIMED, choices=COLLECTIVES)
     parser.add_argument("--sizes", type=parse_size, nargs="+", default=SIZES, help="bytes a rank")
+    parser.add_argument("--tcp", action="store_true", help="over TCP on loopback")
     parser.add_argument("--starts", type=int, default=3, help="starts of each backend")
     parser.add_argument("--check-ranks", type=int, default=64, help="0 for no check")
     options = parser.parse_args()
-    mpis.require((mpis.OPEN_MPI,))
-    findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, mpis.OPEN_MPI.launch))
+    mpi = mpis.require(mpis.OPEN_MPIS)[0]
+    launch = (mpi.over_tcp() if options.tcp else mpi).launch
+    findings = report.repeat(options, lambda ranks: run_ranks(options, ranks, launch))
     report.show(findings["cells"], "bytes a rank")
     show_starts(findings["starts"])
     summaries = {"cells": report.show_summary(findings["cells"])}

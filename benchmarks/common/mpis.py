@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,6 +45,11 @@ class Mpi:
             return Path(self._program("mpirun")).exists()
         return shutil.which("mpirun") is not None and find_spec("mpi4py") is not None
 
+    def over_tcp(self) -> Mpi:
+        """Return an Open MPI, and a PCCL in its ranks, that use TCP alone."""
+        use = ("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self", "PCCL_TRANSPORTS=tcp")
+        return replace(self, settings=(*self.settings, *use))
+
     def launch(self, command: list[str], ranks: int) -> list[list[str]]:
         """Return one mpirun for all ranks; ``command`` begins with a Python."""
         is_crowded = ranks > len(os.sched_getaffinity(0))
@@ -62,10 +67,12 @@ _OPEN_MPI = ("--bind-to", "none", "--oversubscribe")
 _AS_ROOT = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
 _YIELDING = ("OMPI_MCA_mpi_yield_when_idle=1",)
 
-OPEN_MPI = Mpi("openmpi4", options=(*_OPEN_MPI, *_AS_ROOT), crowded=_YIELDING)
-ALL = (
-    OPEN_MPI,
+OPEN_MPIS = (
+    Mpi("openmpi4", options=(*_OPEN_MPI, *_AS_ROOT), crowded=_YIELDING),
     Mpi("openmpi5", "openmpi", (*_OPEN_MPI, *_AS_ROOT), crowded=_YIELDING),
+)
+ALL = (
+    *OPEN_MPIS,
     Mpi("mpich", "mpich"),
     Mpi(
         "intel",
