@@ -6,8 +6,10 @@ One set of processes has a group for each algorithm, and one that chooses by its
 collective and size they take turns, back to back on random data, so that all of them meet the same
 machine: the cores of a virtual one move, and others come and go. The fastest of the odd turns is
 the winner, and the even turns say by how much, so that luck does not count. A cell is good where
-the default takes at most 15 % or 0.5 us more than the winner. Needs numpy and pccl alone. Exits
-with status 1 where fewer than 95 % of the cells are good, or one loses more than 40 %.
+the default takes at most 15 % or 0.5 us more than the winner. Each call sends what the one before
+sent, which others' caches may still hold; with ``--write`` ranks write it again before each, within
+the time that is taken. Needs numpy and pccl alone. Exits with status 1 where fewer than 95 % of the
+cells are good, or one loses more than 40 %.
 """
 
 from __future__ import annotations
@@ -124,6 +126,7 @@ def parse_options() -> argparse.Namespace:
     sizes = list(sizes_between(1 << 10, 64 << 20, 4))
     add("--sizes", type=parse_size, nargs="+", default=sizes, help="bytes, as 64K")
     add("--seconds", type=float, default=0.02, help="of a cell in one turn")
+    add("--write", action="store_true", help="write the input again before each call")
     add("--no-pin", dest="pin", action="store_false", help="do not bind rank i to core i mod cores")
     add("--json", type=Path)
     return parser.parse_args()
@@ -133,7 +136,7 @@ def compare(place: Place, options: argparse.Namespace) -> list[Cell]:
     """Measure all algorithms and the default in turns."""
     keys = [(name, size) for name in options.collectives for size in options.sizes]
     ways: dict[Key, Ways] = dict(run_ranks(functools.partial(_explain, place, keys), place.ranks))
-    work = functools.partial(_work, place, ways, options.seconds, options.pin)
+    work = functools.partial(_work, place, ways, options)
     return [_cell(place, key, ways[key], turns) for key, turns in run_ranks(work, place.ranks)]
 
 
@@ -185,13 +188,12 @@ def _explain(
 def _work(
     place: Place,
     ways: dict[Key, Ways],
-    seconds: float,
-    pin: bool,
+    options: argparse.Namespace,
     rank: int,
     rendezvous: str,
     send: Callable[[object], None],
 ) -> None:
-    if pin:
+    if options.pin:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
     comms = {
@@ -203,7 +205,9 @@ def _work(
         calls = {
             name: make_call(comms[name], case, x, out) for name in (DEFAULT, *found.predicted_us)
         }
-        turns = _take_turns(comms[DEFAULT], calls, seconds)
+        if options.write:
+            calls = {name: _after_writing(x, call) for name, call in calls.items()}
+        turns = _take_turns(comms[DEFAULT], calls, options.seconds)
         if rank == 0:
             send((key, turns))
     comms[DEFAULT].barrier()
@@ -226,6 +230,16 @@ def _buffers(case: Case, rank: int) -> tuple[Case, Any, Any]:
     # In place, sums would grow call by call until they are infinite.
     op: ReduceOp = "max" if case.is_in_place else "sum"
     return Case(case.collective, case.ranks, case.count, op=op), x, out
+
+
+def _after_writing(x: Any, call: Callable[[], object]) -> Callable[[], object]:
+    content = x.copy()
+
+    def write_and_call() -> object:
+        np.copyto(x, content)
+        return call()
+
+    return write_and_call
 
 
 def _take_turns(

@@ -42,6 +42,7 @@ constexpr std::array kByteFigures = {
     NamedByteFigures{"take_streamed", "copied once another core has written past the caches",
                      &MachineCosts::take_streamed},
     NamedByteFigures{"direct", "read from another process's memory", &MachineCosts::direct},
+    NamedByteFigures{"direct_again", "read there again, unchanged", &MachineCosts::direct_again},
 };
 
 constexpr Figure assumed(double seconds) { return {.seconds = seconds}; }
@@ -168,6 +169,7 @@ MachineCosts::MachineCosts()
       stream(assumed_nanoseconds(0.05, 0.05, 0.06, 0.08)),
       take_streamed(assumed_nanoseconds(0.1, 0.1, 0.1, 0.12)),
       direct(assumed_nanoseconds(0.08, 0.08, 0.08, 0.12)),
+      direct_again(direct),
       cache_bytes{32 * kKiB, 1 * kMiB, 32 * kMiB} {}
 
 Result<MachineCosts> MachineCosts::parse(std::string_view text) {
@@ -219,7 +221,9 @@ bool MachineCosts::is_measured() const {
 
 Level MachineCosts::level_of(std::size_t bytes) const {
     const auto* const holds = std::ranges::lower_bound(cache_bytes, bytes);
-    return static_cast<Level>(holds - cache_bytes.begin());
+    const auto level = static_cast<Level>(holds - cache_bytes.begin());
+    const bool is_crowded_out = level == Level::kLast && bytes > cache_bytes[2] / 2;
+    return is_crowded_out ? Level::kMemory : level;
 }
 
 void MachineCosts::fill_up_from(const MachineCosts& other) {

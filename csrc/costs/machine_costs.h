@@ -1,11 +1,11 @@
 // What the steps of a collective cost on a machine: times that predictions are made of.
 //
-// Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte": nanoseconds); or
-// "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds what is touched,
-// the last one for memory; "-" where a level was not measured. "caches 32768 1048576 33554432" says
-// how large the levels are, and "machine", "cores", "boot", "date", "load", "tries", "spread" and
-// "quiet" how the figures came about. Figures that no line gives keep their defaults. Lines that
-// start with # say nothing.
+// Lines of text, each "beat 0.21": microseconds of a step (of "tcp_byte" and "reader":
+// nanoseconds); or "copy 0.02 0.03 0.05 0.11": nanoseconds a byte, by the cache level that holds
+// what is touched, the last one for memory; "-" where a level was not measured. "caches 32768
+// 1048576 33554432" says how large the levels are, and "machine", "cores", "boot", "date", "load",
+// "tries", "spread" and "quiet" how the figures came about. Figures that no line gives keep their
+// defaults. Lines that start with # say nothing.
 #pragma once
 
 #include <array>
@@ -66,7 +66,8 @@ struct MachineCosts {
     ByteFigures take;         // copied, when another core has written it so, as that core does, too
     ByteFigures stream;       // what another core has read, past the caches, as that core does, too
     ByteFigures take_streamed;
-    ByteFigures direct;  // process_vm_readv(2) of what another core has written
+    ByteFigures direct;        // process_vm_readv(2) of what another core has written
+    ByteFigures direct_again;  // of what this core has read so before, and nobody written since
     std::array<std::size_t, kLevels - 1> cache_bytes;  // of Levels but memory
     Origin origin;
 
@@ -79,7 +80,7 @@ struct MachineCosts {
 
     /// Whether any figure was.
     [[nodiscard]] PCCL_API bool is_measured() const;
-    /// The level that holds `bytes`.
+    /// The level that holds `bytes`; the last one, which others use, too, no more than its half.
     [[nodiscard]] PCCL_API Level level_of(std::size_t bytes) const;
     /// Takes what `other` has measured and this has not.
     PCCL_API void fill_up_from(const MachineCosts& other);

@@ -52,15 +52,16 @@ MachineCosts measure_here(Duration budget) {
     Partner partner;
     double spread = 1;
     const bool has_partner = meet_on_another_core(partner, costs, deadline.within(budget / 4));
-    measure_bytes(has_partner ? &partner : nullptr, costs, deadline.within(budget * 6 / 10),
-                  spread);
     if (has_partner) {
         measure_wake(partner, costs, deadline.within(budget / 10));
         const Status tcp = measure_tcp(partner, costs, deadline.within(budget / 10));
         if (!tcp.is_ok()) log(LogLevel::kInfo, "what TCP costs is not measured: ", tcp.message());
     }
-    measure_shared_core(partner, costs, deadline.within(budget / 10));
+    measure_bytes(has_partner ? &partner : nullptr, costs, deadline.within(budget * 6 / 10),
+                  spread);
+    // Before the two take turns on a core.
     const long interruptions = interruptions_of_this_thread() + partner.interruptions();
+    measure_shared_core(partner, costs, deadline.within(budget / 10));
     costs.origin.is_quiet = spread <= kQuietSpread && interruptions <= kQuietInterruptions;
     costs.origin.spread = spread;
     costs.origin.tries = 1;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "csrc/base/ids.h"
 #include "csrc/collective/board_algorithm.h"
 #include "csrc/schedule/schedule.h"
 
@@ -14,6 +15,8 @@ namespace pccl::comm {
 struct BoardPlan {
     bool scatters_first = false;  // it is reduce_scatter and all_gather in turn
     bool is_direct = false;       // ranks read one another's memory
+    // Results go past the caches, which they would leave before anybody reads them.
+    bool streams_results = false;
     // Elements of a block (two_shot: of a rank's part) that a beat moves; all of them if it is
     // direct.
     std::size_t window = 1;
@@ -29,6 +32,13 @@ inline constexpr std::size_t kMostRooms = 64;
 /// reader's own cache before it is written again, and no more, so that all stay in the shared one.
 [[nodiscard]] constexpr std::size_t bytes_in_turn(std::size_t room_bytes, std::size_t own_cache) {
     return std::min(kMostRooms * room_bytes, std::max(own_cache, 2 * room_bytes));
+}
+
+/// Bytes that are read of each rank's memory at a time before they are added up: with those of all
+/// others, and the result, they stay in the reader's own cache.
+[[nodiscard]] constexpr std::size_t reduced_at_once(std::size_t own_cache, int ranks) {
+    const std::size_t lines = own_cache / 4 / static_cast<std::size_t>(ranks) / kCacheLine;
+    return std::max<std::size_t>(lines, 1) * kCacheLine;
 }
 
 /// What this rank does in one beat.

@@ -19,8 +19,6 @@ using schedule::CollectiveKind;
 // Cache lines that a beat hands over, there and back: the one that says what is posted, the first
 // of the data, and the one that says that it was read.
 constexpr double kLinesInBeat = 3;
-// Of others' memory, read at a time before it is added up: BoardExecutor's own limit.
-constexpr std::size_t kReducedAtOnce = 256 * kKiB;
 
 bool moves_blocks(CollectiveKind kind) {
     return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather ||
@@ -29,6 +27,16 @@ bool moves_blocks(CollectiveKind kind) {
 }
 
 std::size_t bytes_of(const BoardCall& call) { return call.count * call.element_bytes; }
+
+/// Seconds a byte that is read where its owner has it. Some programs send what they have just
+/// written, and others what they sent before, which the reader's caches still hold: the geometric
+/// mean is as far off in both. What is summed up in place has always just been written.
+double read_directly(CollectiveKind kind, Level level, const MachineCosts& costs) {
+    const double changed = at(costs.direct, level);
+    const costs::Figure& again = costs.direct_again[static_cast<std::size_t>(level)];
+    const bool may_be_again = again.is_measured && kind != CollectiveKind::kAllReduce;
+    return may_be_again ? std::sqrt(changed * again.seconds) : changed;
+}
 
 /// Where the rooms lie that a board uses in turn, in both halves, for pieces of so many bytes.
 Level level_of_rooms(std::size_t bytes, const BoardShape& board, const MachineCosts& costs) {
@@ -77,7 +85,8 @@ std::size_t window_bytes(const BoardShape& board, const BoardCall& call, BoardAl
 /// call of the kernel is worth it.
 std::size_t inline_bytes(const BoardShape& board, const MachineCosts& costs) {
     const Handing handing = handing_of(board.part_bytes, Level::kSecond, board, costs);
-    const double spared = handing.both() - at(costs.direct, Level::kSecond);
+    const double spared =
+        handing.both() - read_directly(CollectiveKind::kAllToAll, Level::kSecond, costs);
     const double most = static_cast<double>(board.part_bytes);
     if (spared * most <= costs.direct_start.seconds) return board.part_bytes;
     return static_cast<std::size_t>(costs.direct_start.seconds / spared) / kCacheLine * kCacheLine;
@@ -110,9 +119,8 @@ class CallCost {
         const double others = ranks_ - 1;
         const double given =
             moves_blocks(kind_) && kind_ != CollectiveKind::kAllGather ? others : 1;
-        const double taken = kind_ == CollectiveKind::kBroadcast ? 1 : others;
         return bytes_ * (given * handing_.give +
-                         taken * (reduces(kind_) ? taken_and_added() : handing_.take)) +
+                         others * (reduces(kind_) ? taken_and_added() : handing_.take)) +
                kept_;
     }
 
@@ -135,14 +143,29 @@ class CallCost {
 
    private:
     [[nodiscard]] double copied_directly(double bytes) const {
-        return costs_.direct_start.seconds + bytes * at(costs_.direct, level_);
+        return direct_start() + bytes * read_directly(kind_, level_, costs_);
     }
-    /// What is to be added up is read piece by piece into the cache.
+    /// Readers of one process hand the lines to each other by which the kernel locks and counts.
+    [[nodiscard]] double direct_start() const {
+        constexpr double kLinesOfKernel = 8;
+        const double lines = ranks_ > 2 ? kLinesOfKernel : 0;
+        return costs_.direct_start.seconds + lines * costs_.beat.seconds;
+    }
+    /// What is to be added up is read piece by piece into the core's own cache, and stays there
+    /// until it is: half of a copy is spared, and the reader's own part alone comes from afar.
     [[nodiscard]] double read(double bytes) const {
         if (!reduces(kind_)) return copied_directly(bytes);
-        const double calls = std::max(std::ceil(bytes / static_cast<double>(kReducedAtOnce)), 1.0);
-        return calls * costs_.direct_start.seconds +
-               bytes * (at(costs_.direct, level_) + at(costs_.sum, level_));
+        const std::size_t at_once =
+            reduced_at_once(costs_.cache_bytes[1], static_cast<int>(ranks_));
+        const double calls = std::max(std::ceil(bytes / static_cast<double>(at_once)), 1.0);
+        return calls * direct_start() +
+               bytes * (read_directly(kind_, level_, costs_) + added_nearby());
+    }
+    [[nodiscard]] double added_nearby() const {
+        const Level near = std::min(level_, Level::kSecond);
+        const double spared = (at(costs_.copy, level_) - at(costs_.copy, near)) / 2;
+        const double sums = at(costs_.sum, level_) + (ranks_ - 2) * at(costs_.sum, near);
+        return sums / (ranks_ - 1) - spared;
     }
     /// What is added up from where it lies is not written first: half of a copy.
     [[nodiscard]] double taken_and_added() const {
@@ -214,18 +237,22 @@ BoardPlan plan_on_board(const BoardShape& board, const BoardCall& call, BoardAlg
                         const MachineCosts& costs) {
     const std::size_t grain = chunk_grain(call.element_bytes);
     const bool in_parts = scatters_first(call.kind, algorithm);
+    // In parts, each window of the result was an input just before.
+    const bool leaves_caches = level_of(call, board.ranks, costs) == Level::kMemory;
     if (algorithm == BoardAlgorithm::kDirect) {
         const auto parts = static_cast<std::size_t>(in_parts ? board.ranks : 1);
         const std::size_t all = (call.count + parts - 1) / parts;
         constexpr std::size_t kAnyLength = std::size_t{1} << 48;
         return {.scatters_first = in_parts,
                 .is_direct = true,
+                .streams_results = !in_parts && leaves_caches,
                 .window = is_per_pair(call.kind) ? kAnyLength : (all + grain) / grain * grain,
                 .inline_bytes = inline_bytes(board, costs),
                 .own_cache = costs.cache_bytes[1]};
     }
     const std::size_t bytes = window_bytes(board, call, algorithm, costs);
     return {.scatters_first = in_parts,
+            .streams_results = !in_parts && leaves_caches,
             .window = bytes / call.element_bytes / grain * grain,
             .own_cache = costs.cache_bytes[1]};
 }

@@ -13,12 +13,6 @@ namespace {
 using Give = Beat::Give;
 using Take = Beat::Take;
 
-// What one read of others' memory brings at a time stays in the second-level cache.
-constexpr std::size_t kDirectBytes = 256 * kKiB;
-
-// Results of so many bytes leave the cache before anybody reads them.
-constexpr std::size_t kUncachedBytes = 8 * kMiB;
-
 /// Of the parts in a giver's room, of which none is its own.
 Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
 
@@ -37,7 +31,6 @@ void BoardExecutor::start(const BoardPlan& plan, const abi::CollectiveHeader& he
     beats_ = count_beats();
     beat_ = 0;
     lends_memory_ = false;
-    streams_results_ = streams_results();
     begin_beat();
 }
 
@@ -55,13 +48,6 @@ std::size_t BoardExecutor::count_beats() const {
     const std::size_t windows = std::max<std::size_t>(
         quotient_up(count, plan_.scatters_first ? window * ranks : window), 1);
     return plan_.scatters_first ? 2 * windows : windows;
-}
-
-/// Not where each window of the result was an input just before.
-bool BoardExecutor::streams_results() const {
-    std::size_t count = 0;
-    for (const Block& block : collective_->outputs) count += block.count;
-    return !plan_.scatters_first && count * element_bytes_ >= kUncachedBytes;
 }
 
 Result<bool> BoardExecutor::advance(bool& moved) {
@@ -216,7 +202,7 @@ void BoardExecutor::keep_own() const {
 }
 
 void BoardExecutor::keep(std::span<std::byte> to, const std::byte* from) const {
-    if (streams_results_)
+    if (plan_.streams_results)
         stream_bytes(to.data(), from, to.size());
     else
         arithmetic::copy_bytes(to.data(), from, to.size());
@@ -237,22 +223,22 @@ Status BoardExecutor::reduce() {
 
 Status BoardExecutor::reduce_directly() {
     const auto ranks = static_cast<std::size_t>(board_.ranks());
-    const std::size_t block =
-        std::max(kDirectBytes / ranks / kCacheLine, std::size_t{1}) * kCacheLine;
+    const std::size_t block = reduced_at_once(plan_.own_cache, board_.ranks());
     if (scratch_.size() < block * ranks) scratch_.resize(block * ranks);
+    contributions_.resize(ranks);
+    const auto self = static_cast<std::size_t>(board_.self());
     const std::span<std::byte> to = incoming(board_.self());
     for (std::size_t done = 0; done < to.size(); done += block) {
         const std::size_t bytes = std::min(block, to.size() - done);
-        contributions_.clear();
-        for (Rank rank = 0; rank < board_.ranks(); ++rank) {
-            std::byte* const here = scratch_.data() + static_cast<std::size_t>(rank) * block;
-            contributions_.push_back(here);
-            if (rank == board_.self()) {
-                contributions_.back() = own_contribution().data() + done;
-                continue;
-            }
+        contributions_[self] = own_contribution().data() + done;
+        // Each begins with the next one: the kernel lets in one reader of a process at a time.
+        for (std::size_t i = 1; i < ranks; ++i) {
+            const std::size_t index = (self + i) % ranks;
+            const auto rank = static_cast<Rank>(index);
+            std::byte* const here = scratch_.data() + index * block;
             const Piece piece = board_.piece(rank, now(), board_.self());
             PCCL_TRY(board_.read_directly(rank, piece.address + done, {here, bytes}));
+            contributions_[index] = here;
         }
         reduction_.apply(to.data() + done, contributions_, bytes / element_bytes_);
     }

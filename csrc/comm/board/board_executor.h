@@ -62,7 +62,6 @@ class BoardExecutor {
     [[nodiscard]] Position now() const { return position_of(sequence_, beat_); }
     [[nodiscard]] bool goes_directly(std::size_t bytes) const;
     [[nodiscard]] std::size_t count_beats() const;
-    [[nodiscard]] bool streams_results() const;
     [[nodiscard]] std::size_t source_count() const;
     [[nodiscard]] Rank source(std::size_t index) const;
     [[nodiscard]] std::span<std::byte> window_of(const Block& block) const;
@@ -84,8 +83,7 @@ class BoardExecutor {
     std::size_t beat_ = 0;
     Beat now_does_;
     Stage stage_ = Stage::kDone;
-    std::size_t taken_ = 0;  // sources of this beat that were ready
-    bool streams_results_ = false;
+    std::size_t taken_ = 0;      // sources of this beat that were ready
     bool lends_memory_ = false;  // others read this rank's own
     std::vector<const std::byte*> contributions_;
     std::vector<std::byte> scratch_;

@@ -16,11 +16,20 @@ namespace {
 using schedule::ScheduleSource;
 using schedule::SourcePtr;
 
-// The board is at hand, links have to be dialled first; in two steps ranks wait twice; where they
-// read each other's memory, it matters how that lies in their caches; and what either takes is
-// known to some percent. So what does more is chosen where it is predicted to take no more than
-// this part of the time.
+// The board is at hand, links have to be dialled first; in two steps ranks wait twice; and what
+// either takes is known to some percent. So what does more is chosen where it is predicted to take
+// no more than this part of the time.
 constexpr double kWorthIt = 0.85;
+// Who reads others' memory moves bytes once, not twice, and leaves more of the caches to programs.
+// An all_reduce writes there, too, where its results lie in others' caches.
+constexpr double kMovesOnce = 1.05;
+
+double part_worth(BoardAlgorithm algorithm, CollectiveKind kind) {
+    const bool moves_once =
+        algorithm == BoardAlgorithm::kDirect && kind != CollectiveKind::kAllReduce;
+    return moves_once ? kMovesOnce : kWorthIt;
+}
+
 // What takes no longer than this part more is as fast as far as anybody knows.
 constexpr double kAlike = 1.1;
 
@@ -36,23 +45,23 @@ Ways::const_iterator calmest(const Ways& ways, Ways::const_iterator least) {
 
 /// end() where there is no board. Of lengths that only pairs know the predictions say nothing: they
 /// are equal then, and the way that can do more is taken.
-Ways::const_iterator best_on_board(const Ways& ways) {
+Ways::const_iterator best_on_board(const Ways& ways, CollectiveKind kind) {
     auto best = ways.end();
     for (const BoardAlgorithm algorithm : kBoardAlgorithms) {
         const auto way = std::ranges::find_if(ways, [&](const Prediction& each) {
             return each.source == nullptr && each.on_board == algorithm;
         });
         if (way == ways.end()) continue;
-        const bool is_worth = best == ways.end() || way->seconds <= kWorthIt * best->seconds ||
-                              way->seconds == best->seconds;
+        const bool is_worth = best == ways.end() || way->seconds == best->seconds ||
+                              way->seconds <= part_worth(algorithm, kind) * best->seconds;
         if (is_worth) best = way;
     }
     return best;
 }
 
 /// Best first, `ways` has what costs least at its front; not what is meant for certain sizes alone.
-Ways::const_iterator least_of(const Ways& ways) {
-    const auto on_board = best_on_board(ways);
+Ways::const_iterator least_of(const Ways& ways, CollectiveKind kind) {
+    const auto on_board = best_on_board(ways, kind);
     const auto least = std::ranges::find_if(
         ways, [](const Prediction& way) { return way.source && !way.source->sizes; });
     if (on_board == ways.end()) return least == ways.end() ? least : calmest(ways, least);
@@ -210,7 +219,7 @@ Result<Prediction> Selector::best_way(const Signature& call, std::string_view wa
     auto best = std::ranges::find_if(ways, [&](const Prediction& way) {
         return way.algorithm() == name || (way.source && tuned_name(*way.source) == name);
     });
-    if (best == ways.end() && wanted.empty()) best = least_of(ways);
+    if (best == ways.end() && wanted.empty()) best = least_of(ways, call.kind);
     if (best == ways.end()) return none_of(ways, call, wanted);
     return *best;
 }

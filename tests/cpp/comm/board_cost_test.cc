@@ -74,6 +74,19 @@ TEST(BoardCost, WhereReadingDirectlyIsDearNobodyDoes) {
     EXPECT_EQ(best(with_bytes("direct", 0.001)), BoardAlgorithm::kDirect);
 }
 
+TEST(BoardCost, WhatWasReadBeforeMayBeReadAgainButNotWhatWasSummedUpInPlace) {
+    MachineCosts costs = with_bytes("direct", 0.2);
+    const auto directly = [&](CollectiveKind kind) {
+        const BoardCall call{.kind = kind, .count = 256 * kKiB};
+        return seconds_of(board_predictions(shape_of(2), call, costs), BoardAlgorithm::kDirect);
+    };
+    const double gathered = directly(CollectiveKind::kAllGather);
+    const double reduced = directly(CollectiveKind::kAllReduce);
+    costs.fill_up_from(with_bytes("direct_again", 0.02));
+    EXPECT_LT(directly(CollectiveKind::kAllGather), gathered);
+    EXPECT_EQ(directly(CollectiveKind::kAllReduce), reduced);
+}
+
 TEST(BoardCost, BlocksGoDirectlyFromWhereThatIsFaster) {
     const BoardCall call{.kind = CollectiveKind::kAllToAll, .count = 0};
     const auto inline_bytes = [&](const MachineCosts& costs) {
