@@ -44,13 +44,22 @@ schedule::Schedule schedule_of(const std::string& name, const std::string& colle
             .phases = std::move(phases)};
 }
 
+/// None where `name` is empty.
+Result<std::optional<schedule::MessageProtocol>> protocol_called(const std::string& name) {
+    const auto protocol = schedule::message_protocol_named(name);
+    if (protocol || name.empty()) return protocol;
+    return Status::invalid_argument(concat("'", name, "' is no protocol of messages; there are ",
+                                           schedule::names_of_message_protocols()));
+}
+
 Capsule make_capsule(const schedule::Schedule& schedule, const std::string& author,
-                     const std::string& licence, const std::string& note,
-                     const std::string& sizes) {
+                     const std::string& licence, const std::string& note, const std::string& sizes,
+                     const std::string& protocol) {
     return released([&]() -> Result<Capsule> {
         capsule::Description description{
             .name = schedule.name, .author = author, .licence = licence, .note = note};
         PCCL_ASSIGN_OR_RETURN(description.sizes, capsule::parse_sizes(sizes));
+        PCCL_ASSIGN_OR_RETURN(description.protocol, protocol_called(protocol));
         return Capsule::make(description, schedule);
     });
 }
@@ -129,7 +138,11 @@ void bind_capsule(extension::Module& module) {
         arg("sizes"));
     extension::Class<Capsule> cls(module, "Capsule");
     cls.def_static("make", &make_capsule, arg("schedule"), py::kw_only(), arg("author"),
-                   arg("licence"), arg("note"), arg("sizes"));
+                   arg("licence"), arg("note"), arg("sizes"), arg("protocol"));
+    cls.def_property_readonly("protocol", [](const Capsule& self) {
+        const auto& protocol = self.description().protocol;
+        return protocol ? std::string(schedule::to_string(*protocol)) : std::string();
+    });
     cls.def_static("parse", &parse_capsule, arg("data"));
     cls.def_static("read", &read_capsule, arg("path"));
     cls.def_property_readonly("digest",

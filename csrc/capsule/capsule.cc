@@ -156,6 +156,7 @@ schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& si
     auto source = source_of(content_->schedule, content_->findings.verdict, first_of(digest()));
     source.symmetry = content_->findings.symmetry;
     source.sizes = sizes.value_or(content_->description.sizes);
+    source.protocol = content_->description.protocol;
     return std::make_shared<const schedule::ScheduleSource>(std::move(source));
 }
 

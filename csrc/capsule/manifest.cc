@@ -86,6 +86,16 @@ class Keys {
         fail(refuse("\"", key, "\" is no list of texts"));
         return {};
     }
+    /// None where there is no such key.
+    std::optional<schedule::MessageProtocol> protocol_if_any(const char* key) {
+        if (!object_.contains(key)) return std::nullopt;
+        const std::string name = text(key);
+        const auto protocol = schedule::message_protocol_named(name);
+        if (!protocol)
+            fail(refuse("\"", key, "\" is '", name.substr(0, 40), "'; there are ",
+                        schedule::names_of_message_protocols()));
+        return protocol;
+    }
     int number(const char* key) {
         const json* value = find(key);
         if (value == nullptr) return 0;
@@ -153,6 +163,7 @@ std::string manifest_text(const Description& description, const Schedule& schedu
                   {"rounds", findings.verdict.rounds},
                   {"bit_identical", findings.verdict.bit_identical},
                   {"sums", sums_in(findings)}};
+    if (description.protocol) manifest["protocol"] = schedule::to_string(*description.protocol);
     if (!schedule.phases.empty()) manifest["phases"] = schedule.phases;
     return manifest.dump(kIndent, ' ', true, json::error_handler_t::replace) + "\n";
 }
@@ -164,7 +175,8 @@ Result<Stated> parse_manifest(std::string_view text) {
     Stated stated{.description = {.name = keys.text("name"),
                                   .author = keys.text("author"),
                                   .licence = keys.text("licence"),
-                                  .note = keys.text("note")},
+                                  .note = keys.text("note"),
+                                  .protocol = keys.protocol_if_any("protocol")},
                   .shape = {.ranks = keys.number("ranks"),
                             .root = keys.number("root"),
                             .chunks = keys.number("chunks"),

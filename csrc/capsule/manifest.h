@@ -1,6 +1,7 @@
 // The part of a capsule that people read: JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ struct Description {
     std::string author{};
     std::string licence{};
     std::string note{};
-    schedule::SizeRange sizes{};  // for which it is meant
+    schedule::SizeRange sizes{};                          // for which it is meant
+    std::optional<schedule::MessageProtocol> protocol{};  // of its messages between GPUs
     auto operator<=>(const Description&) const = default;
 };
 

@@ -186,13 +186,18 @@ std::vector<PlannedLaunch> DeviceGroup::explain(CollectiveKind kind, std::size_t
                               : catalogue_->find(preferred, kind);
     if (!takes_any || schedule == nullptr)
         return planned_launches(kind, bytes, gpus_, preferences_);
-    const auto plan = programs_->plan_for(*schedule, bytes);
-    const char* const chosen = preferred.empty() ? "a capsule that was loaded for this size"
-                                                 : "the group's options ask for it";
+    std::string why = preferred.empty() ? "a capsule that was loaded for this size"
+                                        : "the group's options ask for it";
+    kernels::Plan plan{.blocks = preferences_.most_blocks};
+    if (const auto planned = programs_->plan_for(*schedule, bytes); planned.is_ok()) {
+        plan = planned->plan;
+        for (const std::string_view reason : {planned->obstacle, plan.why})
+            if (!reason.empty()) why += concat("; ", reason);
+    }
     return {{.kernel = concat("program of ", schedule->name),
              .bytes = bytes,
-             .plan = plan.is_ok() ? *plan : kernels::Plan{.blocks = preferences_.most_blocks},
-             .why = plan.is_ok() ? concat(chosen, "; ", plan->why) : std::string(chosen)}};
+             .plan = plan,
+             .why = std::move(why)}};
 }
 
 Status DeviceGroup::launch_schedule(const Collective& collective, const schedule::SourcePtr& source,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/schedule/message_protocol.h"
 #include "csrc/schedule/rotation.h"
 #include "csrc/schedule/schedule.h"
 
@@ -65,6 +66,8 @@ struct ScheduleSource {
     /// Where somebody said so: chosen for these sizes before all that nobody asked for by name, and
     /// for no others. Empty: for any, where it costs least.
     std::optional<SizeRange> sizes{};
+    /// Where whoever wrote it asks for one: for GPUs, where it can carry the messages.
+    std::optional<MessageProtocol> protocol{};
     /// The least Shape::slots with which it cannot deadlock.
     int slots = 1;
     /// Works for blocks of different lengths: nothing is kept in scratch but a rank's own block.

@@ -2106,19 +2106,24 @@ class Capsule:
     """What ``pccl.Capsule`` stands on."""
 
     @staticmethod
-    def make(schedule: Schedule, *, author: str, licence: str, note: str, sizes: str) -> Capsule:
+    def make(
+        schedule: Schedule, *, author: str, licence: str, note: str, sizes: str, protocol: str
+    ) -> Capsule:
         """Return what ``pccl.Capsule.of`` does.
 
         Parameters
         ----------
-        schedule, author, licence, note, sizes
+        schedule, author, licence, note, sizes, protocol
             As there.
 
         Raises
         ------
         InvalidArgumentError
-            The schedule is wrong, or it has no such name.
+            The schedule is wrong, or it has no such name, or there is no such protocol.
         """
+    @property
+    def protocol(self) -> str:
+        """By which its messages should travel between GPUs; mostly empty."""
     @staticmethod
     def parse(data: bytes) -> Capsule:
         """Return what ``pccl.Capsule.parse`` does.

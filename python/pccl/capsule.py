@@ -48,6 +48,7 @@ class Capsule:
         licence: str = "",
         note: str = "",
         sizes: str = "..",
+        protocol: str = "",
     ) -> Capsule:
         """Return the capsule of a schedule, verified.
 
@@ -59,14 +60,26 @@ class Capsule:
             For people.
         sizes
             For which it is meant, as for ``load_capsule``.
+        protocol
+            How its messages travel between GPUs, where they can, and the group's options ask for
+            nothing else: ``"words"``, ``"lines"`` or ``"direct"`` (LL, LL128 and Simple of NCCL);
+            empty: as their lengths suggest. CPUs have one way.
 
         Raises
         ------
         InvalidArgumentError
-            The schedule is wrong, or it has no such name; the message says rank, lane and step.
+            The schedule is wrong, or it has no such name, or there is no such protocol; the message
+            says rank, lane and step.
         """
         return Capsule(
-            _core.Capsule.make(schedule, author=author, licence=licence, note=note, sizes=sizes)
+            _core.Capsule.make(
+                schedule,
+                author=author,
+                licence=licence,
+                note=note,
+                sizes=sizes,
+                protocol=protocol,
+            )
         )
 
     @staticmethod
@@ -108,7 +121,7 @@ class Capsule:
         """Return the capsule of a file with MSCCL's XML, verified.
 
         Attributes that came later (``minBytes``, ``maxBytes``, ``outofplace``) may be there or not;
-        the three protocols are the same to a capsule. A program that writes its input works on a
+        its ``proto`` becomes the capsule's ``protocol``. A program that writes its input works on a
         copy of it.
 
         Parameters
@@ -133,7 +146,7 @@ class Capsule:
 
         What a GPU of a plan writes into another's memory is sent, and received where that waits to
         be told; what it reads there is sent where that says it may; packets are received where they
-        are read first.
+        are read first. Its ``protocol``, LL or Simple, becomes the capsule's.
 
         Parameters
         ----------
@@ -177,6 +190,11 @@ class Capsule:
     def sizes(self) -> str:
         """For which it is meant: ``"1MB.."``."""
         return str(self.manifest["sizes"])
+
+    @property
+    def protocol(self) -> str:
+        """By which its messages should travel between GPUs, as for ``of``; mostly empty."""
+        return self._core.protocol
 
     @property
     def digest(self) -> str:

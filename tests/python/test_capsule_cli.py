@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
+import pccl.lang as pl
 from support import algorithms, msccl_xml, mscclpp_plans
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ def test_check_proves_each_file(folder: Path) -> None:
     assert "missing.capsule: there is no such file" in done.stderr
     found = printed(folder, "check", "ring4.capsule", "damaged.capsule")["capsules"]
     assert [each["is_right"] for each in found] == [True, False]
+
+
+def test_the_protocol_that_is_asked_for_is_shown(folder: Path) -> None:
+    pl.from_generator("ring", "all_gather", 2, protocol="lines").save(folder / "lines.capsule")
+    done = run(folder, "check", "lines.capsule")
+    assert done.stdout.endswith(" 6 steps, by lines between GPUs\n")
+    found = printed(folder, "check", "lines.capsule", "ring4.capsule")["capsules"]
+    assert [each["protocol"] for each in found] == ["lines", ""]
+    assert printed(folder, "show", "lines.capsule")["protocol"] == "lines"
 
 
 def test_show_prints_manifest_and_steps(folder: Path) -> None:

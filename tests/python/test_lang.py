@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import inspect
 import random
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,6 +52,38 @@ def test_the_ring_of_the_language_is_the_ring_of_the_library(ranks: int) -> None
     assert [(step.action, step.receives, step.sends) for step in built.steps] == [
         (step.action, step.receives, step.sends) for step in made.steps
     ]
+
+
+def test_an_algorithm_may_ask_for_a_protocol_of_messages() -> None:
+    @pl.algorithm("all_gather", protocol="lines")
+    def spread(c: pl.Program) -> None:
+        for source in range(c.ranks):
+            for rank in range(c.ranks):
+                c.input(source).copy_to(rank)
+
+    capsule = spread.build(ranks=3)
+    assert capsule.protocol == capsule.manifest["protocol"] == "lines"
+    assert pccl.Capsule.parse(capsule.data).protocol == "lines"
+    assert algorithms.ring.build(ranks=3).protocol == ""
+    alone = pl.Steps("all_gather", ranks=1, protocol="words")
+    alone.lane(0).copy(pl.Slice("input", 0), pl.Slice("output", 0))
+    assert alone.build("alone").protocol == "words"
+
+
+def test_capsules_that_ask_for_no_protocol_keep_the_bytes_that_they_had_before_there_were_any() -> (
+    None
+):
+    before = pccl.Capsule.read(Path(__file__).parents[1] / "fuzz/corpus/capsule/ring")
+    made = pl.from_generator("ring", "reduce_scatter", 3, name="ring")
+    assert made.data == before.data
+    assert made.digest.startswith("a1738d97cb0c")
+
+
+@pytest.mark.parametrize("make", [pl.algorithm, functools.partial(pl.Steps, ranks=2)])
+def test_a_protocol_that_there_is_not_is_refused(make: Any) -> None:
+    message = "'LL' is no protocol of messages; there are words, lines, direct"
+    with pytest.raises(pccl.InvalidArgumentError, match=message):
+        make("all_reduce", protocol="LL")
 
 
 # Thakur, Rabenseifner and Gropp 2005: lg p rounds, in which (p - 1) blocks are sent by each.

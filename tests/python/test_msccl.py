@@ -43,7 +43,7 @@ def test_programs_are_imported_and_proven(algo: msccl_xml.Algo, tmp_path: Path) 
     assert capsule.schedule.collective == COLLECTIVES[algo.coll]
     assert capsule.schedule.ranks == algo.ranks
     assert capsule.name == re.sub(r"[^a-z0-9]", "_", algo.name.lower())
-    assert capsule.manifest["note"] == f"imported from MSCCL XML, protocol {algo.proto}"
+    assert capsule.protocol == {"LL": "words", "LL128": "lines", "Simple": "direct"}[algo.proto]
     assert pccl.Capsule.parse(capsule.data) == capsule
 
 
@@ -66,6 +66,11 @@ def test_a_program_that_needs_no_copy_gets_none(tmp_path: Path) -> None:
 def test_later_attributes_are_the_sizes(tmp_path: Path) -> None:
     assert imported(msccl_xml.all_pairs_all_reduce(2).xml(), tmp_path).sizes == "1KB..64KB"
     assert imported(msccl_xml.ring_all_reduce(2).xml(), tmp_path).sizes == ".."
+
+
+def test_a_file_that_names_no_protocol_asks_for_none(tmp_path: Path) -> None:
+    text = re.sub(r' proto="\w+"', "", msccl_xml.ring_all_reduce(2).xml())
+    assert imported(text, tmp_path).protocol == ""
 
 
 def test_a_name_can_be_given(tmp_path: Path) -> None:

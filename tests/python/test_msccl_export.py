@@ -15,7 +15,7 @@ from support import algorithms
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pccl.lang.geometry import Collective
+    from pccl.lang.geometry import Collective, Protocol
 
 COLLECTIVES: tuple[Collective, ...] = (
     "all_reduce",
@@ -63,6 +63,15 @@ def test_what_is_exported_is_proven_again(
     )
     assert back.manifest["sums"] == capsule.manifest["sums"]
     assert imported(back, tmp_path).manifest["sums"] == capsule.manifest["sums"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "proto"), [("words", "LL"), ("lines", "LL128"), ("direct", "Simple")]
+)
+def test_the_protocol_comes_back(protocol: Protocol, proto: str, tmp_path: Path) -> None:
+    capsule = pl.from_generator("ring", "all_reduce", 4, protocol=protocol)
+    assert ET.fromstring(capsule.to_msccl()).get("proto") == proto
+    assert imported(capsule, tmp_path).protocol == protocol
 
 
 def test_most_built_in_algorithms_can_be_said() -> None:

@@ -7,6 +7,7 @@ namespace pccl::capsule::msccl {
 namespace {
 
 using schedule::CollectiveKind;
+using schedule::MessageProtocol;
 
 struct Collective {
     std::string_view name;
@@ -21,6 +22,14 @@ constexpr std::array<Collective, 8> kCollectives{{{"allreduce", CollectiveKind::
                                                   {"scatter", CollectiveKind::kScatter},
                                                   {"alltoall", CollectiveKind::kAllToAll}}};
 
+struct Protocol {
+    std::string_view name;
+    MessageProtocol protocol;
+};
+constexpr std::array<Protocol, 3> kProtocols{{{"LL", MessageProtocol::kWords},
+                                              {"LL128", MessageProtocol::kLines},
+                                              {"Simple", MessageProtocol::kDirect}}};
+
 }  // namespace
 
 std::optional<CollectiveKind> collective_called(std::string name) {
@@ -32,6 +41,16 @@ std::optional<CollectiveKind> collective_called(std::string name) {
 
 std::string_view name_of(CollectiveKind kind) {
     return std::ranges::find(kCollectives, kind, &Collective::kind)->name;
+}
+
+std::optional<MessageProtocol> protocol_called(std::string_view name) {
+    const auto* const found = std::ranges::find(kProtocols, name, &Protocol::name);
+    if (found == kProtocols.end()) return std::nullopt;
+    return found->protocol;
+}
+
+std::string_view name_of(MessageProtocol protocol) {
+    return std::ranges::find(kProtocols, protocol, &Protocol::protocol)->name;
 }
 
 }  // namespace pccl::capsule::msccl

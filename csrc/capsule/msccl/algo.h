@@ -20,6 +20,10 @@ namespace pccl::capsule::msccl {
 /// "allreduce".
 [[nodiscard]] std::string_view name_of(schedule::CollectiveKind kind);
 
+/// "LL", "LL128" or "Simple".
+[[nodiscard]] std::optional<schedule::MessageProtocol> protocol_called(std::string_view name);
+[[nodiscard]] std::string_view name_of(schedule::MessageProtocol protocol);
+
 /// Chunks of a buffer: "i", "o" or "s".
 struct Span {
     schedule::Buffer buffer{};
@@ -61,7 +65,7 @@ struct Gpu {
 
 struct Algo {
     std::string name{};
-    std::string protocol{};
+    std::optional<schedule::MessageProtocol> protocol{};
     schedule::CollectiveKind kind{};
     Rank root = 0;
     int chunks = 1;  // of a block

@@ -162,7 +162,8 @@ Result<Capsule> attempt(Importer& importer, Working working, const Description& 
 Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::string& note) {
     const Description description{.name = name.empty() ? name_from(algo.name) : std::string(name),
                                   .note = note,
-                                  .sizes = algo.sizes};
+                                  .sizes = algo.sizes,
+                                  .protocol = algo.protocol};
     PCCL_TRY(check(description));
     Importer importer(algo);
     std::optional<Status> first;

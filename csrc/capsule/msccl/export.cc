@@ -185,7 +185,9 @@ class Writer {
         const auto& [least, most] = capsule_.description().sizes;
         constexpr auto kAny = std::numeric_limits<std::uint64_t>::max();
         set(algo, "name", capsule_.schedule().name.c_str());
-        set(algo, "proto", "Simple");
+        const auto protocol =
+            capsule_.description().protocol.value_or(schedule::MessageProtocol::kDirect);
+        set(algo, "proto", std::string(msccl::name_of(protocol)).c_str());
         set(algo, "nchunksperloop",
             std::max(chunks_of(Buffer::kInput), chunks_of(Buffer::kOutput)));
         set(algo, "ngpus", shape_.ranks);

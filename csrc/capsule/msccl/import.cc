@@ -1,6 +1,5 @@
 #include "csrc/capsule/msccl/import.h"
 
-#include "csrc/base/text.h"
 #include "csrc/capsule/msccl/convert.h"
 #include "csrc/capsule/msccl/read_xml.h"
 
@@ -10,8 +9,7 @@ Result<Capsule> import_msccl(std::string_view xml, std::string_view file, std::s
     sys::XmlText text(xml, file);
     PCCL_ASSIGN_OR_RETURN(const pugi::xml_node root, text.load());
     PCCL_ASSIGN_OR_RETURN(const msccl::Algo algo, msccl::read_xml(text, root));
-    return msccl::capsule_of(algo, name,
-                             concat("imported from MSCCL XML, protocol ", algo.protocol));
+    return msccl::capsule_of(algo, name, "imported from MSCCL XML");
 }
 
 }  // namespace pccl::capsule

@@ -9,9 +9,9 @@
 namespace pccl::capsule {
 
 /// The capsule of MSCCL's XML, of any origin. `file` stands for the text in messages; an empty
-/// `name` is made of the algorithm's. All three protocols are the same to a schedule, which keeps
-/// the file's in its note. kInvalidArgument, or kUnsupported, names the line of what is wrong, or
-/// cannot be said: what the verifier finds is told with the line of the step.
+/// `name` is made of the algorithm's. LL, LL128 and Simple are what the capsule asks GPUs for.
+/// kInvalidArgument, or kUnsupported, names the line of what is wrong, or cannot be said: what the
+/// verifier finds is told with the line of the step.
 [[nodiscard]] PCCL_API Result<Capsule> import_msccl(std::string_view xml, std::string_view file,
                                                     std::string_view name = {});
 

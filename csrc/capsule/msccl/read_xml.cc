@@ -120,10 +120,10 @@ class Reader {
     }
 
     [[nodiscard]] Status read_protocol(pugi::xml_node root, Algo& algo) const {
-        algo.protocol = root.attribute("proto").as_string("Simple");
-        if (algo.protocol == "Simple" || algo.protocol == "LL" || algo.protocol == "LL128")
-            return Status::ok();
-        return text_.refuse(root, "<algo> has proto=\"", shown(algo.protocol),
+        const pugi::xml_attribute attribute = root.attribute("proto");
+        algo.protocol = protocol_called(attribute.value());
+        if (algo.protocol || !attribute) return Status::ok();
+        return text_.refuse(root, "<algo> has proto=\"", shown(attribute.value()),
                             "\"; there are Simple, LL and LL128");
     }
 

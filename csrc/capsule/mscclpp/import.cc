@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "csrc/base/text.h"
 #include "csrc/capsule/msccl/convert.h"
 #include "csrc/capsule/mscclpp/plan.h"
 #include "csrc/capsule/mscclpp/two_sided.h"
@@ -13,8 +12,7 @@ Result<Capsule> import_mscclpp(std::string_view json, std::string_view file,
                                std::string_view name) {
     PCCL_ASSIGN_OR_RETURN(const mscclpp::Plan plan, mscclpp::read_plan(json, file));
     PCCL_ASSIGN_OR_RETURN(const msccl::Algo algo, mscclpp::two_sided(plan, std::string(file)));
-    return msccl::capsule_of(algo, name,
-                             concat("imported from an MSCCL++ plan, protocol ", plan.protocol));
+    return msccl::capsule_of(algo, name, "imported from an MSCCL++ plan");
 }
 
 }  // namespace pccl::capsule

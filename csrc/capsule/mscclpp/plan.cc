@@ -185,7 +185,8 @@ class Reader {
         const Value top(root, std::string(file_));
         Plan plan;
         PCCL_ASSIGN_OR_RETURN(plan.name, top.text("name"));
-        PCCL_ASSIGN_OR_RETURN(plan.protocol, top.text("protocol"));
+        PCCL_ASSIGN_OR_RETURN(const std::string protocol, top.text("protocol"));
+        plan.protocol = msccl::protocol_called(protocol);
         PCCL_ASSIGN_OR_RETURN(const std::string collective, top.text("collective"));
         const auto kind = msccl::collective_called(collective);
         if (!kind)

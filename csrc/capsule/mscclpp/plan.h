@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +66,7 @@ struct Gpu {
 
 struct Plan {
     std::string name;
-    std::string protocol;
+    std::optional<schedule::MessageProtocol> protocol;
     schedule::CollectiveKind kind{};
     bool in_place = false;
     int chunks = 1;  // of a block

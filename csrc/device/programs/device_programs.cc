@@ -93,61 +93,42 @@ int threads_for(std::size_t bytes, std::size_t share) {
         std::clamp<std::size_t>(warps * kWarp, abi::kLeastProgramThreads, kernels::kMostThreads));
 }
 
-const char* why(Protocol protocol, abi::LineTrial lines) {
-    if (protocol == Protocol::kWords)
-        return "its messages are short: each word brings its arrival flag";
-    if (protocol == Protocol::kLines)
-        return "its messages are longer than words carry well: each line of 128 bytes brings one "
-               "arrival flag";
-    if (lines == abi::LineTrial::kTorn)
-        return "its messages lie in slots; lines of 128 bytes are not used, for they do not come "
-               "whole between these GPUs, or one has no NVLinks";
-    return "its messages are long: they lie in slots, with flags beside these";
-}
-
 }  // namespace
 
 DevicePrograms::~DevicePrograms() {
     for (const DeviceAddress base : memory_) static_cast<void>(options_.driver.deallocate(base));
 }
 
-Protocol DevicePrograms::protocol_for(const DeviceGrid& grid, std::size_t bytes) const {
-    const bool keep_lines = options_.lines == abi::LineTrial::kWhole;
-    const bool may_be_words = grid.suits_words(bytes);
-    const auto preferred = options_.preferences.protocol;
-    if (preferred == Protocol::kLines && keep_lines) return Protocol::kLines;
-    if (preferred && preferred != Protocol::kLines)
-        return preferred == Protocol::kWords && may_be_words ? Protocol::kWords : Protocol::kDirect;
-    const auto& thresholds = kernels::thresholds_of(options_.architecture).schedules;
-    const std::size_t chunk = share_of(bytes, grid.chunks);
-    const bool may_be_lines = keep_lines && chunk <= thresholds.most_chunk_in_lines;
-    if (may_be_words && (!keep_lines || chunk <= thresholds.most_chunk_in_words))
-        return Protocol::kWords;
-    return may_be_lines ? Protocol::kLines : Protocol::kDirect;
-}
-
-kernels::Plan DevicePrograms::usual_plan(const DeviceGrid& grid, std::size_t bytes) const {
-    kernels::Plan plan{.protocol = protocol_for(grid, bytes),
-                       .blocks = options_.preferences.most_blocks};
+PlannedProgram DevicePrograms::usual_plan(const schedule::ScheduleSource& source,
+                                          const DeviceGrid& grid, std::size_t bytes) const {
+    const ProtocolChoice choice =
+        choose_protocol({.chunk_bytes = share_of(bytes, grid.chunks),
+                         .suits_words = grid.suits_words(bytes),
+                         .lines = options_.lines,
+                         .preferred = options_.preferences.protocol,
+                         .wanted = source.protocol,
+                         .thresholds = kernels::thresholds_of(options_.architecture).schedules});
+    kernels::Plan plan{
+        .protocol = choice.protocol, .blocks = options_.preferences.most_blocks, .why = choice.why};
     const std::size_t part = bytes / static_cast<std::size_t>(grid.workers(bytes) * grid.chunks);
     constexpr std::size_t kLineShare = abi::kPairBytes / 8;
     if (plan.protocol == Protocol::kWords) plan.threads = threads_for(part, abi::kLineBytes);
     if (plan.protocol == Protocol::kLines) plan.threads = threads_for(part, kLineShare);
-    plan.why = why(plan.protocol, options_.lines);
-    return plan;
+    return {plan, choice.obstacle};
 }
 
-Result<kernels::Plan> DevicePrograms::plan_for(const schedule::ScheduleSource& source,
-                                               std::size_t bytes) const {
+Result<PlannedProgram> DevicePrograms::plan_for(const schedule::ScheduleSource& source,
+                                                std::size_t bytes) const {
     const Rank root = source.only ? source.only->root : Rank{0};
     PCCL_ASSIGN_OR_RETURN(
         const schedule::Schedule made,
         schedule::generate(source, schedule::least_shape(source, options_.size, root)));
     PCCL_ASSIGN_OR_RETURN(const DeviceGrid grid,
                           device_grid(made, kernels::thresholds_of(options_.architecture)));
-    kernels::Plan plan = usual_plan(grid, bytes);
-    plan.blocks = grid.lanes * std::min(grid.workers(bytes), plan.blocks / grid.lanes);
-    return plan;
+    PlannedProgram planned = usual_plan(source, grid, bytes);
+    int& blocks = planned.plan.blocks;
+    blocks = grid.lanes * std::min(grid.workers(bytes), blocks / grid.lanes);
+    return planned;
 }
 
 Status DevicePrograms::check(const kernels::Plan& wanted) const {
@@ -173,7 +154,7 @@ Result<kernels::Run> DevicePrograms::prepare(const Collective& collective,
                      .reduces = reduces(collective.kind),
                      .type = collective.type,
                      .op = collective.op};
-    const kernels::Plan most = wanted.value_or(usual_plan(grid, run.bytes));
+    const kernels::Plan most = wanted ? *wanted : usual_plan(*source, grid, run.bytes).plan;
     if (most.blocks < grid.lanes)
         return Status::invalid_argument(concat("a plan of ", most.blocks, " blocks; ", source->name,
                                                " needs one for each of its ", grid.lanes,

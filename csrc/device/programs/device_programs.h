@@ -15,11 +15,17 @@
 #include "csrc/collective/collective.h"
 #include "csrc/device/launch/preferences.h"
 #include "csrc/device/programs/device_program.h"
+#include "csrc/device/programs/protocol_choice.h"
 #include "csrc/kernels/launch.h"
 #include "csrc/schedule/source.h"
 #include "csrc/sys/cuda/driver.h"
 
 namespace pccl::device {
+
+struct PlannedProgram {
+    kernels::Plan plan;
+    const char* obstacle = "";  // ProtocolChoice::obstacle
+};
 
 class PCCL_API DevicePrograms {
    public:
@@ -48,8 +54,8 @@ class PCCL_API DevicePrograms {
     [[nodiscard]] std::shared_ptr<const schedule::Program> program_of(
         const schedule::SourcePtr& source, Rank root) const;
     /// How it would launch one of blocks of `bytes`, but for its root. Errors: as prepare()'s.
-    [[nodiscard]] Result<kernels::Plan> plan_for(const schedule::ScheduleSource& source,
-                                                 std::size_t bytes) const;
+    [[nodiscard]] Result<PlannedProgram> plan_for(const schedule::ScheduleSource& source,
+                                                  std::size_t bytes) const;
     /// This rank's, to be mapped by the peers. Valid after prepare().
     [[nodiscard]] sys::cuda::DeviceAddress desk() const { return desk_; }
     [[nodiscard]] std::size_t desk_bytes() const { return abi::desk_bytes(options_.size); }
@@ -71,9 +77,9 @@ class PCCL_API DevicePrograms {
         std::shared_ptr<const schedule::Program> origin;
     };
     [[nodiscard]] Status check(const kernels::Plan& wanted) const;
-    [[nodiscard]] kernels::Protocol protocol_for(const DeviceGrid& grid, std::size_t bytes) const;
     /// For blocks of `bytes`.
-    [[nodiscard]] kernels::Plan usual_plan(const DeviceGrid& grid, std::size_t bytes) const;
+    [[nodiscard]] PlannedProgram usual_plan(const schedule::ScheduleSource& source,
+                                            const DeviceGrid& grid, std::size_t bytes) const;
     Result<const Ready*> find(const Key& key);
     Result<Ready> make(const Key& key);
     Result<abi::DeviceProgram> upload(const DeviceTables& tables, const DeviceGrid& grid);

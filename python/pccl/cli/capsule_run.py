@@ -42,16 +42,28 @@ def check(files: Sequence[Path], *, as_json: bool) -> int:
             if not as_json:
                 terminal.complain(str(error))
             continue
-        found.append({"file": str(file), "is_right": True, "digest": capsule.digest})
+        found.append(
+            {
+                "file": str(file),
+                "is_right": True,
+                "digest": capsule.digest,
+                "protocol": capsule.protocol,
+            }
+        )
         if not as_json:
-            manifest = capsule.manifest
-            print(
-                f"{file}: right: {capsule.name}, {manifest['collective']}, "
-                f"{manifest['ranks']} ranks, {manifest['rounds']} rounds, {manifest['steps']} steps"
-            )
+            print(f"{file}: right: {_in_short(capsule)}")
     if as_json:
         terminal.print_json({"capsules": found})
     return 0 if all(each["is_right"] for each in found) else 1
+
+
+def _in_short(capsule: Capsule) -> str:
+    manifest = capsule.manifest
+    protocol = f", by {capsule.protocol} between GPUs" if capsule.protocol else ""
+    return (
+        f"{capsule.name}, {manifest['collective']}, {manifest['ranks']} ranks, "
+        f"{manifest['rounds']} rounds, {manifest['steps']} steps{protocol}"
+    )
 
 
 def show(file: Path, *, as_json: bool) -> None:

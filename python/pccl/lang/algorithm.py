@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pccl.errors import InvalidArgumentError
-from pccl.lang.building import About, capsule_of, replicated
+from pccl.lang.building import About, capsule_of, check_protocol, replicated
 from pccl.lang.chunks import Chunks
-from pccl.lang.geometry import COLLECTIVES, ROOTED, Atom, Buffer, Collective, Geometry
+from pccl.lang.geometry import COLLECTIVES, ROOTED, Atom, Buffer, Collective, Geometry, Protocol
 from pccl.lang.lowering import lower
 from pccl.lang.origin import ProgramError, caller, line_of
 from pccl.lang.trace import Trace
@@ -149,6 +149,8 @@ class Algorithm:
         Of broadcast, reduce, gather and scatter.
     slots
         Messages that may wait between two ranks on one channel.
+    protocol
+        By which messages should travel between GPUs, as for ``pccl.Capsule.of``.
     """
 
     function: Callable[..., object]
@@ -157,6 +159,7 @@ class Algorithm:
     chunks: int | Callable[[int], int]
     root: int
     slots: int
+    protocol: Protocol = ""
 
     def __call__(self, program: Program, **parameters: Any) -> object:
         """Run the function as a part of ``program``."""
@@ -200,7 +203,8 @@ class Algorithm:
         geometry = self.geometry(ranks)
         program = Program(geometry)
         self.function(program, **parameters)
-        about = About(name or self.function.__name__, author, licence, note, sizes)
+        name = name or self.function.__name__
+        about = About(name, author, licence, note, sizes, self.protocol)
         whole = replace(geometry, chunks=geometry.chunks * instances)
 
         def attempt(*, fused: bool) -> Capsule:
@@ -256,6 +260,7 @@ def algorithm(
     chunks: int | Callable[[int], int] = 1,
     root: int = 0,
     slots: int = 2,
+    protocol: Protocol = "",
 ) -> Callable[[Callable[..., object]], Algorithm]:
     """Return a decorator that makes an algorithm of a function, which takes a ``Program``.
 
@@ -272,18 +277,22 @@ def algorithm(
         Of broadcast, reduce, gather and scatter.
     slots
         Messages that may wait between two ranks on one channel: 1 to 64.
+    protocol
+        By which messages should travel between GPUs, as for ``pccl.Capsule.of``: ``"words"``,
+        ``"lines"``, ``"direct"``; empty: as their lengths suggest.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such collective.
+        There is no such collective, or no such protocol.
     """
     if collective not in COLLECTIVES:
         raise InvalidArgumentError(
             f"'{collective}' is no collective; there are {', '.join(COLLECTIVES)}"
         )
+    check_protocol(protocol)
 
     def make(function: Callable[..., object]) -> Algorithm:
-        return Algorithm(function, collective, ranks, chunks, root, slots)
+        return Algorithm(function, collective, ranks, chunks, root, slots, protocol)
 
     return make

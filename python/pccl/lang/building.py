@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pccl import _core
 from pccl.capsule import Capsule
 from pccl.errors import InvalidArgumentError
+from pccl.lang.geometry import PROTOCOLS
 from pccl.lang.lowering import Lowered
 from pccl.lang.origin import ProgramError, blame
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pccl.lang.geometry import Geometry
     from pccl.lang.origin import Line
 
-__all__ = ["About", "capsule_of", "replicated"]
+__all__ = ["About", "capsule_of", "check_protocol", "replicated"]
 
 MOST_INSTANCES = 64
 
@@ -27,6 +28,14 @@ class About(NamedTuple):
     licence: str = ""
     note: str = ""
     sizes: str = ".."
+    protocol: str = ""
+
+
+def check_protocol(protocol: str) -> None:
+    """Raise InvalidArgumentError where messages cannot be asked to travel so."""
+    if protocol not in PROTOCOLS:
+        names = ", ".join(filter(None, PROTOCOLS))
+        raise InvalidArgumentError(f"'{protocol}' is no protocol of messages; there are {names}")
 
 
 def capsule_of(
@@ -56,6 +65,7 @@ def capsule_of(
             licence=about.licence,
             note=about.note,
             sizes=about.sizes,
+            protocol=about.protocol,
         )
     except InvalidArgumentError as error:
         raise blame(str(error), schedule, lowered.origins, definition) from None

@@ -54,6 +54,7 @@ def compose(
     -------
     Algorithm
         For any number of hosts that ``across`` takes; ``build(ranks=...)`` proves it as a whole.
+        Its protocol is that of ``across``.
         The root, where there is one, is that of ``inside`` on the host that is that of ``across``.
 
     Raises
@@ -78,6 +79,7 @@ def compose(
         parts.chunks,
         root if across.collective in ROOTED else 0,
         slots,
+        across.protocol,
     )
 
 

@@ -8,7 +8,7 @@ from pccl import _core
 from pccl.capsule import Capsule
 
 if TYPE_CHECKING:
-    from pccl.lang.geometry import Collective
+    from pccl.lang.geometry import Collective, Protocol
 
 __all__ = ["from_generator"]
 
@@ -23,6 +23,7 @@ def from_generator(
     chunks: int | None = None,
     slots: int | None = None,
     sizes: str = "..",
+    protocol: Protocol = "",
 ) -> Capsule:
     """Return a capsule of what a built-in generator makes.
 
@@ -37,12 +38,14 @@ def from_generator(
         one of the algorithm's name already.
     sizes
         As for ``pccl.load_capsule``.
+    protocol
+        As for ``pccl.Capsule.of``.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such algorithm or collective, or it takes no such shape.
+        There is no such algorithm, collective or protocol, or it takes no such shape.
     """
     made = _core.generate(algorithm, collective, ranks, root=root, chunks=chunks, slots=slots)
     made = made.renamed(name or f"{algorithm}{ranks}")
-    return Capsule.of(made, sizes=sizes)
+    return Capsule.of(made, sizes=sizes, protocol=protocol)

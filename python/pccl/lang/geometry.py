@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-__all__ = ["REDUCTIONS", "Atom", "Buffer", "Collective", "Geometry", "Home"]
+__all__ = ["REDUCTIONS", "Atom", "Buffer", "Collective", "Geometry", "Home", "Protocol"]
 
 Collective: TypeAlias = Literal[
     "all_reduce",
@@ -20,7 +20,11 @@ Collective: TypeAlias = Literal[
 # "auto" is scratch that nobody has numbered yet.
 Buffer: TypeAlias = Literal["input", "output", "scratch", "auto"]
 
+# Of messages between GPUs; "" is none in particular.
+Protocol: TypeAlias = Literal["", "words", "lines", "direct"]
+
 COLLECTIVES = get_args(Collective)
+PROTOCOLS = get_args(Protocol)
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 _INPUT_AT_ROOT = ("broadcast", "scatter")

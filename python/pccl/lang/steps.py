@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pccl.lang.building import About, capsule_of
-from pccl.lang.geometry import Collective, Geometry
+from pccl.lang.building import About, capsule_of, check_protocol
+from pccl.lang.geometry import Collective, Geometry, Protocol
 from pccl.lang.lowering import SWITCH, Lowered
 from pccl.lang.origin import Line, Place, ProgramError, caller
 from pccl.lang.trace import check_phase
@@ -46,7 +46,7 @@ class Steps:
 
     Parameters
     ----------
-    collective, ranks, chunks, root, slots
+    collective, ranks, chunks, root, slots, protocol
         As for ``pccl.lang.algorithm``.
     """
 
@@ -58,7 +58,10 @@ class Steps:
         chunks: int = 1,
         root: int = 0,
         slots: int = 2,
+        protocol: Protocol = "",
     ) -> None:
+        check_protocol(protocol)
+        self._protocol = protocol
         self._geometry = Geometry(collective, ranks, chunks, root)
         self._slots = slots
         self._line = caller()
@@ -138,7 +141,7 @@ class Steps:
         """
         programs = list(zip(self._scratch, self._lanes, strict=True))
         lowered = Lowered(programs, self._origins, [phase for phase, _ in self._switches])
-        about = About(name, author, licence, note, sizes)
+        about = About(name, author, licence, note, sizes, self._protocol)
         return capsule_of(lowered, self._geometry, self._slots, about, self._line)
 
     def _add_switch(self, rank: int, lane: int, line: Line) -> None:

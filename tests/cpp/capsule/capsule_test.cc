@@ -85,6 +85,22 @@ TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
     EXPECT_EQ(json::parse(again.manifest())["sizes"], "1MB..");
 }
 
+TEST(CapsuleTest, SaysHowItsMessagesTravelBetweenGpusOnlyWhereItsAuthorDid) {
+    const Schedule star = schedule::testing::star(3);
+    const Capsule without = capsule_of(star);
+    EXPECT_FALSE(json::parse(without.manifest()).contains("protocol"));
+    EXPECT_FALSE(without.source()->protocol.has_value());
+    using enum schedule::MessageProtocol;
+    for (const auto protocol : {kWords, kLines, kDirect}) {
+        const Capsule made = Capsule::make({.name = "mine", .protocol = protocol}, star).value();
+        const Capsule again = Capsule::parse(made.bytes()).value();
+        EXPECT_EQ(json::parse(again.manifest())["protocol"], to_string(protocol));
+        EXPECT_EQ(again.source()->protocol, protocol);
+        EXPECT_EQ(again.digest(), made.digest());
+        EXPECT_NE(again.digest(), without.digest());
+    }
+}
+
 // The star sends all to rank 0, which adds them one by one.
 TEST(CapsuleTest, ManifestSaysInWhichOrderContributionsAreAdded) {
     const json manifest = json::parse(capsule_of(schedule::testing::star(4)).manifest());
@@ -156,6 +172,10 @@ TEST(CapsuleTest, ManifestThatLiesIsRefused) {
     EXPECT_THAT(why_not(with(capsule, "collective", "all_dance")), HasSubstr("all_dance"));
     EXPECT_THAT(why_not(with(capsule, "sizes", "many")), HasSubstr("no range of sizes"));
     EXPECT_THAT(why_not(with(capsule, "chunks", -1)), HasSubstr("\"chunks\""));
+    EXPECT_THAT(why_not(with(capsule, "protocol", "LL")),
+                HasSubstr("\"protocol\" is 'LL'; there are words, lines, direct"));
+    EXPECT_THAT(why_not(with(capsule, "protocol", "")), HasSubstr("\"protocol\" is ''"));
+    EXPECT_THAT(why_not(with(capsule, "protocol", 1)), HasSubstr("\"protocol\" is no text"));
     EXPECT_THAT(why_not(with(capsule, "name", "Bad name")), HasSubstr("no name of a capsule"));
     EXPECT_THAT(why_not(file_of("[1]", "")), HasSubstr("no JSON object"));
     EXPECT_THAT(why_not(file_of("{}", "")), HasSubstr("has no"));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/device/launch/protocol_names.h"
 #include "tests/cpp/schedule/star.h"
 #include "tests/fakes/device_ranks.h"
 
@@ -94,6 +95,25 @@ TEST(EmulatedLoadedScheduleTest, IsChosenForItsSizesFromTheNextLaunchOn) {
         sum(kCount);
         EXPECT_EQ(*asked, at_first);
     });
+}
+
+TEST(EmulatedLoadedScheduleTest, GoesByTheProtocolThatItsCapsuleAsksFor) {
+    using enum schedule::MessageProtocol;
+    const auto star = schedule::source_of(schedule::testing::star(kRanks)).value();
+    for (const auto protocol : {kWords, kLines, kDirect}) {
+        const auto asking = std::make_shared<schedule::ScheduleSource>(*star);
+        asking->protocol = protocol;
+        fakes::run_device_ranks({.size = kRanks}, [&](fakes::DeviceRank& member) {
+            member.group.choose_from(loaded(asking, {}, std::make_shared<std::atomic<int>>(0)));
+            std::vector<std::int32_t> data(kCount, member.group.rank() + 1);
+            const Status status = sum_with(member, data);
+            EXPECT_TRUE(status.is_ok()) << status.to_string();
+            member.together.arrive_and_wait();
+            EXPECT_EQ(data, std::vector<std::int32_t>(kCount, 6));
+            const auto planned = member.group.explain(CollectiveKind::kAllReduce, 4 * kCount);
+            EXPECT_EQ(device::name_of(planned.front().plan.protocol), to_string(protocol));
+        });
+    }
 }
 
 TEST(EmulatedLoadedScheduleTest, OnSomeRanksAloneIsAMismatchOnAll) {

@@ -1,0 +1,30 @@
+#include "csrc/schedule/message_protocol.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "csrc/base/text.h"
+
+namespace pccl::schedule {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames{"words", "lines", "direct"};
+
+}  // namespace
+
+std::string_view to_string(MessageProtocol protocol) {
+    return kNames.at(static_cast<std::size_t>(protocol));
+}
+
+std::string names_of_message_protocols() {
+    return concat(kNames[0], ", ", kNames[1], ", ", kNames[2]);
+}
+
+std::optional<MessageProtocol> message_protocol_named(std::string_view name) {
+    const auto* const found = std::ranges::find(kNames, name);
+    if (found == kNames.end()) return std::nullopt;
+    return static_cast<MessageProtocol>(found - kNames.begin());
+}
+
+}  // namespace pccl::schedule

@@ -1,0 +1,25 @@
+// How messages of a schedule travel between GPUs, as whoever wrote it would have it. CPUs have one
+// way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "csrc/base/export.h"
+
+namespace pccl::schedule {
+
+/// kWords: 8 bytes with their arrival flag, NCCL's LL. kLines: 120 bytes with theirs, LL128.
+/// kDirect: slots with flags beside them, Simple.
+enum class MessageProtocol : std::uint8_t { kWords, kLines, kDirect };
+
+/// "words", "lines" or "direct".
+[[nodiscard]] PCCL_API std::string_view to_string(MessageProtocol protocol);
+/// "words, lines, direct": all of them, for messages.
+[[nodiscard]] PCCL_API std::string names_of_message_protocols();
+/// The one that prints as `name`.
+[[nodiscard]] PCCL_API std::optional<MessageProtocol> message_protocol_named(std::string_view name);
+
+}  // namespace pccl::schedule
