@@ -8,7 +8,8 @@ Network.machine has it by measured costs; or each in a network namespace with a 
 at one switch, Network.switch. Every algorithm over links makes the collective by name, turn and
 turn about in the same processes; a figure is the least of the slowest rank's times, what the place
 can while nothing else disturbs it. What a message costs at a shaped port is measured first, between
-two ranks. Of algorithms that are the same program for so many ranks, one is measured.
+all pairs at once, for their ranks share cores. Of algorithms that are the same program for so many
+ranks, one is measured.
 
 A cell is a pair of algorithms at one size whose measured times have an order: they differ by at
 least 10 %, and the same way in every turn. It is right where the simulated times differ that way,
@@ -183,7 +184,7 @@ def be_rank(
         timeout=TIMEOUT_S,
     )
     if names:
-        speed = measured_speed(comm)
+        speed = measured_speed(comm, by_all=True)
         if rank == 0:
             send(speed)
     for case in cases:

@@ -172,7 +172,8 @@ class Capsule:
         -------
         str
             What ``from_msccl`` makes a capsule of that gives the same results; its lanes may be
-            more, since a thread block has one peer to send to and one to receive from.
+            more, since a thread block has one peer to send to and one to receive from. Where the
+            capsule asks for no protocol, it says ``Simple``, as MSCCL does.
 
         Raises
         ------
