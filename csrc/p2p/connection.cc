@@ -230,6 +230,7 @@ bool Connection::post_waiting() {
 }
 
 Result<bool> Connection::post_some(const std::shared_ptr<Task>& task) {
+    if (const auto run = task->next_run()) return post_run(task, *run);
     const std::size_t count = task->next(steps_);
     if (count == 0) {
         task->posted_nothing();
@@ -240,9 +241,21 @@ Result<bool> Connection::post_some(const std::shared_ptr<Task>& task) {
                           link_->post(task->order().op, std::span(pieces_).first(count), posts_));
     if (taken == 0) return false;
     task->posted(taken, steps_[taken - 1].after);
+    took_off(task);
+    return true;
+}
+
+Result<bool> Connection::post_run(const std::shared_ptr<Task>& task, const transport::RmaRun& run) {
+    PCCL_ASSIGN_OR_RETURN(const std::size_t taken, link_->post_run(task->order().op, run, posts_));
+    if (taken == 0) return false;
+    task->posted_of_run(taken);
+    took_off(task);
+    return true;
+}
+
+void Connection::took_off(const std::shared_ptr<Task>& task) {
     flying_.emplace_hint(flying_.end(), posts_, task);
     ++posts_;
-    return true;
 }
 
 Status Connection::hear_completions() {

@@ -95,6 +95,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool post_waiting();
     /// False when the link has no room.
     Result<bool> post_some(const std::shared_ptr<Task>& task);
+    Result<bool> post_run(const std::shared_ptr<Task>& task, const transport::RmaRun& run);
+    /// What the link has just taken.
+    void took_off(const std::shared_ptr<Task>& task);
     /// Hears and says what there is; whether anything moved.
     Result<bool> exchange();
     Status hear_completions();

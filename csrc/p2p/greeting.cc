@@ -9,7 +9,7 @@
 namespace pccl::p2p {
 namespace {
 
-constexpr std::uint32_t kGreetingMagic = 0x4832'5050;
+constexpr std::uint32_t kGreetingMagic = 0x4833'5050;
 constexpr std::size_t kHead = sizeof(std::uint32_t);
 constexpr std::size_t kLongestFrame = ConnectionInfo::kLongest + 64;
 

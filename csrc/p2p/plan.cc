@@ -39,7 +39,7 @@ bool joins(const transport::RmaPiece& last, const transport::RmaPiece& next) {
 }  // namespace
 
 std::uint64_t Blocks::size() const {
-    if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_)) return strided->count;
+    if (const auto* const run = strided()) return run->count;
     return std::get<std::vector<Block>>(blocks_).size();
 }
 
@@ -47,8 +47,7 @@ Status Blocks::check_within(std::uint64_t bytes) const {
     if (size() > kMost)
         return Status::invalid_argument(
             concat("a plan has at most ", kMost, " blocks, not ", size()));
-    if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_))
-        return check_strided(*strided, bytes);
+    if (const auto* const run = strided()) return check_strided(*run, bytes);
     const auto& list = std::get<std::vector<Block>>(blocks_);
     const auto bad =
         std::ranges::find_if(list, [&](const Block& block) { return !is_within(block, bytes); });
@@ -102,6 +101,24 @@ std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices
         from = after;
     }
     return filled;
+}
+
+std::optional<transport::RmaRun> Plan::run_from(const Cursor& from) const {
+    const StridedBlocks* const here = local_.blocks.strided();
+    const StridedBlocks* const there = remote_.blocks.strided();
+    if (here == nullptr || there == nullptr || from.bytes > 0) return std::nullopt;
+    const std::uint64_t bytes = here->bytes;
+    const bool touch = here->stride == bytes && there->stride == bytes;
+    if (touch || bytes == 0 || bytes > kLongestPiece || size() - from.block < 2)
+        return std::nullopt;
+    return transport::RmaRun{.first = {.local = local_.memory.get(),
+                                       .at = local_.blocks[from.block].offset,
+                                       .remote = &remote_.memory.descriptor,
+                                       .there = remote_.blocks[from.block].offset,
+                                       .bytes = bytes},
+                             .stride_here = here->stride,
+                             .stride_there = there->stride,
+                             .count = size() - from.block};
 }
 
 }  // namespace pccl::p2p

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -40,9 +41,12 @@ class PCCL_API Blocks {
         : Blocks(StridedBlocks{block.offset, block.bytes, 0, 1}) {}
 
     [[nodiscard]] std::uint64_t size() const;
+    /// Null where they are listed.
+    [[nodiscard]] const StridedBlocks* strided() const {
+        return std::get_if<StridedBlocks>(&blocks_);
+    }
     [[nodiscard]] Block operator[](std::uint64_t index) const {
-        if (const auto* const strided = std::get_if<StridedBlocks>(&blocks_))
-            return {strided->base + index * strided->stride, strided->bytes};
+        if (const auto* const run = strided()) return {run->base + index * run->stride, run->bytes};
         return std::get<std::vector<Block>>(blocks_)[index];
     }
     /// kInvalidArgument names the first block that is not within a memory of so many bytes, or says
@@ -93,6 +97,9 @@ class PCCL_API Plan {
     /// `steps` and returns how many. 0 at the end.
     std::size_t steps_from(Cursor from, std::span<const std::uint32_t> indices,
                            std::span<Step> steps) const;
+    /// All blocks from `from` on, where they need no list; nullopt elsewhere, and where they are
+    /// better joined or cut.
+    [[nodiscard]] std::optional<transport::RmaRun> run_from(const Cursor& from) const;
 
    private:
     Plan(Local local, Remote remote);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,8 +53,14 @@ class Task {
     std::size_t next(std::span<Plan::Step> steps) const {
         return order_.plan->steps_from(cursor_, order_.indices, steps);
     }
+    /// The same where that takes no list of them.
+    [[nodiscard]] std::optional<transport::RmaRun> next_run() const {
+        return order_.indices.empty() ? order_.plan->run_from(cursor_) : std::nullopt;
+    }
     /// One post has taken `pieces`, the last of which ends at `after`.
     void posted(std::size_t pieces, const Plan::Cursor& after);
+    /// One post has taken so many of a run.
+    void posted_of_run(std::size_t pieces) { posted(pieces, {cursor_.block + pieces, 0}); }
     void posted_nothing() { cursor_ = {blocks(), 0}; }
     /// One post is over.
     void landed(const Status& status);

@@ -1,5 +1,6 @@
 #include "csrc/transport/rma.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -29,6 +30,18 @@ abi::MemoryDescriptor descriptor_of(const Memory& memory, const MemoryIdentity& 
     descriptor.bytes = memory.bytes;
     descriptor.kind = memory.kind;
     return descriptor;
+}
+
+Result<std::size_t> RmaLink::post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket) {
+    std::array<RmaPiece, 128> pieces;
+    const auto listed = std::span(pieces).first(std::min<std::uint64_t>(run.count, pieces.size()));
+    RmaPiece next = run.first;
+    for (RmaPiece& piece : listed) {
+        piece = next;
+        next.at += run.stride_here;
+        next.there += run.stride_there;
+    }
+    return post(op, listed, ticket);
 }
 
 Result<std::unique_ptr<Registration>> RmaTransport::add(const Memory& memory) {

@@ -84,6 +84,15 @@ struct RmaPiece {
     std::size_t bytes = 0;
 };
 
+/// Pieces of the same length between two memories, whose places lie `stride_here` and
+/// `stride_there` apart. One at least.
+struct RmaRun {
+    RmaPiece first;
+    std::uint64_t stride_here = 0;  // from begin to begin
+    std::uint64_t stride_there = 0;
+    std::uint64_t count = 1;
+};
+
 struct RmaCompletion {
     std::uint64_t ticket = 0;
     /// kUnavailable: the peer has ended the registration, or never made it. kUnsupported: it cannot
@@ -108,6 +117,8 @@ class RmaLink {
     /// these do not stick, and another piece of the kind ends the prefix.
     virtual Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                                      std::uint64_t ticket) = 0;
+    /// The same of pieces that need no list: of which it takes the first ones.
+    virtual Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket);
     /// Sends the peer a word (1 to kMostNotification bytes), which it sees after all that was
     /// posted before it is done. If any of that fails, and poll() had not told so before this call,
     /// the word is dropped: it would speak of bytes that have not come. False when there is no room

@@ -104,6 +104,56 @@ TEST_P(RmaContract, ALongListIsTakenInPrefixesWithACompletionEach) {
                   0);
 }
 
+TEST_P(RmaContract, ARunLandsWhereItsPiecesBelong) {
+    for (const std::size_t block : {1, 7, 4096, 20'000}) {
+        constexpr std::size_t kCount = 150;
+        const std::size_t stride_here = block + 3;
+        const std::size_t stride_there = 2 * block;
+        const Registered mine = initiator().memory(kCount * stride_here);
+        const Registered theirs = target().memory(kCount * stride_there);
+        for (const RmaOp op : {RmaOp::kRead, RmaOp::kWrite}) {
+            fill(mine, 1);
+            fill(theirs, 2);
+            std::vector<std::byte> here(mine.bytes().begin(), mine.bytes().end());
+            std::vector<std::byte> there(theirs.bytes().begin(), theirs.bytes().end());
+            for (std::size_t i = 0; i < kCount; ++i) {
+                std::byte* const at = here.data() + i * stride_here;
+                std::byte* const other = there.data() + i * stride_there;
+                if (op == RmaOp::kRead)
+                    std::memcpy(at, other, block);
+                else
+                    std::memcpy(other, at, block);
+            }
+            RmaRun run{.first = {.local = mine.registration(),
+                                 .remote = &theirs.descriptor(),
+                                 .bytes = block},
+                       .stride_here = stride_here,
+                       .stride_there = stride_there,
+                       .count = kCount};
+            std::uint64_t posts = 0;
+            std::uint64_t told = 0;
+            pump([&] {
+                const auto taken =
+                    run.count > 0 ? initiator().link->post_run(op, run, posts) : std::size_t{0};
+                EXPECT_TRUE(taken.is_ok()) << taken.status().to_string();
+                if (!taken.is_ok()) return true;
+                posts += *taken > 0 ? 1 : 0;
+                run.count -= *taken;
+                run.first.at += *taken * stride_here;
+                run.first.there += *taken * stride_there;
+                RmaCompletion completion;
+                const auto count = initiator().link->poll({&completion, 1});
+                EXPECT_TRUE(count.is_ok() && (*count == 0 || completion.status.is_ok()));
+                told += count.is_ok() ? *count : 0;
+                static_cast<void>(target().link->advance());
+                return !count.is_ok() || (run.count == 0 && told == posts);
+            });
+            ASSERT_TRUE(std::ranges::equal(mine.bytes(), here)) << block;
+            ASSERT_TRUE(std::ranges::equal(theirs.bytes(), there)) << block;
+        }
+    }
+}
+
 TEST_P(RmaContract, OffsetsBeyondFourGigabytesAreNotCut) {
     constexpr std::size_t kFar = (std::size_t{4} << 30) + 4099;
     constexpr std::size_t kBytes = 10'000;

@@ -90,8 +90,10 @@ class LoopbackPeer final : public RmaPeer {
                const std::function<void(MutableBytes)>& use) {
         const auto memory = owner();
         if (memory == nullptr) return lost();
-        return memory->use(
-            {.registration = registration, .offset = piece.there, .bytes = piece.here.size()}, use);
+        const RmaExtent extent{.offset = piece.there, .bytes = piece.here.size()};
+        return memory->use({.registration = registration, .blocks = extent}, [&](MutableBytes all) {
+            use(all.subspan(extent.offset, extent.bytes));
+        });
     }
 
     void give_up(const MemoryIdentity& registration) {

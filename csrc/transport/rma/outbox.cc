@@ -6,36 +6,59 @@
 namespace pccl::transport {
 namespace {
 
-constexpr std::size_t kChunk = 256 * kKiB;  // read from a registration at a time
+constexpr std::size_t kChunk = 256 * kKiB;  // of a payload at a time
+constexpr std::size_t kMostGathered = 64;   // blocks, likewise
+// Shorter blocks are copied together sooner than the kernel takes them one by one.
+constexpr std::size_t kShort = 1 * kKiB;
 constexpr std::array<std::byte, 16 * kKiB> kZeros{};
 
 }  // namespace
 
 RmaOutcome outcome_of(const Status& use) {
     if (use.is_ok()) return RmaOutcome::kOk;
+    if (use.code() == StatusCode::kUnsupported) return RmaOutcome::kOfGpu;
     return use.code() == StatusCode::kInvalidArgument ? RmaOutcome::kOutOfBounds
                                                       : RmaOutcome::kEnded;
 }
 
-void RmaOutbox::add_copy(const RmaFrame& head, Bytes payload) {
-    messages_.push_back({.head = head, .own = {payload.begin(), payload.end()}});
-    messages_.back().payload = messages_.back().own;
+void RmaOutbox::push(Message message) {
+    listed_ += message.range.blocks.list().size();
+    messages_.push_back(std::move(message));
 }
 
-void RmaOutbox::add_gpu_payload(const RmaFrame& head, const Memory& memory, std::size_t at) {
+void RmaOutbox::pop() {
+    listed_ -= messages_.front().range.blocks.list().size();
+    messages_.pop_front();
+    begin_front();
+}
+
+void RmaOutbox::begin_front() {
+    sent_ = 0;
+    place_ = {};
+}
+
+void RmaOutbox::add_copy(const RmaFrame& head, Bytes payload) {
+    push({.head = head,
+          .from = RmaExtent{.bytes = payload.size()},
+          .own = {payload.begin(), payload.end()}});
+    messages_.back().memory = messages_.back().own;
+}
+
+void RmaOutbox::add_gpu_write(const RmaFrame& head, RmaRange range, const Memory& memory,
+                              std::size_t at) {
     const auto step = [this, device = memory.device, from = device_address(memory.data + at)](
                           std::uint64_t offset, MutableBytes stage) {
         return passage_.copy(
             device,
             {.to = device_address(stage.data()), .from = from + offset, .bytes = stage.size()});
     };
-    messages_.push_back({.head = head});
+    push({.head = head, .range = std::move(range)});
     messages_.back().source = std::make_unique<GpuSource>(GpuTransfer{
         .passage = passage_, .device = memory.device, .bytes = head.bytes, .step = step});
 }
 
 void RmaOutbox::add_landing(const RmaFrame& head, Landing landing) {
-    messages_.push_back({.head = head, .landing = std::move(landing)});
+    push({.head = head, .landing = std::move(landing)});
 }
 
 bool RmaOutbox::awaits_copies() const {
@@ -44,11 +67,12 @@ bool RmaOutbox::awaits_copies() const {
     return front.landing != nullptr || (front.source != nullptr && front.source->is_waiting());
 }
 
-std::size_t RmaOutbox::front_bytes() const {
-    const RmaFrame& head = messages_.front().head;
-    const bool has_payload = head.kind == RmaFrameKind::kWrite ||
-                             head.kind == RmaFrameKind::kWord || head.kind == RmaFrameKind::kData;
-    return sizeof head + (has_payload ? head.bytes : 0);
+std::uint64_t RmaOutbox::front_bytes() const {
+    const Message& front = messages_.front();
+    const RmaFrameKind kind = front.head.kind;
+    const bool has_payload =
+        kind == RmaFrameKind::kWrite || kind == RmaFrameKind::kWord || kind == RmaFrameKind::kData;
+    return sizeof front.head + front.list().size() + (has_payload ? front.head.bytes : 0);
 }
 
 Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const ReadServed& served) {
@@ -62,12 +86,10 @@ Result<bool> RmaOutbox::send(SendLink& stream, RmaRegistry& registry, const Read
         moved = true;
         sent_ += taken;
         if (sent_ < front_bytes()) continue;
-        if (head.kind == RmaFrameKind::kData) {
+        if (head.kind == RmaFrameKind::kData)
             answer(outcome_, served);
-        } else {
-            messages_.pop_front();
-            sent_ = 0;
-        }
+        else
+            pop();
     }
     PCCL_ASSIGN_OR_RETURN(flushed_, stream.flush(kRmaChannel));
     return moved;
@@ -91,14 +113,14 @@ Result<bool> RmaOutbox::is_ready(RmaRegistry& registry, const ReadServed& served
 
 void RmaOutbox::open_front(RmaRegistry& registry) {
     Message& front = messages_.front();
-    const auto device = registry.find_device(front.head.range());
+    const auto device = registry.find_device(front.range);
     outcome_ = outcome_of(device.status());
     if (!device.is_ok() || *device < 0 || front.source != nullptr) return;
-    const auto step = [this, &registry, range = front.head.range(), device = *device](
-                          std::uint64_t offset, MutableBytes stage) {
+    const auto step = [this, &registry, range = front.range, device = *device](std::uint64_t offset,
+                                                                               MutableBytes stage) {
         const RmaRange part{.registration = range.registration,
-                            .offset = range.offset + offset,
-                            .bytes = stage.size()};
+                            .blocks = RmaExtent{.offset = range.blocks.first().offset + offset,
+                                                .bytes = stage.size()}};
         return registry.copy(part, [&](const std::byte* at) {
             return passage_.copy(device, {.to = device_address(stage.data()),
                                           .from = device_address(at),
@@ -110,56 +132,61 @@ void RmaOutbox::open_front(RmaRegistry& registry) {
 }
 
 void RmaOutbox::answer(RmaOutcome outcome, const ReadServed& served) {
-    RmaFrame& head = messages_.front().head;
-    messages_.front().source = nullptr;
-    head = {.magic = kRmaMagic,
-            .kind = RmaFrameKind::kDone,
-            .outcome = outcome,
-            .reserved = 0,
-            .number = head.number,
-            .id = 0,
-            .nonce = 0,
-            .offset = 0,
-            .bytes = 0,
-            .failed = 0};
-    sent_ = 0;
+    Message& front = messages_.front();
+    front.source = nullptr;
+    front.head = frame_of(RmaFrameKind::kDone, front.head.number);
+    front.head.outcome = outcome;
+    begin_front();
     served(outcome);
 }
 
 Result<std::size_t> RmaOutbox::send_part(SendLink& stream, RmaRegistry& registry) {
     const Message& front = messages_.front();
     const Flush flush = messages_.size() == 1 ? Flush::kNow : Flush::kLater;
-    if (sent_ < sizeof front.head) {
-        // A head leaves with what it is of: one call of the kernel, and one packet.
-        const bool is_all = front_bytes() == sizeof front.head;
-        return stream.send(kRmaChannel, std::as_bytes(std::span(&front.head, 1)).subspan(sent_),
-                           is_all ? flush : Flush::kLater);
-    }
-    const std::size_t done = sent_ - sizeof front.head;
-    if (front.head.kind == RmaFrameKind::kWrite && front.source != nullptr)
-        return send_fetched(stream, *front.source, flush);
-    if (front.head.kind != RmaFrameKind::kData)
-        return stream.send(kRmaChannel, front.payload.subspan(done), flush);
-    RmaRange rest = front.head.range();
-    rest.offset += done;
-    rest.bytes = std::min<std::uint64_t>(rest.bytes - done, kChunk);
-    return send_registered(stream, registry, rest);
+    const auto head = std::as_bytes(std::span(&front.head, 1));
+    const Bytes list = front.list();
+    if (sent_ >= head.size() + list.size()) return send_payload(stream, registry, flush);
+    // A head leaves with what it is of: one call of the kernel, and one packet.
+    const bool is_in_head = sent_ < head.size();
+    const Bytes part = is_in_head ? head.subspan(sent_) : list.subspan(sent_ - head.size());
+    const bool is_last = sent_ + part.size() == front_bytes();
+    return stream.send(kRmaChannel, part, is_last ? flush : Flush::kLater);
 }
 
-Result<std::size_t> RmaOutbox::send_registered(SendLink& stream, RmaRegistry& registry,
-                                               RmaRange range) {
-    if (messages_.front().source != nullptr)
-        return send_fetched_registered(stream, registry, range);
+Result<std::size_t> RmaOutbox::send_payload(SendLink& stream, RmaRegistry& registry, Flush flush) {
+    const Message& front = messages_.front();
+    if (front.head.kind == RmaFrameKind::kData)
+        return front.source == nullptr ? send_registered(stream, registry)
+                                       : send_fetched_registered(stream, registry);
+    if (front.source != nullptr) return send_fetched(stream, *front.source, flush);
+    return send_blocks(stream, front.memory, front.from, flush);
+}
+
+Result<std::size_t> RmaOutbox::send_blocks(SendLink& stream, Bytes memory, const RmaBlocks& blocks,
+                                           Flush flush) {
+    std::array<Bytes, kMostGathered> gathered;
+    const auto pieces = std::span(gathered).first(blocks.gather(memory, place_, kChunk, gathered));
+    if (pieces.size() > 1) flush = blocks.first().bytes < kShort ? Flush::kLater : Flush::kNow;
+    PCCL_ASSIGN_OR_RETURN(const std::size_t taken,
+                          stream.send_gathered(kRmaChannel, pieces, flush));
+    blocks.advance(place_, taken);
+    return taken;
+}
+
+Result<std::size_t> RmaOutbox::send_registered(SendLink& stream, RmaRegistry& registry) {
+    const RmaRange& range = messages_.front().range;
     Result<std::size_t> taken = std::size_t{0};
-    const auto send = [&](Bytes bytes) { taken = stream.send(kRmaChannel, bytes, Flush::kLater); };
+    const auto send = [&](Bytes memory) {
+        taken = send_blocks(stream, memory, range.blocks, Flush::kLater);
+    };
     if (outcome_ == RmaOutcome::kOk) outcome_ = outcome_of(registry.use(range, send));
-    return outcome_ == RmaOutcome::kOk ? taken : send_zeros(stream, range.bytes);
+    return outcome_ == RmaOutcome::kOk ? taken : send_zeros(stream);
 }
 
-Result<std::size_t> RmaOutbox::send_zeros(SendLink& stream, std::uint64_t bytes) {
-    return stream.send(kRmaChannel,
-                       Bytes(kZeros).first(std::min<std::size_t>(bytes, kZeros.size())),
-                       Flush::kLater);
+Result<std::size_t> RmaOutbox::send_zeros(SendLink& stream) {
+    const auto left =
+        static_cast<std::size_t>(std::min<std::uint64_t>(front_bytes() - sent_, kZeros.size()));
+    return stream.send(kRmaChannel, Bytes(kZeros).first(left), Flush::kLater);
 }
 
 Result<std::size_t> RmaOutbox::send_fetched(SendLink& stream, GpuSource& source, Flush flush) {
@@ -170,17 +197,16 @@ Result<std::size_t> RmaOutbox::send_fetched(SendLink& stream, GpuSource& source,
     return taken;
 }
 
-Result<std::size_t> RmaOutbox::send_fetched_registered(SendLink& stream, RmaRegistry& registry,
-                                                       const RmaRange& range) {
+Result<std::size_t> RmaOutbox::send_fetched_registered(SendLink& stream, RmaRegistry& registry) {
     if (outcome_ == RmaOutcome::kOk) {
         const auto taken = send_fetched(stream, *messages_.front().source, Flush::kLater);
-        const Status here = registry.find_device(range).status();
+        const Status here = registry.find_device(messages_.front().range).status();
         // An error of engines is the link's.
         if (here.is_ok()) return taken;
         outcome_ = outcome_of(here);
         if (taken.is_ok() && *taken > 0) return taken;
     }
-    return send_zeros(stream, range.bytes);
+    return send_zeros(stream);
 }
 
 }  // namespace pccl::transport

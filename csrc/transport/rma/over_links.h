@@ -2,14 +2,15 @@
 // on with poll() or advance().
 //
 //     initiator                                          target
-//       | -- write: registration, offset, length, bytes --> |  into the memory as they come
+//       | -- write: registration, blocks, bytes ----------> |  into the memory as they come
 //       | <- done: outcome ------------------------------- |
-//       | -- read: registration, offset, length ----------> |
+//       | -- read: registration, blocks ------------------> |
 //       | <- data: bytes, done: outcome ------------------- |  a registration that ends in the
 //       | -- word: bytes, failures that are known --------> |  middle: zeros, and "ended"
 //       | <- taken ---------------------------------------- |
 //
-// The target names no address: a request has an id, a nonce and an offset, and each part of it is
+// The target names no address: a request has an id, a nonce and blocks, a run of them (offset,
+// length, stride, count) or a list of offsets and lengths (blocks.h), and each part of it is
 // checked anew, under a lock that an ending registration waits for (registry.h). Both ends are
 // initiators and targets. What comes in is always taken in: each end has at most kWindow requests
 // and kWords words that are not answered, so that no pair of full streams can hold each other up.

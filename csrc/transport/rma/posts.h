@@ -29,7 +29,7 @@ class PCCL_API RmaPosts {
     static constexpr std::size_t kMost = 4096;  // open, or complete and not told
 
     [[nodiscard]] bool has_room() const { return open_.size() + complete_.size() < kMost; }
-    /// Stays where it is until its last finish(). `pieces` is not 0.
+    /// Stays where it is until its last finish(). `pieces` may be added to before the first.
     RmaPost& begin(std::uint64_t ticket, std::size_t pieces);
     /// So many of its pieces are over.
     void finish(RmaPost& post, const Status& status, std::size_t pieces = 1);

@@ -54,23 +54,26 @@ Result<RmaRegistry::Entry*> RmaRegistry::find(const RmaRange& range) {
     const auto found = entries_.find(range.registration.id);
     if (found == entries_.end() || found->second.nonce != range.registration.nonce)
         return Status::unavailable("the peer has ended the registration of this memory");
-    const MutableBytes memory = found->second.memory;
-    if (range.offset > memory.size() || range.bytes > memory.size() - range.offset)
-        return Status::invalid_argument(concat(range.bytes, " bytes at ", range.offset,
-                                               " of a registration that has ", memory.size()));
+    const std::size_t size = found->second.memory.size();
+    if (!range.blocks.is_within(size))
+        return Status::invalid_argument(concat(range.blocks.count(), " blocks from ",
+                                               range.blocks.first().offset,
+                                               " on of a registration that has ", size, " bytes"));
     return &found->second;
 }
 
 Status RmaRegistry::use(const RmaRange& range, const std::function<void(MutableBytes)>& use) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
-    use(entry->memory.subspan(range.offset, range.bytes));
+    use(entry->memory);
     return Status::ok();
 }
 
 Result<int> RmaRegistry::find_device(const RmaRange& range) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(const Entry* const entry, find(range));
+    if (entry->device >= 0 && range.blocks.count() > 1)
+        return Status::unsupported("memory of a GPU is not reached in several blocks at once");
     return entry->device;
 }
 
@@ -78,7 +81,7 @@ Result<std::shared_ptr<GpuMoment>> RmaRegistry::copy(const RmaRange& range,
                                                      const BeginCopy& begin) {
     const std::lock_guard lock(mutex_);
     PCCL_ASSIGN_OR_RETURN(Entry* const entry, find(range));
-    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data() + range.offset));
+    PCCL_ASSIGN_OR_RETURN(auto moment, begin(entry->memory.data() + range.blocks.first().offset));
     // Nobody else has those that are over.
     std::erase_if(entry->copies, [](const auto& each) { return each.use_count() == 1; });
     entry->copies.push_back(moment);

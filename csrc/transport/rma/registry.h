@@ -14,6 +14,7 @@
 #include "csrc/base/fork.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/rma.h"
+#include "csrc/transport/rma/blocks.h"
 #include "csrc/transport/rma/gpu_stream.h"
 
 namespace pccl::transport {
@@ -21,8 +22,7 @@ namespace pccl::transport {
 /// What a peer asks for. Any values are safe.
 struct RmaRange {
     MemoryIdentity registration;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
+    RmaBlocks blocks;
 };
 
 /// Safe from every thread. A registration that ends waits for uses under way, and for copies.
@@ -33,14 +33,15 @@ class PCCL_API RmaRegistry : public std::enable_shared_from_this<RmaRegistry> {
     /// The descriptor has no key. kInvalidArgument where the id is in use, or memory of a GPU is
     /// not on it; kUnsupported for such memory where this process has no CUDA.
     Result<std::unique_ptr<Registration>> add(const Memory& memory, const MemoryIdentity& identity);
-    /// Runs `use` on the range: what it has done before it returns is done while the registration
-    /// lasts. kUnavailable when there is none of that id and nonce, kInvalidArgument when the range
-    /// is not within it.
+    /// Runs `use` on the memory that the range is within: what it has done before it returns is
+    /// done while the registration lasts. kUnavailable when there is none of that id and nonce,
+    /// kInvalidArgument when a block of the range is not within it.
     Status use(const RmaRange& range, const std::function<void(MutableBytes)>& use);
-    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above.
+    /// Whether there is such a range, and on which GPU; -1: in memory of the host. Errors as above;
+    /// kUnsupported for several blocks of memory of a GPU.
     [[nodiscard]] Result<int> find_device(const RmaRange& range);
     /// For memory of a GPU, at whose addresses nobody looks: runs `begin`, which begins a copy in
-    /// or out of the range.
+    /// or out of the range, of one block.
     using BeginCopy = std::function<Result<std::shared_ptr<GpuMoment>>(std::byte* at)>;
     Result<std::shared_ptr<GpuMoment>> copy(const RmaRange& range, const BeginCopy& begin);
     /// Before its object does; returns the memory, none where it has ended or is of a GPU.

@@ -13,18 +13,14 @@ namespace {
 // Until poll() looks up: what the streams buffer, so often.
 constexpr int kRounds = 16;
 constexpr std::size_t kMostReceived = 1 * kMiB;
-// Of a payload, left to come: it goes straight to where it belongs; shorter ones come with others.
+// Of a block, left to come: it goes straight to where it belongs; shorter ones come with others.
 constexpr std::size_t kLong = 16 * kKiB;
-constexpr std::size_t kMostWritten = 256 * kKiB;  // while no registration can end
+constexpr std::size_t kMostStraight = 256 * kKiB;  // while no registration can end
 constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
-
-RmaFrame frame(RmaFrameKind kind, std::uint64_t number) {
-    RmaFrame head{};
-    head.magic = kRmaMagic;
-    head.kind = kind;
-    head.number = number;
-    return head;
-}
+// Of several blocks, in one request: what is asked for is not given up any more.
+constexpr std::uint64_t kMostTogether = 4 * kMiB;
+// Of all requests, but for the last: a fraction of a second's work.
+constexpr std::uint64_t kMostAsked = 256 * kMiB;
 
 Status status_of(RmaOutcome outcome) {
     switch (outcome) {
@@ -32,45 +28,123 @@ Status status_of(RmaOutcome outcome) {
             return Status::ok();
         case RmaOutcome::kOutOfBounds:
             return Status::invalid_argument("the peer's registration is smaller than it was told");
+        case RmaOutcome::kOfGpu:
+            return Status::unsupported(
+                "the peer's memory is of a GPU, which it was not told to be");
         case RmaOutcome::kEnded:
             break;
     }
     return Status::unavailable("the peer has ended the registration of this memory");
 }
 
+bool is_of_gpu(const RmaPiece& piece) {
+    return piece.local->memory().kind == abi::MemoryKind::kGpu ||
+           piece.remote->kind == abi::MemoryKind::kGpu;
+}
+
+/// How many of the first pieces, which is one at least, go in one request.
+std::size_t how_many_together(std::span<const RmaPiece> pieces) {
+    const RmaPiece& first = pieces.front();
+    const std::size_t most = std::min(pieces.size(), RmaBlocks::kMostListed);
+    if (first.bytes == 0 || is_of_gpu(first)) return 1;
+    std::uint64_t bytes = first.bytes;
+    std::size_t count = 1;
+    for (; count < most; ++count) {
+        const RmaPiece& next = pieces[count];
+        if (next.local != first.local || next.remote != first.remote || next.bytes == 0) break;
+        if (next.bytes > kMostTogether || (bytes += next.bytes) > kMostTogether) break;
+    }
+    return count;
+}
+
+/// One side of these.
+RmaBlocks blocks_of(std::span<const RmaPiece> pieces, std::size_t RmaPiece::*offset) {
+    const auto extent = [offset](const RmaPiece& piece) {
+        return RmaExtent{.offset = piece.*offset, .bytes = piece.bytes};
+    };
+    if (pieces.size() == 1) return extent(pieces.front());
+    std::vector<RmaExtent> list(pieces.size());
+    std::ranges::transform(pieces, list.begin(), extent);
+    return RmaBlocks(std::move(list));
+}
+
+std::size_t fill(MutableBytes into, std::size_t begun, Bytes& here) {
+    const std::size_t count = std::min(here.size(), into.size() - begun);
+    if (count > 0) std::memcpy(into.data() + begun, here.data(), count);
+    here = here.subspan(count);
+    return begun + count;
+}
+
 }  // namespace
+
+bool RmaStreamLink::has_room() const {
+    return posts_.has_room() && requests_.size() < kRmaWindow && bytes_asked_ < kMostAsked;
+}
 
 Result<std::size_t> RmaStreamLink::post(RmaOp op, std::span<const RmaPiece> pieces,
                                         std::uint64_t ticket) {
     PCCL_TRY(check());
-    const std::size_t room = posts_.has_room() ? kRmaWindow - requests_.size() : 0;
-    PCCL_ASSIGN_OR_RETURN(const std::size_t count, valid_prefix(pieces, room));
+    PCCL_ASSIGN_OR_RETURN(const std::size_t count,
+                          valid_prefix(pieces, has_room() ? kRmaListed - blocks_listed_ : 0));
     if (count == 0) return count;
-    RmaPost& post = posts_.begin(ticket, count);
-    for (const RmaPiece& piece : pieces.first(count)) request(op, piece, post);
-    return count;
+    const auto valid = pieces.first(count);
+    RmaPost& post = posts_.begin(ticket, 0);
+    std::size_t taken = 0;
+    while (taken < count && has_room()) {
+        const auto rest = valid.subspan(taken);
+        const auto together = rest.first(how_many_together(rest));
+        request({.op = op,
+                 .first = &together.front(),
+                 .here = blocks_of(together, &RmaPiece::at),
+                 .there = blocks_of(together, &RmaPiece::there)},
+                post);
+        taken += together.size();
+    }
+    return taken;
 }
 
-void RmaStreamLink::request(RmaOp op, const RmaPiece& piece, RmaPost& post) {
-    const MutableBytes here(piece.local->memory().data + piece.at, piece.bytes);
-    const bool writes = op == RmaOp::kWrite;
-    RmaFrame head = frame(writes ? RmaFrameKind::kWrite : RmaFrameKind::kRead, next_number_++);
-    head.id = piece.remote->id;
-    head.nonce = piece.remote->nonce;
-    head.offset = piece.there;
-    head.bytes = piece.bytes;
-    const Memory& memory = piece.local->memory();
+Result<std::size_t> RmaStreamLink::post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket) {
+    PCCL_TRY(check());
+    const RmaPiece& first = run.first;
+    const std::uint64_t count =
+        first.bytes == 0 ? 0 : std::min(run.count, kMostTogether / first.bytes);
+    if (count < 2 || is_of_gpu(first)) return RmaLink::post_run(op, run, ticket);
+    RmaBlocks here({first.at, first.bytes}, run.stride_here, count);
+    RmaBlocks there({first.there, first.bytes}, run.stride_there, count);
+    if (!here.is_within(first.local->memory().bytes) || !there.is_within(first.remote->bytes))
+        return RmaLink::post_run(op, run, ticket);
+    if (!has_room()) return std::size_t{0};
+    request({.op = op, .first = &first, .here = std::move(here), .there = std::move(there)},
+            posts_.begin(ticket, 0));
+    return static_cast<std::size_t>(count);
+}
+
+void RmaStreamLink::request(Asked asked, RmaPost& post) {
+    const Memory& memory = asked.first->local->memory();
+    const bool writes = asked.op == RmaOp::kWrite;
     const bool is_of_gpu = memory.kind == abi::MemoryKind::kGpu;
-    if (writes && is_of_gpu)
-        outbox_.add_gpu_payload(head, memory, piece.at);
-    else
-        outbox_.add_payload(head, writes ? Bytes(here) : Bytes());
-    requests_.push_back(
-        {.post = &post,
-         .op = op,
-         .here = here,
-         .number = head.number,
-         .sink = is_of_gpu && !writes ? sink_into(memory, piece.at, piece.bytes) : nullptr});
+    RmaRange range{.registration = {asked.first->remote->id, asked.first->remote->nonce},
+                   .blocks = std::move(asked.there)};
+    const RmaFrame head =
+        request_of(writes ? RmaFrameKind::kWrite : RmaFrameKind::kRead, next_number_++, range);
+    ++post.pieces;
+    bytes_asked_ += head.bytes;
+    blocks_listed_ += range.blocks.list().size();
+    requests_.push_back({.post = &post,
+                         .op = asked.op,
+                         .memory = {memory.data, memory.bytes},
+                         .here = std::move(asked.here),
+                         .bytes = head.bytes,
+                         .number = head.number});
+    Request& made = requests_.back();
+    if (!writes) {
+        outbox_.add_read(head, std::move(range));
+        if (is_of_gpu) made.sink = sink_into(memory, asked.first->at, head.bytes);
+    } else if (is_of_gpu) {
+        outbox_.add_gpu_write(head, std::move(range), memory, asked.first->at);
+    } else {
+        outbox_.add_write(head, std::move(range), made.memory, made.here);
+    }
 }
 
 std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const Memory& memory, std::size_t at,
@@ -85,11 +159,12 @@ std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const Memory& memory, std::siz
         GpuTransfer{.passage = passage_, .device = memory.device, .bytes = bytes, .step = step});
 }
 
-std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const RmaRange& range, int device) {
-    const auto step = [this, range, device](std::uint64_t offset, MutableBytes stage) {
-        const RmaRange part{.registration = range.registration,
-                            .offset = range.offset + offset,
-                            .bytes = stage.size()};
+std::shared_ptr<GpuSink> RmaStreamLink::sink_into_range(int device) {
+    const auto step = [this, registration = range_.registration,
+                       begin = range_.blocks.first().offset,
+                       device](std::uint64_t offset, MutableBytes stage) {
+        const RmaRange part{.registration = registration,
+                            .blocks = RmaExtent{.offset = begin + offset, .bytes = stage.size()}};
         return registry_->copy(part, [&](const std::byte* at) {
             return passage_.copy(device, {.to = device_address(at),
                                           .from = device_address(stage.data()),
@@ -97,7 +172,7 @@ std::shared_ptr<GpuSink> RmaStreamLink::sink_into(const RmaRange& range, int dev
         });
     };
     return std::make_shared<GpuSink>(
-        GpuTransfer{.passage = passage_, .device = device, .bytes = range.bytes, .step = step});
+        GpuTransfer{.passage = passage_, .device = device, .bytes = head_.bytes, .step = step});
 }
 
 Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
@@ -105,7 +180,7 @@ Result<bool> RmaStreamLink::notify(std::span<const std::byte> word) {
     PCCL_TRY(check_word(word));
     if (words_sent_ == kRmaWords) return false;
     ++words_sent_;
-    RmaFrame head = frame(RmaFrameKind::kWord, 0);
+    RmaFrame head = frame_of(RmaFrameKind::kWord, 0);
     head.bytes = word.size();
     head.failed = posts_.told();
     outbox_.add_copy(head, word);
@@ -217,20 +292,25 @@ Result<std::size_t> RmaStreamLink::receive_straight() {
     if (GpuSink* const into = sink()) {
         received = receive_into_sink(*into);
     } else if (head_.kind == RmaFrameKind::kData) {
-        const MutableBytes here = requests_.front().here.subspan(head_.bytes - left_);
-        received =
-            streams_.in->receive(kRmaChannel, here.first(std::min(here.size(), kMostReceived)));
+        const Request& request = requests_.front();
+        received = receive_block(request.here, request.memory);
     } else if (head_.kind == RmaFrameKind::kWrite && write_outcome_ == RmaOutcome::kOk) {
-        RmaRange range = head_.range();
-        range.offset += head_.bytes - left_;
-        range.bytes = std::min<std::uint64_t>(left_, kMostWritten);
-        write_outcome_ = outcome_of(registry_->use(range, [&](MutableBytes there) {
-            received = streams_.in->receive(kRmaChannel, there);
-        }));
+        write_outcome_ = outcome_of(registry_->use(
+            range_, [&](MutableBytes memory) { received = receive_block(range_.blocks, memory); }));
     }
     if (!received.is_ok() || *received == 0) return received;
     left_ -= *received;
     if (left_ == 0) end();
+    return received;
+}
+
+Result<std::size_t> RmaStreamLink::receive_block(const RmaBlocks& blocks, MutableBytes memory) {
+    const RmaExtent rest = blocks.rest(place_);
+    if (rest.bytes < kLong) return std::size_t{0};
+    const std::uint64_t most = std::min<std::uint64_t>(rest.bytes, kMostStraight);
+    PCCL_ASSIGN_OR_RETURN(const std::size_t received,
+                          streams_.in->receive(kRmaChannel, memory.subspan(rest.offset, most)));
+    blocks.advance(place_, received);
     return received;
 }
 
@@ -244,12 +324,9 @@ Result<std::size_t> RmaStreamLink::receive_into_sink(GpuSink& sink) {
 
 /// Takes a part off the front of `here`.
 Status RmaStreamLink::take(Bytes& here) {
-    if (head_bytes_ < sizeof head_) {
-        const std::size_t count = std::min(here.size(), sizeof head_ - head_bytes_);
-        std::memcpy(reinterpret_cast<std::byte*>(&head_) + head_bytes_, here.data(), count);
-        head_bytes_ += count;
-        here = here.subspan(count);
-        if (head_bytes_ < sizeof head_) return Status::ok();
+    if (!has_head()) {
+        PCCL_TRY(take_head(here));
+        if (!has_head()) return Status::ok();
         PCCL_TRY(begin());
     } else {
         const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(here.size(), left_));
@@ -262,14 +339,30 @@ Status RmaStreamLink::take(Bytes& here) {
     return Status::ok();
 }
 
+bool RmaStreamLink::has_head() const {
+    return head_bytes_ == sizeof head_ && list_bytes_ == std::span(list_).size_bytes();
+}
+
+Status RmaStreamLink::take_head(Bytes& here) {
+    if (head_bytes_ < sizeof head_) {
+        head_bytes_ = fill(std::as_writable_bytes(std::span(&head_, 1)), head_bytes_, here);
+        if (head_bytes_ < sizeof head_) return Status::ok();
+        if (head_.magic != kRmaMagic) return nonsense("no message of one-sided access");
+        const auto listed = listed_behind(head_);
+        if (!listed.is_ok()) return nonsense(listed.status().message());
+        list_.resize(*listed);
+    }
+    list_bytes_ = fill(std::as_writable_bytes(std::span(list_)), list_bytes_, here);
+    return Status::ok();
+}
+
 Status RmaStreamLink::begin() {
     left_ = 0;
-    if (head_.magic != kRmaMagic) return nonsense("no message of one-sided access");
+    place_ = {};
     switch (head_.kind) {
         case RmaFrameKind::kWrite:
-            return begin_write();
         case RmaFrameKind::kRead:
-            return begin_read();
+            return begin_request();
         case RmaFrameKind::kWord:
             return begin_word();
         case RmaFrameKind::kData:
@@ -282,22 +375,30 @@ Status RmaStreamLink::begin() {
     return nonsense("a message of no kind");
 }
 
-Status RmaStreamLink::begin_write() {
+Status RmaStreamLink::begin_request() {
     if (head_.number != next_asked_++) return nonsense("a request out of turn");
-    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords)) return nonsense("too many requests");
+    // Both ends' requests and answers.
+    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords) || outbox_.listed() > 2 * kRmaListed)
+        return nonsense("too many requests");
+    auto range = range_of(head_, std::exchange(list_, {}));
+    list_bytes_ = 0;
+    if (!range.is_ok()) return nonsense(range.status().message());
+    range_ = std::move(*range);
+    return head_.kind == RmaFrameKind::kWrite ? begin_write() : begin_read();
+}
+
+Status RmaStreamLink::begin_write() {
     left_ = head_.bytes;
-    const auto device = registry_->find_device(head_.range());
+    const auto device = registry_->find_device(range_);
     write_outcome_ = outcome_of(device.status());
-    if (device.is_ok() && *device >= 0) write_sink_ = sink_into(head_.range(), *device);
+    if (device.is_ok() && *device >= 0) write_sink_ = sink_into_range(*device);
     return Status::ok();
 }
 
 Status RmaStreamLink::begin_read() {
-    if (head_.number != next_asked_++) return nonsense("a request out of turn");
-    if (outbox_.size() > 2 * (kRmaWindow + kRmaWords)) return nonsense("too many requests");
-    RmaFrame answer = head_;
-    answer.kind = RmaFrameKind::kData;
-    outbox_.add(answer);
+    RmaFrame answer = frame_of(RmaFrameKind::kData, head_.number);
+    answer.bytes = head_.bytes;
+    outbox_.add_data(answer, std::move(range_));
     ++reads_asked_;
     return Status::ok();
 }
@@ -314,7 +415,7 @@ Status RmaStreamLink::begin_word() {
 Status RmaStreamLink::begin_data() {
     if (requests_.empty() || requests_.front().number != head_.number ||
         requests_.front().op != RmaOp::kRead || requests_.front().arrived ||
-        requests_.front().here.size() != head_.bytes)
+        requests_.front().bytes != head_.bytes)
         return nonsense("bytes that nobody has asked for");
     left_ = head_.bytes;
     return Status::ok();
@@ -323,14 +424,16 @@ Status RmaStreamLink::begin_data() {
 Status RmaStreamLink::done() {
     if (requests_.empty() || requests_.front().number != head_.number)
         return nonsense("an answer that nobody has asked for");
-    Request request = requests_.front();
+    Request request = std::move(requests_.front());
     if (head_.outcome == RmaOutcome::kOk && request.op == RmaOp::kRead && !request.arrived)
         return nonsense("an answer without bytes");
     requests_.pop_front();
     request.outcome = head_.outcome;
+    bytes_asked_ -= request.bytes;
+    blocks_listed_ -= request.here.list().size();
     // All ends are told in the order of their requests.
     if (request.has_to_land() || !landing_.empty())
-        landing_.push_back(request);
+        landing_.push_back(std::move(request));
     else
         posts_.finish(*request.post, status_of(request.outcome));
     return Status::ok();
@@ -344,18 +447,14 @@ Status RmaStreamLink::taken() {
 
 Result<std::size_t> RmaStreamLink::take_payload(Bytes bytes) {
     if (GpuSink* const into = sink()) return take_into_sink(*into, bytes);
-    const std::uint64_t done = head_.bytes - left_;
     if (head_.kind == RmaFrameKind::kData) {
-        std::memcpy(requests_.front().here.data() + done, bytes.data(), bytes.size());
+        const Request& request = requests_.front();
+        request.here.scatter(request.memory, place_, bytes);
     } else if (head_.kind == RmaFrameKind::kWord) {
         word_.insert(word_.end(), bytes.begin(), bytes.end());
     } else if (write_outcome_ == RmaOutcome::kOk) {
-        RmaRange range = head_.range();
-        range.offset += done;
-        range.bytes = bytes.size();
-        write_outcome_ = outcome_of(registry_->use(range, [&](MutableBytes there) {
-            std::memcpy(there.data(), bytes.data(), bytes.size());
-        }));
+        write_outcome_ = outcome_of(registry_->use(
+            range_, [&](MutableBytes memory) { range_.blocks.scatter(memory, place_, bytes); }));
     }
     return bytes.size();
 }
@@ -379,8 +478,8 @@ void RmaStreamLink::end() {
 void RmaStreamLink::end_write() {
     // The bytes have moved; is the registration still the same?
     if (write_outcome_ == RmaOutcome::kOk)
-        write_outcome_ = outcome_of(registry_->use(head_.range(), [](MutableBytes) {}));
-    RmaFrame answer = frame(RmaFrameKind::kDone, head_.number);
+        write_outcome_ = outcome_of(registry_->use(range_, [](MutableBytes) {}));
+    RmaFrame answer = frame_of(RmaFrameKind::kDone, head_.number);
     if (write_sink_ != nullptr) return await_landing(answer);
     answer.outcome = write_outcome_;
     if (write_outcome_ != RmaOutcome::kOk) refuse(failed_writes_);
@@ -389,10 +488,9 @@ void RmaStreamLink::end_write() {
 
 void RmaStreamLink::await_landing(const RmaFrame& answer) {
     ++landings_asked_;
-    outbox_.add_landing(answer,
-                        [this, range = head_.range(), sink = std::exchange(write_sink_, nullptr)] {
-                            return landed(*sink, range);
-                        });
+    outbox_.add_landing(answer, [this, range = range_, sink = std::exchange(write_sink_, nullptr)] {
+        return landed(*sink, range);
+    });
 }
 
 Result<std::optional<RmaOutcome>> RmaStreamLink::landed(GpuSink& sink, const RmaRange& range) {
@@ -434,7 +532,7 @@ void RmaStreamLink::deliver() {
     }
 }
 
-void RmaStreamLink::credit() { outbox_.add(frame(RmaFrameKind::kTaken, 0)); }
+void RmaStreamLink::credit() { outbox_.add(frame_of(RmaFrameKind::kTaken, 0)); }
 
 Result<std::optional<std::vector<std::byte>>> RmaStreamLink::next_notification() {
     if (inbox_.empty()) static_cast<void>(advance());

@@ -27,6 +27,7 @@ class RmaStreamLink final : public RmaLink {
     [[nodiscard]] TransportKind kind() const override { return streams_.out->kind(); }
     Result<std::size_t> post(RmaOp op, std::span<const RmaPiece> pieces,
                              std::uint64_t ticket) override;
+    Result<std::size_t> post_run(RmaOp op, const RmaRun& run, std::uint64_t ticket) override;
     Result<bool> notify(std::span<const std::byte> word) override;
     [[nodiscard]] bool is_flushed() const override { return outbox_.is_flushed(); }
     Result<std::size_t> poll(std::span<RmaCompletion> into) override;
@@ -40,11 +41,20 @@ class RmaStreamLink final : public RmaLink {
     void abort(const Status& reason) override;
 
    private:
+    /// Pieces that one request is for.
+    struct Asked {
+        RmaOp op;
+        const RmaPiece* first;  // has the two memories
+        RmaBlocks here;
+        RmaBlocks there;
+    };
     /// Posted here, not answered.
     struct Request {
         RmaPost* post;
         RmaOp op;
-        MutableBytes here;
+        MutableBytes memory;
+        RmaBlocks here;  // of that
+        std::uint64_t bytes;
         std::uint64_t number;
         bool arrived = false;             // all bytes of a read
         std::shared_ptr<GpuSink> sink{};  // of a read into memory of a GPU
@@ -71,15 +81,19 @@ class RmaStreamLink final : public RmaLink {
     Result<bool> send_some();
     /// The stream out has failed, and that is told once nothing more comes on the other.
     Status fade();
-    void request(RmaOp op, const RmaPiece& piece, RmaPost& post);
+    [[nodiscard]] bool has_room() const;
+    void request(Asked asked, RmaPost& post);
     /// Finishes what is answered, up to a read whose bytes are on their way; whether that was any.
     Result<bool> land_reads();
     /// Nothing moves any more.
     void settle();
 
-    // What has come: a head, then its payload.
+    // What has come: a head, then its list and payload.
     Status take(Bytes& here);
+    Status take_head(Bytes& here);
+    [[nodiscard]] bool has_head() const;
     Status begin();
+    Status begin_request();
     Status begin_write();
     Status begin_read();
     Status begin_word();
@@ -88,12 +102,14 @@ class RmaStreamLink final : public RmaLink {
     Status taken();
     /// How much of `bytes` it takes.
     Result<std::size_t> take_payload(Bytes bytes);
+    /// Into the block that is coming, if much of it is missing.
+    Result<std::size_t> receive_block(const RmaBlocks& blocks, MutableBytes memory);
     Result<std::size_t> take_into_sink(GpuSink& sink, Bytes bytes);
     Result<std::size_t> receive_into_sink(GpuSink& sink);
     /// Of a payload that goes to memory of a GPU; null for others.
     [[nodiscard]] GpuSink* sink();
     std::shared_ptr<GpuSink> sink_into(const Memory& memory, std::size_t at, std::uint64_t bytes);
-    std::shared_ptr<GpuSink> sink_into(const RmaRange& range, int device);
+    std::shared_ptr<GpuSink> sink_into_range(int device);
     /// What an error of the sink of a write means: that of the registration is the peer's.
     Status note_failure(const Status& status);
     void end();
@@ -122,10 +138,16 @@ class RmaStreamLink final : public RmaLink {
     std::deque<Request> requests_;
     std::deque<Request> landing_;  // answered, behind reads that are on their way to a GPU
     std::uint64_t next_number_ = 0;
-    std::size_t words_sent_ = 0;  // and not taken
+    std::uint64_t bytes_asked_ = 0;  // of requests_
+    std::size_t blocks_listed_ = 0;  // likewise
+    std::size_t words_sent_ = 0;     // and not taken
 
     RmaFrame head_{};
     std::size_t head_bytes_ = 0;           // that have come
+    std::vector<RmaExtent> list_;          // behind the head
+    std::size_t list_bytes_ = 0;           // of that, have come
+    RmaRange range_;                       // of the peer's request that is coming
+    RmaBlocks::Place place_;               // of the payload, in its blocks
     std::uint64_t left_ = 0;               // of the payload
     RmaOutcome write_outcome_{};           // of the write that is coming
     std::shared_ptr<GpuSink> write_sink_;  // of that, into memory of a GPU

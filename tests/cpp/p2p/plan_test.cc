@@ -40,6 +40,24 @@ TEST_P(PlanTest, ScatteredBlocksLandWherePlainCopiesPutThem) {
     EXPECT_EQ(mine_.bytes(), expected);
 }
 
+TEST_P(PlanTest, StridedBlocksLandWherePlainCopiesPutThem) {
+    for (const std::uint64_t bytes : {1U, 100U, 4096U, 30'000U}) {
+        const std::uint64_t count = kBytes / (2 * bytes + 3);
+        const StridedBlocks here{.base = 5, .bytes = bytes, .stride = bytes + 2, .count = count};
+        const StridedBlocks there{.base = 1, .bytes = bytes, .stride = 2 * bytes, .count = count};
+        auto expected = mine_.bytes();
+        for (std::uint64_t i = 0; i < count; ++i)
+            std::copy_n(theirs_.bytes().data() + there.base + i * there.stride, bytes,
+                        expected.data() + here.base + i * here.stride);
+        const auto plan = Plan::make({mine_.local, here}, {remote_, there});
+        ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+        const auto work = client_->post(transport::RmaOp::kRead, *plan);
+        ASSERT_EQ(ended(work).to_string(), "ok");
+        EXPECT_EQ(mine_.bytes(), expected) << bytes;
+        EXPECT_EQ(work->stats().pieces, count);
+    }
+}
+
 TEST_P(PlanTest, IndicesChooseBlocksAgainAndAgain) {
     const StridedBlocks column{.base = 3, .bytes = 5, .stride = 11, .count = 100};
     const auto plan = Plan::make({mine_.local, column}, {remote_, column}).value();

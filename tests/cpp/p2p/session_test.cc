@@ -377,7 +377,31 @@ TEST_P(SessionTest, ThreadsOfAnIdleSessionSleepUntilSomethingHappens) {
 INSTANTIATE_TEST_SUITE_P(Transports, SessionTest, testing::Values("shm", "tcp"),
                          [](const auto& test) { return test.param; });
 
-class ServedTest : public Pair {};
+class ServedTest : public Pair {
+   protected:
+    /// Reads and writes where nobody may.
+    void attack_with(const std::string& name, const Blocks& there, const Blocks& here) {
+        const auto plan = Plan::make({mine_.local, here}, {remote_, there});
+        ASSERT_TRUE(plan.is_ok()) << name << ": " << plan.status().to_string();
+        for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
+            const Status status = ended(client_->post(op, *plan));
+            EXPECT_TRUE(status.code() == StatusCode::kUnavailable ||
+                        status.code() == StatusCode::kInvalidArgument)
+                << name << ": " << status.to_string();
+            ++attempts_;
+        }
+    }
+    /// One block; a list, whose first one is harmless; a run.
+    void attack_in_each_form(const std::string& name, std::uint64_t offset) {
+        attack_with(name, Block{offset, 8}, Block{0, 8});
+        attack_with(name + ", listed", std::vector<Block>{{0, 8}, {offset, 8}},
+                    std::vector<Block>{{0, 8}, {16, 8}});
+        attack_with(name + ", in a run", StridedBlocks{offset, 8, 0, 4},
+                    StridedBlocks{0, 8, 16, 4});
+    }
+
+    std::uint64_t attempts_ = 0;
+};
 
 TEST_P(ServedTest, ADescriptorOfMoreBytesThanThereAreIsNotBelieved) {
     remote_.descriptor.bytes += kMiB;
@@ -423,19 +447,17 @@ TEST_P(ServedTest, NoAttackOnMemoryGetsThrough) {
     const auto mine = mine_.bytes();
     for (const Attack& attack : attacks) {
         remote_.descriptor = attack.descriptor;
-        for (const auto op : {transport::RmaOp::kRead, transport::RmaOp::kWrite}) {
-            const Block there{attack.offset, 8};
-            const auto plan = Plan::make({mine_.local, Block{0, 8}}, {remote_, there});
-            ASSERT_TRUE(plan.is_ok()) << attack.name << ": " << plan.status().to_string();
-            const Status status = ended(client_->post(op, *plan));
-            EXPECT_TRUE(status.code() == StatusCode::kUnavailable ||
-                        status.code() == StatusCode::kInvalidArgument)
-                << attack.name << ": " << status.to_string();
-        }
+        attack_in_each_form(attack.name, attack.offset);
     }
+    // A run whose end comes back to where it began: only its count and stride lead astray.
+    remote_.descriptor = theirs_.local->descriptor();
+    remote_.descriptor.bytes = ~0ULL;
+    attack_with("wraps by its stride", StridedBlocks{16, 8, 1ULL << 62, 4},
+                StridedBlocks{0, 8, 8, 4});
     EXPECT_EQ(theirs_.bytes(), before);
     EXPECT_EQ(mine_.bytes(), mine);
-    EXPECT_EQ(server_->refused_requests(), 18U);
+    EXPECT_EQ(attempts_, 9U * 3 * 2 + 2) << "each is one request";
+    EXPECT_EQ(server_->refused_requests(), attempts_);
     EXPECT_EQ(client_->refused_requests(), 0U);
 }
 

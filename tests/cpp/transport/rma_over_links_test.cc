@@ -26,16 +26,18 @@ class StrangePeer : public testing::Test {
     }
     [[nodiscard]] RmaFrame request(RmaFrameKind kind, std::uint64_t number, std::uint64_t offset,
                                    std::uint64_t bytes) const {
-        return {.magic = kRmaMagic,
-                .kind = kind,
-                .outcome = RmaOutcome::kOk,
-                .reserved = 0,
-                .number = number,
-                .id = registration_->descriptor().id,
-                .nonce = registration_->descriptor().nonce,
-                .offset = offset,
-                .bytes = bytes,
-                .failed = 0};
+        return asking(kind, number, RmaExtent{.offset = offset, .bytes = bytes});
+    }
+    [[nodiscard]] RmaFrame asking(RmaFrameKind kind, std::uint64_t number, RmaBlocks blocks) const {
+        const abi::MemoryDescriptor& memory = registration_->descriptor();
+        return request_of(kind, number,
+                          {.registration = {memory.id, memory.nonce}, .blocks = std::move(blocks)});
+    }
+    void hear(const RmaFrame& frame, const std::vector<RmaExtent>& list, std::size_t payload) {
+        hear(frame);
+        const auto bytes = std::as_bytes(std::span(list));
+        heard_->bytes.insert(heard_->bytes.end(), bytes.begin(), bytes.end());
+        heard_->bytes.insert(heard_->bytes.end(), payload, std::byte{0x77});
     }
     void hear(const RmaFrame& frame, std::size_t payload = 0) {
         const auto bytes = std::as_bytes(std::span(&frame, 1));
@@ -93,6 +95,63 @@ TEST_F(StrangePeer, BoundsAreCheckedByTheTarget) {
     EXPECT_EQ(memory_[900], std::byte{0});
 }
 
+TEST_F(StrangePeer, BoundsOfRunsAndListsAreCheckedByTheTarget) {
+    constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+    std::vector<RmaBlocks> wrong{
+        RmaBlocks({0, 8}, 99, 10),         // the last one is 891 to 899
+        RmaBlocks({8, 8}, 1ULL << 62, 4),  // as is 4 times the stride
+        RmaBlocks({8, 8}, 1ULL << 63, 3),  // which comes back to where it began
+        RmaBlocks({8, 8}, kHuge, 2),       // one below that
+        RmaBlocks({kHuge - 7, 8}, 8, 2),   // the second one begins at 0
+        RmaBlocks({801, 1}, 0, 2),
+        RmaBlocks(std::vector<RmaExtent>{{0, 8}, {793, 8}}),
+        RmaBlocks(std::vector<RmaExtent>{{kHuge - 3, 8}, {0, 8}}),
+        RmaBlocks(std::vector<RmaExtent>{{0, 8}, {kHuge, 1}, {0, 8}}),
+    };
+    std::uint64_t number = 0;
+    for (const RmaBlocks& blocks : wrong) {
+        const std::vector<RmaExtent> list(blocks.list().begin(), blocks.list().end());
+        hear(asking(RmaFrameKind::kWrite, number++, blocks), list, blocks.bytes());
+        EXPECT_EQ(answer().outcome, RmaOutcome::kOutOfBounds) << number;
+        hear(asking(RmaFrameKind::kRead, number++, blocks), list, 0);
+        const RmaFrame read = answer();
+        EXPECT_EQ(read.kind, RmaFrameKind::kDone) << "no bytes are sent";
+        EXPECT_EQ(read.outcome, RmaOutcome::kOutOfBounds) << number;
+    }
+    EXPECT_EQ(rma_.refusals(), number);
+    EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
+    hear(asking(RmaFrameKind::kWrite, number, RmaBlocks({0, 8}, 99, 9)), 72);
+    EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
+    EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 72);
+    EXPECT_EQ(memory_[100 + 8 * 99 + 7], std::byte{0x77});
+}
+
+/// Bytes that come one by one stand in for those that come in any pieces.
+TEST_F(StrangePeer, AListThatComesByteByByteIsUnderstood) {
+    const std::vector<RmaExtent> list{{700, 2}, {3, 1}, {10, 4}};
+    hear(asking(RmaFrameKind::kWrite, 0, RmaBlocks(list)), list, 7);
+    const std::vector<std::byte> all = std::exchange(heard_->bytes, {});
+    for (const std::byte each : all) {
+        heard_->bytes.push_back(each);
+        ASSERT_TRUE(link_->advance().is_ok());
+    }
+    EXPECT_EQ(answer().outcome, RmaOutcome::kOk);
+    EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 7);
+    for (const std::size_t at : {800, 801, 103, 110, 113})
+        EXPECT_EQ(memory_[at], std::byte{0x77}) << at;
+}
+
+TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfARunTakesNoMore) {
+    hear(asking(RmaFrameKind::kWrite, 0, RmaBlocks({0, 10}, 20, 30)), 100);
+    static_cast<void>(link_->advance());
+    EXPECT_EQ(std::ranges::count(memory_, std::byte{0x77}), 100);
+    registration_.reset();
+    std::ranges::fill(memory_, std::byte{0});
+    heard_->bytes.insert(heard_->bytes.end(), 200, std::byte{0x77});
+    EXPECT_EQ(answer().outcome, RmaOutcome::kEnded);
+    EXPECT_TRUE(std::ranges::all_of(memory_, [](std::byte b) { return b == std::byte{0}; }));
+}
+
 TEST_F(StrangePeer, NonceAndIdAreChecked) {
     RmaFrame frame = request(RmaFrameKind::kWrite, 0, 0, 10);
     frame.nonce += 1;
@@ -136,7 +195,7 @@ TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfALongWriteTakesNoMore) {
 
 TEST_F(StrangePeer, NonsenseEndsTheLink) {
     std::vector<RmaFrame> wrong;
-    for (int i = 0; i < 8; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
+    for (int i = 0; i < 15; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
     wrong[0].magic ^= 1;
     wrong[1].kind = static_cast<RmaFrameKind>(17);
     wrong[2].number = 1;  // the first has number 0
@@ -147,12 +206,32 @@ TEST_F(StrangePeer, NonsenseEndsTheLink) {
     wrong[6].bytes = 0;
     wrong[7].kind = RmaFrameKind::kWord;
     wrong[7].bytes = RmaLink::kMostNotification + 1;
+    wrong[8].count = 0;
+    wrong[9].count = 2;  // of 1 byte
+    wrong[10].count = 2;
+    wrong[10].bytes = 0;
+    for (int i = 11; i < 15; ++i) wrong[i].layout = RmaLayout::kList;  // zeros follow
+    wrong[11].count = 1;
+    wrong[12].count = RmaBlocks::kMostListed + 1;
+    wrong[13].count = 2;  // of no bytes
+    wrong[14].layout = static_cast<RmaLayout>(2);
     for (const RmaFrame& frame : wrong) {
         *heard_ = {};
         SetUp();
         hear(frame);
+        heard_->bytes.resize(heard_->bytes.size() + RmaBlocks::kMostListed * sizeof(RmaExtent));
         EXPECT_EQ(link_->advance().code(), StatusCode::kPeerLost);
         EXPECT_EQ(link_->look().code(), StatusCode::kPeerLost) << "it sticks";
+    }
+}
+
+TEST_F(StrangePeer, AListOfOtherBytesThanItsRequestEndsTheLink) {
+    for (const std::uint64_t last : {3U, 5U}) {
+        *heard_ = {};
+        SetUp();
+        const std::vector<RmaExtent> list{{0, 4}, {8, 4}};
+        hear(asking(RmaFrameKind::kRead, 0, RmaBlocks(list)), {{0, 4}, {8, last}}, 0);
+        EXPECT_EQ(link_->advance().code(), StatusCode::kPeerLost) << last;
     }
 }
 
@@ -191,6 +270,90 @@ TEST_F(StrangePeer, RandomBytesGiveAStatus) {
         ASSERT_EQ(memory_[99], std::byte{0});
         ASSERT_EQ(memory_[900], std::byte{0});
     }
+}
+
+/// Two ends with streams in memory, of which every byte is counted.
+class BytesOnTheWire : public testing::Test {
+   protected:
+    using Stream = fakes::MemoryStream;
+
+    std::unique_ptr<RmaLink> end(RmaOverLinks& rma, const std::shared_ptr<Stream>& out,
+                                 const std::shared_ptr<Stream>& in) {
+        return rma
+            .connect({.out = std::make_unique<MemorySendLink>(out),
+                      .in = std::make_unique<MemoryRecvLink>(in)})
+            .value();
+    }
+    void complete_reads(std::size_t posts) {
+        std::vector<RmaCompletion> told(64);
+        for (std::size_t ended = 0; ended < posts;) {
+            ASSERT_TRUE(asker_->advance().is_ok());
+            ASSERT_TRUE(target_->advance().is_ok());
+            const auto count = asker_->poll(told);
+            ASSERT_TRUE(count.is_ok()) << count.status().to_string();
+            for (std::size_t i = 0; i < *count; ++i) ASSERT_TRUE(told[i].status.is_ok());
+            ended += *count;
+        }
+    }
+
+    std::shared_ptr<Stream> asked_ = std::make_shared<Stream>();
+    std::shared_ptr<Stream> answered_ = std::make_shared<Stream>();
+    RmaOverLinks here_;
+    RmaOverLinks there_;
+    std::unique_ptr<RmaLink> asker_ = end(here_, asked_, answered_);
+    std::unique_ptr<RmaLink> target_ = end(there_, answered_, asked_);
+};
+
+TEST_F(BytesOnTheWire, AMillionStridedBlocksTakeAsMuchAsOneOfAsManyBytes) {
+    constexpr std::uint64_t kCount = 1'000'000;
+    constexpr std::uint64_t kBytes = 4;
+    std::vector<std::byte> mine(kCount * kBytes);
+    std::vector<std::byte> theirs(kCount * 12);
+    for (std::size_t i = 0; i < theirs.size(); ++i) theirs[i] = static_cast<std::byte>(i * 7 % 251);
+    const auto local = here_.add({.data = mine.data(), .bytes = mine.size()}).value();
+    const auto remote = there_.add({.data = theirs.data(), .bytes = theirs.size()}).value();
+    const RmaRun run{.first = {.local = local.get(),
+                               .remote = &remote->descriptor(),
+                               .there = 8,
+                               .bytes = kBytes},
+                     .stride_here = kBytes,
+                     .stride_there = 12,
+                     .count = kCount};
+    ASSERT_EQ(asker_->post_run(RmaOp::kRead, run, 0).value(), kCount);
+    complete_reads(1);
+    for (std::uint64_t i = 0; i < kCount; ++i)
+        ASSERT_EQ(std::memcmp(&mine[i * kBytes], &theirs[8 + i * 12], kBytes), 0) << i;
+    const std::size_t asked = asked_->bytes.size();
+    const std::size_t answered = answered_->bytes.size();
+    RmaPiece one = run.first;
+    one.bytes = kCount * kBytes;
+    ASSERT_EQ(asker_->post(RmaOp::kRead, {&one, 1}, 1).value(), 1U);
+    complete_reads(1);
+    EXPECT_EQ(asked_->bytes.size(), 2 * asked);
+    EXPECT_EQ(answered_->bytes.size(), 2 * answered);
+    EXPECT_LE(asked, 100U);
+    EXPECT_LE(answered, kCount * kBytes + 200);
+}
+
+TEST_F(BytesOnTheWire, ListedBlocksTakeTwentyBytesEach) {
+    constexpr std::size_t kCount = 10'000;
+    std::vector<std::byte> mine(kCount);
+    std::vector<std::byte> theirs(kCount);
+    std::mt19937 random(5);
+    for (std::byte& each : theirs) each = static_cast<std::byte>(random());
+    const auto local = here_.add({.data = mine.data(), .bytes = mine.size()}).value();
+    const auto remote = there_.add({.data = theirs.data(), .bytes = theirs.size()}).value();
+    std::vector<RmaPiece> pieces(kCount);
+    for (std::size_t i = 0; i < kCount; ++i)
+        pieces[i] = {.local = local.get(),
+                     .at = i,
+                     .remote = &remote->descriptor(),
+                     .there = kCount - 1 - i,
+                     .bytes = 1};
+    ASSERT_EQ(asker_->post(RmaOp::kRead, pieces, 0).value(), kCount);
+    complete_reads(1);
+    EXPECT_TRUE(std::ranges::equal(mine, std::vector(theirs.rbegin(), theirs.rend())));
+    EXPECT_LE(asked_->bytes.size() + answered_->bytes.size() - kCount, 20 * kCount);
 }
 
 }  // namespace
