@@ -264,10 +264,11 @@ void bind_session(extension::Module& module) {
              arg("stream"))
         .def(
             "create_transfer",
-            [](Session& self, const std::string& peer, std::size_t window) {
-                return value_or_throw(self.create_transfer(peer, {.window = window}));
+            [](Session& self, const std::string& peer, std::size_t window, std::uint64_t chunk) {
+                return value_or_throw(
+                    self.create_transfer(peer, {.window = window, .chunk = chunk}));
             },
-            arg("peer"), arg("window"))
+            arg("peer"), arg("window"), arg("chunk"))
         .def("time_posts", &time_posts, arg("writes"), arg("plan"), arg("rounds"))
         .def(
             "notify",

@@ -145,8 +145,9 @@ Result<std::shared_ptr<Task>> Matcher::write(const Match& match) {
     const Wanted& wanted = match.place.wanted;
     if (order.block.bytes > wanted.bytes) return too_long(*match.send, wanted);
     PCCL_ASSIGN_OR_RETURN(
-        auto plan, Plan::make({order.memory, order.block},
-                              {{peer_, wanted.memory}, Block{wanted.offset, order.block.bytes}}));
+        auto plan,
+        Plan::make({order.memory, order.block},
+                   {{peer_, wanted.memory}, Block{wanted.offset, order.block.bytes}}, order.chunk));
     return match.place.through->begin(
         {.op = transport::RmaOp::kWrite,
          .plan = std::move(plan),

@@ -30,12 +30,6 @@ Status check_strided(const StridedBlocks& blocks, std::uint64_t bytes) {
         " bytes: base ", blocks.base, ", length ", blocks.bytes, ", stride ", blocks.stride));
 }
 
-/// Whether `next` continues `last` on both sides, and one piece may hold both.
-bool joins(const transport::RmaPiece& last, const transport::RmaPiece& next) {
-    return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
-           last.bytes + next.bytes <= Plan::kLongestPiece;
-}
-
 }  // namespace
 
 std::uint64_t Blocks::size() const {
@@ -55,11 +49,20 @@ Status Blocks::check_within(std::uint64_t bytes) const {
     return out_of_bounds(static_cast<std::uint64_t>(bad - list.begin()), *bad, bytes);
 }
 
-Plan::Plan(Local local, Remote remote) : local_(std::move(local)), remote_(std::move(remote)) {
+Plan::Plan(Local local, Remote remote, std::uint64_t longest)
+    : local_(std::move(local)), remote_(std::move(remote)), longest_(longest) {
     for (std::uint64_t i = 0; i < size(); ++i) bytes_ += bytes_of(i);
 }
 
-Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote) {
+bool Plan::joins(const transport::RmaPiece& last, const transport::RmaPiece& next) const {
+    return last.at + last.bytes == next.at && last.there + last.bytes == next.there &&
+           last.bytes + next.bytes <= longest_;
+}
+
+Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote, std::uint64_t longest) {
+    if (longest == 0 || longest > kLongestPiece)
+        return Status::invalid_argument(
+            concat("a piece has 1 to ", kLongestPiece, " bytes, not ", longest));
     if (local.blocks.size() != remote.blocks.size())
         return Status::invalid_argument(concat("a plan pairs blocks: ", local.blocks.size(),
                                                " local ones do not go with ", remote.blocks.size(),
@@ -71,7 +74,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(Local local, Remote remote) {
             return Status::invalid_argument(concat("block ", i, " has ", local.blocks[i].bytes,
                                                    " bytes here and ", remote.blocks[i].bytes,
                                                    " there"));
-    return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote)));
+    return std::shared_ptr<const Plan>(new Plan(std::move(local), std::move(remote), longest));
 }
 
 std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices,
@@ -82,7 +85,7 @@ std::size_t Plan::steps_from(Cursor from, std::span<const std::uint32_t> indices
         const std::uint64_t index = indices.empty() ? from.block : indices[from.block];
         const Block here = local_.blocks[index];
         const std::uint64_t there = remote_.blocks[index].offset;
-        const std::uint64_t bytes = std::min(here.bytes - from.bytes, kLongestPiece);
+        const std::uint64_t bytes = std::min(here.bytes - from.bytes, longest_);
         const Cursor after = from.bytes + bytes == here.bytes
                                  ? Cursor{from.block + 1, 0}
                                  : Cursor{from.block, from.bytes + bytes};
@@ -109,8 +112,7 @@ std::optional<transport::RmaRun> Plan::run_from(const Cursor& from) const {
     if (here == nullptr || there == nullptr || from.bytes > 0) return std::nullopt;
     const std::uint64_t bytes = here->bytes;
     const bool touch = here->stride == bytes && there->stride == bytes;
-    if (touch || bytes == 0 || bytes > kLongestPiece || size() - from.block < 2)
-        return std::nullopt;
+    if (touch || bytes == 0 || bytes > longest_ || size() - from.block < 2) return std::nullopt;
     return transport::RmaRun{.first = {.local = local_.memory.get(),
                                        .at = local_.blocks[from.block].offset,
                                        .remote = &remote_.memory.descriptor,

@@ -60,7 +60,7 @@ class PCCL_API Blocks {
 /// Prepared once, posted as often as one likes.
 class PCCL_API Plan {
    public:
-    /// Bytes of one piece: what can be given up no more once it is posted.
+    /// Bytes of one piece, at most: what can be given up no more once it is posted.
     static constexpr std::uint64_t kLongestPiece = 4 * kMiB;
 
     /// One side of a plan.
@@ -73,7 +73,9 @@ class PCCL_API Plan {
         Blocks blocks;
     };
     /// kInvalidArgument names the first block that is out of bounds or unlike its counterpart.
-    static Result<std::shared_ptr<const Plan>> make(Local local, Remote remote);
+    /// `longest` is that of one piece, 1 to kLongestPiece.
+    static Result<std::shared_ptr<const Plan>> make(Local local, Remote remote,
+                                                    std::uint64_t longest = kLongestPiece);
 
     [[nodiscard]] std::uint64_t size() const { return local_.blocks.size(); }
     [[nodiscard]] LocalMemory& local() const { return *local_.memory; }
@@ -102,10 +104,14 @@ class PCCL_API Plan {
     [[nodiscard]] std::optional<transport::RmaRun> run_from(const Cursor& from) const;
 
    private:
-    Plan(Local local, Remote remote);
+    Plan(Local local, Remote remote, std::uint64_t longest);
+    /// Whether `next` continues `last` on both sides, and one piece may hold both.
+    [[nodiscard]] bool joins(const transport::RmaPiece& last,
+                             const transport::RmaPiece& next) const;
 
     const Local local_;
     const Remote remote_;
+    const std::uint64_t longest_;
     std::uint64_t bytes_ = 0;
 };
 

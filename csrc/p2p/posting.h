@@ -20,6 +20,7 @@ struct MessageOrder {
     std::uint64_t tag = 0;
     std::shared_ptr<LocalMemory> memory;
     Block block;
+    std::uint64_t chunk = Plan::kLongestPiece;  // of a send: bytes of one piece
 };
 
 class Posting {

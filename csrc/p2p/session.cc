@@ -205,6 +205,10 @@ Result<Transfer> Session::create_transfer(const std::string& peer, const Transfe
     PCCL_TRY(check_usable());
     PCCL_TRY(core_->known(peer).status());
     if (options.window == 0) return Status::invalid_argument("a window of no messages");
+    if (options.chunk < TransferOptions::kLeastChunk || options.chunk > Plan::kLongestPiece)
+        return Status::invalid_argument(concat("a chunk of ", options.chunk,
+                                               " bytes: ", TransferOptions::kLeastChunk, " to ",
+                                               Plan::kLongestPiece, " are possible"));
     return Transfer(core_, peer, options);
 }
 

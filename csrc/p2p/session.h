@@ -116,7 +116,7 @@ class PCCL_API Session {
     // Two-sided:
 
     /// For messages with tags, of which the peer's program makes the counterparts. kInvalidArgument
-    /// for a peer that is not known, or a window of nothing.
+    /// for a peer that is not known, a window of nothing, or a chunk out of its range.
     Result<Transfer> create_transfer(const std::string& peer, const TransferOptions& options = {});
 
     // Notifications:

@@ -66,8 +66,8 @@ void Message::carry_until(Deadline deadline) const {
 void Message::release() const { matcher_->give_up(posting_); }
 
 struct Transfer::State {
-    State(std::shared_ptr<SessionCore> own, std::string other, const TransferOptions& options)
-        : core(std::move(own)), peer(std::move(other)), window(options.window) {}
+    State(std::shared_ptr<SessionCore> own, std::string other, const TransferOptions& wanted)
+        : core(std::move(own)), peer(std::move(other)), options(wanted) {}
 
     /// Those that have not ended. Keeps the first error of those that have.
     std::vector<Message> under_way() {
@@ -83,7 +83,7 @@ struct Transfer::State {
     const ForkMark made_in;
     const std::shared_ptr<SessionCore> core;
     const std::string peer;
-    const std::size_t window;
+    const TransferOptions options;
     std::mutex mutex;               // guards what follows
     std::vector<Message> messages;  // in the order of their posts
     Status failure;
@@ -94,7 +94,7 @@ Transfer::Transfer(std::shared_ptr<SessionCore> core, std::string peer,
     : state_(std::make_shared<State>(std::move(core), std::move(peer), options)) {}
 
 Result<Message> Transfer::post_send(const LocalBlock& from, std::uint64_t tag, Deadline deadline) {
-    return post({Direction::kSend, tag, from.memory, from.block}, deadline);
+    return post({Direction::kSend, tag, from.memory, from.block, state_->options.chunk}, deadline);
 }
 
 Result<Message> Transfer::post_recv(const LocalBlock& into, std::uint64_t tag, Deadline deadline) {
@@ -128,7 +128,7 @@ Status Transfer::await_room(const MessageOrder& order, Deadline deadline) {
     for (;;) {
         std::vector<Message> alike = state_->under_way();
         std::erase_if(alike, [sends](const Message& each) { return each.is_send() != sends; });
-        if (alike.size() < state_->window) return Status::ok();
+        if (alike.size() < state_->options.window) return Status::ok();
         if (help.carry()) {
             backoff.reset();
             continue;

@@ -68,6 +68,10 @@ class PCCL_API Message {
 struct TransferOptions {
     /// Sends, and receives, of a transfer that have not ended: at most so many of each.
     std::size_t window = 16;
+    /// Bytes of the pieces in which a send goes, kLeastChunk to Plan::kLongestPiece: a piece that
+    /// has begun is not given up.
+    std::uint64_t chunk = Plan::kLongestPiece;
+    static constexpr std::uint64_t kLeastChunk = 4 * kKiB;
 };
 
 /// A handle, cheap to copy, safe from every thread. Messages go on when all are dropped.

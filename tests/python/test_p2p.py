@@ -75,18 +75,21 @@ def test_messages_with_tags_go_where_their_receives_say(pair):
     there, here = random_bytes(1), random_bytes(2)
     expected = here.copy()
     theirs, mine = a.register(there), b.register(here)
-    outgoing, incoming = a.transfer("decode-3"), b.transfer("prefill-0")
+    outgoing, incoming = a.transfer("decode-3", chunk=4096), b.transfer("prefill-0")
     second = incoming.post_recv(mine, 5000, 1000, tag=2)
+    long = incoming.post_recv(mine, 10_000, 50_000, tag=3)
     first = incoming.post_recv(mine, 0, 2000, tag=1)
     outgoing.post_send(theirs, 100, 1500, tag=1)
     outgoing.post_send(theirs, 7000, 1000, tag=2)
+    outgoing.post_send(theirs, 8000, 50_000, tag=3)
     outgoing.wait(timeout=20)
     incoming.wait(timeout=20)
     assert outgoing.is_complete()
-    assert (first.nbytes, second.nbytes) == (1500, 1000)
+    assert (first.nbytes, second.nbytes, long.nbytes) == (1500, 1000, 50_000)
     assert first.done()
     expected[:1500] = there[100:1600]
     expected[5000:6000] = there[7000:8000]
+    expected[10_000:60_000] = there[8000:58_000]
     np.testing.assert_array_equal(here, expected)
 
 
@@ -115,6 +118,9 @@ def test_messages_are_given_up_are_too_long_and_have_a_window(pair):
             outgoing.post_send(theirs, offset, nbytes, tag=tag)
     with pytest.raises(pccl.InvalidArgumentError):
         a.transfer("decode-3", window=0)
+    for chunk in (-1, 4095, (4 << 20) + 1):
+        with pytest.raises(pccl.InvalidArgumentError, match="chunk"):
+            a.transfer("decode-3", chunk=chunk)
     with pytest.raises(pccl.InvalidArgumentError, match="nobody"):
         a.transfer("nobody")
 

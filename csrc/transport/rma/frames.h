@@ -14,7 +14,7 @@ namespace pccl::transport {
 inline constexpr std::size_t kRmaWindow = 1024;
 inline constexpr std::size_t kRmaWords = 64;
 /// Blocks in lists of these requests.
-inline constexpr std::size_t kRmaListed = 16 * 1024;
+inline constexpr std::size_t kRmaListed = 16'384;
 
 enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kWord, kDone, kData, kTaken };
 

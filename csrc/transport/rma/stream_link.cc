@@ -46,13 +46,14 @@ bool is_of_gpu(const RmaPiece& piece) {
 std::size_t how_many_together(std::span<const RmaPiece> pieces) {
     const RmaPiece& first = pieces.front();
     const std::size_t most = std::min(pieces.size(), RmaBlocks::kMostListed);
-    if (first.bytes == 0 || is_of_gpu(first)) return 1;
+    if (first.bytes == 0 || first.bytes > kMostTogether || is_of_gpu(first)) return 1;
     std::uint64_t bytes = first.bytes;
     std::size_t count = 1;
     for (; count < most; ++count) {
         const RmaPiece& next = pieces[count];
         if (next.local != first.local || next.remote != first.remote || next.bytes == 0) break;
-        if (next.bytes > kMostTogether || (bytes += next.bytes) > kMostTogether) break;
+        if (next.bytes > kMostTogether - bytes) break;
+        bytes += next.bytes;
     }
     return count;
 }

@@ -438,7 +438,7 @@ class Session:
         after = stream_named(stream, plan.device)
         return Work(self._core.post(True, plan._core, indices_of(indices, plan), notify, after))
 
-    def transfer(self, peer: str, *, window: int = 16) -> Transfer:
+    def transfer(self, peer: str, *, window: int = 16, chunk: int = 4 << 20) -> Transfer:
         """Return what sends messages with tags to a peer, and receives them.
 
         Parameters
@@ -447,6 +447,10 @@ class Session:
             Its name.
         window
             How many sends, and how many receives, may be under way: posting waits for room.
+        chunk
+            Bytes of the pieces in which a send goes, 4 KiB to 4 MiB. A piece that has begun is not
+            given up; the peer's memory is written piece by piece. How many sockets these go over
+            is the session's: ``Session(tcp_sockets=)``.
 
         Returns
         -------
@@ -456,11 +460,13 @@ class Session:
         Raises
         ------
         InvalidArgumentError
-            The peer is not known, or the window is less than 1.
+            The peer is not known, the window is less than 1, or the chunk is out of its range.
         """
         if window < 1:
             raise InvalidArgumentError(f"a window has at least one message, not {window}")
-        return Transfer(self._core.create_transfer(peer, window))
+        if chunk < 0:
+            raise InvalidArgumentError(f"a chunk has 4 KiB to 4 MiB, not {chunk} bytes")
+        return Transfer(self._core.create_transfer(peer, window, chunk))
 
     def notify(self, peer: str, word: bytes) -> None:
         """Send a word to a peer, which gets it from ``notifications()``.

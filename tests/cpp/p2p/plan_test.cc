@@ -58,6 +58,19 @@ TEST_P(PlanTest, StridedBlocksLandWherePlainCopiesPutThem) {
     }
 }
 
+TEST_P(PlanTest, PiecesAreAsShortAsIsAskedFor) {
+    const Block all{0, kBytes};
+    const auto plan = Plan::make({mine_.local, all}, {remote_, all}, 100'000);
+    ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+    const auto work = client_->post(transport::RmaOp::kRead, *plan);
+    ASSERT_EQ(ended(work).to_string(), "ok");
+    EXPECT_EQ(mine_.bytes(), theirs_.bytes());
+    EXPECT_EQ(work->stats().pieces, (kBytes + 99'999) / 100'000);
+    for (const std::uint64_t longest : {std::uint64_t{0}, Plan::kLongestPiece + 1})
+        EXPECT_EQ(Plan::make({mine_.local, all}, {remote_, all}, longest).status().code(),
+                  StatusCode::kInvalidArgument);
+}
+
 TEST_P(PlanTest, IndicesChooseBlocksAgainAndAgain) {
     const StridedBlocks column{.base = 3, .bytes = 5, .stride = 11, .count = 100};
     const auto plan = Plan::make({mine_.local, column}, {remote_, column}).value();
