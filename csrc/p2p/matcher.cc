@@ -148,10 +148,10 @@ Result<std::shared_ptr<Task>> Matcher::write(const Match& match) {
         auto plan,
         Plan::make({order.memory, order.block},
                    {{peer_, wanted.memory}, Block{wanted.offset, order.block.bytes}}, order.chunk));
-    return match.place.through->begin(
-        {.op = transport::RmaOp::kWrite,
-         .plan = std::move(plan),
-         .notification = serialise(Sent{wanted.number, order.block.bytes})});
+    PCCL_ASSIGN_OR_RETURN(const ConnectionPtr way, find_way_(match.place.through, wanted.memory));
+    return way->begin({.op = transport::RmaOp::kWrite,
+                       .plan = std::move(plan),
+                       .notification = serialise(Sent{wanted.number, order.block.bytes})});
 }
 
 void Matcher::say_all(std::deque<Saying> sayings) {
@@ -192,8 +192,8 @@ Status Matcher::hear_kind(const ConnectionPtr& from, const Wanted& wanted) {
     return Status::ok();
 }
 
-Status Matcher::hear_kind(const ConnectionPtr& from, const Sent& sent) {
-    const PostingPtr receive = take_receive(from, sent.number);
+Status Matcher::hear_kind(const ConnectionPtr&, const Sent& sent) {
+    const PostingPtr receive = take_receive(sent.number);
     if (receive == nullptr) return nonsense("a receive that there is not");
     if (sent.bytes > receive->order().block.bytes) {
         const Status wrong = nonsense("more bytes than a receive has");
@@ -205,7 +205,7 @@ Status Matcher::hear_kind(const ConnectionPtr& from, const Sent& sent) {
 }
 
 Status Matcher::hear_kind(const ConnectionPtr& from, const Failed& failed) {
-    const PostingPtr receive = take_receive(from, failed.number);
+    const PostingPtr receive = take_receive(failed.number);
     if (receive == nullptr) return nonsense("a receive that there is not");
     end(*receive, receive->is_given_up()
                       ? given_up(receive->order())
@@ -234,9 +234,9 @@ Status Matcher::hear_kind(const ConnectionPtr&, const Notified&) {
     return Status::internal("a notification is for the program");
 }
 
-Matcher::PostingPtr Matcher::take_receive(const ConnectionPtr& from, std::uint64_t number) {
+Matcher::PostingPtr Matcher::take_receive(std::uint64_t number) {
     const auto found = receives_.find(number);
-    if (found == receives_.end() || found->second->through() != from) return nullptr;
+    if (found == receives_.end()) return nullptr;
     PostingPtr receive = std::move(found->second);
     receives_.erase(found);
     return receive;

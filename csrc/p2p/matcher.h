@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -37,8 +38,13 @@ class Matcher final : public WordListener {
     /// Of either direction, not ended.
     static constexpr std::size_t kMost = 1024;
 
-    Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter)
-        : peer_(std::move(peer)), waiter_(std::move(waiter)) {}
+    /// The connection by which to write into a memory of the peer that a receive on `through`
+    /// names: that one, or another where it does not reach there.
+    using FindWay = std::function<Result<std::shared_ptr<Connection>>(
+        const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory)>;
+
+    Matcher(SessionId peer, std::shared_ptr<transport::Waiter> waiter, FindWay find_way)
+        : peer_(std::move(peer)), waiter_(std::move(waiter)), find_way_(std::move(find_way)) {}
     ~Matcher() override = default;
     Matcher(const Matcher&) = delete;
     Matcher& operator=(const Matcher&) = delete;
@@ -89,8 +95,8 @@ class Matcher final : public WordListener {
     Status hear_kind(const ConnectionPtr& from, const Failed& failed);
     Status hear_kind(const ConnectionPtr& from, const Withdrawn& withdrawn);
     Status hear_kind(const ConnectionPtr& from, const Notified& notified);
-    /// The receive that the peer speaks of; null where there is none.
-    PostingPtr take_receive(const ConnectionPtr& from, std::uint64_t number);
+    /// The receive that the peer speaks of, on any connection; null where there is none.
+    PostingPtr take_receive(std::uint64_t number);
 
     // Under advancing_ alone:
 
@@ -100,6 +106,7 @@ class Matcher final : public WordListener {
 
     const SessionId peer_;
     const std::shared_ptr<transport::Waiter> waiter_;
+    const FindWay find_way_;
     RelayLock advancing_{*waiter_};                          // held by who advances; before mutex_
     std::mutex mutex_;                                       // after those of connections
     std::map<std::uint64_t, std::deque<PostingPtr>> sends_;  // waiting for a place, by tag

@@ -79,7 +79,12 @@ std::shared_ptr<Matcher> SessionCore::matcher_locked(const SessionId& peer) {
     auto& known = matchers_[{peer.name, peer.incarnation}];
     auto matcher = known.lock();
     if (matcher == nullptr) {
-        matcher = std::make_shared<Matcher>(peer, waiter_);
+        const auto find_way = [core = weak_from_this()](const std::shared_ptr<Connection>& through,
+                                                        const abi::MemoryDescriptor& memory) {
+            const auto alive = core.lock();
+            return alive == nullptr ? Result(through) : alive->connection_into(through, memory);
+        };
+        matcher = std::make_shared<Matcher>(peer, waiter_, find_way);
         known = matcher;
     }
     return matcher;
@@ -172,6 +177,14 @@ Result<std::shared_ptr<Connection>> SessionCore::connection_for(const std::strin
                                                                 const MessageOrder& order) {
     if (order.direction == Direction::kSend) return connection_to(peer);
     return connection_to(peer, nullptr, reach(order.memory->descriptor()));
+}
+
+Result<std::shared_ptr<Connection>> SessionCore::connection_into(
+    const std::shared_ptr<Connection>& through, const abi::MemoryDescriptor& memory) {
+    const Status reached = through->path().is_direct ? reach(memory) : Status::ok();
+    if (reached.is_ok()) return through;
+    const SessionId& life = through->peer().id;
+    return connection_to(life.name, &life, reached);
 }
 
 Result<std::shared_ptr<Connection>> SessionCore::connection_to(const std::string& peer,

@@ -21,7 +21,8 @@
 
 namespace pccl::p2p {
 
-class SessionCore final : public runtime::Participant {
+class SessionCore final : public runtime::Participant,
+                          public std::enable_shared_from_this<SessionCore> {
    public:
     /// `runtime` outlives close().
     static Result<std::shared_ptr<SessionCore>> create(
@@ -43,6 +44,9 @@ class SessionCore final : public runtime::Participant {
     Result<std::shared_ptr<Connection>> connection_for(const Plan& plan);
     Result<std::shared_ptr<Connection>> connection_for(const std::string& peer,
                                                        const MessageOrder& order);
+    /// As Matcher::FindWay.
+    Result<std::shared_ptr<Connection>> connection_into(const std::shared_ptr<Connection>& through,
+                                                        const abi::MemoryDescriptor& memory);
     /// Of that life of a peer.
     std::shared_ptr<Matcher> matcher_for(const SessionId& peer);
     void disconnect(const std::string& peer, const Status& reason);

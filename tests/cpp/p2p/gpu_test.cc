@@ -228,6 +228,22 @@ TEST_P(GpuCopyTest, AnEngineThatFailsFailsTheTransferAlone) {
 INSTANTIATE_TEST_SUITE_P(Ipc, GpuCopyTest,
                          testing::Values(Way{"shm", Place::kGpu, Place::kGpu, "by CUDA IPC"}));
 
+/// Which is the sender's matter alone: its receiver has found that CUDA IPC shares the memory.
+TEST_P(GpuCopyTest, AMessageGoesByMessagesWhereItsSenderCannotOpenTheMemory) {
+    ASSERT_TRUE(server_->load_remote_conn_info(client_->connection_info()).is_ok());
+    Transfer incoming = client_->create_transfer("server").value();
+    Transfer outgoing = server_->create_transfer("client").value();
+    auto got = incoming.post_recv(mine_.all(), 7, patience());
+    ASSERT_TRUE(got.is_ok()) << got.status().to_string();
+    // Who cannot tell on which GPU memory lies opens none.
+    driver_.fail("bus_ids", Status::unsupported("cuDeviceGetPCIBusId: not supported"));
+    auto sent = outgoing.post_send(theirs_.all(), 7, patience());
+    ASSERT_TRUE(sent.is_ok()) << sent.status().to_string();
+    EXPECT_EQ(sent->wait(patience()).to_string(), "ok");
+    EXPECT_EQ(got->wait(patience()).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
+}
+
 TEST(GpuMemory, WithoutCudaIsRefusedInOneLine) {
     if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has CUDA";
     const auto made = session("alone", "shm");
