@@ -149,9 +149,8 @@ Result<SessionId> SessionCore::known(const std::string& peer) const {
 }
 
 Status SessionCore::reach(const abi::MemoryDescriptor& memory) {
-    const bool is_here = transport::shm::key_on_this_host(memory).is_ok();
-    if (memory.kind == abi::MemoryKind::kHost || direct_ == nullptr || !is_here)
-        return Status::ok();
+    if (memory.kind == abi::MemoryKind::kHost || direct_ == nullptr) return Status::ok();
+    if (!transport::shm::key_on_this_host(memory).is_ok()) return Status::ok();  // reads a file
     const std::pair name{memory.id, memory.nonce};
     {
         const std::lock_guard lock(mutex_);
