@@ -62,6 +62,9 @@ if(CUDAToolkit_FOUND)
   )
   target_include_directories(pccl_emulator SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_options(pccl_emulator PRIVATE -w)
+  if(PCCL_SANITIZE)
+    target_compile_definitions(pccl_emulator PRIVATE PCCL_SANITIZED)
+  endif()
   if(PCCL_SANITIZE MATCHES "thread")
     # It tells ThreadSanitizer what its fibers do, and is none of their concern.
     set_source_files_properties(

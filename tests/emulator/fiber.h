@@ -1,9 +1,9 @@
 // A function with a stack of its own, which its thread enters and which leaves where it waits.
 #pragma once
 
-#include <ucontext.h>
-
 #include <cstddef>
+
+#include "tests/emulator/stacks.h"
 
 #if defined(PCCL_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
@@ -21,19 +21,16 @@ class Fiber {
 
     /// The stack is the caller's. `function` never returns: it leaves at its end.
     void prepare(std::byte* stack, std::size_t bytes, void (*function)()) {
-        ::getcontext(&own_);
-        own_.uc_stack.ss_sp = stack;
-        own_.uc_stack.ss_size = bytes;
-        ::makecontext(&own_, function, 0);
+        own_.begin_with(stack, bytes, function);
         watched_.create();
     }
     void enter() {
         watched_.enter();
-        ::swapcontext(&home_, &own_);
+        Stack::change(home_, own_);
     }
     void leave() {
         watched_.leave();
-        ::swapcontext(&own_, &home_);
+        Stack::change(own_, home_);
     }
 
    private:
@@ -62,8 +59,8 @@ class Fiber {
     };
 #endif
 
-    ucontext_t own_{};
-    ucontext_t home_{};
+    Stack own_;
+    Stack home_;
     Watched watched_;
 };
 
