@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <random>
@@ -43,7 +44,7 @@ class Block {
         current_ = this;
         // Another one goes first each time, so that nothing relies on an order.
         std::minstd_rand first(blockIdx.x + 1);
-        for (; all_.alive > 0; std::this_thread::yield()) go_round(first() % threads_.size());
+        for (; all_.alive > 0; pause()) go_round(first() % threads_.size());
         ends_.heard();
         return std::ranges::all_of(threads_, &Thread::has_awaited);
     }
@@ -51,6 +52,7 @@ class Block {
     void await_launch_ahead() { running_->has_awaited = true; }
 
     void leave() { running_->fiber.leave(); }
+    void go_on() { has_gone_on_ = true; }
 
     bool meet(bool said) { return meet_at(all_, said); }
     bool meet_warp(bool said) { return meet_at(warp_of(*running_), said); }
@@ -91,7 +93,16 @@ class Block {
         return warps_[static_cast<std::size_t>(&thread - threads_.data()) / kWarp];
     }
 
+    /// Lets other blocks run; for longer if all that threads did for many rounds was to poll.
+    void pause() {
+        constexpr unsigned kPatience = 64;
+        rounds_of_polling_ = std::exchange(has_gone_on_, false) ? 0 : rounds_of_polling_ + 1;
+        if (rounds_of_polling_ < kPatience) return std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+
     bool meet_at(Meeting& meeting, bool said) {
+        go_on();
         meeting.all_said = meeting.all_said && said;
         running_->state = State::kMeeting;
         ++meeting.waiting;
@@ -118,6 +129,7 @@ class Block {
     void run_thread() {
         body_();
         running_->state = State::kEnded;
+        go_on();
         ends_.said();
         for (Meeting* const meeting : {&all_, &warp_of(*running_)}) {
             --meeting->alive;
@@ -135,6 +147,8 @@ class Block {
     Meeting all_;
     std::vector<Meeting> warps_;
     Order ends_;
+    bool has_gone_on_ = false;  // any thread, in this round: it met others, moved data or ended
+    unsigned rounds_of_polling_ = 0;
 };
 
 thread_local Block* Block::current_ = nullptr;
@@ -149,6 +163,7 @@ thread_local const std::function<void()>* hook_of_block = nullptr;
 void call_before_packets(std::function<void()> hook) { hook_of_launcher = std::move(hook); }
 
 void before_packet() {
+    Block::current().go_on();
     if (hook_of_block != nullptr && *hook_of_block) (*hook_of_block)();
 }
 
