@@ -11,9 +11,16 @@ else()
   add_library(pccl_fakes INTERFACE)
 endif()
 
-# pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...>)
+# pccl_test(NAME <name> FOLDER <folder> LIBRARIES <targets...> [SHARDS <count>] [TIMEOUT <seconds>])
+# What mostly waits for deadlines to pass runs in so many processes, <name>_0, <name>_1, ...
 function(pccl_test)
-  cmake_parse_arguments(TEST "" "NAME;FOLDER" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "" "NAME;FOLDER;SHARDS;TIMEOUT" "LIBRARIES" ${ARGN})
+  if(NOT TEST_SHARDS)
+    set(TEST_SHARDS 1)
+  endif()
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 600)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${TEST_FOLDER}/*.cc)
   if(NOT sources)
     return()
@@ -24,8 +31,18 @@ function(pccl_test)
     ${target} PRIVATE ${TEST_LIBRARIES} pccl_fakes GTest::gmock GTest::gtest_main
   )
   target_compile_definitions(${target} PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  add_test(NAME ${TEST_NAME} COMMAND ${target})
-  set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 600 LABELS cpu ENVIRONMENT PCCL_COSTS_FILE=off)
+  math(EXPR last "${TEST_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(name ${TEST_NAME})
+    if(last GREATER 0)
+      string(APPEND name _${shard})
+    endif()
+    add_test(NAME ${name} COMMAND ${target})
+    set(environment PCCL_COSTS_FILE=off GTEST_TOTAL_SHARDS=${TEST_SHARDS} GTEST_SHARD_INDEX=${shard})
+    set_tests_properties(
+      ${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS cpu ENVIRONMENT "${environment}"
+    )
+  endforeach()
 endfunction()
 
 # Stands in for NVIDIA's library: opened by name, as that is.
@@ -42,7 +59,7 @@ foreach(
 endforeach()
 add_dependencies(pccl_sys_test fake_nvml)
 target_compile_definitions(pccl_sys_test PRIVATE PCCL_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
-pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm)
+pccl_test(NAME contract FOLDER ${PROJECT_SOURCE_DIR}/tests/contract LIBRARIES pccl_comm SHARDS 4)
 
 # Kernels on the emulated GPU, compiled from the sources that nvcc compiles. They define what pccl_kernels
 # does, so that the linker takes nothing of the like from there. CUDA's headers have the half types.
@@ -75,8 +92,8 @@ if(CUDAToolkit_FOUND)
   target_link_libraries(pccl_emulator PRIVATE pccl_flags pccl_base)
   pccl_test(
     NAME emulated FOLDER ${PROJECT_SOURCE_DIR}/tests/cpp/emulated LIBRARIES pccl_emulator pccl_device
+    SHARDS 4 TIMEOUT 2400 # under ThreadSanitizer
   )
-  set_tests_properties(emulated PROPERTIES TIMEOUT 2400) # under ThreadSanitizer; 50 s without
 else()
   message(STATUS "no test of kernels on the emulated GPU: CUDA's headers are missing")
 endif()

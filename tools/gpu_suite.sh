@@ -92,7 +92,7 @@ checked() {
     { cmake -S . -B "build/$name" -G Ninja "${options[@]}" && cmake --build "build/$name"; } >"$out/$name-build.log" 2>&1 ||
         { grep -A12 -m6 'error' "$out/$name-build.log"; return 1; }
     echo "$name: built after $((SECONDS - began)) s"
-    whole="^($(sharded_tests | cut -d' ' -f1 | paste -sd'|'))\$"
+    whole="^($(sharded_tests | cut -d' ' -f1 | paste -sd'|'))(_[0-9]+)?\$"
     ctest --test-dir "build/$name" --parallel $(($(nproc) / 4)) --output-on-failure -E "$whole" >"$out/$name.log" 2>&1 &
     unsharded=$!
     in_shards "$name" || status=1
