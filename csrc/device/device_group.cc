@@ -80,32 +80,18 @@ Result<sys::cuda::Driver*> driver_of(const DeviceGroupOptions& options) {
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::create(const DeviceGroupOptions& options,
                                                          const Cancellation* cancellation) {
-    if (options.size < 1 || options.size > abi::kMostDevices)
-        return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
-                                          abi::kMostDevices, " work"));
-    if (options.rank < 0 || options.rank >= options.size)
-        return Status::invalid_argument(
-            concat("rank ", options.rank, " is not in a group of ", options.size));
     PCCL_ASSIGN_OR_RETURN(const auto lobby, bootstrap::lobby_at(options.store));
-    DeviceMeeting meeting({.store = lobby,
-                           .rank = options.rank,
-                           .size = options.size,
-                           .timeout = options.timeout,
-                           .cancellation = cancellation});
-    auto made = make(options, meeting);
-    if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
-    return made;
-}
-
-Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(const DeviceGroupOptions& options,
-                                                       DeviceMeeting& meeting) {
-    const auto driver = driver_of(options);
-    PCCL_TRY(meeting.agree_on_host(driver.status()));
-    std::unique_ptr<DeviceGroup> group(new DeviceGroup(options, **driver));
-    // Peers that wait for this rank's memory see its sockets close.
-    const auto leave = [&group] { group.reset(); };
-    PCCL_TRY(meeting.agree(group->meet(meeting), leave));
-    return group;
+    return make_together(
+        {.store = lobby,
+         .rank = options.rank,
+         .size = options.size,
+         .timeout = options.timeout,
+         .cancellation = cancellation},
+        [&] { return driver_of(options); },
+        [&](sys::cuda::Driver& driver) {
+            return std::unique_ptr<DeviceGroup>(new DeviceGroup(options, driver));
+        },
+        &DeviceGroup::meet);
 }
 
 DeviceGroup::DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver)

@@ -148,8 +148,6 @@ class PCCL_API DeviceGroup {
     DeviceGroup(const DeviceGroupOptions& options, sys::cuda::Driver& driver);
     /// kUnavailable in a child of fork(), which must not even wait for a lock.
     [[nodiscard]] Status check_process() const;
-    static Result<std::unique_ptr<DeviceGroup>> make(const DeviceGroupOptions& options,
-                                                     DeviceMeeting& meeting);
     Status meet(const DeviceMeeting& meeting);
     Status share_memory(Deadline deadline);
     Status allocate_control();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "csrc/abi/device_team.h"
 #include "csrc/base/bytes.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
@@ -45,6 +46,16 @@ Deadline deadline_of(const DeviceMeeting::Options& options) {
 }
 
 }  // namespace
+
+Status check(const DeviceMeeting::Options& options) {
+    if (options.size < 1 || options.size > abi::kMostDevices)
+        return Status::unsupported(concat("a group of ", options.size, " GPUs on one host; 1 to ",
+                                          abi::kMostDevices, " work"));
+    if (options.rank < 0 || options.rank >= options.size)
+        return Status::invalid_argument(
+            concat("rank ", options.rank, " is not in a group of ", options.size));
+    return Status::ok();
+}
 
 DeviceMeeting::DeviceMeeting(Options options)
     : options_(std::move(options)), deadline_(deadline_of(options_)) {}

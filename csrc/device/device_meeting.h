@@ -15,6 +15,7 @@
 #include "csrc/base/wait_notice.h"
 #include "csrc/bootstrap/rendezvous/store.h"
 #include "csrc/bootstrap/roster.h"
+#include "csrc/sys/cuda/driver.h"
 #include "csrc/transport/nvlink/peer_sockets.h"
 
 namespace pccl::device {
@@ -75,5 +76,29 @@ class DeviceMeeting {
     const TimePoint begun_ = system_clock().now();
     mutable WaitNotice notice_;
 };
+
+/// kUnsupported: more ranks than GPUs of one host can be; kInvalidArgument: no rank of these.
+[[nodiscard]] Status check(const DeviceMeeting::Options& options);
+
+/// What all ranks make together, or none: each its part, on the GPU of the driver that `open`
+/// gives. `meet` shares it. A rank that cannot come, or is cancelled, tells the others why; the
+/// part of one that has not met goes before it votes, so that peers that wait for it see its
+/// sockets close.
+template <typename Part, typename Open, typename Make>
+Result<std::unique_ptr<Part>> make_together(const DeviceMeeting::Options& options, Open open,
+                                            Make make, Status (Part::*meet)(const DeviceMeeting&)) {
+    PCCL_TRY(check(options));
+    DeviceMeeting meeting(options);
+    const auto attend = [&]() -> Result<std::unique_ptr<Part>> {
+        const Result<sys::cuda::Driver*> driver = open();
+        PCCL_TRY(meeting.agree_on_host(driver.status()));
+        std::unique_ptr<Part> part = make(**driver);
+        PCCL_TRY(meeting.agree((part.get()->*meet)(meeting), [&part] { part.reset(); }));
+        return part;
+    };
+    auto made = attend();
+    if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
+    return made;
+}
 
 }  // namespace pccl::device

@@ -7,48 +7,27 @@
 #include "csrc/base/text.h"
 
 namespace pccl::device {
-namespace {
-
-Status check(const DeviceWorkspaceOptions& options) {
-    if (options.size < 1 || options.size > abi::kMostDevices)
-        return Status::unsupported(concat("GPU memory for ", options.size,
-                                          " ranks of one host; 1 to ", abi::kMostDevices, " work"));
-    if (options.rank < 0 || options.rank >= options.size)
-        return Status::invalid_argument(
-            concat("rank ", options.rank, " is not in a group of ", options.size));
-    if (options.bytes == 0) return Status::invalid_argument("a workspace needs at least a byte");
-    return Status::ok();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<DeviceWorkspace>> DeviceWorkspace::create(
     const DeviceWorkspaceOptions& options, const Cancellation* cancellation) {
-    PCCL_TRY(check(options));
-    DeviceMeeting meeting({.store = options.store,
-                           .rank = options.rank,
-                           .size = options.size,
-                           .timeout = options.timeout,
-                           .cancellation = cancellation});
-    auto made = make(options, meeting);
-    if (!made.is_ok() && meeting.is_cancelled()) return meeting.call_off();
-    return made;
+    if (options.bytes == 0) return Status::invalid_argument("a workspace needs at least a byte");
+    return make_together(
+        {.store = options.store,
+         .rank = options.rank,
+         .size = options.size,
+         .timeout = options.timeout,
+         .cancellation = cancellation},
+        [&] { return sys::cuda::driver_on(options.device, options.driver); },
+        [&](sys::cuda::Driver& driver) {
+            return std::unique_ptr<DeviceWorkspace>(new DeviceWorkspace(options, driver));
+        },
+        &DeviceWorkspace::meet);
 }
 
-Result<std::unique_ptr<DeviceWorkspace>> DeviceWorkspace::make(
-    const DeviceWorkspaceOptions& options, DeviceMeeting& meeting) {
-    const auto driver = sys::cuda::driver_on(options.device, options.driver);
-    PCCL_TRY(meeting.agree_on_host(driver.status()));
-    std::unique_ptr<DeviceWorkspace> workspace(new DeviceWorkspace(options));
-    const auto leave = [&workspace] { workspace.reset(); };
-    PCCL_TRY(meeting.agree(workspace->meet(meeting, **driver), leave));
-    return workspace;
-}
-
-Status DeviceWorkspace::meet(const DeviceMeeting& meeting, sys::cuda::Driver& driver) {
+Status DeviceWorkspace::meet(const DeviceMeeting& meeting) {
     PCCL_ASSIGN_OR_RETURN(const auto sockets, meeting.connect());
     PCCL_ASSIGN_OR_RETURN(heap_, transport::nvlink::SymmetricHeap::create(
-                                     {.driver = driver, .device = device_, .bytes = bytes_},
+                                     {.driver = driver_, .device = device_, .bytes = bytes_},
                                      *sockets, meeting.deadline()));
     return Status::ok();
 }

@@ -46,12 +46,11 @@ class PCCL_API DeviceWorkspace {
     [[nodiscard]] Result<sys::cuda::DeviceAddress> address(Rank rank) const;
 
    private:
-    explicit DeviceWorkspace(const DeviceWorkspaceOptions& options)
-        : size_(options.size), device_(options.device), bytes_(options.bytes) {}
-    static Result<std::unique_ptr<DeviceWorkspace>> make(const DeviceWorkspaceOptions& options,
-                                                         DeviceMeeting& meeting);
-    Status meet(const DeviceMeeting& meeting, sys::cuda::Driver& driver);
+    DeviceWorkspace(const DeviceWorkspaceOptions& options, sys::cuda::Driver& driver)
+        : driver_(driver), size_(options.size), device_(options.device), bytes_(options.bytes) {}
+    Status meet(const DeviceMeeting& meeting);
 
+    sys::cuda::Driver& driver_;
     const int size_;
     const int device_;
     const std::size_t bytes_;
