@@ -20,17 +20,28 @@ pytestmark = pytest.mark.multiproc
 
 RANKS = 3
 COUNT = 50
+COLLECTIVES = [
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "gather",
+    "reduce_scatter",
+    "scatter",
+    "all_to_all",
+]
 Array = np.ndarray[Any, Any]
 
 
-def inputs_of(round_: int) -> Array:
+def inputs_of(round_: int, ranks: int = RANKS) -> Array:
     """What all ranks give: a row for each, of a block for each."""
-    return np.random.default_rng(round_).integers(-99, 99, (RANKS, RANKS * COUNT))
+    return np.random.default_rng(round_).integers(-99, 99, (ranks, ranks * COUNT))
 
 
 def expected(collective: str, inputs: Array, me: int, root: int) -> Array | None:
     """What numpy makes of it on this rank; None where it gets nothing."""
-    blocks = inputs.reshape(RANKS, RANKS, COUNT)
+    ranks = len(inputs)
+    blocks = inputs.reshape(ranks, ranks, COUNT)
     if collective in ("reduce", "gather") and me != root:
         return None
     return {
@@ -45,51 +56,70 @@ def expected(collective: str, inputs: Array, me: int, root: int) -> Array | None
     }[collective]
 
 
+def rounds_are_right(
+    comm: pccl.Communicator, collective: str, rounds: int, algorithm: str = ""
+) -> bool:
+    """Whether one operator gives what numpy does, with other numbers each time."""
+    me, ranks = comm.rank, comm.world_size
+    root = ranks - 1
+    gives_a_block = collective in ("all_gather", "gather")
+    gets_a_block = collective in ("reduce_scatter", "scatter")
+    x = np.zeros(COUNT if gives_a_block else ranks * COUNT, np.int64)
+    in_place = collective in ("reduce", "broadcast")
+    out = None if in_place else np.zeros(COUNT if gets_a_block else ranks * COUNT, np.int64)
+    if collective == "gather" and me != root:
+        out = None
+    gives = None if collective == "scatter" and me != root else x
+    operator = comm.operator(
+        collective,  # type: ignore[arg-type]
+        gives,
+        out,
+        op="max",
+        root=root,
+        algorithm=algorithm,
+    )
+    right = []
+    for round_ in range(rounds):
+        inputs = inputs_of(round_, ranks)
+        x[:] = inputs[me, : x.size]
+        if round_ % 2:
+            operator.run()
+        else:
+            operator.execute().wait()
+        wanted = expected(collective, inputs, me, root)
+        got = x if in_place else out
+        right.append(wanted is None or np.array_equal(got, wanted))
+    return all(right)
+
+
 @pytest.mark.parametrize("transports", ["shm", "tcp"])
-@pytest.mark.parametrize(
-    "collective",
-    [
-        "all_reduce",
-        "reduce",
-        "broadcast",
-        "all_gather",
-        "gather",
-        "reduce_scatter",
-        "scatter",
-        "all_to_all",
-    ],
-)
+@pytest.mark.parametrize("collective", COLLECTIVES)
 def test_every_collective_is_executed_again_and_again(
     tmp_path: Path, collective: str, transports: str
 ) -> None:
-    root = RANKS - 1
+    def body(comm: pccl.Communicator) -> bool:
+        return rounds_are_right(comm, collective, rounds=4)
 
-    def body(comm: pccl.Communicator) -> list[bool]:
-        me = comm.rank
-        gives_a_block = collective in ("all_gather", "gather")
-        gets_a_block = collective in ("reduce_scatter", "scatter")
-        x = np.zeros(COUNT if gives_a_block else RANKS * COUNT, np.int64)
-        in_place = collective in ("reduce", "broadcast")
-        out = None if in_place else np.zeros(COUNT if gets_a_block else RANKS * COUNT, np.int64)
-        if collective == "gather" and me != root:
-            out = None
-        gives = None if collective == "scatter" and me != root else x
-        operator = comm.operator(collective, gives, out, op="max", root=root)  # type: ignore[arg-type]
-        right = []
-        for round_ in range(4):
-            inputs = inputs_of(round_)
-            x[:] = inputs[me, : x.size]
-            if round_ % 2:
-                operator.run()
-            else:
-                operator.execute().wait()
-            wanted = expected(collective, inputs, me, root)
-            got = x if in_place else out
-            right.append(wanted is None or np.array_equal(got, wanted))
-        return right
+    assert run_threads(tmp_path, RANKS, body, transports=transports) == [True] * RANKS
 
-    found = run_threads(tmp_path, RANKS, body, transports=transports)
-    assert found == [[True] * 4] * RANKS
+
+@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("transports", ["shm", "tcp"])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_algorithm_can_be_chosen(
+    tmp_path: Path, collective: str, transports: str, ranks: int
+) -> None:
+    """Those of the catalogue, over links, and over a board those that it has besides."""
+    algorithms = pccl.schedule.algorithms(collective)  # type: ignore[arg-type]
+    if transports == "shm":
+        algorithms += ["shm_one_shot", "shm_direct"]
+        algorithms += ["shm_two_shot"] if collective == "all_reduce" else []
+
+    def body(comm: pccl.Communicator) -> dict[str, bool]:
+        return {name: rounds_are_right(comm, collective, 2, name) for name in algorithms}
+
+    found = run_threads(tmp_path, ranks, body, transports=transports)
+    assert found == [dict.fromkeys(algorithms, True)] * ranks
 
 
 def test_all_reduce_in_place_and_beside_its_input(tmp_path: Path) -> None:
