@@ -5,8 +5,11 @@
 With --changed, only files that reach what tools/changed_files.py names; all, when .clang-tidy or
 the pin of clang-tidy is among that.
 
+Files of one folder are checked as one, much as a wheel is compiled, since most of the time goes
+into the headers that they share. Where something is found, each of them is checked alone.
+
 A file has changed when it, a header of csrc/ it reaches, its compile command, .clang-tidy or the
-version of clang-tidy has. What passed is noted in .cache/clang-tidy.
+version of clang-tidy has. What passed is noted in ~/.cache/pccl/clang-tidy, for all clones.
 """
 
 from __future__ import annotations
@@ -16,18 +19,26 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import changed_files
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 ROOT = Path(__file__).resolve().parent.parent
-NOTES = ROOT / ".cache" / "clang-tidy"
+UNITS = ROOT / ".cache" / "clang-tidy"
+NOTES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pccl" / "clang-tidy"
 TIDY = Path(sys.executable).parent / "clang-tidy"
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"(csrc/[^"]+)"', re.MULTILINE)
+MOST_TOGETHER = 16  # as in cmake/pccl_room.cmake
 
 
 def reached_by(file: Path) -> set[Path]:
@@ -53,46 +64,85 @@ def settings_digest() -> bytes:
     return hashlib.sha256(version + (ROOT / ".clang-tidy").read_bytes()).digest()
 
 
-def fingerprint(file: Path, command: str) -> str:
-    state = hashlib.sha256(settings_digest() + command.encode())
-    for part in sorted(reached_by(file)):
-        state.update(str(part.relative_to(ROOT)).encode() + digest(part))
-    return state.hexdigest()
+@dataclass(frozen=True)
+class Source:
+    """A file, and how it is compiled: arguments other than its name and that of the outcome."""
 
+    file: Path
+    flags: tuple[str, ...]
 
-def note_of(file: Path) -> Path:
-    return NOTES / str(file.relative_to(ROOT)).replace("/", "__")
+    def note(self) -> Path:
+        """Give the file that is there if this one passed."""
+        flags = shlex.join(self.flags).replace(str(ROOT), ".")
+        state = hashlib.sha256(settings_digest() + flags.encode())
+        for part in sorted(reached_by(self.file)):
+            state.update(str(part.relative_to(ROOT)).encode() + digest(part))
+        return NOTES / state.hexdigest()
 
-
-def tidy(file: Path, command: str, build: Path) -> bool:
-    """Check one file; print what is wrong; tell whether it is clean."""
-    wanted = fingerprint(file, command)
-    note = note_of(file)
-    if note.exists() and note.read_text() == wanted:
+    def passes(self) -> bool:
+        """Check it; print what is wrong; tell whether it is clean."""
+        if findings := findings_in(self.file, self.flags):
+            print(findings, flush=True)
+            return False
+        self.note().touch()
         return True
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Files of one folder that are compiled in the same way."""
+
+    name: str
+    sources: tuple[Source, ...]
+
+    def failing(self) -> int:
+        """Check them; print what is wrong; give how many are not clean."""
+        if len(self.sources) > 1:
+            unit = UNITS / f"{self.name}.cc"
+            # Not by #include: some checks look at the main file alone.
+            unit.write_text("\n".join(source.file.read_text() for source in self.sources))
+            if not findings_in(unit, self.sources[0].flags):
+                for source in self.sources:
+                    source.note().touch()
+                return 0
+        return sum(not source.passes() for source in self.sources)
+
+
+def findings_in(file: Path, flags: Iterable[str]) -> str:
+    """Give what clang-tidy says, or nothing."""
     done = subprocess.run(
         # It reads the text of headers that gcc has precompiled.
-        [TIDY, "--quiet", "--extra-arg=-Wno-ignored-gch", f"-p={build}", file],
+        [TIDY, "--quiet", file, "--", *flags, "-Wno-ignored-gch"],
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        print(done.stdout or done.stderr, flush=True)
-        return False
-    note.write_text(wanted)
-    return True
+    return "" if done.returncode == 0 else done.stdout or done.stderr or "clang-tidy failed"
 
 
-def commands_of(build: Path) -> dict[Path, str]:
-    """Give the compile command of every C++ file of csrc/; clang-tidy knows no CUDA of today."""
-    entries = json.loads((build / "compile_commands.json").read_text())
-    found = {Path(entry["file"]): entry["command"] for entry in entries}
-    return {
-        file: command
-        for file, command in found.items()
-        if file.is_relative_to(ROOT / "csrc") and file.suffix == ".cc"
-    }
+def units_of(sources: Iterable[Source]) -> Iterator[Unit]:
+    """Put what is compiled alike together, folder by folder."""
+    alike: dict[tuple[Path, tuple[str, ...]], list[Source]] = {}
+    for source in sources:
+        alike.setdefault((source.file.parent, source.flags), []).append(source)
+    for number, ((folder, _), of_folder) in enumerate(alike.items()):
+        name = str(folder.relative_to(ROOT)).replace("/", "_")
+        for first in range(0, len(of_folder), MOST_TOGETHER):
+            together = of_folder[first : first + MOST_TOGETHER]
+            yield Unit(f"{name}_{number}_{first}", tuple(together))
+
+
+def sources_of(build: Path) -> dict[Path, Source]:
+    """Give every C++ file of csrc/; clang-tidy knows no CUDA of today."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = Path(entry["file"])
+        if file.is_relative_to(ROOT / "csrc") and file.suffix == ".cc":
+            _, *flags = shlex.split(entry["command"])
+            outcome = flags.index("-o")
+            del flags[outcome : outcome + 2]
+            found[file] = Source(file, tuple(flags[: flags.index("-c")]))
+    return found
 
 
 def what_changed(files: set[Path]) -> tuple[set[Path], str]:
@@ -116,22 +166,23 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    build = options.build.resolve()
-    NOTES.mkdir(parents=True, exist_ok=True)
-    commands = commands_of(build)
-    wanted, why = set(commands), "all"
+    for folder in (NOTES, UNITS):
+        folder.mkdir(parents=True, exist_ok=True)
+    sources = sources_of(options.build.resolve())
+    wanted, why = set(sources), "all"
     if options.files:
         wanted, why = {file.resolve() for file in options.files} & wanted, "as asked for"
     if options.changed:
         wanted, why = what_changed(wanted)
-    print(f"clang-tidy: {len(wanted)} of {len(commands)} files: {why}", flush=True)
-    files = sorted(wanted)
-    # The largest first: a slow file must not be the one that runs alone at the end.
-    files.sort(key=lambda file: len(reached_by(file)), reverse=True)
+    todo = [sources[file] for file in sorted(wanted) if not sources[file].note().exists()]
+    print(f"clang-tidy: {len(wanted)} of {len(sources)} files: {why}", end="")
+    print(f"; {len(wanted) - len(todo)} passed before", flush=True)
+    # The largest first: a slow one must not be what runs alone at the end.
+    units = sorted(units_of(todo), key=lambda unit: len(unit.sources), reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        clean = list(pool.map(lambda file: tidy(file, commands[file], build), files))
-    print(f"clang-tidy: {clean.count(False)} of {len(files)} files have findings")
-    return 0 if all(clean) else 1
+        failing = sum(pool.map(Unit.failing, units))
+    print(f"clang-tidy: {failing} of {len(wanted)} files have findings")
+    return 1 if failing else 0
 
 
 if __name__ == "__main__":
