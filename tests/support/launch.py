@@ -7,9 +7,9 @@
     def test_sum():
         run_ranks(check, world_size=4)
 
-Ranks are forked from a server process that has torch imported and has computed nothing, so a rank
-starts in milliseconds and inherits no thread. A rank that fails or hangs ends the test: the error
-shows every rank's traceback, and the Python stacks of those that were still running.
+Ranks are forked from a server process that has torch and pccl imported and has computed nothing,
+so a rank starts in milliseconds and inherits no thread. A rank that fails or hangs ends the test:
+the error shows every rank's traceback, and the Python stacks of those that were still running.
 
 The functions of one test module are found by file and name; they must be at its top level.
 """
@@ -45,6 +45,7 @@ STACK_DUMP_S = 1.0  # how long the rest of a dump may take that has begun
 LONGEST_DUMP_S = 20.0
 
 PRELOADED = [
+    "pccl._torch",
     "pytest",
     "torch",
     "torch.distributed",
