@@ -65,7 +65,7 @@ inline constexpr std::size_t kMostWordBytes = most_word_bytes(abi::kMostLinedBlo
 
 /// Blocks for `bytes` that one rank moves over NVLink directly.
 [[nodiscard]] constexpr Plan direct_plan(std::size_t bytes, int most_blocks) {
-    constexpr std::size_t kBytesPerBlock = std::size_t{8} * 1024;  // one packet a thread
+    constexpr std::size_t kBytesPerBlock = 8 * 1024;  // one packet a thread
     const std::size_t wanted = (bytes + kBytesPerBlock - 1) / kBytesPerBlock;
     const std::size_t most = static_cast<std::size_t>(most_blocks);
     const std::size_t blocks = wanted < 1 ? 1 : (wanted > most ? most : wanted);
