@@ -1,7 +1,9 @@
-"""Look for names that two files of a folder of csrc/ define in anonymous namespaces.
+"""Look for names of csrc/ that clash or are idle where files of a folder are read as one.
 
-A wheel is compiled several files of a folder at a time (cmake/pccl_unity.cmake), where such names
-meet; overloads, too, since their addresses are taken.
+A wheel is compiled several files of a folder at a time (cmake/pccl_unity.cmake), where names meet
+that two of them define in anonymous namespaces; overloads, too, since their addresses are taken.
+And clang-tidy reads them so: a name that one declares with ``using``, and only another uses, looks
+used to it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ _DEFINITION = re.compile(
 )
 
 
+_USING = re.compile(r"^using [\w:]+::(\w+);", re.MULTILINE)
+
+
 def defined_names(path: Path) -> Iterator[str]:
     """Give what a file defines in its anonymous namespaces."""
     for region in _ANONYMOUS.findall(path.read_text()):
@@ -44,11 +49,20 @@ def clashes(folder: Path) -> Iterator[str]:
             yield f"{folder}: {name} is defined in {' and '.join(sorted(owners))}"
 
 
+def idle_usings(path: Path) -> Iterator[str]:
+    """Give a line for each name that a file declares with ``using``, and does not use itself."""
+    text = without_noise(path.read_text())
+    for name in _USING.findall(text):
+        if not re.search(rf"\b{name}\b", _USING.sub("", text)):
+            yield f"{path}: using {name}, which is not used there"
+
+
 def main() -> None:
-    """Print the clashes of all folders, and fail where there are some."""
+    """Print what is wrong in all folders, and fail where something is."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else "csrc")
     folders = sorted({path.parent for path in root.rglob("*.cc")})
     found = [line for folder in folders for line in clashes(folder)]
+    found += [line for path in sorted(root.rglob("*.cc")) for line in idle_usings(path)]
     print(*found, sep="\n", end="\n" if found else "")
     sys.exit(1 if found else 0)
 

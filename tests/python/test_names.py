@@ -1,4 +1,4 @@
-"""tools/check_names.py: what would clash where a folder's files are compiled together."""
+"""tools/check_names.py: what clashes, or is idle, where a folder's files are read as one."""
 
 from __future__ import annotations
 
@@ -54,3 +54,11 @@ def test_names_of_other_scopes_and_folders_are_free(tmp_path: Path) -> None:
     )
     done = check(tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_using_that_only_a_neighbour_needs_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.cc").write_text("using schedule::Shape;\nusing schedule::Slice;\nSlice s;\n")
+    (tmp_path / "b.cc").write_text("Shape shape_of(int n);  // of a Slice\n")
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == f"{tmp_path}/a.cc: using Shape, which is not used there\n"
