@@ -6,6 +6,7 @@
 
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/capsule/limits.h"
 
 namespace pccl::capsule {
 namespace {
@@ -22,7 +23,6 @@ struct Unit {
 constexpr std::array<Unit, 3> kUnits{{{'G', 30}, {'M', 20}, {'K', 10}}};
 
 std::optional<std::uint64_t> size_of(std::string_view text) {
-    constexpr std::uint64_t kMost = 1ULL << 50U;
     const auto drop_last = [&](char upper) {
         const bool is_there = !text.empty() && (text.back() & ~0x20) == upper;
         if (is_there) text.remove_suffix(1);
@@ -32,7 +32,7 @@ std::optional<std::uint64_t> size_of(std::string_view text) {
     unsigned shift = 0;
     for (const Unit& unit : kUnits)
         if (shift == 0 && drop_last(unit.letter)) shift = unit.shift;
-    const auto number = number_in<std::uint64_t>(text, 0, kMost >> shift);
+    const auto number = number_in<std::uint64_t>(text, 0, kMostSize >> shift);
     if (!number) return std::nullopt;
     return *number << shift;
 }

@@ -45,7 +45,12 @@ def test_plans_are_imported_and_proven(plan: mscclpp_plans.Plan, tmp_path: Path)
 
 def test_sizes_are_the_messages_of_the_plan(tmp_path: Path) -> None:
     assert imported(mscclpp_plans.one_shot_all_reduce(2).value(), tmp_path).sizes == "..64KB"
-    assert imported(mscclpp_plans.put_all_gather(2).value(), tmp_path).sizes == ".."
+    any_size = mscclpp_plans.put_all_gather(2).value()
+    assert imported(any_size, tmp_path).sizes == ".."
+    no_call_has_more = any_size | {"max_message_size": 2**64 - 2}
+    capsule = imported(no_call_has_more, tmp_path)
+    assert capsule.sizes == ".."
+    assert pccl.Capsule.parse(capsule.data) == capsule
 
 
 def ops(value: dict[str, Any], gpu: int, block: int = 0) -> list[dict[str, Any]]:

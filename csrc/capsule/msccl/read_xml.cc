@@ -157,7 +157,7 @@ class Reader {
 
     /// Attributes that came later; files without them are for any size.
     [[nodiscard]] Status read_sizes(pugi::xml_node root, Algo& algo) const {
-        constexpr std::int64_t kMost = 1LL << 50U;
+        constexpr auto kMost = static_cast<std::int64_t>(kMostSize);
         std::int64_t least = 0;
         std::int64_t most = 0;
         PCCL_TRY(number(root, "minBytes", std::int64_t{0}, kMost, least, 0));

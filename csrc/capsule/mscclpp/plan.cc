@@ -195,8 +195,9 @@ class Reader {
         plan.kind = *kind;
         PCCL_TRY(top.boolean("inplace", plan.in_place));
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-        PCCL_TRY(top.number<std::uint64_t>("min_message_size", 0, kMost, plan.sizes.least));
+        PCCL_TRY(top.number<std::uint64_t>("min_message_size", 0, kMostSize, plan.sizes.least));
         PCCL_TRY(top.number<std::uint64_t>("max_message_size", 0, kMost, plan.sizes.most));
+        if (plan.sizes.most > kMostSize) plan.sizes.most = kMost;  // no call has more than either
         if (plan.sizes.most < plan.sizes.least)
             return top.refuse("\"max_message_size\" is below \"min_message_size\"");
         PCCL_ASSIGN_OR_RETURN(const std::vector<Value> gpus,

@@ -62,6 +62,10 @@ Result<std::size_t> listed_behind(const RmaFrame& head) {
 }
 
 Result<RmaRange> range_of(const RmaFrame& request, std::vector<RmaExtent> list) {
+    if (request.count > 1 && request.bytes > kRmaTogether)
+        return Status::invalid_argument(concat("a request for ", request.bytes, " bytes in ",
+                                               request.count, " blocks: several have at most ",
+                                               kRmaTogether));
     auto blocks = list.empty() ? run_of(request) : list_of(request, std::move(list));
     PCCL_TRY(blocks.status());
     return RmaRange{.registration = {.id = request.id, .nonce = request.nonce},

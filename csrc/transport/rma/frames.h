@@ -15,6 +15,9 @@ inline constexpr std::size_t kRmaWindow = 1024;
 inline constexpr std::size_t kRmaWords = 64;
 /// Blocks in lists of these requests.
 inline constexpr std::size_t kRmaListed = 16'384;
+/// Bytes of a request for several blocks, which is not given up any more. They may lie over each
+/// other, so that no memory bounds what a few bytes ask for.
+inline constexpr std::uint64_t kRmaTogether = 4 * kMiB;
 
 enum class RmaFrameKind : std::uint8_t { kWrite, kRead, kWord, kDone, kData, kTaken };
 

@@ -17,8 +17,6 @@ constexpr std::size_t kMostReceived = 1 * kMiB;
 constexpr std::size_t kLong = 16 * kKiB;
 constexpr std::size_t kMostStraight = 256 * kKiB;  // while no registration can end
 constexpr Duration kOnTheWay = std::chrono::milliseconds(200);
-// Of several blocks, in one request: what is asked for is not given up any more.
-constexpr std::uint64_t kMostTogether = 4 * kMiB;
 // Of all requests, but for the last: a fraction of a second's work.
 constexpr std::uint64_t kMostAsked = 256 * kMiB;
 
@@ -46,13 +44,13 @@ bool is_of_gpu(const RmaPiece& piece) {
 std::size_t how_many_together(std::span<const RmaPiece> pieces) {
     const RmaPiece& first = pieces.front();
     const std::size_t most = std::min(pieces.size(), RmaBlocks::kMostListed);
-    if (first.bytes == 0 || first.bytes > kMostTogether || is_of_gpu(first)) return 1;
+    if (first.bytes == 0 || first.bytes > kRmaTogether || is_of_gpu(first)) return 1;
     std::uint64_t bytes = first.bytes;
     std::size_t count = 1;
     for (; count < most; ++count) {
         const RmaPiece& next = pieces[count];
         if (next.local != first.local || next.remote != first.remote || next.bytes == 0) break;
-        if (next.bytes > kMostTogether - bytes) break;
+        if (next.bytes > kRmaTogether - bytes) break;
         bytes += next.bytes;
     }
     return count;
@@ -108,7 +106,7 @@ Result<std::size_t> RmaStreamLink::post_run(RmaOp op, const RmaRun& run, std::ui
     PCCL_TRY(check());
     const RmaPiece& first = run.first;
     const std::uint64_t count =
-        first.bytes == 0 ? 0 : std::min(run.count, kMostTogether / first.bytes);
+        first.bytes == 0 ? 0 : std::min(run.count, kRmaTogether / first.bytes);
     if (count < 2 || is_of_gpu(first)) return RmaLink::post_run(op, run, ticket);
     RmaBlocks here({first.at, first.bytes}, run.stride_here, count);
     RmaBlocks there({first.there, first.bytes}, run.stride_there, count);

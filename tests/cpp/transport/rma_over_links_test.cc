@@ -195,7 +195,7 @@ TEST_F(StrangePeer, ARegistrationThatEndsInTheMiddleOfALongWriteTakesNoMore) {
 
 TEST_F(StrangePeer, NonsenseEndsTheLink) {
     std::vector<RmaFrame> wrong;
-    for (int i = 0; i < 15; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
+    for (int i = 0; i < 16; ++i) wrong.push_back(request(RmaFrameKind::kRead, 0, 0, 1));
     wrong[0].magic ^= 1;
     wrong[1].kind = static_cast<RmaFrameKind>(17);
     wrong[2].number = 1;  // the first has number 0
@@ -215,6 +215,7 @@ TEST_F(StrangePeer, NonsenseEndsTheLink) {
     wrong[12].count = RmaBlocks::kMostListed + 1;
     wrong[13].count = 2;  // of no bytes
     wrong[14].layout = static_cast<RmaLayout>(2);
+    wrong[15].count = wrong[15].bytes = kRmaTogether + 1;  // blocks of 1 byte, all the same
     for (const RmaFrame& frame : wrong) {
         *heard_ = {};
         SetUp();
