@@ -199,6 +199,18 @@ Status FakeCudaDriver::close_allocation(DeviceAddress) {
     return Status::ok();
 }
 
+bool FakeCudaDriver::reaches(int device, int other) {
+    const std::lock_guard lock(mutex_);
+    return reached_.contains({device, other});
+}
+
+Status FakeCudaDriver::reach(int device, int other) {
+    PCCL_TRY(check("reach"));
+    const std::lock_guard lock(mutex_);
+    reached_.emplace(device, other);
+    return Status::ok();
+}
+
 Result<void*> FakeCudaDriver::allocate_host(std::size_t bytes) {
     host_memory_ = std::calloc(1, bytes);
     return host_memory_;

@@ -55,6 +55,8 @@ class FakeCudaDriver : public sys::cuda::Driver {
     void call_before_copies(std::function<void()> hook) { before_copy_ = std::move(hook); }
     [[nodiscard]] int open_mappings() const { return static_cast<int>(mappings_.size()); }
     [[nodiscard]] int opened_allocations() const { return opened_; }
+    /// Whether reach() was called for the two.
+    [[nodiscard]] bool reaches(int device, int other);
     /// What architecture() says from now on; 90, as of an H200, at first.
     void be_of(int architecture) { architecture_ = architecture; }
     /// What allocate_host() gave last.
@@ -88,6 +90,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     Result<sys::cuda::IpcHandle> export_allocation(sys::cuda::DeviceAddress base) override;
     Result<sys::cuda::DeviceAddress> open_allocation(const sys::cuda::IpcHandle& handle) override;
     Status close_allocation(sys::cuda::DeviceAddress base) override;
+    Status reach(int device, int other) override;
     Result<void*> allocate_host(std::size_t bytes) override;
     Status free_host(void* memory) override;
     Status clear(sys::cuda::DeviceAddress address, std::size_t bytes) override;
@@ -185,6 +188,7 @@ class FakeCudaDriver : public sys::cuda::Driver {
     std::map<sys::cuda::DeviceAddress, std::size_t> mappings_;
     std::map<sys::cuda::DeviceAddress, sys::cuda::Allocation> allocations_;
     std::set<sys::cuda::DeviceAddress> unshareable_;
+    std::set<std::pair<int, int>> reached_;
     std::atomic<int> opened_ = 0;  // tests read it while a group's own thread opens
     void* host_memory_ = nullptr;
     int architecture_ = 90;

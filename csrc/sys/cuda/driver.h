@@ -104,6 +104,9 @@ class Driver {
     /// Of another process; its base address here.
     [[nodiscard]] virtual Result<DeviceAddress> open_allocation(const IpcHandle& handle) = 0;
     virtual Status close_allocation(DeviceAddress base) = 0;
+    /// From now on kernels of `device` may read and write memory of `other` that this process has.
+    /// kUnsupported where no way leads there.
+    [[nodiscard]] virtual Status reach(int device, int other) = 0;
 
     /// Memory that export_allocation() takes.
     [[nodiscard]] virtual Result<DeviceAddress> allocate(int device, std::size_t bytes) = 0;

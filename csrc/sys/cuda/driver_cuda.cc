@@ -259,6 +259,18 @@ class LibcudaDriver final : public Driver {
         return Status::ok();
     }
 
+    Status reach(int device, int other) override {
+        if (device == other) return Status::ok();
+        CUcontext there = nullptr;
+        PCCL_TRY(context_of(other, there));
+        PCCL_TRY(enter(device));
+        const ScopeExit left([this] { static_cast<void>(leave()); });
+        const RelaxedCapture relaxed(lib_);
+        const CUresult enabled = lib_.cuCtxEnablePeerAccess(there, 0);
+        if (enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return Status::ok();
+        return lib_.check(enabled, "cuCtxEnablePeerAccess");
+    }
+
     Result<void*> allocate_host(std::size_t bytes) override {
         const RelaxedCapture relaxed(lib_);
         void* memory = nullptr;

@@ -22,6 +22,7 @@ struct Libcuda {
     use(cuCtxSetCurrent);                \
     use(cuCtxPushCurrent);               \
     use(cuCtxPopCurrent);                \
+    use(cuCtxEnablePeerAccess);          \
     use(cuMemGetAllocationGranularity);  \
     use(cuMemCreate);                    \
     use(cuMemRelease);                   \

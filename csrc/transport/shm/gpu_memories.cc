@@ -78,6 +78,11 @@ Result<GpuView> GpuMemories::open(const GpuKey& key, int device) {
     return GpuView{.address = opened->base + key.offset, .device = device, .opened = opened};
 }
 
+Status GpuMemories::reach(int device, int other) {
+    PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
+    return driver->reach(device, other);
+}
+
 Result<std::shared_ptr<GpuStages>> GpuMemories::stages(int device) {
     PCCL_ASSIGN_OR_RETURN(sys::cuda::Driver* const driver, gpu_driver());
     const std::lock_guard lock(mutex_);

@@ -35,6 +35,9 @@ class GpuMemories {
     [[nodiscard]] Result<int> home_of(const GpuKey& key) const;
     /// For the engines of `device`. kUnsupported where these do not reach it.
     Result<GpuView> open(const GpuKey& key, int device);
+    /// Lets kernels of `device` reach memory that this process itself has on `other`. Errors as of
+    /// open().
+    [[nodiscard]] static Status reach(int device, int other);
     /// For copies between memory of GPUs and of the host; `device` is one that is used anyway.
     Result<std::shared_ptr<GpuStages>> stages(int device);
 

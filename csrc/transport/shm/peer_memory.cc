@@ -46,19 +46,21 @@ Result<GpuView> PeerMemory::view_for(int device) const {
     const auto known = views_.find(device);
     if (known != views_.end()) return known->second;
     auto view = open_view(device);
-    if (view.status().code() == StatusCode::kUnsupported && device != kOwnDevice)
+    if (view.status().code() == StatusCode::kUnsupported && device != kOwnDevice) {
         view = view_for(kOwnDevice);
+        if (view.is_ok()) PCCL_TRY(GpuMemories::reach(view->device, device));
+    }
     if (view.is_ok()) views_.emplace(device, *view);
     return view;
 }
 
 Result<GpuView> PeerMemory::open_view(int device) const {
-    if (device == kOwnDevice) {
-        PCCL_ASSIGN_OR_RETURN(device, gpus_->home_of(*gpu_));
-    }
-    // CUDA IPC is for other processes.
-    if (owner_ == ::getpid()) return GpuView{.address = address_, .device = device};
-    return gpus_->open(*gpu_, device);
+    PCCL_ASSIGN_OR_RETURN(const int home, gpus_->home_of(*gpu_));
+    if (device == kOwnDevice) device = home;
+    if (owner_ != ::getpid()) return gpus_->open(*gpu_, device);
+    // CUDA IPC is for other processes, and lets their GPUs in by itself.
+    PCCL_TRY(GpuMemories::reach(device, home));
+    return GpuView{.address = address_, .device = device};
 }
 
 Status PeerMemory::copy(RmaOp op, std::span<sys::ProcessPiece> pieces) const {

@@ -244,6 +244,15 @@ TEST_P(GpuCopyTest, AMessageGoesByMessagesWhereItsSenderCannotOpenTheMemory) {
     EXPECT_TRUE(std::ranges::equal(mine_.bytes(), theirs_.bytes()));
 }
 
+TEST_P(GpuCopyTest, AnotherGpuOfThisProcessIsReachedFirst) {
+    Stamped other{Mapping::shareable("gpu", kBytes).value(), nullptr};
+    driver_.adopt(other.mapping, 1);
+    other.local = client_->register_gpu_memory(other.bytes(), 1).value();
+    ASSERT_EQ(ended(client_->read(other.all(), all_of(remote_))).to_string(), "ok");
+    EXPECT_TRUE(std::ranges::equal(other.bytes(), theirs_.bytes()));
+    EXPECT_TRUE(driver_.reaches(1, 0));
+}
+
 TEST(GpuMemory, WithoutCudaIsRefusedInOneLine) {
     if (sys::cuda::process_driver().is_ok()) GTEST_SKIP() << "this machine has CUDA";
     const auto made = session("alone", "shm");
