@@ -9,6 +9,12 @@
 #include "tests/fakes/memory_store.h"
 
 namespace pccl::fakes {
+namespace {
+
+// Where others take the cores, longer than a test may want to wait for a launch.
+constexpr std::chrono::minutes kToMeet{2};
+
+}  // namespace
 
 void run_device_ranks(const DeviceRanksOptions& options,
                       const std::function<void(DeviceRank&)>& body) {
@@ -27,10 +33,11 @@ void run_device_ranks(const DeviceRanksOptions& options,
                                                       .store = store,
                                                       .name = options.name,
                                                       .device = rank,
-                                                      .timeout = options.timeout,
+                                                      .timeout = kToMeet,
                                                       .driver = &driver,
                                                       .preferences = options.preferences});
             ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+            (*group)->set_timeout(options.timeout);
             DeviceRank member{**group, driver, together};
             body(member);
             together.arrive_and_wait();

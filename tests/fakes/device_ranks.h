@@ -20,7 +20,7 @@ struct DeviceRank {
 
 struct DeviceRanksOptions {
     int size = 2;
-    std::chrono::milliseconds timeout{20'000};
+    std::chrono::milliseconds timeout{20'000};  // once they have met
     std::string name{};
     device::Preferences preferences{};
 };
