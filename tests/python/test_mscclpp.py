@@ -151,6 +151,10 @@ def test_what_has_no_counterpart_is_refused_with_its_operation(
         ),
         (lambda v: ops(v, 0)[1].update(src_buff=7), r'"src_buff" is no list'),
         (
+            lambda v: ops(v, 0)[-1].update(dst_buff=ops(v, 0)[1]["dst_buff"]),
+            r"op 4 \(wait\): moves nothing, but has src_buff or dst_buff",
+        ),
+        (
             lambda v: ops(v, 0)[1]["src_buff"][0].update(index=5),
             r"op 1 \(put\): chunks 5 to 5 are not in input, which has 1",
         ),

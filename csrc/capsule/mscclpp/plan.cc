@@ -397,7 +397,10 @@ class Reader {
     }
 
     Status check_operands(const Value& op, const Operation& made) const {
-        if (made.kind != Kind::kMove && made.kind != Kind::kReduce) return Status::ok();
+        if (made.kind != Kind::kMove && made.kind != Kind::kReduce) {
+            if (made.src.empty() && made.dst.empty()) return Status::ok();
+            return op.refuse("moves nothing, but has src_buff or dst_buff");
+        }
         if (made.src.empty() || made.dst.empty()) return op.refuse("has no src_buff or dst_buff");
         if (made.kind == Kind::kMove && made.src.size() != made.dst.size())
             return op.refuse("has ", made.src.size(), " src_buff and ", made.dst.size(),
