@@ -429,9 +429,9 @@ def test_a_job_switches_the_servers(bed: TestBed, monkeypatch: pytest.MonkeyPatc
         half = comm.split(comm.rank % 2)
         assert half is not None
         x = np.ones(1000)
-        pccl.switch_phase("ring")
+        pccl.switch_phase("ring", timeout=30.0)
         comm.all_reduce(x)
-        with pccl.phase("pairs") as switched:
+        with pccl.phase("pairs", timeout=30.0) as switched:
             half.all_reduce(x)
         return [switched.outcome, float(x[-1]), pccl.current_phase()]
 
