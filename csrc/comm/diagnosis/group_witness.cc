@@ -61,7 +61,7 @@ std::optional<LostMember> GroupWitness::look_for_holdup(std::uint64_t suspect, D
 }
 
 Status GroupWitness::known_end(Rank rank) const {
-    if (heard_.is_set()) return heard_.get();
+    if (heard_.why.is_set()) return heard_.why.get();
     const std::unique_lock lock(subject_.group.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) return Status::ok();
     const Status& cause = subject_.group.ended().cause;

@@ -10,7 +10,6 @@
 #include "csrc/comm/diagnosis/other_groups.h"
 #include "csrc/comm/diagnosis/peer_survey.h"
 #include "csrc/comm/diagnosis/self_report.h"
-#include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
@@ -18,7 +17,7 @@ class GroupWitness final : public Witness {
    public:
     /// All outlive it; `heard` as SelfReport has it.
     GroupWitness(const DiagnosisSubject& subject, const SelfReport& self, const PeerSurvey& survey,
-                 const transport::StickyStatus& heard)
+                 const Heard& heard)
         : subject_(subject), self_(self), survey_(survey), heard_(heard) {}
 
     [[nodiscard]] const transport::GroupId& group() const override {
@@ -50,7 +49,7 @@ class GroupWitness final : public Witness {
     const DiagnosisSubject& subject_;
     const SelfReport& self_;
     const PeerSurvey& survey_;
-    const transport::StickyStatus& heard_;
+    const Heard& heard_;
 };
 
 }  // namespace pccl::comm

@@ -148,7 +148,7 @@ void HangDiagnosis::when_late() {
 Status HangDiagnosis::reconsidered(const Status& cause, const abi::CollectiveHeader& latest) {
     if (cause.code() == StatusCode::kAborted) return cause;
     const runtime::PeerDirectory& members = subject_.peers.directory();
-    const Rank told_by = heard_from_.load();
+    const Rank told_by = heard_.from.load();
     // Both sides of it may lie here, and say more than the word of another rank.
     if (cause.code() == StatusCode::kMismatch && told_by != kNoRank)
         PCCL_TRY(subject_.peers.compare_latest(latest));
@@ -184,7 +184,7 @@ Status HangDiagnosis::last_words_of(Rank witness) {
     const Deadline soon = within(subject_.timing.last_words);
     for (transport::Backoff backoff(*subject_.runtime.waiter()); !soon.passed(); backoff.pause()) {
         // A rank tells the others before it forgets the group.
-        if (heard_.is_set()) return heard_.get();
+        if (has_heard()) return heard();
         // Words may lie behind data that nobody reads any more: they show a moment later.
         const bool has_ended = shows_all_of(witness) && !subject_.peers.look(witness).is_ok();
         PCCL_TRY(subject_.peers.look_for_failure());
@@ -195,14 +195,14 @@ Status HangDiagnosis::last_words_of(Rank witness) {
 
 Status HangDiagnosis::compare_latest(const abi::CollectiveHeader& latest) {
     PCCL_TRY(subject_.peers.compare_latest(latest));
-    const Status told = heard_.is_set() ? heard_.get() : subject_.peers.look_for_failure();
+    const Status told = has_heard() ? heard() : subject_.peers.look_for_failure();
     return told.code() == StatusCode::kMismatch ? told : Status::ok();
 }
 
 void HangDiagnosis::hear(Rank from, const Status& reason) {
     const runtime::PeerDirectory& members = subject_.peers.directory();
     Rank nobody = kNoRank;
-    heard_from_.compare_exchange_strong(nobody, from);
+    heard_.from.compare_exchange_strong(nobody, from);
     conclude(transport::why_gone(
         reason, {.self = members.rank(), .leaver = from, .ranks = members.size()}));
 }

@@ -20,7 +20,6 @@
 #include "csrc/comm/diagnosis/group_witness.h"
 #include "csrc/comm/diagnosis/peer_survey.h"
 #include "csrc/comm/diagnosis/self_report.h"
-#include "csrc/transport/sticky_status.h"
 
 namespace pccl::comm {
 
@@ -41,10 +40,10 @@ class HangDiagnosis {
     /// A rank tells why it has left.
     void hear(Rank from, const Status& reason);
     /// Why the group is to end, at its next step; the first reason stays.
-    void conclude(const Status& why) { static_cast<void>(heard_.set(why)); }
-    [[nodiscard]] bool has_heard() const { return heard_.is_set(); }
+    void conclude(const Status& why) { static_cast<void>(heard_.why.set(why)); }
+    [[nodiscard]] bool has_heard() const { return heard_.why.is_set(); }
     /// Once has_heard().
-    [[nodiscard]] Status heard() const { return heard_.get(); }
+    [[nodiscard]] Status heard() const { return heard_.why.get(); }
 
     [[nodiscard]] SelfReport& report() { return report_; }
     [[nodiscard]] const SelfReport& report() const { return report_; }
@@ -95,8 +94,7 @@ class HangDiagnosis {
     }
 
     const DiagnosisSubject subject_;
-    transport::StickyStatus heard_;  // from the acceptor, or a call's first step: why it is over
-    std::atomic<Rank> heard_from_{kNoRank};
+    Heard heard_;  // from the acceptor, or a call's first step
     SelfReport report_;
     PeerSurvey survey_;
     GroupWitness witness_;

@@ -18,9 +18,19 @@ Result<Situation> PeerSurvey::ask(Rank rank, Deadline deadline) const {
     auto answer = subject_.peers.ask(rank, deadline);
     if (!answer.is_ok()) return answer;
     answered_[static_cast<std::size_t>(rank)].store(system_clock().now());
+    answer->broken = at_first_hand(*answer, deadline);
     answer->elsewhere.awaits_asker = is_awaited(subject_.runtime, answer->elsewhere);
     answer->elsewhere.lacks_asker = is_lacking(subject_.runtime, answer->elsewhere);
     return answer;
+}
+
+Status PeerSurvey::at_first_hand(const Situation& answer, Deadline deadline) const {
+    const runtime::PeerDirectory& members = subject_.peers.directory();
+    const Rank witness = answer.told_by;
+    if (witness < 0 || witness >= members.size() || witness == members.rank()) return answer.broken;
+    const auto whole = subject_.peers.ask(witness, deadline);
+    const bool says_why = whole.is_ok() && !whole->broken.is_ok();
+    return says_why ? whole->broken : answer.broken;
 }
 
 PeerHealth PeerSurvey::health_of(Rank rank, Deadline deadline) const {

@@ -13,7 +13,9 @@ namespace pccl::comm {
 
 Situation SelfReport::situation() const {
     const DiagnosedGroup& group = subject_.group;
-    Situation situation{.broken = heard_.is_set() ? heard_.get() : Status::ok(),
+    const bool has_heard = heard_.why.is_set();
+    Situation situation{.broken = has_heard ? heard_.why.get() : Status::ok(),
+                        .told_by = has_heard ? heard_.from.load() : kNoRank,
                         .sequence = group.sequence(),
                         .shrinking = shrinking_.told(),
                         .switching = switching_.told()};
@@ -23,7 +25,10 @@ Situation SelfReport::situation() const {
     const auto lock = lock_soon(group);
     situation.is_whole = lock.owns_lock() || !situation.awaited.empty();
     if (!lock.owns_lock()) return situation;
-    if (const Status& cause = group.ended().cause; !cause.is_ok()) situation.broken = cause;
+    if (const Status& cause = group.ended().cause; !cause.is_ok()) {
+        situation.broken = cause;
+        situation.told_by = kNoRank;
+    }
     if (const auto stall = group.stall()) situation.operation = describe(stall->header);
     for (const Rank rank : ranks_of(group.awaited()))
         if (rank != reaching) situation.awaited.push_back(rank);

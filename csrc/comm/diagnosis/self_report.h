@@ -18,12 +18,18 @@
 
 namespace pccl::comm {
 
+/// Why a group is to end, before it does: found out by other groups of the process, or told.
+struct Heard {
+    transport::StickyStatus why{};
+    std::atomic<Rank> from{kNoRank};  // the first that has told
+};
+
 /// From any thread. Nothing here waits longer than 20 ms for the group's lock: what lies behind it
 /// is missing then, and the answer says so.
 class SelfReport final : public runtime::VisibleGroup {
    public:
-    /// `heard` is why the group is over, before it is; it outlives the report.
-    SelfReport(const DiagnosisSubject& subject, const transport::StickyStatus& heard)
+    /// Both outlive it.
+    SelfReport(const DiagnosisSubject& subject, const Heard& heard)
         : subject_(subject), heard_(heard) {}
 
     [[nodiscard]] Situation situation() const;
@@ -58,7 +64,7 @@ class SelfReport final : public runtime::VisibleGroup {
 
    private:
     const DiagnosisSubject& subject_;
-    const transport::StickyStatus& heard_;
+    const Heard& heard_;
     std::atomic<int> waiting_{0};
     ShrinkState shrinking_;
     SwitchState switching_;

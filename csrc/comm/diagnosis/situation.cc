@@ -89,6 +89,7 @@ Status read(ByteReader& in, Shrinking& shrinking) {
 std::string Situation::serialise() const {
     ByteWriter out;
     out.status(broken, kLongestText);
+    out.i64(told_by);
     out.u64(sequence);
     out.text(std::string_view(operation).substr(0, kLongestOperation));
     write_ranks(out, awaited);
@@ -108,10 +109,12 @@ std::string Situation::serialise() const {
 Result<Situation> Situation::parse(std::string_view bytes) {
     ByteReader in(bytes);
     Situation situation;
+    std::int64_t told_by = 0;
     std::uint32_t recent = 0;
     std::uint32_t is_whole = 0;
     std::uint32_t has_one_thread = 0;
     PCCL_TRY(in.status(situation.broken, kLongestText));
+    PCCL_TRY(in.i64(told_by));
     PCCL_TRY(in.u64(situation.sequence));
     PCCL_TRY(in.text(situation.operation, kLongestOperation));
     PCCL_TRY(read_ranks(in, situation.awaited));
@@ -128,6 +131,7 @@ Result<Situation> Situation::parse(std::string_view bytes) {
     PCCL_TRY(in.u32(is_whole));
     PCCL_TRY(in.u32(has_one_thread));
     PCCL_TRY(in.finish());
+    situation.told_by = static_cast<Rank>(told_by);
     situation.is_whole = is_whole != 0;
     situation.has_one_thread = has_one_thread != 0;
     return situation;

@@ -30,6 +30,7 @@ struct Elsewhere {
 
 struct PCCL_API Situation {
     Status broken{};              // why the group cannot be used there; ok while it can
+    Rank told_by = kNoRank;       // who knows all about that, where it has a short notice of it
     std::uint64_t sequence = 0;   // collectives submitted so far
     std::string operation{};      // the collective that it is in; empty: none
     std::vector<Rank> awaited{};  // the ranks that this waits for

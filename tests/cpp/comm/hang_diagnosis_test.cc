@@ -163,6 +163,36 @@ TEST_F(HangDiagnosisTest, AtTheDeadlineTheSilentRankBehindOthersIsBlamed) {
     EXPECT_EQ(group_.ended().cause.peer(), 2);
 }
 
+TEST_F(HangDiagnosisTest, WhoGaveARankItsShortNoticeIsAskedForTheWholeReason) {
+    const Status notice =
+        Status::mismatch(2, "rank 2 has left the group: it called something else");
+    peers_.answers.emplace(1, Situation{.broken = notice, .told_by = 2});
+    peers_.answers.emplace(2, Situation{.broken = Status::mismatch(0, "in different orders")});
+    diagnosis_.when_late();
+    EXPECT_THAT(peers_.asked, ElementsAre(1, 2));
+    EXPECT_EQ(group_.ended().cause.code(), StatusCode::kMismatch);
+    EXPECT_THAT(group_.ended().cause.message(), HasSubstr("in different orders"));
+}
+
+TEST_F(HangDiagnosisTest, AShortNoticeCountsWhereWhoGaveItIsSilent) {
+    const Status notice =
+        Status::mismatch(2, "rank 2 has left the group: it called something else");
+    for (const Rank witness : {0, 2, kRanks, -7}) {
+        peers_.answers.insert_or_assign(1, Situation{.broken = notice, .told_by = witness});
+        const auto answer = diagnosis_.survey().ask(1, Deadline::never());
+        ASSERT_TRUE(answer.is_ok());
+        EXPECT_EQ(answer->broken.message(), notice.message()) << witness;
+    }
+    EXPECT_THAT(peers_.asked, ElementsAre(1, 1, 2, 1, 1)) << "nobody asks itself, or no rank";
+}
+
+TEST_F(HangDiagnosisTest, ARankThatHasOnlyHeardSaysFromWhom) {
+    diagnosis_.hear(2, Status::mismatch(3, "it called something else than rank 3"));
+    EXPECT_EQ(Situation::parse(diagnosis_.report().answer(1)).value().told_by, 2);
+    group_.end(Status::mismatch(3, "rank 3 runs broadcast"));
+    EXPECT_EQ(Situation::parse(diagnosis_.report().answer(1)).value().told_by, kNoRank);
+}
+
 TEST_F(HangDiagnosisTest, NobodyIsAskedBeforeTheDeadline) {
     group_.front->deadline = Deadline::never();
     diagnosis_.when_late();
