@@ -9,7 +9,6 @@
 #include "csrc/base/relax.h"
 #include "csrc/base/text.h"
 #include "csrc/collective/fingerprint.h"
-#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/sys/crypto/hmac.h"
 #include "csrc/sys/memory_barrier.h"
 
@@ -235,7 +234,7 @@ Result<bool> Board::is_read(Position at) { return is_read_by_all(posted_[half_of
 Result<bool> Board::is_read_by_all(const Posted& posted) {
     if (posted.at == 0) return true;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-        if (rank == self_ || (posted.reader != kEverybody && posted.reader != rank)) continue;
+        if (rank == self_ || (posted.reader != Beat::kEach && posted.reader != rank)) continue;
         if (has_read(rank, posted.at)) continue;
         Result<bool> blocked = blocked_by(rank);
         // What it did before it left still counts.

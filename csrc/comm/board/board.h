@@ -22,6 +22,7 @@
 #include "csrc/abi/wire.h"
 #include "csrc/base/clock.h"
 #include "csrc/base/shared_copy.h"
+#include "csrc/comm/board/board_algorithm.h"
 #include "csrc/sys/host.h"
 #include "csrc/sys/process_memory.h"
 #include "csrc/transport/control/farewell.h"
@@ -99,8 +100,6 @@ class Board {
 
     // Writing. `at` must grow from call to call.
 
-    /// Who reads what is posted: all other ranks, or one.
-    static constexpr Rank kEverybody = -2;
     /// Whether all have read what this rank posted two beats before `at`.
     Result<bool> may_write(Position at);
     /// Room for `parts` parts of `bytes` each, part i at i * stride() of it. Together they fit into
@@ -116,6 +115,7 @@ class Board {
     }
     [[nodiscard]] std::span<Piece> own_pieces(Position at) const { return pieces(self_, at); }
     void set_header(Position at, const abi::CollectiveHeader& header);
+    /// `reader` as in a Beat: one, or each.
     void post(Position at, Rank reader);
     /// Whether all have read what was posted at `at`, the latest.
     Result<bool> is_read(Position at);
@@ -171,7 +171,7 @@ class Board {
     /// The latest post in a half.
     struct Posted {
         Position at = 0;
-        Rank reader = kEverybody;
+        Rank reader = Beat::kEach;
     };
 
     static std::size_t half_of(Position at) { return (at + (at >> kBeatBits)) & 1; }

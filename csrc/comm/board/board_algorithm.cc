@@ -3,33 +3,27 @@
 namespace pccl::comm {
 
 using schedule::CollectiveKind;
-using Give = Beat::Give;
-using Take = Beat::Take;
 
-Beat beat_of(CollectiveKind kind, bool scatters_first, bool is_root, std::size_t beat) {
+Beat beat_of(CollectiveKind kind, bool scatters_first, Rank root, std::size_t beat) {
     switch (kind) {
         case CollectiveKind::kAllReduce:
-            if (!scatters_first) return {.give = Give::kWhole, .take = Take::kReduce};
-            if (beat % 2 != 0) return {.give = Give::kWhole, .take = Take::kCopy};
-            return {.give = Give::kParts, .take = Take::kReduce, .takes_parts = true};
+            if (!scatters_first) return {.reduces = true};
+            if (beat % 2 != 0) return {};
+            return {.in_parts = true, .reduces = true};
         case CollectiveKind::kReduceScatter:
-            return {.give = Give::kParts, .take = Take::kReduce, .takes_parts = true};
+            return {.in_parts = true, .reduces = true};
         case CollectiveKind::kAllGather:
-            return {.give = Give::kWhole, .take = Take::kCopy};
+            return {};
         case CollectiveKind::kAllToAll:
-            return {.give = Give::kParts, .take = Take::kCopy, .takes_parts = true};
+            return {.in_parts = true};
         case CollectiveKind::kBroadcast:
-            if (is_root) return {.give = Give::kWhole};
-            return {.take = Take::kCopy, .from_root = true};
+            return {.giver = root};
         case CollectiveKind::kScatter:
-            if (is_root) return {.give = Give::kParts};
-            return {.take = Take::kCopy, .takes_parts = true, .from_root = true};
+            return {.giver = root, .in_parts = true};
         case CollectiveKind::kReduce:
-            if (is_root) return {.take = Take::kReduce};
-            return {.give = Give::kWhole, .to_root = true};
+            return {.reader = root, .reduces = true};
         case CollectiveKind::kGather:
-            if (is_root) return {.take = Take::kCopy};
-            return {.give = Give::kWhole, .to_root = true};
+            return {.reader = root};
     }
     return {};
 }

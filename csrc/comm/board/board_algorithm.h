@@ -1,4 +1,4 @@
-// How a collective goes over a board: its windows, and what a rank does in a beat.
+// How a collective goes over a board: its windows, and what ranks do in a beat.
 #pragma once
 
 #include <algorithm>
@@ -41,24 +41,25 @@ inline constexpr std::size_t kMostRooms = 64;
     return std::max<std::size_t>(lines, 1) * kCacheLine;
 }
 
-/// What this rank does in one beat.
+/// What ranks do in one beat, the same on all of them.
 struct Beat {
-    enum class Give : std::uint8_t {
-        kNothing,
-        kWhole,  // the same for all readers
-        kParts,  // to each reader its own
-    };
-    enum class Take : std::uint8_t { kNothing, kCopy, kReduce };
+    static constexpr Rank kEach = -2;
 
-    Give give = Give::kNothing;
-    Take take = Take::kNothing;
-    bool takes_parts = false;  // the givers give parts
-    bool from_root = false;    // takes from the root alone
-    bool to_root = false;      // the root alone reads
+    Rank giver = kEach;
+    Rank reader = kEach;    // of what others give
+    bool in_parts = false;  // to each reader its own; else the same to all
+    bool reduces = false;   // readers add up what they and all others have
+
+    [[nodiscard]] bool gives(Rank rank) const {
+        return (giver == kEach || giver == rank) && reader != rank;
+    }
+    [[nodiscard]] bool reads(Rank rank) const {
+        return (reader == kEach || reader == rank) && giver != rank;
+    }
 };
 
-/// The beats of a rank repeat for each window: one, or two of a two-shot all_reduce.
-[[nodiscard]] Beat beat_of(schedule::CollectiveKind kind, bool scatters_first, bool is_root,
+/// The beats of a collective repeat for each window: one, or two of a two-shot all_reduce.
+[[nodiscard]] Beat beat_of(schedule::CollectiveKind kind, bool scatters_first, Rank root,
                            std::size_t beat);
 
 /// Whether the collective is reduce_scatter and all_gather in turn.

@@ -10,9 +10,6 @@
 namespace pccl::comm {
 namespace {
 
-using Give = Beat::Give;
-using Take = Beat::Take;
-
 /// Of the parts in a giver's room, of which none is its own.
 Rank part_for(Rank reader, Rank giver) { return reader < giver ? reader : reader - 1; }
 
@@ -36,8 +33,7 @@ void BoardExecutor::start(const BoardPlan& plan, const abi::CollectiveHeader& he
 
 void BoardExecutor::begin_beat() {
     taken_ = 0;
-    now_does_ =
-        beat_of(collective_->kind, plan_.scatters_first, collective_->root == board_.self(), beat_);
+    doing_ = beat_of(collective_->kind, plan_.scatters_first, collective_->root, beat_);
     stage_ = Stage::kGive;
 }
 
@@ -71,7 +67,7 @@ Result<bool> BoardExecutor::step(bool& moved) {
 }
 
 Result<bool> BoardExecutor::give(bool& moved) {
-    if (now_does_.give != Give::kNothing) {
+    if (doing_.gives(board_.self())) {
         Result<bool> free = board_.may_write(now());
         if (!free.is_ok() || !*free) return free;
         publish();
@@ -84,11 +80,11 @@ Result<bool> BoardExecutor::give(bool& moved) {
 
 void BoardExecutor::publish() {
     if (beat_ == 0) board_.set_header(now(), header_);
-    if (now_does_.give == Give::kWhole)
-        give_whole();
-    else
+    if (doing_.in_parts)
         give_parts();
-    board_.post(now(), now_does_.to_root ? collective_->root : Board::kEverybody);
+    else
+        give_whole();
+    board_.post(now(), doing_.reader);
 }
 
 void BoardExecutor::give_whole() {
@@ -140,16 +136,17 @@ bool BoardExecutor::goes_directly(std::size_t bytes) const {
 }
 
 Result<bool> BoardExecutor::take(bool& moved) {
-    const std::size_t sources = now_does_.take == Take::kNothing ? 0 : source_count();
+    const bool reads = doing_.reads(board_.self());
+    const std::size_t sources = reads ? source_count() : 0;
     for (; taken_ < sources; ++taken_) {
         const Rank giver = source(taken_);
         PCCL_ASSIGN_OR_RETURN(const bool ready, board_.has_posted(giver, now()));
         if (!ready) return false;
         moved = true;
         if (beat_ == 0) PCCL_TRY(check(giver));
-        if (now_does_.take == Take::kCopy) PCCL_TRY(copy_from(giver));
+        if (!doing_.reduces) PCCL_TRY(copy_from(giver));
     }
-    if (now_does_.take == Take::kReduce) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
+    if (reads && doing_.reduces) PCCL_TRY(plan_.is_direct ? reduce_directly() : reduce());
     end_beat();
     moved = true;
     return true;
@@ -193,7 +190,7 @@ Status BoardExecutor::copy_from(Rank giver) const {
 void BoardExecutor::keep_own() const {
     const std::span<const Block> inputs = collective_->inputs;
     const std::span<const Block> outputs = collective_->outputs;
-    if (now_does_.take == Take::kReduce || plan_.scatters_first) return;
+    if (doing_.reduces || plan_.scatters_first) return;
     if (inputs.empty() || outputs.empty()) return;
     const auto self = static_cast<std::size_t>(board_.self());
     const std::span<std::byte> from = window_of(inputs[inputs.size() == 1 ? 0 : self]);
@@ -257,12 +254,12 @@ AwaitedRanks BoardExecutor::awaited() const {
 }
 
 std::size_t BoardExecutor::source_count() const {
-    return now_does_.from_root ? 1 : static_cast<std::size_t>(board_.ranks()) - 1;
+    return doing_.giver == Beat::kEach ? static_cast<std::size_t>(board_.ranks()) - 1 : 1;
 }
 
 /// Ranks start with their neighbours, so that they do not all read one rank at once.
 Rank BoardExecutor::source(std::size_t index) const {
-    if (now_does_.from_root) return collective_->root;
+    if (doing_.giver != Beat::kEach) return doing_.giver;
     return (board_.self() + 1 + static_cast<Rank>(index)) % board_.ranks();
 }
 
@@ -282,23 +279,21 @@ std::span<std::byte> BoardExecutor::part_of(const Block& block, Rank rank) const
 }
 
 std::span<std::byte> BoardExecutor::outgoing(Rank reader) const {
-    const bool gives_whole = now_does_.give == Give::kWhole;
     if (plan_.scatters_first)
-        return gives_whole ? part_of(collective_->outputs[0], board_.self())
-                           : part_of(collective_->inputs[0], reader);
-    return window_of(collective_->inputs[gives_whole ? 0 : static_cast<std::size_t>(reader)]);
+        return doing_.in_parts ? part_of(collective_->inputs[0], reader)
+                               : part_of(collective_->outputs[0], board_.self());
+    return window_of(collective_->inputs[doing_.in_parts ? static_cast<std::size_t>(reader) : 0]);
 }
 
 /// What comes from `giver`; of reductions, what they result in.
 std::span<std::byte> BoardExecutor::incoming(Rank giver) const {
     const std::span<const Block> outputs = collective_->outputs;
-    if (plan_.scatters_first)
-        return part_of(outputs[0], now_does_.take == Take::kReduce ? board_.self() : giver);
+    if (plan_.scatters_first) return part_of(outputs[0], doing_.reduces ? board_.self() : giver);
     return window_of(outputs[outputs.size() == 1 ? 0 : static_cast<std::size_t>(giver)]);
 }
 
 Rank BoardExecutor::own_part(Rank giver) const {
-    return now_does_.takes_parts ? part_for(board_.self(), giver) : 0;
+    return doing_.in_parts ? part_for(board_.self(), giver) : 0;
 }
 
 std::span<std::byte> BoardExecutor::own_contribution() const {

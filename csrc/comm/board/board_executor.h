@@ -81,7 +81,7 @@ class BoardExecutor {
     std::uint64_t sequence_ = 0;
     std::size_t beats_ = 0;
     std::size_t beat_ = 0;
-    Beat now_does_;
+    Beat doing_;
     Stage stage_ = Stage::kDone;
     std::size_t taken_ = 0;      // sources of this beat that were ready
     bool lends_memory_ = false;  // others read this rank's own
