@@ -27,7 +27,19 @@ Result<MemoryContext::Span> MemoryContext::allocate_workspace(const std::string&
                                                               std::size_t bytes) {
     PCCL_TRY(check_workspace_name(name));
     const std::lock_guard lock(mutex_);
-    return allocate(name, bytes);
+    PCCL_ASSIGN_OR_RETURN(Workspace* const made, make(name, bytes));
+    const std::string key = concat("memory/", name, "/", allocations_[name]);
+    if (options_.size > 1) {
+        const Status told = options_.store->set(
+            key_of(key, options_.rank), transport::serialise(made->registration->descriptor()));
+        if (!told.is_ok()) {
+            workspaces_.erase(name);
+            return told;
+        }
+    }
+    ++allocations_[name];
+    made->key = key;
+    return made->mapping->memory();
 }
 
 Result<abi::MemoryDescriptor> MemoryContext::add_workspace(const std::string& name,
@@ -49,28 +61,6 @@ Result<MemoryContext::Workspace*> MemoryContext::make(const std::string& name, s
     auto shared = std::make_shared<const transport::Mapping>(std::move(mapping));
     Workspace made{std::move(shared), std::move(mine), {}, {}, {}};
     return &workspaces_.emplace(name, std::move(made)).first->second;
-}
-
-Result<MemoryContext::Span> MemoryContext::allocate(const std::string& name, std::size_t bytes) {
-    PCCL_ASSIGN_OR_RETURN(Workspace* const made, make(name, bytes));
-    const std::string key = concat("memory/", name, "/", allocations_[name]);
-    if (options_.size > 1) {
-        const Status told = options_.store->set(
-            key_of(key, options_.rank), transport::serialise(made->registration->descriptor()));
-        if (!told.is_ok()) {
-            workspaces_.erase(name);
-            return told;
-        }
-    }
-    ++allocations_[name];
-    made->key = key;
-    return made->mapping->memory();
-}
-
-Result<MemoryContext::Span> MemoryContext::predefined(const std::string& name, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto found = workspaces_.find(name);
-    return found != workspaces_.end() ? found->second.mapping->memory() : allocate(name, bytes);
 }
 
 Result<std::unique_ptr<transport::Registration>> MemoryContext::register_mapping(
@@ -192,14 +182,6 @@ Status MemoryContext::release(const std::string& name) {
     workspaces_.erase(name);
     return key.empty() || options_.size == 1 ? Status::ok()
                                              : options_.store->remove(key_of(key, options_.rank));
-}
-
-Result<MemoryContext::Span> MemoryContext::grow_temp(std::size_t bytes) {
-    // Twice as much each time: a slowly growing demand must not allocate at every call.
-    const std::size_t wanted = std::max({bytes, 2 * temp_.memory().size(), 64 * kKiB});
-    temp_ = transport::Mapping();
-    PCCL_ASSIGN_OR_RETURN(temp_, transport::Mapping::anonymous(wanted));
-    return temp_.memory().first(bytes);
 }
 
 Result<MemoryContext::Workspace*> MemoryContext::find(const std::string& name) {

@@ -1,4 +1,4 @@
-// The memory of a group: workspaces that its ranks allocate together, and predefined buffers.
+// The memory of a group: workspaces that its ranks allocate together.
 //
 //     auto mine = memory.allocate_workspace("halo", bytes);      // on every rank
 //     memory.wait_workspace("halo", deadline);                   // until every rank has its own
@@ -7,7 +7,7 @@
 //
 // Workspaces are zero at first, page-aligned, and cost memory only where they are touched.
 // Synchronising access to them is the users' affair. Communicator::get_operator_space() allocates
-// one on all ranks at once, without a store. Every member but temp() is safe from every thread.
+// one on all ranks at once, without a store. Every member is safe from every thread.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,6 @@
 
 namespace pccl::comm {
 
-/// Predefined workspaces, which every rank of a group may have without agreeing on a name.
-inline constexpr const char* kLibBuffer = "pccl/lib";    // the library's own control words
-inline constexpr const char* kHostBuffer = "pccl/host";  // users' data that peers read and write
-
 inline constexpr std::size_t kLongestWorkspaceName = 128;
 
 /// kInvalidArgument for what names no workspace of users.
@@ -46,8 +42,6 @@ struct MemoryContextOptions {
     Rank rank = 0;
     int size = 1;
     std::shared_ptr<bootstrap::Store> store;  // of this group alone; may be null when size is 1
-    std::size_t lib_bytes = 64 * kKiB;
-    std::size_t host_bytes = 16 * kMiB;
 };
 
 class PCCL_API MemoryContext {
@@ -68,9 +62,6 @@ class PCCL_API MemoryContext {
     /// The same, told to nobody: complete_workspace() then takes all parts, by rank.
     Result<abi::MemoryDescriptor> add_workspace(const std::string& name, std::size_t bytes);
     Status complete_workspace(const std::string& name, std::vector<abi::MemoryDescriptor> parts);
-    /// kLibBuffer and kHostBuffer in the sizes of the options, allocated at the first call.
-    Result<Span> lib_buffer() { return predefined(kLibBuffer, options_.lib_bytes); }
-    Result<Span> host_buffer() { return predefined(kHostBuffer, options_.host_bytes); }
 
     /// Waits until all ranks have published the workspace, which this rank has allocated. Errors:
     /// kTimeout names the missing ranks; kMismatch a rank that chose another size.
@@ -89,13 +80,6 @@ class PCCL_API MemoryContext {
     /// access to this part ends. The name may then be allocated again.
     Status release(const std::string& name);
 
-    /// The TEMP buffer: at least `bytes` of scratch of this rank alone, page-aligned, valid until
-    /// the next call, with any content. Allocates only to grow.
-    Result<Span> temp(std::size_t bytes) {
-        if (bytes <= temp_.memory().size()) return temp_.memory().first(bytes);
-        return grow_temp(bytes);
-    }
-
    private:
     struct Workspace {
         std::shared_ptr<const transport::Mapping> mapping;
@@ -105,14 +89,11 @@ class PCCL_API MemoryContext {
         std::map<Rank, std::shared_ptr<const transport::shm::MemoryView>> views;
     };
 
-    Result<Span> grow_temp(std::size_t bytes);
-    Result<Span> predefined(const std::string& name, std::size_t bytes);
     /// Another rank's part, from the store.
     Result<abi::MemoryDescriptor> fetch(const std::string& key, Rank rank, Deadline deadline) const;
 
     // Under mutex_:
     Result<Workspace*> make(const std::string& name, std::size_t bytes);
-    Result<Span> allocate(const std::string& name, std::size_t bytes);
     Result<std::unique_ptr<transport::Registration>> register_mapping(
         const transport::Mapping& mapping);
     Result<Workspace*> find(const std::string& name);
@@ -123,7 +104,6 @@ class PCCL_API MemoryContext {
     std::unique_ptr<transport::RmaTransport> one_sided_;  // from the first workspace on
     std::map<std::string, Workspace> workspaces_;
     std::map<std::string, int> allocations_;  // so far, by name
-    transport::Mapping temp_;
 };
 
 }  // namespace pccl::comm

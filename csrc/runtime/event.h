@@ -21,7 +21,6 @@ class PCCL_API Event {
     Event() = default;
     explicit Event(std::shared_ptr<Operation> operation);
 
-    [[nodiscard]] bool is_valid() const { return operation_ != nullptr; }
     [[nodiscard]] bool is_done() const;
     /// Waits until everything this rank has to send is handed to its links. The deadline of the
     /// operation itself still holds.

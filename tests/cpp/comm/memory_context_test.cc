@@ -208,34 +208,5 @@ TEST(MemoryContextTest, AGroupOfOneNeedsNoStore) {
     EXPECT_TRUE(memory.release("w").is_ok());
 }
 
-TEST(MemoryContextTest, PredefinedBuffersAreSharedByTheirNames) {
-    constexpr int kRanks = 2;
-    run_threads(kRanks, [](MemoryContext& memory, bootstrap::Store& store, Rank rank) {
-        const auto host = memory.host_buffer().value();
-        EXPECT_EQ(host.size(), 16 * kMiB);
-        EXPECT_EQ(memory.host_buffer().value().data(), host.data());
-        EXPECT_GE(memory.lib_buffer().value().size(), kCacheLine);
-        host[5] = static_cast<std::byte>(rank + 40);
-        ASSERT_TRUE(memory.wait_workspace(kHostBuffer, soon()).is_ok());
-        meet(store, "written", kRanks);
-        EXPECT_EQ(memory.map_remote(kHostBuffer, 1 - rank).value()[5],
-                  static_cast<std::byte>(1 - rank + 40));
-        meet(store, "read", kRanks);
-    });
-}
-
-TEST(MemoryContextTest, TempGrowsOnDemandAndIsReused) {
-    MemoryContext memory{MemoryContextOptions()};
-    const auto small = memory.temp(100).value();
-    EXPECT_EQ(small.size(), 100U);
-    EXPECT_EQ(memory.temp(60'000).value().data(), small.data());
-    const auto large = memory.temp(kMiB).value();
-    fill(large, 9);
-    EXPECT_EQ(memory.temp(1).value().data(), large.data());
-    EXPECT_TRUE(memory.temp(0).is_ok());
-    EXPECT_EQ(memory.temp(std::size_t{1} << 62).status().code(), StatusCode::kResourceExhausted);
-    EXPECT_TRUE(memory.temp(kMiB).is_ok());
-}
-
 }  // namespace
 }  // namespace pccl::comm
