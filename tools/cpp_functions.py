@@ -20,6 +20,7 @@ _NOISE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _SCOPE = re.compile(r"\b(?:namespace|class|struct|union|extern)\b(?![^()]*\()[^()]*$")
+_CLASS = re.compile(r"\b(?:class|struct|union)\b[^:{]*?\b(\w+)(?:\s+final)?\s*(?::(?!:)[^{]*)?$")
 _TAIL = r"(?:\s*(?:const|noexcept|override|final|&&?|->\s*[\w:<>,&*\s]+|requires[^{]*))*\s*$"
 _FUNCTION = re.compile(
     r"([~\w]+(?:::[~\w]+)*|operator\s*[^\s\w(]+|operator\(\))\s*\(.*\)" + _TAIL, re.DOTALL
@@ -30,7 +31,7 @@ _NO_NAMES = {"if", "for", "while", "switch", "catch", "decltype", "static_assert
 
 @dataclass(frozen=True)
 class Function:
-    """A definition: its qualified name as written, its text without comments, its lines."""
+    """A definition: its name with its class, its text without comments, its lines."""
 
     name: str
     text: str
@@ -46,14 +47,19 @@ def functions(path: Path) -> Iterator[Function]:
     """Give every function that a file defines."""
     text = without_noise(path.read_text())
     begin = at = 0
+    scopes: list[str] = []  # classes with "::" behind them, and "" for namespaces
     while at < len(text):
         character = text[at]
         at += 1
         if character in ";}":
             begin = at
+            if character == "}" and scopes:
+                scopes.pop()
         elif character == "{":
             head = text[begin : at - 1]
             if _SCOPE.search(head):
+                found = _CLASS.search(head)
+                scopes.append(f"{found[1]}::" if found else "")
                 begin = at
                 continue
             end = _closing(text, at)
@@ -62,7 +68,7 @@ def functions(path: Path) -> Iterator[Function]:
                 at = end
                 continue
             whole = text[begin:end].strip()
-            yield Function(name, whole, whole.count("\n") + 1)
+            yield Function("".join(scopes) + name, whole, whole.count("\n") + 1)
             begin = at = end
 
 
