@@ -1,264 +1,40 @@
 #include "csrc/comm/communicator.h"
 
-#include <unistd.h>
-
 #include <utility>
 
-#include "csrc/base/config.h"
-#include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
-#include "csrc/base/wait_notice.h"
 #include "csrc/bootstrap/job_exchange.h"
 #include "csrc/bootstrap/locality.h"
 #include "csrc/bootstrap/roster.h"
-#include "csrc/collective/algorithm_list.h"
 #include "csrc/comm/diagnosis/explained.h"
-#include "csrc/comm/diagnosis/other_groups.h"
-#include "csrc/comm/given_capsules.h"
 #include "csrc/comm/group.h"
+#include "csrc/comm/joining.h"
 #include "csrc/comm/members.h"
-#include "csrc/comm/phase/phase_network.h"
-#include "csrc/comm/selection/tuning.h"
-#include "csrc/costs/kept_costs.h"
 #include "csrc/runtime/runtime.h"
 
 namespace pccl::comm {
 namespace {
-
-bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
-                                const CommunicatorOptions& options) {
-    bootstrap::Endpoint endpoint;
-    endpoint.rank = options.rank;
-    endpoint.host = options.locality->host;
-    endpoint.machine = options.locality->machine;
-    endpoint.numa = options.locality->numa;
-    endpoint.gpu = options.gpu;
-    endpoint.pid = ::getpid();
-    endpoint.address.control = runtime.control().address();
-    for (const auto& transport : runtime.transports()) {
-        if (!options.transports.has(transport->kind())) continue;
-        endpoint.transports = endpoint.transports | transport->kind();
-        endpoint.address.links[transport->kind()] = transport->addresses();
-    }
-    return endpoint;
-}
 
 CommunicatorOptions without_runtime(CommunicatorOptions options) {
     options.runtime.reset();
     return options;
 }
 
-Status check_network(const CommunicatorOptions& options) {
-    if (options.network == nullptr || !options.switches_phases ||
-        options.size == options.network->ranks())
-        return Status::ok();
-    return Status::invalid_argument(concat("a cluster of ", options.network->ranks(),
-                                           " devices for a group of ", options.size,
-                                           " ranks: give each rank a device"));
-}
-
-Status check(const CommunicatorOptions& options) {
-    if (options.size < 1)
-        return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
-    if (options.rank < 0 || options.rank >= options.size)
-        return Status::invalid_argument(
-            concat("rank ", options.rank, " is not in a group of ", options.size));
-    if (options.size > 1 && options.store == nullptr)
-        return Status::invalid_argument("a group of several ranks needs a store to meet at");
-    PCCL_TRY(check_network(options));
-    return check_algorithm_list(options.algorithm);
-}
-
-/// Rank 0 says for all which names a capsule must still be loaded for. A rank alone needs no
-/// algorithm, and knows none of the capsules that are given to groups.
-void tell_of_unknown_algorithms(const CommunicatorOptions& options,
-                                const schedule::Catalogue& catalogue) {
-    const bool knows_all = options.size > 1 || process_config().capsules.empty();
-    if (options.rank != 0 || !knows_all) return;
-    for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
-        log(LogLevel::kWarning, "group ", options.name, ": ", line,
-            "; calls raise until a capsule of that name is loaded");
-}
-
-/// Takes the runtime and the place of this process where the options name none.
-Status use_this_process(CommunicatorOptions& options) {
-    if (!options.gpu.empty()) {
-        PCCL_ASSIGN_OR_RETURN(options.gpu, bootstrap::bus_id_of(options.gpu));
-    }
-    if (options.runtime == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
-    }
-    if (options.locality == nullptr) {
-        PCCL_ASSIGN_OR_RETURN(auto own, bootstrap::Locality::of_process());
-        options.locality = std::make_shared<const bootstrap::Locality>(std::move(own));
-    }
-    return Status::ok();
-}
-
-/// Says on stderr whom this rank waits for while it joins; of many ranks, some all over the job do.
-class JoinNotice {
-   public:
-    explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
-
-    /// To be called once this rank has its own word in `room`.
-    void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
-    void look(Rank awaited) {
-        const Duration waited = system_clock().now() - begun_;
-        if (options_.rank % every_ != 0 || !notice_.is_due(waited)) return;
-        std::vector<Rank> late;
-        if (room_ != nullptr) late = bootstrap::unpublished(*room_, options_.size);
-        if (late.empty()) late = {awaited};
-        log(LogLevel::kWarning, "group ", options_.name, ": rank ", options_.rank, " of ",
-            options_.size, " has waited ", in_seconds(waited), " at ", options_.store->where(),
-            " for ", listed(late), " to join");
-    }
-
-   private:
-    static constexpr int kMostThatSaySo = 16;
-
-    const CommunicatorOptions& options_;
-    const int every_ = (options_.size + kMostThatSaySo - 1) / kMostThatSaySo;
-    const TimePoint begun_ = system_clock().now();
-    std::shared_ptr<bootstrap::Store> room_;
-    WaitNotice notice_;
-};
-
-Result<bootstrap::GroupIdentity> identify(const bootstrap::Endpoint& own,
-                                          const bootstrap::Meeting& meeting) {
-    if (meeting.size == 1) return bootstrap::fresh_identity();
-    PCCL_TRY(bootstrap::announce(*meeting.lobby, own));
-    return bootstrap::agree_on_identity(*meeting.lobby, own.rank, meeting);
-}
-
-/// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
-/// one roster.
-Result<std::shared_ptr<const bootstrap::Layout>> agree_on_layout(
-    bootstrap::Roster& roster, const CommunicatorOptions& options,
-    const bootstrap::Meeting& meeting) {
-    if (options.size > 1)
-        PCCL_TRY(bootstrap::exchange_job(*options.store, roster, *options.locality, options.rank,
-                                         meeting));
-    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
-    if (!layout->is_on_one_host())
-        PCCL_TRY(
-            bootstrap::agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
-    return layout;
-}
-
-/// Whom this rank has no way to may be there all the same: then it has lost its network.
-Status with_own_part(const Status& why, const CommunicatorOptions& options,
-                     const bootstrap::Meeting& meeting) {
-    const bool misses_peer =
-        why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
-    if (!misses_peer || meeting.lobby == nullptr) return why;
-    const auto peer = bootstrap::announced(*meeting.lobby, why.peer());
-    if (!peer.is_ok()) return why;
-    const Status way = options.runtime->way_to(*peer, options.transports).status();
-    return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
-}
-
-template <typename T>
-Result<T> joined(Result<T> result, const CommunicatorOptions& options) {
-    if (result.is_ok()) return result;
-    return result.status().with_context(
-        concat("rank ", options.rank, " cannot join group ", options.name));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> Communicator::create(const CommunicatorOptions& options) {
-    if (!options.interrupted) return meet(options, Cancellation());
+    if (!options.interrupted) return join(options, Cancellation());
     return run_interruptibly(
         "pccl-meet", options.interrupted,
-        [&options](const Cancellation& cancellation) { return meet(options, cancellation); });
+        [&options](const Cancellation& cancellation) { return join(options, cancellation); });
 }
 
-Result<std::shared_ptr<Communicator>> Communicator::meet(CommunicatorOptions options,
+Result<std::shared_ptr<Communicator>> Communicator::join(const CommunicatorOptions& options,
                                                          const Cancellation& cancellation) {
-    if (options.algorithm.empty()) options.algorithm = process_config().algorithm;
-    PCCL_TRY(check(options));
-    bootstrap::Meeting meeting{
-        .size = options.size,
-        .deadline = Deadline::after(options.timeout).unless(cancellation.is_set())};
-    PCCL_ASSIGN_OR_RETURN(meeting.lobby, bootstrap::lobby_at(options.store));
-    const auto agreed = [&](const Status& why) {
-        return meeting.lobby ? bootstrap::agree_on_failure(*meeting.lobby, why, options.rank) : why;
-    };
-    if (const Status own = use_this_process(options); !own.is_ok()) return agreed(own);
-    // Where they are measured, now: before the other ranks have anything to do.
-    if (options.rank == 0 && options.size > 1) static_cast<void>(costs::process_costs());
-    std::vector<capsule::Capsule> given;
-    if (options.size > 1) given = given_capsules(process_config().capsules, options.size);
-    JoinNotice notice(options);
-    meeting.lost = [&](std::span<const bootstrap::Endpoint>, Rank awaited) {
-        notice.look(awaited);
-        return look_for_lost(*options.runtime, options.global_ranks, awaited);
-    };
-    meeting.probe = [&](const bootstrap::Endpoint& endpoint) {
-        return options.runtime->probe(endpoint);
-    };
-    bootstrap::Endpoint own = endpoint_of(*options.runtime, options);
-    own.capsules = digest_of(given);
-    // Who is interrupted looks as if the time had passed.
-    const auto cause = [&](const Status& met) {
-        return cancellation.is_set() ? cancellation.why() : met;
-    };
-    const auto fail = [&](const Status& met) {
-        const Status why = agreed(with_own_part(cause(met), options, meeting));
-        return joined(Result<std::shared_ptr<Communicator>>(why), options);
-    };
-    const auto miss = [&](const Status& met) {
-        const bool is_late = cause(met).code() == StatusCode::kTimeout;
-        return fail(is_late ? why_late(*options.runtime, options.global_ranks, met) : met);
-    };
-    const auto identified = identify(own, meeting);
-    if (!identified.is_ok()) return miss(identified.status());
-    const bootstrap::GroupIdentity& identity = *identified;
-    options.store = bootstrap::room_at(meeting.lobby, identity);
-    notice.look_in(options.store);
-    const std::shared_ptr<Group> group(new Group(*options.runtime, identity, options),
-                                       LeaveToParent());
-    options.runtime->enroll({identity.group, options.rank}, identity.secret, group);
-    // From here on the destructor dismisses the group again.
-    std::shared_ptr<Communicator> comm(new Communicator(options, group));
-    bootstrap::Roster roster{.endpoints = {own}, .tuning = {}, .costs = {}, .job = {}};
-    if (options.size > 1) {
-        if (options.rank == 0) {
-            meeting.tuning = load_tuning();
-            meeting.costs = costs::process_costs().text();
-            meeting.describe = [&](const bootstrap::Roster& met) {
-                return job_on_one_host(*options.locality, met);
-            };
-        }
-        meeting.lost = [&, of_job = meeting.lost](std::span<const bootstrap::Endpoint> present,
-                                                  Rank awaited) {
-            PCCL_TRY(of_job(present, awaited));
-            return group->peers().look_at(present);
-        };
-        auto met = bootstrap::exchange_roster(*options.store, roster.endpoints[0], meeting);
-        if (!met.is_ok()) return miss(met.status());
-        roster = std::move(*met);
-        if (const Status same = check_same_capsules(roster.endpoints); !same.is_ok())
-            return miss(same);
-    }
-    auto preferences = preferences_of(roster, options.catalogue, options.algorithm);
-    if (!preferences.is_ok()) return miss(preferences.status());
-    if (options.size > 1)
-        preferences->catalogue = with_capsules(options.catalogue, given, preferences->tuning);
-    tell_of_unknown_algorithms(options, *preferences->catalogue);
-    auto layout = agree_on_layout(roster, options, meeting);
-    if (!layout.is_ok()) return miss(layout.status());
-    if (const Status met = group->register_remote_infos(roster, *std::move(layout), *preferences,
-                                                        meeting.deadline);
-        !met.is_ok()) {
-        // Those who hear from this rank that it leaves look into the store for the reason.
-        auto failed = fail(met);
-        group->end(cause(met));
-        return failed;
-    }
-    PCCL_TRY(join_network(options, {group, &group->phases()}));
-    return comm;
+    Joining joining(options, cancellation);
+    PCCL_ASSIGN_OR_RETURN(auto group, joining.join());
+    return std::shared_ptr<Communicator>(new Communicator(joining.options(), std::move(group)));
 }
 
 Communicator::Communicator(const CommunicatorOptions& options, std::shared_ptr<Group> group)

@@ -190,7 +190,7 @@ class PCCL_API Communicator {
     [[nodiscard]] Result<std::shared_ptr<Communicator>> shrink_to(
         const std::vector<Rank>& survivors, std::span<const Rank> excluded,
         const ShrinkOptions& wanted) const;
-    static Result<std::shared_ptr<Communicator>> meet(CommunicatorOptions options,
+    static Result<std::shared_ptr<Communicator>> join(const CommunicatorOptions& options,
                                                       const Cancellation& cancellation);
 
     const CommunicatorOptions options_;  // its runtime apart

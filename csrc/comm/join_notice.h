@@ -1,0 +1,33 @@
+// Says on stderr whom a rank waits for while it joins a group.
+#pragma once
+
+#include <memory>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/ids.h"
+#include "csrc/base/wait_notice.h"
+#include "csrc/bootstrap/rendezvous/store.h"
+#include "csrc/comm/options.h"
+
+namespace pccl::comm {
+
+/// Of many ranks, some all over the job say so.
+class JoinNotice {
+   public:
+    /// They outlive it.
+    explicit JoinNotice(const CommunicatorOptions& options) : options_(options) {}
+
+    /// To be called once this rank has its own word in `room`.
+    void look_in(std::shared_ptr<bootstrap::Store> room) { room_ = std::move(room); }
+    void look(Rank awaited);
+
+   private:
+    static constexpr int kMostThatSaySo = 16;
+
+    const CommunicatorOptions& options_;
+    const TimePoint begun_ = system_clock().now();
+    std::shared_ptr<bootstrap::Store> room_;
+    WaitNotice notice_;
+};
+
+}  // namespace pccl::comm

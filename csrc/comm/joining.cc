@@ -1,0 +1,236 @@
+#include "csrc/comm/joining.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "csrc/base/config.h"
+#include "csrc/base/fork.h"
+#include "csrc/base/log.h"
+#include "csrc/base/text.h"
+#include "csrc/bootstrap/job_exchange.h"
+#include "csrc/bootstrap/locality.h"
+#include "csrc/collective/algorithm_list.h"
+#include "csrc/comm/diagnosis/other_groups.h"
+#include "csrc/comm/given_capsules.h"
+#include "csrc/comm/members.h"
+#include "csrc/comm/phase/phase_network.h"
+#include "csrc/comm/selection/tuning.h"
+#include "csrc/costs/kept_costs.h"
+#include "csrc/runtime/runtime.h"
+
+namespace pccl::comm {
+namespace {
+
+bootstrap::Endpoint endpoint_of(const runtime::Runtime& runtime,
+                                const CommunicatorOptions& options) {
+    bootstrap::Endpoint endpoint;
+    endpoint.rank = options.rank;
+    endpoint.host = options.locality->host;
+    endpoint.machine = options.locality->machine;
+    endpoint.numa = options.locality->numa;
+    endpoint.gpu = options.gpu;
+    endpoint.pid = ::getpid();
+    endpoint.address.control = runtime.control().address();
+    for (const auto& transport : runtime.transports()) {
+        if (!options.transports.has(transport->kind())) continue;
+        endpoint.transports = endpoint.transports | transport->kind();
+        endpoint.address.links[transport->kind()] = transport->addresses();
+    }
+    return endpoint;
+}
+
+Status check_network(const CommunicatorOptions& options) {
+    if (options.network == nullptr || !options.switches_phases ||
+        options.size == options.network->ranks())
+        return Status::ok();
+    return Status::invalid_argument(concat("a cluster of ", options.network->ranks(),
+                                           " devices for a group of ", options.size,
+                                           " ranks: give each rank a device"));
+}
+
+Status check(const CommunicatorOptions& options) {
+    if (options.size < 1)
+        return Status::invalid_argument(concat("a group of ", options.size, " ranks"));
+    if (options.rank < 0 || options.rank >= options.size)
+        return Status::invalid_argument(
+            concat("rank ", options.rank, " is not in a group of ", options.size));
+    if (options.size > 1 && options.store == nullptr)
+        return Status::invalid_argument("a group of several ranks needs a store to meet at");
+    PCCL_TRY(check_network(options));
+    return check_algorithm_list(options.algorithm);
+}
+
+/// Takes the runtime and the place of this process where the options name none.
+Status use_this_process(CommunicatorOptions& options) {
+    if (!options.gpu.empty()) {
+        PCCL_ASSIGN_OR_RETURN(options.gpu, bootstrap::bus_id_of(options.gpu));
+    }
+    if (options.runtime == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(options.runtime, runtime::Runtime::of_process());
+    }
+    if (options.locality == nullptr) {
+        PCCL_ASSIGN_OR_RETURN(auto own, bootstrap::Locality::of_process());
+        options.locality = std::make_shared<const bootstrap::Locality>(std::move(own));
+    }
+    return Status::ok();
+}
+
+/// Rank 0 says for all which names a capsule must still be loaded for. A rank alone needs no
+/// algorithm, and knows none of the capsules that are given to groups.
+void tell_of_unknown_algorithms(const CommunicatorOptions& options,
+                                const schedule::Catalogue& catalogue) {
+    const bool knows_all = options.size > 1 || process_config().capsules.empty();
+    if (options.rank != 0 || !knows_all) return;
+    for (const std::string& line : unknown_algorithms(options.algorithm, catalogue))
+        log(LogLevel::kWarning, "group ", options.name, ": ", line,
+            "; calls raise until a capsule of that name is loaded");
+}
+
+Result<bootstrap::GroupIdentity> identify(const bootstrap::Endpoint& own,
+                                          const bootstrap::Meeting& meeting) {
+    if (meeting.size == 1) return bootstrap::fresh_identity();
+    PCCL_TRY(bootstrap::announce(*meeting.lobby, own));
+    return bootstrap::agree_on_identity(*meeting.lobby, own.rank, meeting);
+}
+
+/// Ranks on several hosts check that they lay schedules out alike; those of one host have it from
+/// one roster.
+Result<std::shared_ptr<const bootstrap::Layout>> agree_on_layout(
+    bootstrap::Roster& roster, const CommunicatorOptions& options,
+    const bootstrap::Meeting& meeting) {
+    if (options.size > 1)
+        PCCL_TRY(bootstrap::exchange_job(*options.store, roster, *options.locality, options.rank,
+                                         meeting));
+    PCCL_ASSIGN_OR_RETURN(auto layout, bootstrap::Layout::make(roster));
+    if (!layout->is_on_one_host())
+        PCCL_TRY(
+            bootstrap::agree_on_digest(*options.store, layout->digest(), options.rank, meeting));
+    return layout;
+}
+
+}  // namespace
+
+Joining::Joining(CommunicatorOptions options, const Cancellation& cancellation)
+    : options_(std::move(options)),
+      cancellation_(cancellation),
+      meeting_{.size = options_.size,
+               .deadline = Deadline::after(options_.timeout).unless(cancellation.is_set())},
+      notice_(options_) {
+    if (options_.algorithm.empty()) options_.algorithm = process_config().algorithm;
+}
+
+Joining::~Joining() {
+    if (group_ == nullptr) return;
+    options_.runtime->dismiss({group_->directory().identity().group, options_.rank});
+    static_cast<void>(group_->leave());
+}
+
+Result<std::shared_ptr<Group>> Joining::join() {
+    PCCL_TRY(make_ready());
+    if (const Status met = meet(); !met.is_ok()) {
+        const bool is_late = cause_of(met).code() == StatusCode::kTimeout;
+        return failed(is_late ? why_late(*options_.runtime, options_.global_ranks, met) : met);
+    }
+    if (const Status met =
+            group_->register_remote_infos(roster_, layout_, preferences_, meeting_.deadline);
+        !met.is_ok()) {
+        // Those who hear from this rank that it leaves look into the store for the reason.
+        const Status why = failed(met);
+        group_->end(cause_of(met));
+        return why;
+    }
+    PCCL_TRY(join_network(options_, {group_, &group_->phases()}));
+    return std::exchange(group_, nullptr);
+}
+
+Status Joining::make_ready() {
+    PCCL_TRY(check(options_));
+    PCCL_ASSIGN_OR_RETURN(meeting_.lobby, bootstrap::lobby_at(options_.store));
+    if (const Status own = use_this_process(options_); !own.is_ok()) return agreed(own);
+    if (options_.size == 1) return Status::ok();
+    // Where they are measured, now: before the other ranks have anything to do.
+    if (options_.rank == 0) static_cast<void>(costs::process_costs());
+    given_ = given_capsules(process_config().capsules, options_.size);
+    return Status::ok();
+}
+
+Status Joining::meet() {
+    PCCL_TRY(enroll());
+    if (options_.size > 1) PCCL_TRY(exchange_roster());
+    return choose_alike();
+}
+
+Status Joining::enroll() {
+    meeting_.lost = [this](std::span<const bootstrap::Endpoint> present, Rank awaited) {
+        return look_for_lost(present, awaited);
+    };
+    meeting_.probe = [this](const bootstrap::Endpoint& endpoint) {
+        return options_.runtime->probe(endpoint);
+    };
+    roster_.endpoints = {endpoint_of(*options_.runtime, options_)};
+    roster_.endpoints.front().capsules = digest_of(given_);
+    PCCL_ASSIGN_OR_RETURN(const bootstrap::GroupIdentity identity,
+                          identify(roster_.endpoints.front(), meeting_));
+    options_.store = bootstrap::room_at(meeting_.lobby, identity);
+    notice_.look_in(options_.store);
+    group_ = {new Group(*options_.runtime, identity, options_), LeaveToParent()};
+    options_.runtime->enroll({identity.group, options_.rank}, identity.secret, group_);
+    return Status::ok();
+}
+
+Status Joining::look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited) {
+    notice_.look(awaited);
+    PCCL_TRY(comm::look_for_lost(*options_.runtime, options_.global_ranks, awaited));
+    return group_ == nullptr ? Status::ok() : group_->peers().look_at(present);
+}
+
+Status Joining::exchange_roster() {
+    if (options_.rank == 0) offer_as_first();
+    PCCL_ASSIGN_OR_RETURN(
+        roster_, bootstrap::exchange_roster(*options_.store, roster_.endpoints.front(), meeting_));
+    return check_same_capsules(roster_.endpoints);
+}
+
+void Joining::offer_as_first() {
+    meeting_.tuning = load_tuning();
+    meeting_.costs = costs::process_costs().text();
+    meeting_.describe = [this](const bootstrap::Roster& met) {
+        return job_on_one_host(*options_.locality, met);
+    };
+}
+
+Status Joining::choose_alike() {
+    PCCL_ASSIGN_OR_RETURN(preferences_,
+                          preferences_of(roster_, options_.catalogue, options_.algorithm));
+    if (options_.size > 1)
+        preferences_.catalogue = with_capsules(options_.catalogue, given_, preferences_.tuning);
+    tell_of_unknown_algorithms(options_, *preferences_.catalogue);
+    PCCL_ASSIGN_OR_RETURN(layout_, agree_on_layout(roster_, options_, meeting_));
+    return Status::ok();
+}
+
+Status Joining::cause_of(const Status& met) const {
+    return cancellation_.is_set() ? cancellation_.why() : met;
+}
+
+Status Joining::failed(const Status& met) const {
+    return agreed(with_own_part(cause_of(met)))
+        .with_context(concat("rank ", options_.rank, " cannot join group ", options_.name));
+}
+
+Status Joining::agreed(const Status& why) const {
+    return meeting_.lobby ? bootstrap::agree_on_failure(*meeting_.lobby, why, options_.rank) : why;
+}
+
+Status Joining::with_own_part(const Status& why) const {
+    const bool misses_peer =
+        why.code() == StatusCode::kPeerLost || why.code() == StatusCode::kTimeout;
+    if (!misses_peer || meeting_.lobby == nullptr) return why;
+    const auto peer = bootstrap::announced(*meeting_.lobby, why.peer());
+    if (!peer.is_ok()) return why;
+    const Status way = options_.runtime->way_to(*peer, options_.transports).status();
+    return way.is_ok() ? why : way.with_message(concat(way.message(), "; ", why.message()));
+}
+
+}  // namespace pccl::comm

@@ -1,0 +1,68 @@
+// A rank on its way into a group: it meets the others at a store, and learns what all must know
+// alike.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csrc/base/interruptible.h"
+#include "csrc/bootstrap/layout.h"
+#include "csrc/bootstrap/meeting.h"
+#include "csrc/bootstrap/roster.h"
+#include "csrc/capsule/capsule.h"
+#include "csrc/comm/group.h"
+#include "csrc/comm/join_notice.h"
+#include "csrc/comm/options.h"
+#include "csrc/comm/selection/selector.h"
+
+namespace pccl::comm {
+
+class Joining {
+   public:
+    /// `cancellation` outlives it.
+    Joining(CommunicatorOptions options, const Cancellation& cancellation);
+    Joining(const Joining&) = delete;
+    Joining& operator=(const Joining&) = delete;
+    /// Leaves the group again, unless join() has given it away.
+    ~Joining();
+
+    /// Waits for all ranks, to be called once. Communicator::create() says with what it ends.
+    Result<std::shared_ptr<Group>> join();
+    /// With the runtime, the place and the store that the group has.
+    [[nodiscard]] const CommunicatorOptions& options() const { return options_; }
+
+   private:
+    /// What this rank finds out by itself, before it meets anybody.
+    Status make_ready();
+    /// All that must be known before links are made.
+    Status meet();
+    /// Agrees with all on who the group is; it can be reached from here on.
+    Status enroll();
+    Status exchange_roster();
+    /// What rank 0 has for all.
+    void offer_as_first();
+    Status choose_alike();
+
+    /// Whether a rank of the job is known to be lost, as a meeting asks now and then.
+    [[nodiscard]] Status look_for_lost(std::span<const bootstrap::Endpoint> present, Rank awaited);
+    /// Who is interrupted looks as if the time had passed.
+    [[nodiscard]] Status cause_of(const Status& met) const;
+    /// `met` as this rank's user hears it, once all others can.
+    [[nodiscard]] Status failed(const Status& met) const;
+    [[nodiscard]] Status agreed(const Status& why) const;
+    /// Whom this rank has no way to may be there all the same: then it has lost its network.
+    [[nodiscard]] Status with_own_part(const Status& why) const;
+
+    CommunicatorOptions options_;
+    const Cancellation& cancellation_;
+    bootstrap::Meeting meeting_;
+    JoinNotice notice_;
+    std::vector<capsule::Capsule> given_;  // by the environment
+    bootstrap::Roster roster_;
+    std::shared_ptr<Group> group_;  // from enroll() on
+    Preferences preferences_;
+    std::shared_ptr<const bootstrap::Layout> layout_;
+};
+
+}  // namespace pccl::comm
