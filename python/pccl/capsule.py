@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pccl import _core, table, whole_file
+from pccl import _core, given_file, table, whole_file
 from pccl.capsule_results import LoadedCapsule
-from pccl.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,11 +133,16 @@ class Capsule:
         Raises
         ------
         InvalidArgumentError
-            It is no such XML, or its program is wrong; the message names the line.
+            It is no such XML, or its program is wrong; the message names the line. Or it has more
+            than 8 MiB.
         UnsupportedError
             It says what capsules cannot; the message names the line.
+        UnavailableError
+            It is no regular file.
+        OSError
+            It cannot be opened.
         """
-        return Capsule(_core.import_msccl(_text_of(path), str(path), name))
+        return Capsule(_core.import_msccl(given_file.text_of(path, MOST_TEXT), str(path), name))
 
     @staticmethod
     def from_mscclpp(path: str | os.PathLike[str], *, name: str = "") -> Capsule:
@@ -159,11 +163,15 @@ class Capsule:
         ------
         InvalidArgumentError
             It is no such plan, or its program is wrong; the message names GPU, thread block and
-            operation.
+            operation. Or it has more than 8 MiB.
         UnsupportedError
             It says what capsules cannot; the message names the same.
+        UnavailableError
+            It is no regular file.
+        OSError
+            It cannot be opened.
         """
-        return Capsule(_core.import_mscclpp(_text_of(path), str(path), name))
+        return Capsule(_core.import_mscclpp(given_file.text_of(path, MOST_TEXT), str(path), name))
 
     def to_msccl(self) -> str:
         """Return MSCCL's XML for it.
@@ -244,10 +252,12 @@ class Capsule:
         ------
         InvalidArgumentError
             The file has no such key, or a password.
+        UnavailableError
+            It is no regular file.
         OSError
-            It cannot be read.
+            It cannot be opened.
         """
-        return Capsule(self._core.signed_with(_text_of(key)))
+        return Capsule(self._core.signed_with(given_file.text_of(key, MOST_TEXT)))
 
     def check_signer(self, keys: str | os.PathLike[str]) -> None:
         """Raise InvalidArgumentError unless one of the keys of a file has signed it.
@@ -398,13 +408,6 @@ class Capsule:
 
     def __hash__(self) -> int:
         return hash(self.data)
-
-
-def _text_of(path: str | os.PathLike[str]) -> str:
-    file = Path(path)
-    if file.stat().st_size > MOST_TEXT:
-        raise InvalidArgumentError(f"{file} has more than {MOST_TEXT} bytes")
-    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def load_capsule(
