@@ -12,7 +12,7 @@ import pytest
 import pccl
 import pccl.lang as pl
 from pccl import published, schedule
-from support import algorithms, msccl_xml, mscclpp_plans
+from support import algorithms, msccl_xml, mscclpp_plans, synthesised_xml
 from support.launch import run_ranks
 from support.thread_ranks import run_threads
 
@@ -382,22 +382,13 @@ def run_imported(tmp_path: Path, capsule: pccl.Capsule, ranks: int) -> None:
 
 @pytest.mark.parametrize(
     "algo",
-    [
-        msccl_xml.ring_all_reduce(4, channels=2, proto="LL"),
-        msccl_xml.ring_all_reduce(4, inplace=1),
-        msccl_xml.all_pairs_all_reduce(4),
-        msccl_xml.ring_all_gather(4, inplace=1),
-        msccl_xml.doubling_all_gather(4),
-        msccl_xml.ring_reduce_scatter(4, inplace=1),
-        msccl_xml.grouped_all_to_all(2, 2),
-        msccl_xml.chain_broadcast(4, 3),
-    ],
-    ids=lambda algo: f"{algo.name}-{algo.inplace}",
+    [*msccl_xml.programs(), *synthesised_xml.programs()],
+    ids=lambda algo: f"{algo.name}-{algo.coll}-{algo.ranks}-{algo.inplace}-{algo.proto}",
 )
 def test_programs_of_msccl_run(tmp_path: Path, algo: msccl_xml.Algo) -> None:
     file = tmp_path / "algo.xml"
     file.write_text(algo.xml())
-    run_imported(tmp_path, pccl.Capsule.from_msccl(file, name="mine"), 4)
+    run_imported(tmp_path, pccl.Capsule.from_msccl(file, name="mine"), algo.ranks)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pccl
-from support import msccl_xml
+from support import msccl_xml, synthesised_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-PROGRAMS = msccl_xml.programs()
+PROGRAMS = [*msccl_xml.programs(), *synthesised_xml.programs()]
 COLLECTIVES = {
     "allreduce": "all_reduce",
     "allgather": "all_gather",
@@ -71,6 +71,69 @@ def test_later_attributes_are_the_sizes(tmp_path: Path) -> None:
 def test_a_file_that_names_no_protocol_asks_for_none(tmp_path: Path) -> None:
     text = re.sub(r' proto="\w+"', "", msccl_xml.ring_all_reduce(2).xml())
     assert imported(text, tmp_path).protocol == ""
+
+
+def test_sizes_beyond_any_call_are_any(tmp_path: Path) -> None:
+    algo = msccl_xml.ring_all_reduce(2)
+    algo.later = {"minBytes": 1024, "maxBytes": 2**63 - 1}
+    assert imported(algo.xml(), tmp_path).sizes == "1KB.."
+
+
+def copies_of(capsule: pccl.Capsule, rank: int) -> list[str]:
+    steps = capsule.schedule.steps
+    return [step.text for step in steps if step.rank == rank and step.action == "copy"]
+
+
+def test_copies_of_two_buffers_are_steps_and_of_one_buffer_are_none(tmp_path: Path) -> None:
+    apart = imported(synthesised_xml.all_to_all_around(3).xml(), tmp_path)
+    assert [copies_of(apart, rank) for rank in range(3)] == [
+        [f"copy input[{rank}+1] -> output[{rank}+1]"] for rank in range(3)
+    ]
+    whole = imported(synthesised_xml.all_gather_both_ways(4).xml(), tmp_path)
+    assert copies_of(whole, 1) == ["copy input[0+2] -> output[2+2]"]
+
+
+def test_scratch_may_be_numbered_behind_the_output(tmp_path: Path) -> None:
+    behind = imported(synthesised_xml.all_to_all_with_scratch_behind_the_output(5).xml(), tmp_path)
+    assert behind == imported(synthesised_xml.all_to_all_around(5).xml(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("algo", "copy", "message"),
+    [
+        (synthesised_xml.all_gather_both_ways(4), (2, 2), 'i_off="2"; it must be 0 to 1'),
+        (synthesised_xml.all_to_all_around(3), (1, 3), 'o_off="3"; it must be 0 to 2'),
+        (synthesised_xml.all_gather_both_ways(4), (1, 2), 'o_off="2", which are not one place'),
+        (synthesised_xml.reduce_scatter_around(4), (0, 0), 'o_off="0", which are not one place'),
+    ],
+    ids=["input", "output", "in place", "own block"],
+)
+def test_a_wrong_copy_is_refused_with_its_line(
+    algo: msccl_xml.Algo, copy: tuple[int, int], message: str, tmp_path: Path
+) -> None:
+    algo.copies[1][0] = copy
+    text = algo.xml()
+    with pytest.raises(pccl.InvalidArgumentError) as error:
+        imported(text, tmp_path)
+    assert message in str(error.value)
+    line = int(str(error.value).partition("algo.xml:")[2].partition(":")[0])
+    assert text.splitlines()[line - 1].strip() == f'<copy i_off="{copy[0]}" o_off="{copy[1]}"/>'
+
+
+def test_a_missing_copy_is_found(tmp_path: Path) -> None:
+    algo = synthesised_xml.all_to_all_around(3)
+    algo.copies[2] = []
+    with pytest.raises(pccl.InvalidArgumentError, match=r"output\[2"):
+        imported(algo.xml(), tmp_path)
+
+
+def test_a_fault_in_a_program_of_one_buffer_is_not_laid_to_its_buffer(tmp_path: Path) -> None:
+    algo = synthesised_xml.all_gather_both_ways(4)
+    for step in algo.blocks[1][1].steps:
+        step.update(depid=-1, deps=-1)
+    with pytest.raises(pccl.InvalidArgumentError) as error:
+        imported(algo.xml(), tmp_path)
+    assert "in no order with" in str(error.value)
 
 
 def test_a_name_can_be_given(tmp_path: Path) -> None:

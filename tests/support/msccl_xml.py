@@ -54,9 +54,11 @@ class Algo:
     later: dict[str, object] = field(default_factory=dict)
     scratch: int = 0
     blocks: list[list[Block]] = field(default_factory=list)
+    copies: list[list[tuple[int, int]]] = field(default_factory=list)  # <copy>s, by gpu
 
     def __post_init__(self) -> None:
         self.blocks = [[] for _ in range(self.ranks)]
+        self.copies = [[] for _ in range(self.ranks)]
 
     def tb(self, gpu: int, send: int = -1, recv: int = -1, chan: int = 0) -> Block:
         """Add a <tb> to a <gpu>."""
@@ -77,6 +79,7 @@ class Algo:
                 f'  <gpu id="{gpu}" i_chunks="{self.chunks}" o_chunks="{self.chunks}" '
                 f's_chunks="{self.scratch}">'
             )
+            lines.extend(f'    <copy i_off="{i}" o_off="{o}"/>' for i, o in self.copies[gpu])
             for block in blocks:
                 lines.append(
                     f'    <tb id="{block.id}" send="{block.send}" recv="{block.recv}" '

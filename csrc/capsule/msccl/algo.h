@@ -60,6 +60,7 @@ struct ThreadBlock {
 struct Gpu {
     Origin origin = 0;
     int scratch_chunks = 0;
+    std::vector<Step> copies{};  // of the input, before all steps of blocks
     std::vector<ThreadBlock> blocks{};
 };
 

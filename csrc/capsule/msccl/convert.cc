@@ -110,28 +110,41 @@ class Importer {
         return made;
     }
 
-    /// On a lane of their own: all others begin after the first, and end before the last.
+    /// On a lane of their own: all others begin after the first of them, and end before the last.
     void add_copies(Program& program, Rank rank, const Placing& placing) {
-        const auto in = placing.copy_in(rank);
-        const auto out = placing.copy_out(rank);
-        if (!in && !out) return;
-        const int own = static_cast<int>(program.lanes.size());
-        auto& origins = origins_[static_cast<std::size_t>(rank)];
+        const Gpu& gpu = algo_.gpus[static_cast<std::size_t>(rank)];
         Lane copies;
-        if (in) {
-            for (Lane& lane : program.lanes)
-                if (!lane.empty()) lane.front().after.push_back({own, 0});
-            copies.push_back({.action = Action::kCopy, .src = in->src, .dst = in->dst});
+        std::vector<Origin> origins;
+        const auto add = [&](const Placing::Copy& copy, Origin origin) {
+            copies.push_back({.action = Action::kCopy, .src = copy.src, .dst = copy.dst});
+            origins.push_back(origin);
+        };
+        if (const auto in = placing.copy_in(rank)) add(*in, gpu.origin);
+        for (const Step& copy : gpu.copies)
+            add({placing.slices(rank, copy.src, 1), placing.slices(rank, copy.dst, 1)},
+                copy.origin);
+        if (!copies.empty()) begin_after(copies, program);
+        if (const auto out = placing.copy_out(rank)) {
+            add(*out, gpu.origin);
+            end_before(copies.back(), program);
         }
-        if (out) {
-            copies.push_back({.action = Action::kCopy, .src = out->src, .dst = out->dst});
-            for (int lane = 0; lane < own; ++lane)
-                if (const auto& steps = program.lanes[static_cast<std::size_t>(lane)];
-                    !steps.empty())
-                    copies.back().after.push_back({lane, static_cast<int>(steps.size()) - 1});
-        }
-        origins.emplace_back(copies.size(), algo_.gpus[static_cast<std::size_t>(rank)].origin);
+        if (copies.empty()) return;
+        origins_[static_cast<std::size_t>(rank)].push_back(std::move(origins));
         program.lanes.push_back(std::move(copies));
+    }
+
+    /// `copies` is the next lane.
+    static void begin_after(const Lane& copies, Program& program) {
+        const int own = static_cast<int>(program.lanes.size());
+        for (Lane& lane : program.lanes)
+            if (!lane.empty())
+                lane.front().after.push_back({own, static_cast<int>(copies.size()) - 1});
+    }
+
+    static void end_before(schedule::Step& last, const Program& program) {
+        for (std::size_t lane = 0; lane < program.lanes.size(); ++lane)
+            if (const Lane& steps = program.lanes[lane]; !steps.empty())
+                last.after.push_back({static_cast<int>(lane), static_cast<int>(steps.size()) - 1});
     }
 
     const Algo& algo_;
@@ -166,13 +179,14 @@ Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::s
                                   .protocol = algo.protocol};
     PCCL_TRY(check(description));
     Importer importer(algo);
-    std::optional<Status> first;
+    // The way that is nearest to what the file says of its memory tells what is wrong with it.
+    std::optional<Status> fault;
     for (const Working working : ways_of(algo)) {
         auto capsule = attempt(importer, working, description);
         if (capsule.is_ok()) return capsule;
-        if (!first) first = capsule.status();
+        if (!fault || algo.in_place) fault = capsule.status();
     }
-    if (first) return *first;
+    if (fault) return *fault;
     return Status::unsupported(
         concat(algo.place(algo.origin), ": an all_to_all that writes its input has no form here"));
 }

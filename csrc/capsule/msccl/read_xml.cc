@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -158,14 +159,16 @@ class Reader {
     /// Attributes that came later; files without them are for any size.
     [[nodiscard]] Status read_sizes(pugi::xml_node root, Algo& algo) const {
         constexpr auto kMost = static_cast<std::int64_t>(kMostSize);
+        constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
         std::int64_t least = 0;
         std::int64_t most = 0;
         PCCL_TRY(number(root, "minBytes", std::int64_t{0}, kMost, least, 0));
-        PCCL_TRY(number(root, "maxBytes", std::int64_t{0}, kMost, most, 0));
+        PCCL_TRY(number(root, "maxBytes", std::int64_t{0}, kAny, most, 0));
         if (most != 0 && most < least)
             return text_.refuse(root, "<algo> has maxBytes=\"", most, "\" below minBytes");
         algo.sizes.least = static_cast<std::uint64_t>(least);
-        if (most != 0) algo.sizes.most = static_cast<std::uint64_t>(most);
+        // No call has more than kMost either.
+        if (most != 0 && most <= kMost) algo.sizes.most = static_cast<std::uint64_t>(most);
         return Status::ok();
     }
 
@@ -183,10 +186,41 @@ class Reader {
                                 " chunks of scratch together");
         for (const pugi::xml_node child : node.children()) {
             if (child.type() != pugi::node_element) continue;
+            if (std::string_view(child.name()) == "copy") {
+                PCCL_TRY(read_copy(child, algo, id));
+                continue;
+            }
             PCCL_TRY(check_name(child, "tb"));
             PCCL_TRY(read_block(child, algo, gpu));
         }
         return resolve_waits(gpu);
+    }
+
+    /// What TACCL writes for a chunk that is input and output: steps find it in the output.
+    [[nodiscard]] Status read_copy(pugi::xml_node node, Algo& algo, Rank rank) {
+        const int ranks = static_cast<int>(algo.gpus.size());
+        const int inputs = schedule::blocks(algo.kind, Buffer::kInput, ranks) * algo.chunks;
+        const int outputs = schedule::blocks(algo.kind, Buffer::kOutput, ranks) * algo.chunks;
+        int from = 0;
+        int to = 0;
+        PCCL_TRY(number(node, "i_off", 0, inputs - 1, from));
+        PCCL_TRY(number(node, "o_off", 0, outputs - 1, to));
+        if (++counted_ > kMostCounted)
+            return text_.refuse(node, "the <copy>s move more than ", kMostCounted, " chunks");
+        if (!algo.in_place) {
+            algo.gpus[static_cast<std::size_t>(rank)].copies.push_back(
+                {.origin = node.offset_debug(),
+                 .action = Action::kCopy,
+                 .src = {Buffer::kInput, from},
+                 .dst = {Buffer::kOutput, to},
+                 .count = 1});
+            return Status::ok();
+        }
+        const int own = rank * algo.chunks;
+        if (from + (inputs < outputs ? own : 0) == to + (outputs < inputs ? own : 0))
+            return Status::ok();
+        return text_.refuse(node, "<copy> has i_off=\"", from, "\" and o_off=\"", to,
+                            "\", which are not one place in memory, as inplace=\"1\" says");
     }
 
     [[nodiscard]] Status read_block(pugi::xml_node node, const Algo& algo, Gpu& gpu) {
@@ -207,11 +241,21 @@ class Reader {
         for (const pugi::xml_node child : node.children()) {
             if (child.type() != pugi::node_element) continue;
             PCCL_TRY(check_name(child, "step"));
-            PCCL_ASSIGN_OR_RETURN(const Step step, read_step(child, ports, block));
+            PCCL_ASSIGN_OR_RETURN(Step step, read_step(child, ports, block));
+            for (Span* span : {&step.src, &step.dst}) find_scratch(algo, gpu, *span);
             block.steps.push_back(step);
         }
         gpu.blocks.push_back(std::move(block));
         return Status::ok();
+    }
+
+    /// TACCL may number scratch behind the output.
+    static void find_scratch(const Algo& algo, const Gpu& gpu, Span& span) {
+        const int ranks = static_cast<int>(algo.gpus.size());
+        const int outputs = schedule::blocks(algo.kind, Buffer::kOutput, ranks) * algo.chunks;
+        if (span.buffer != Buffer::kOutput || gpu.scratch_chunks == 0 || span.offset < outputs)
+            return;
+        span = {Buffer::kScratch, span.offset - outputs};
     }
 
     [[nodiscard]] Result<Step> read_step(pugi::xml_node node, const Ports& ports,
