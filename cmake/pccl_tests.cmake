@@ -219,6 +219,7 @@ target_link_libraries(schedule_mutants PRIVATE pccl_schedule)
 add_executable(
   topology_table ${PROJECT_SOURCE_DIR}/tests/tools/topology_table.cc
                  ${PROJECT_SOURCE_DIR}/tests/cpp/topo/nccl_table.cc
+target_sources(pccl_capsule_test PRIVATE ${PCCL_MUTANT_PARTS})
 )
 target_link_libraries(topology_table PRIVATE pccl_topo GTest::gtest)
 target_compile_definitions(topology_table PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")

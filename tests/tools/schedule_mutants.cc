@@ -2,9 +2,9 @@
 //
 // Puts every mutant of tests/cpp/schedule/mutation.h into every algorithm for 2 to 8 ranks and
 // shows it to the verifier, in place and out of place. Prints a table with the kill rate of each
-// kind of fault and the mutants that survive; with --equivalents also those that are right
-// schedules in their own way, as an independent judge decides. Exit status 1 if a mutant survives
-// that is not.
+// kind of fault, as an independent judge finds them, and the mutants that survive; with
+// --equivalents also those that are right schedules in their own way. Exit status 1 if a mutant
+// survives.
 #include <iomanip>
 #include <iostream>
 #include <string_view>
@@ -36,12 +36,14 @@ Report report_on_everything() {
 }
 
 void print_row(std::string_view name, const Tally& tally) {
-    const int faulty = tally.killed + tally.survived;
-    std::cout << std::left << std::setw(20) << name << std::right << std::setw(10)
-              << faulty + tally.equivalent << std::setw(12) << tally.equivalent << std::setw(10)
-              << tally.killed << std::setw(10) << tally.survived << std::setw(10) << std::fixed
-              << std::setprecision(2) << (faulty == 0 ? 100.0 : 100.0 * tally.killed / faulty)
-              << "%\n";
+    const int killed = tally.of(Fate::kKilled);
+    const int faulty = killed + tally.of(Fate::kSurvived);
+    std::cout << std::left << std::setw(20) << name << std::right << std::setw(10) << tally.all();
+    for (const Fate fate :
+         {Fate::kEquivalent, Fate::kReordered, Fate::kHarmless, Fate::kKilled, Fate::kSurvived})
+        std::cout << std::setw(12) << tally.of(fate);
+    std::cout << std::setw(11) << std::fixed << std::setprecision(2)
+              << (faulty == 0 ? 100.0 : 100.0 * killed / faulty) << "%\n";
 }
 
 void print_list(std::string_view title, const std::vector<std::string>& lines) {
@@ -55,16 +57,11 @@ int main(int argc, char** argv) {
     const bool list_equivalents = argc > 1 && std::string_view(argv[1]) == "--equivalents";
     const Report report = report_on_everything();
 
-    std::cout << "fault                  mutants  equivalent    killed  survived  kill rate\n";
-    Tally all;
-    for (std::size_t i = 0; i < report.tallies.size(); ++i) {
-        const Tally& tally = report.tallies[i];
-        print_row(to_string(static_cast<MutationKind>(i)), tally);
-        all.killed += tally.killed;
-        all.equivalent += tally.equivalent;
-        all.survived += tally.survived;
-    }
-    print_row("all", all);
+    std::cout << "fault                  mutants  equivalent   reordered    harmless      killed"
+                 "    survived   kill rate\n";
+    for (std::size_t i = 0; i < report.tallies.size(); ++i)
+        print_row(to_string(static_cast<MutationKind>(i)), report.tallies[i]);
+    print_row("all", report.total());
     if (list_equivalents) print_list("equivalent:", report.equivalents);
     if (!report.survivors.empty()) print_list("survived:", report.survivors);
     return report.survivors.empty() ? 0 : 1;
