@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
+#include "csrc/base/fork.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
 #include "csrc/capsule/limits.h"
@@ -28,11 +31,12 @@ std::string_view view_of(const sys::Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-/// The parts of a file whose lengths are right.
+/// The parts of a file whose lengths and digest are right.
 struct Parts {
     std::string_view manifest;
     std::string_view programs;
     std::string_view signature;  // what follows; empty: nothing
+    sys::Digest digest{};
 };
 
 Result<Parts> split(std::string_view bytes) {
@@ -53,10 +57,10 @@ Result<Parts> split(std::string_view bytes) {
         return refuse("it has ", bytes.size(), " bytes where ", bytes.size() - rest.size() + length,
                       " belong: it is truncated, or something follows");
     const std::string_view whole = bytes.substr(0, bytes.size() - signature.size());
-    if (view_of(sys::sha256(whole.substr(0, whole.size() - kDigestBytes))) !=
-        rest.substr(*manifest + *programs, kDigestBytes))
+    const sys::Digest digest = sys::sha256(whole.substr(0, whole.size() - kDigestBytes));
+    if (view_of(digest) != rest.substr(*manifest + *programs, kDigestBytes))
         return refuse("its digest is not that of its bytes: it was damaged or changed");
-    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature};
+    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature, digest};
 }
 
 Result<Findings> prove(const Schedule& schedule) {
@@ -86,7 +90,55 @@ std::string first_difference(std::string_view stated, std::string_view found) {
     return {};
 }
 
+/// Of bytes that are nothing but these parts.
+Result<Capsule> made_of(const Parts& parts, std::string_view whole) {
+    PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
+    Schedule schedule{.name = stated.description.name,
+                      .shape = stated.shape,
+                      .programs = {},
+                      .phases = std::move(stated.phases)};
+    PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
+    PCCL_ASSIGN_OR_RETURN(Capsule capsule, Capsule::make(stated.description, std::move(schedule)));
+    if (capsule.bytes() == whole) return capsule;
+    const std::string key = first_difference(parts.manifest, capsule.manifest());
+    return key.empty()
+               ? refuse("its programs are not written in the one way that capsules have them")
+               : refuse("its manifest says something else than its programs, at ", key);
+}
+
 }  // namespace
+
+/// What this process has proven, while somebody uses it.
+class Capsule::Proven {
+   public:
+    static Proven& of_process() {
+        static auto* const proven = [] {
+            auto* const made = new Proven;  // never destroyed
+            hold_while_forking(made->mutex_);
+            return made;
+        }();
+        return *proven;
+    }
+
+    /// Null where these bytes, whose digest is right, are not among it.
+    std::shared_ptr<const Content> find(const sys::Digest& digest, std::string_view bytes) {
+        const std::lock_guard lock(mutex_);
+        const auto found = contents_.find(digest);
+        auto content = found == contents_.end() ? nullptr : found->second.lock();
+        return content && content->bytes == bytes ? content : nullptr;
+    }
+
+    void keep(const std::shared_ptr<const Content>& content) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(contents_, [](const auto& each) { return each.second.expired(); });
+        auto& kept = contents_[content->digest];
+        if (kept.expired()) kept = content;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::map<sys::Digest, std::weak_ptr<const Content>> contents_;
+};
 
 Result<Capsule> Capsule::make(const Description& description, Schedule schedule) {
     PCCL_TRY(check(description));
@@ -101,32 +153,24 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
     if (bytes.size() > kMostBytes || manifest.size() > kMostManifestBytes)
         return refuse("capsule ", description.name, " would have ", bytes.size(),
                       " bytes; at most ", kMostBytes, " are read");
-    return Capsule({.description = description,
-                    .schedule = std::move(schedule),
-                    .findings = std::move(findings),
-                    .manifest = std::move(manifest),
-                    .bytes = std::move(bytes),
-                    .digest = digest});
+    const auto content = std::make_shared<const Content>(Content{.description = description,
+                                                                 .schedule = std::move(schedule),
+                                                                 .findings = std::move(findings),
+                                                                 .manifest = std::move(manifest),
+                                                                 .bytes = std::move(bytes),
+                                                                 .digest = digest});
+    Proven::of_process().keep(content);
+    return Capsule(content);
 }
 
 Result<Capsule> Capsule::parse(std::string_view bytes) {
     PCCL_ASSIGN_OR_RETURN(const Parts parts, split(bytes));
-    PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
-    Schedule schedule{.name = stated.description.name,
-                      .shape = stated.shape,
-                      .programs = {},
-                      .phases = std::move(stated.phases)};
-    PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
-    PCCL_ASSIGN_OR_RETURN(Capsule capsule, make(stated.description, std::move(schedule)));
-    if (capsule.bytes() == bytes.substr(0, bytes.size() - parts.signature.size())) {
-        if (parts.signature.empty()) return capsule;
-        PCCL_ASSIGN_OR_RETURN(capsule.seal_, parse_seal(parts.signature, capsule.digest()));
-        return capsule;
-    }
-    const std::string key = first_difference(parts.manifest, capsule.manifest());
-    return key.empty()
-               ? refuse("its programs are not written in the one way that capsules have them")
-               : refuse("its manifest says something else than its programs, at ", key);
+    const std::string_view whole = bytes.substr(0, bytes.size() - parts.signature.size());
+    const auto known = Proven::of_process().find(parts.digest, whole);
+    Result<Capsule> capsule = known ? Capsule(known) : made_of(parts, whole);
+    if (!capsule.is_ok() || parts.signature.empty()) return capsule;
+    PCCL_ASSIGN_OR_RETURN(capsule->seal_, parse_seal(parts.signature, parts.digest));
+    return capsule;
 }
 
 Result<Capsule> Capsule::read(const std::string& path) {
@@ -153,7 +197,8 @@ Capsule Capsule::signed_with(const sys::SecretKey& secret) const {
 }
 
 schedule::SourcePtr Capsule::source(const std::optional<schedule::SizeRange>& sizes) const {
-    auto source = source_of(content_->schedule, content_->findings.verdict, first_of(digest()));
+    const std::shared_ptr<const Schedule> schedule(content_, &content_->schedule);
+    auto source = source_of(schedule, content_->findings.verdict, first_of(digest()));
     source.symmetry = content_->findings.symmetry;
     source.sizes = sizes.value_or(content_->description.sizes);
     source.protocol = content_->description.protocol;

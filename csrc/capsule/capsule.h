@@ -31,7 +31,8 @@ class PCCL_API Capsule {
     /// the description. The schedule takes the description's name.
     [[nodiscard]] static Result<Capsule> make(const Description& description,
                                               schedule::Schedule schedule);
-    /// From bytes of any origin, within bounded time and memory.
+    /// From bytes of any origin, within bounded time and memory. Bytes that this process has proven
+    /// and still uses, as of a capsule that several groups are given, are not proven again.
     [[nodiscard]] static Result<Capsule> parse(std::string_view bytes);
     /// Errors as parse(), and those of reading files, with the path.
     [[nodiscard]] static Result<Capsule> read(const std::string& path);
@@ -68,8 +69,8 @@ class PCCL_API Capsule {
         std::string bytes;
         sys::Digest digest{};
     };
-    explicit Capsule(Content content)
-        : content_(std::make_shared<const Content>(std::move(content))) {}
+    class Proven;
+    explicit Capsule(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
     std::shared_ptr<const Content> content_;
     std::optional<Seal> seal_;

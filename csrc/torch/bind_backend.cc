@@ -105,16 +105,21 @@ CountedOn links_counted_on(const PcclBackend& self) {
     return {found.links, found.order, found.lanes, found.costs_from, found.costs};
 }
 
-/// `content` is a capsule's bytes, or, where `is_path`, the path of its file.
-void load_capsule(PcclBackend& self, const py::bytes& content, bool is_path,
-                  const std::optional<std::string>& sizes) {
+/// `content` is a capsule's bytes, or, where `is_path`, the path of its file. Gives name,
+/// collective and root.
+std::tuple<std::string, std::string_view, Rank> load_capsule(
+    PcclBackend& self, const py::bytes& content, bool is_path,
+    const std::optional<std::string>& sizes) {
     const std::string bytes = content;
-    const Status loaded = [&] {
+    const Result<capsule::Capsule> loaded = [&]() -> Result<capsule::Capsule> {
         const py::gil_scoped_release released;
-        return self.load_capsule(
-            is_path ? capsule::Capsule::read(bytes) : capsule::Capsule::parse(bytes), sizes);
+        auto capsule = is_path ? capsule::Capsule::read(bytes) : capsule::Capsule::parse(bytes);
+        PCCL_TRY(self.load_capsule(capsule, sizes));
+        return capsule;
     }();
-    throw_unless_ok("pccl:load_capsule", loaded);
+    throw_unless_ok("pccl:load_capsule", loaded.status());
+    const schedule::Schedule& schedule = loaded->schedule();
+    return {schedule.name, schedule::to_string(schedule.shape.kind), schedule.shape.root};
 }
 
 void unload_capsule(PcclBackend& self, const std::string& name) {

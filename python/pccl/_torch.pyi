@@ -146,7 +146,9 @@ class ProcessGroupPCCL(Backend):
             This machine cannot be looked at, or the process is a child of the one that made the
             group.
         """
-    def load_capsule(self, content: bytes, is_path: bool, sizes: str | None) -> None:
+    def load_capsule(
+        self, content: bytes, is_path: bool, sizes: str | None
+    ) -> tuple[str, str, int]:
         """Load a capsule on all ranks, for ``pccl.load_capsule``.
 
         Parameters
@@ -157,6 +159,11 @@ class ProcessGroupPCCL(Backend):
             Which of the two ``content`` is.
         sizes
             For which it is used; None for those that it states.
+
+        Returns
+        -------
+        tuple of str, str, int
+            Its name, its collective and its root.
 
         Raises
         ------

@@ -423,7 +423,8 @@ def load_capsule(
         One, or the path of its file.
     group
         A communicator, or a process group of torch with the backend "pccl"; None for torch's
-        default group. Its CUDA tensors go by kernels as before.
+        default group. The group's CUDA tensors go by the capsule, too, where its GPUs reach each
+        other and can run it; elsewhere by kernels, or through host memory, by the capsule.
     sizes
         As for ``Communicator.load``: ``"1MB.."``.
 
@@ -431,7 +432,8 @@ def load_capsule(
     -------
     Operator
         It runs the collective by this capsule, whatever the size, where the group is a
-        communicator.
+        communicator. Of a process group it can only be described: ``dist.all_reduce`` and the like
+        take the capsule for its sizes, and ``PCCL_ALGORITHM`` names it for all others.
 
     Raises
     ------
@@ -448,12 +450,10 @@ def load_capsule(
 
     backend = torch_backend.require_backend(group, "load_capsule")
     if isinstance(capsule, Capsule):
-        backend.load_capsule(capsule.data, False, sizes)
+        loaded = backend.load_capsule(capsule.data, False, sizes)
     else:
-        backend.load_capsule(os.fsencode(capsule), True, sizes)
-        capsule = Capsule.read(capsule)
-    schedule = capsule.schedule
-    return _core.Operator(group, schedule.name, schedule.collective, schedule.root)
+        loaded = backend.load_capsule(os.fsencode(capsule), True, sizes)
+    return _core.Operator(group, *loaded)
 
 
 def unload_capsule(name: str, group: Communicator | ProcessGroup | None = None) -> None:

@@ -1,5 +1,6 @@
 #include "csrc/schedule/verifier/verified_source.h"
 
+#include <memory>
 #include <utility>
 
 #include "csrc/base/digest.h"
@@ -18,12 +19,13 @@ StepCounts most_of(const Schedule& schedule) {
 
 }  // namespace
 
-ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::uint64_t digest) {
-    const Shape shape = verified.shape;
-    const StepCounts most = most_of(verified);
+ScheduleSource source_of(const std::shared_ptr<const Schedule>& verified, const Verdict& verdict,
+                         std::uint64_t digest) {
+    const Shape shape = verified->shape;
+    const StepCounts most = most_of(*verified);
     const Cost a_byte = cost_of(most, verdict.rounds, shape.chunks);
     ScheduleSource source{
-        .name = verified.name,
+        .name = verified->name,
         .kind = shape.kind,
         .digest = digest,
         .only = shape,
@@ -34,8 +36,8 @@ ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::
         .cost = [a_byte](const Shape& /*shape*/,
                          double block_bytes) { return scaled(a_byte, block_bytes); },
         .program = {}};
-    source.program = [programs = verified.programs](const Shape& /*shape*/, Rank rank) {
-        return programs[static_cast<std::size_t>(rank)];
+    source.program = [verified](const Shape& /*shape*/, Rank rank) {
+        return verified->programs[static_cast<std::size_t>(rank)];
     };
     return source;
 }
@@ -43,7 +45,7 @@ ScheduleSource source_of(const Schedule& verified, const Verdict& verdict, std::
 std::vector<PartSource> part_sources_of(const Schedule& verified, const Verdict& verdict,
                                         std::uint64_t digest) {
     // What a chunk is depends on it: where there are windows, on the longest message.
-    const auto longest_message = source_of(verified, verdict, digest).longest_message;
+    const int longest_message = most_of(verified).longest_message;
     std::vector<PartSource> sources;
     for (PhasePart& part : parts_of(verified)) {
         auto& [phase, source] = sources.emplace_back(PartSource{.phase = part.phase, .source = {}});
@@ -51,10 +53,12 @@ std::vector<PartSource> part_sources_of(const Schedule& verified, const Verdict&
         const std::string name = concat(verified.name, "#", sources.size() - 1);
         Digest own;
         own.add(concat(digest, name));
-        ScheduleSource alone =
-            source_of({.name = name, .shape = verified.shape, .programs = std::move(part.programs)},
-                      verdict, own.value());
-        alone.longest_message = longest_message;
+        const auto schedule = std::make_shared<const Schedule>(
+            Schedule{.name = name, .shape = verified.shape, .programs = std::move(part.programs)});
+        ScheduleSource alone = source_of(schedule, verdict, own.value());
+        alone.longest_message = [longest_message](const Shape& /*shape*/) {
+            return longest_message;
+        };
         source = std::make_shared<const ScheduleSource>(std::move(alone));
     }
     return sources;
@@ -64,7 +68,8 @@ Result<SourcePtr> source_of(const Schedule& schedule) {
     PCCL_ASSIGN_OR_RETURN(const Verdict verdict, verify(schedule));
     Digest digest;
     digest.add(to_string(schedule));
-    return std::make_shared<const ScheduleSource>(source_of(schedule, verdict, digest.value()));
+    return std::make_shared<const ScheduleSource>(
+        source_of(std::make_shared<const Schedule>(schedule), verdict, digest.value()));
 }
 
 }  // namespace pccl::schedule

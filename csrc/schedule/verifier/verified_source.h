@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ namespace pccl::schedule {
 [[nodiscard]] PCCL_API Result<SourcePtr> source_of(const Schedule& schedule);
 
 /// The same of a schedule that verify() has let pass with `verdict`. `digest` stands for all of it.
-[[nodiscard]] PCCL_API ScheduleSource source_of(const Schedule& verified, const Verdict& verdict,
-                                                std::uint64_t digest);
+/// Programs are copied for whoever asks for them alone.
+[[nodiscard]] PCCL_API ScheduleSource source_of(const std::shared_ptr<const Schedule>& verified,
+                                                const Verdict& verdict, std::uint64_t digest);
 
 /// What a schedule that switches phases does in one of them.
 struct PartSource {
