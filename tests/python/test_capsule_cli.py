@@ -164,7 +164,8 @@ def test_reproduce_prints_paper_simulation_and_times(folder: Path) -> None:
     assert all(claim["published"] == claim["simulated"] for claim in found["claims"])
     assert [row["size"] for row in found["rows"]] == [4 << 10, 256 << 10, 4 << 20]
     assert not any(row["wrong"] for row in found["rows"])
-    done = run(folder, "reproduce", "rotation", "--no-measure")
+    done = run(folder, "reproduce", "circuits", "rotation", "--no-measure")
+    assert "444.186" in done.stdout
     assert "41.607" in done.stdout
     done = run(folder, "reproduce", "other")
     assert done.returncode == 2

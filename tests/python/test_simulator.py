@@ -13,7 +13,7 @@ import pytest
 import pccl
 from pccl import _core, reproductions, simulator
 from support import algorithms
-from support.switched_circuits import T1
+from support.switched_circuits import SWITCHED_IN_US, T1
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +143,7 @@ def test_the_table_of_switched_circuits_to_its_digits() -> None:
         if halving is not None and swing is not None:
             assert round(found[f"{row}: halving, forwarded"], 3) == halving
             assert round(found[f"{row}: Swing, forwarded"], 3) == swing
-        for micros, (ms, switches) in zip([1, 10, 100, 1000], switched, strict=True):
+        for micros, printed in zip(SWITCHED_IN_US, switched, strict=True):
             what = f"{row}: halving, switched in {micros} us"
             assert round(found[what], 3) == ms
             assert found[f"{what}: how often"] == switches

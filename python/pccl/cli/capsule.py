@@ -190,11 +190,13 @@ def export_file(
     epilog=terminal.examples(
         "pccl capsule reproduce list",
         "pccl capsule reproduce pat",
-        "pccl capsule reproduce circuits",
+        "pccl capsule reproduce circuits rotation",
     ),
 )
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As list prints them, or list.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="As list prints them, or list.")
+    ],
     measures: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Time it on processes of this machine.")
     ] = True,
@@ -203,14 +205,14 @@ def reproduce(
     """Print a paper's figures beside those found here.
 
     What it says of its algorithm, what the simulator finds of the program, and times of processes
-    of this machine.
+    of this machine; of networks that are switched, simulation alone.
     """
     from pccl.cli import capsule_reproduce
 
-    if name == "list":
+    if names == ["list"]:
         capsule_reproduce.print_names(as_json=as_json)
     else:
-        capsule_reproduce.reproduce(name, measures=measures, as_json=as_json)
+        capsule_reproduce.reproduce(names, measures=measures, as_json=as_json)
 
 
 @app.command("sign", epilog=terminal.examples("pccl capsule sign ring8.capsule --key private.pem"))
