@@ -114,6 +114,7 @@ void bind_capsule(extension::Module& module) {
     module.def("schedule_of", &schedule_of, arg("name"), arg("collective"), arg("ranks"),
                arg("root"), arg("chunks"), arg("slots"), arg("programs"),
                arg("phases") = std::vector<std::string>());
+    module.def("programs_of", &raw_programs_of, arg("schedule"));
     module.def(
         "import_msccl",
         [](const std::string& xml, const std::string& file, const std::string& name) {

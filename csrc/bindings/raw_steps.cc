@@ -48,6 +48,28 @@ Step step_of(const RawStep& raw) {
     return step;
 }
 
+RawSlices raw(const Slices& slices) {
+    RawSlices all;
+    for (const schedule::Slice& slice : slices)
+        all.emplace_back(to_string(slice.buffer), slice.offset, slice.count);
+    return all;
+}
+
+RawPort raw(const Port& port) {
+    return port.is_used() ? RawPort({port.peer, port.channel}) : std::nullopt;
+}
+
+RawStep raw(const Step& step) {
+    RawAfter after;
+    for (const schedule::Dependency& each : step.after) after.emplace_back(each.lane, each.step);
+    return {std::string(to_string(step.action)),
+            raw(step.src),
+            raw(step.dst),
+            raw(step.from),
+            raw(step.to),
+            std::move(after)};
+}
+
 }  // namespace
 
 std::vector<Program> programs_of(const py::list& programs) {
@@ -62,6 +84,18 @@ std::vector<Program> programs_of(const py::list& programs) {
         all.push_back(std::move(program));
     }
     return all;
+}
+
+py::object raw_programs_of(const schedule::Schedule& schedule) {
+    std::vector<RawProgram> all;
+    for (const Program& program : schedule.programs) {
+        RawProgram& made = all.emplace_back(program.scratch_chunks, 0);
+        for (const Lane& lane : program.lanes) {
+            auto& steps = made.second.emplace_back();
+            for (const Step& step : lane) steps.push_back(raw(step));
+        }
+    }
+    return py::cast(all);
 }
 
 }  // namespace pccl::bindings

@@ -1,4 +1,4 @@
-// The steps of schedules as plain tuples, in which Python makes them.
+// The steps of schedules as plain tuples, in which Python makes and reads them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,5 +12,8 @@ namespace pccl::bindings {
 /// [(lane, step), ...]. Throws InvalidArgumentError for names that there are not; what numbers mean
 /// is the verifier's.
 [[nodiscard]] std::vector<schedule::Program> programs_of(const pybind11::list& programs);
+
+/// The other way round.
+[[nodiscard]] pybind11::object raw_programs_of(const schedule::Schedule& schedule);
 
 }  // namespace pccl::bindings

@@ -1816,6 +1816,15 @@ _RawPort: TypeAlias = tuple[int, int] | None
 _RawStep: TypeAlias = tuple[str, _RawSlices, _RawSlices, _RawPort, _RawPort, list[tuple[int, int]]]
 _RawProgram: TypeAlias = tuple[int, list[list[_RawStep]]]
 
+def programs_of(schedule: Schedule) -> list[_RawProgram]:
+    """Return the steps of a schedule as tuples, as ``schedule_of`` takes them.
+
+    Parameters
+    ----------
+    schedule
+        Any.
+    """
+
 def schedule_of(
     name: str,
     collective: str,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pytest
 
 import pccl
 import pccl.lang as pl
+from pccl.lang.geometry import ROOTED, Collective
 from support import algorithms
 from support.thread_ranks import run_threads
 
@@ -124,6 +125,88 @@ def test_a_mistake_in_a_part_is_an_error_at_its_line() -> None:
     with pytest.raises(pl.ProgramError, match=r"test_compose\.py:\d+: ") as error:
         whole.build("broken", ranks=4)
     assert "missing" in str(error.value) or "lacks" in str(error.value)
+
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "all_reduce": {
+        "inside": (
+            pl.from_generator("recursive_halving", "reduce_scatter"),
+            pl.from_generator("pat", "all_gather"),
+        ),
+        "across": pl.from_generator("recursive_doubling", "all_reduce"),
+    },
+    "all_gather": {
+        "inside": pl.from_generator("pat", "all_gather"),
+        "across": pl.from_generator("ring", "all_gather"),
+    },
+    "reduce_scatter": {
+        "inside": pl.from_generator("ring", "reduce_scatter"),
+        "across": pl.from_generator("pat", "reduce_scatter"),
+    },
+    "broadcast": {
+        "inside": pl.from_generator("binomial", "broadcast", root=1),
+        "across": CHAIN,
+    },
+}
+
+
+@pytest.mark.parametrize(("hosts", "each"), SHAPES)
+@pytest.mark.parametrize("collective", BUILT_IN)
+def test_built_in_ones_are_composed(collective: str, hosts: int, each: int) -> None:
+    whole = pl.compose(**BUILT_IN[collective], ranks_per_host=each)
+    capsule = whole.build("composed", ranks=hosts * each)
+    assert capsule.manifest["collective"] == collective
+    assert capsule.schedule.ranks == hosts * each
+
+
+BUILT_IN_WAYS = [
+    (collective, algorithm)
+    for collective in get_args(Collective)
+    for algorithm in pccl.schedule.algorithms(collective)
+]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize(("collective", "algorithm"), BUILT_IN_WAYS)
+def test_a_built_in_one_says_in_chunks_what_its_steps_do(
+    collective: Any, algorithm: str, ranks: int
+) -> None:
+    """It is proven anew, and no rank sends more than by the steps it was made of."""
+    root = ranks - 1 if collective in ROOTED else 0
+    of_steps = pl.from_generator(algorithm, collective, ranks, root=root)
+    of_chunks = pl.from_generator(algorithm, collective, root=root).build("mine", ranks=ranks)
+    network = pccl.simulator.Network.switch(ranks, pccl.simulator.Speed(1e9))
+    nbytes = of_steps.schedule.chunks * ranks * 64
+    found, expected = of_chunks.replay(network, nbytes), of_steps.replay(network, nbytes)
+    assert found.bytes_sent == expected.bytes_sent
+    assert found.messages == expected.messages
+
+
+def test_a_built_in_ring_has_the_same_steps_again() -> None:
+    of_steps = pl.from_generator("ring", "all_reduce", 6, name="mine")
+    of_chunks = pl.from_generator("ring", "all_reduce").build("mine", ranks=6)
+    assert of_chunks.data == of_steps.data
+
+
+def test_a_built_in_one_is_a_part_of_a_function() -> None:
+    gather = pl.from_generator("pat", "all_gather")
+
+    @pl.algorithm("all_gather")
+    def twice(c: pl.Program) -> None:
+        gather(c)
+        gather(c)
+
+    once = gather.build("mine", ranks=4).schedule
+    assert len(twice.build("mine", ranks=4).schedule.steps) > len(once.steps)
+
+
+def test_a_capsule_of_a_built_in_one_is_no_part() -> None:
+    with pytest.raises(pccl.InvalidArgumentError, match="without a number of ranks"):
+        pl.compose(
+            inside=ring_all_gather,
+            across=pl.from_generator("pat", "all_gather", 2),  # type: ignore[arg-type]
+            ranks_per_host=2,
+        )
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,7 @@ NEVER_RAISE = {
     "_torch.Options.__deepcopy__",
     "_torch.ProcessGroupPCCL.get_error",
     "_torch.ProcessGroupPCCL.links_counted_on",
+    "_core.programs_of",
     "_torch.ProcessGroupPCCL.loaded_capsules",
     "_torch.ProcessGroupPCCL.perform_nocolor_split",
     "pccl.Cluster.audit",

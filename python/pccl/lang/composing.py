@@ -43,7 +43,8 @@ def compose(
     inside
         For ``ranks_per_host`` ranks. What makes an all_reduce takes two: a reduce_scatter, which
         runs before, and an all_gather, which runs after. Else it makes what ``across`` does: before
-        it reduce_scatter and reduce, after it all_gather and broadcast.
+        it reduce_scatter and reduce, after it all_gather and broadcast. Built-in ones are what
+        ``from_generator`` returns without a number of ranks.
     across
         For as many ranks as there are hosts: all_reduce, all_gather, reduce_scatter, broadcast or
         reduce.
@@ -65,6 +66,12 @@ def compose(
     if ranks_per_host < 2:
         raise InvalidArgumentError(f"ranks_per_host is {ranks_per_host}; it must be 2 or more")
     within = [inside] if isinstance(inside, Algorithm) else list(inside)
+    for each in (*within, across):
+        if not isinstance(each, Algorithm):
+            raise InvalidArgumentError(
+                f"{each!r} is no algorithm: of a built-in one, give what from_generator returns "
+                "without a number of ranks"
+            )
     parts = _Parts(across.collective, ranks_per_host, _stages(within, across))
     root = across.root * ranks_per_host + within[0].root
     slots = max(each.slots for each in (*within, across))

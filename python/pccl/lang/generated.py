@@ -1,18 +1,24 @@
-"""The built-in algorithms as capsules: to read, to change, to compare with."""
+"""The built-in algorithms: as capsules, and as algorithms that others are composed of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from pccl import _core
 from pccl.capsule import Capsule
+from pccl.lang.algorithm import Algorithm
+from pccl.lang.building import check_protocol
+from pccl.lang.replaying import replayed
 
 if TYPE_CHECKING:
+    from pccl._core import Schedule
+    from pccl.lang.algorithm import Program
     from pccl.lang.geometry import Collective, Protocol
 
 __all__ = ["from_generator"]
 
 
+@overload
 def from_generator(
     algorithm: str,
     collective: Collective,
@@ -24,20 +30,46 @@ def from_generator(
     slots: int | None = None,
     sizes: str = "..",
     protocol: Protocol = "",
-) -> Capsule:
-    """Return a capsule of what a built-in generator makes.
+) -> Capsule: ...
+@overload
+def from_generator(
+    algorithm: str,
+    collective: Collective,
+    *,
+    root: int = 0,
+    chunks: int | None = None,
+    slots: int | None = None,
+    protocol: Protocol = "",
+) -> Algorithm: ...
+def from_generator(
+    algorithm: str,
+    collective: Collective,
+    ranks: int | None = None,
+    *,
+    name: str | None = None,
+    root: int = 0,
+    chunks: int | None = None,
+    slots: int | None = None,
+    sizes: str = "..",
+    protocol: Protocol = "",
+) -> Capsule | Algorithm:
+    """Return a capsule of what a built-in generator makes, or an algorithm that does the same.
 
-    ``print(from_generator(...).schedule)`` shows its steps.
+    ``print(from_generator(...).schedule)`` shows the steps of a capsule. An algorithm, for any
+    number of ranks, is a part like any other: ``compose`` takes it, and so does a function of a
+    ``Program``. It says what the steps do in terms of chunks, and may come to others that do it.
 
     Parameters
     ----------
-    algorithm, collective, ranks, root, chunks, slots
+    algorithm, collective, root, chunks, slots
         As for ``pccl.schedule.generate``.
+    ranks
+        As for ``pccl.schedule.generate``; None for an algorithm.
     name
         The capsule's; None for the algorithm's and the number of ranks, ``"pat8"``: a group has
         one of the algorithm's name already.
     sizes
-        As for ``pccl.load_capsule``.
+        As for ``pccl.load_capsule``. ``build`` of an algorithm takes both.
     protocol
         As for ``pccl.Capsule.of``.
 
@@ -46,6 +78,46 @@ def from_generator(
     InvalidArgumentError
         There is no such algorithm, collective or protocol, or it takes no such shape.
     """
-    made = _core.generate(algorithm, collective, ranks, root=root, chunks=chunks, slots=slots)
-    made = made.renamed(name or f"{algorithm}{ranks}")
+    generator = _Generator(algorithm, collective, root, chunks, slots)
+    if ranks is None:
+        return generator.algorithm(protocol)
+    made = generator.schedule(ranks).renamed(name or f"{algorithm}{ranks}")
     return Capsule.of(made, sizes=sizes, protocol=protocol)
+
+
+class _Generator(NamedTuple):
+    """A built-in one, for any number of ranks."""
+
+    name: str
+    collective: Collective
+    root: int
+    chunks: int | None
+    slots: int | None
+
+    def schedule(self, ranks: int) -> Schedule:
+        return _core.generate(
+            self.name,
+            self.collective,
+            ranks,
+            root=self.root,
+            chunks=self.chunks,
+            slots=self.slots,
+        )
+
+    def algorithm(self, protocol: Protocol) -> Algorithm:
+        check_protocol(protocol)
+
+        def generated(program: Program) -> None:
+            made = self._replace(chunks=program.chunks, root=program.root)
+            replayed(made.schedule(program.ranks), program._trace)
+
+        generated.__name__ = f"generated_{self.name}"
+        return Algorithm(
+            generated,
+            self.collective,
+            None,
+            lambda ranks: self.schedule(ranks).chunks,
+            self.root,
+            self.schedule(max(2, self.root + 1)).slots,
+            protocol,
+        )
