@@ -1,4 +1,4 @@
-// pccl.replay stands on it: networks, and schedules that are played through on them.
+// What pccl.simulator stands on: networks, and schedules that are played through on them.
 
 #include <pybind11/stl.h>
 
@@ -105,6 +105,12 @@ Network this_machine(int ranks, int cores, bool by_shared_memory) {
     });
 }
 
+Speed memory_speed(int ranks_on_host) {
+    const schedule::LinkSpeed speed =
+        released([&] { return comm::memory_speed(ranks_on_host, costs::process_costs()); });
+    return {speed.start_seconds, speed.hop_seconds, speed.bandwidth};
+}
+
 /// Seconds of a message, until its receiver goes on, and of a byte; whether they are the
 /// receiver's, too; seconds of a byte that is added; bytes that a link holds.
 using Work = std::tuple<double, double, double, bool, double, std::size_t>;
@@ -136,6 +142,7 @@ void bind_networks(extension::Module& module) {
             return schedule::two_levels(ranks, ranks_per_host, speed_of(within), speed_of(across));
         },
         arg("ranks"), arg("ranks_per_host"), arg("within"), arg("across"));
+    module.def("memory_speed", &memory_speed, arg("ranks_on_host"));
     module.def("this_machine", &this_machine, arg("ranks"), arg("cores"), arg("by_shared_memory"));
     module.def("one_machine", &one_machine, arg("ranks"), arg("cores"), arg("work"));
 }

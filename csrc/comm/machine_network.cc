@@ -25,4 +25,16 @@ Result<schedule::Network> machine_network(const MachineRanks& ranks,
                                   .capacity = model.capacity});
 }
 
+Result<schedule::LinkSpeed> memory_speed(int ranks_on_host, const costs::MachineCosts& costs) {
+    PCCL_ASSIGN_OR_RETURN(const auto layout, bootstrap::Layout::make(ranks_on_host, {}));
+    const Reach reach{.ranks = ranks_on_host,
+                      .is_on_one_host = true,
+                      .shares_memory = true,
+                      .most_on_a_host = ranks_on_host};
+    const schedule::LinkCost near = link_model(reach, *layout, costs).near;
+    return schedule::LinkSpeed{.start_seconds = near.message_seconds,
+                               .hop_seconds = near.round_seconds,
+                               .bandwidth = 1 / near.seconds_per_byte};
+}
+
 }  // namespace pccl::comm

@@ -18,4 +18,8 @@ struct MachineRanks {
 [[nodiscard]] PCCL_API Result<schedule::Network> machine_network(const MachineRanks& ranks,
                                                                  const costs::MachineCosts& costs);
 
+/// Of a rank's messages to another of its host, through memory that they share.
+[[nodiscard]] PCCL_API Result<schedule::LinkSpeed> memory_speed(int ranks_on_host,
+                                                                const costs::MachineCosts& costs);
+
 }  // namespace pccl::comm

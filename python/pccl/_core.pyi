@@ -1895,6 +1895,15 @@ def two_levels(ranks: int, ranks_per_host: int, within: _Speed, across: _Speed) 
         As there, not checked.
     """
 
+def memory_speed(ranks_on_host: int) -> tuple[float, float, float]:
+    """Return what a message through memory costs: seconds of it, of a hop, and bytes a second.
+
+    Parameters
+    ----------
+    ranks_on_host
+        That share the memory.
+    """
+
 def this_machine(ranks: int, cores: int, by_shared_memory: bool) -> Network:
     """Return what ``pccl.simulator.Network.machine`` does.
 

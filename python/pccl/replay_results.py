@@ -88,6 +88,11 @@ class Replay:
     def plot(self) -> matplotlib.figure.Figure:
         """Draw when each rank's messages leave and arrive, the critical path in a colour.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            It is not shown yet: a notebook does that, or ``savefig``.
+
         Raises
         ------
         ImportError

@@ -1,8 +1,11 @@
 """Collectives played through, message by message, on networks that need not exist.
 
 >>> from pccl import simulator
->>> network = simulator.Network.ring(64, bandwidth=12.5e9, start=5e-6, hop=1e-6)
->>> simulator.replay("ring", "all_reduce", network, "16MB")
+>>> port = simulator.Speed(bandwidth=12.5e9, start=5e-6, hop=1e-6)
+>>> network = simulator.Network.ring(64, port)
+>>> print(simulator.replay("ring", "all_reduce", network, "16MB"))
+ring: all_reduce of 16777216 bytes, 64 ranks, each like rank 0
+  ...
 
 A step begins when all that it waits for has happened: the step before it, those that it names, its
 message, and a free slot for the one that it sends. A message occupies its sender for ``start``
@@ -30,6 +33,7 @@ from pccl.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pccl.topology import Host, Job
 
 __all__ = ["Network", "Replay", "Round", "Speed", "StepTime", "replay", "replay_capsule", "rounds"]
 
@@ -146,6 +150,29 @@ class Network:
             _core.two_levels(ranks, ranks_per_host, within._core, across._core),
             f"hosts of {ranks_per_host} ranks",
         )
+
+    @staticmethod
+    def of(job: Job, *, within: Speed | None = None) -> Network:
+        """Return the hosts of a job, as ``hosts`` has them.
+
+        Their links have the GB/s and the time of a message that ``job.links`` says, measured or
+        declared, of the slowest two hosts; what was not measured is as ``Speed`` has it.
+
+        Parameters
+        ----------
+        job
+            Of two hosts or more, which have equally many ranks that follow each other.
+        within
+            Of the ports of ranks; None for what the channels of a ring through a host's GPUs have
+            together, where each of its ranks has a GPU, else for the memory of this machine, by its
+            measured costs.
+
+        Raises
+        ------
+        ValueError
+            The job is of one host, or its hosts have other ranks.
+        """
+        return _network_of(job, within)
 
     @staticmethod
     def machine(
@@ -278,7 +305,29 @@ def rounds(
 
 
 def replay_capsule(capsule: _core.Capsule, network: Network, nbytes: int | str) -> Replay:
-    """Play a capsule through; see ``pccl.Capsule.replay``."""
+    """Play a capsule through, for ``pccl.Capsule.replay``.
+
+    Parameters
+    ----------
+    capsule
+        Without phases.
+    network
+        Of as many ranks.
+    nbytes
+        Of the largest buffer: ``65536``, ``"64KB"``.
+
+    Returns
+    -------
+    Replay
+        As ``replay`` does.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The network has other ranks.
+    ValueError
+        ``nbytes`` is no size.
+    """
     return _played(_core.Piece.of_capsule(capsule), network, nbytes)
 
 
@@ -303,6 +352,31 @@ def _played(piece: _core.Piece, network: Network, nbytes: int | str) -> Replay:
         critical_path=Table(StepTime(*each) for each in found.critical_path),
         _core=found,
     )
+
+
+def _network_of(job: Job, within: Speed | None) -> Network:
+    hosts = job.hosts
+    each = len(hosts[0].ranks)
+    if len(hosts) < 2:
+        raise ValueError("the job is of one host: Network.switch and Network.machine are for that")
+    for index, host in enumerate(hosts):
+        if host.ranks != list(range(index * each, (index + 1) * each)):
+            raise ValueError(
+                f"host {host.name} has ranks {host.ranks}: a replay takes hosts of equally many "
+                "ranks, which follow each other"
+            )
+    bandwidth = min(link.bandwidth for link in job.links) * 1e9
+    latency = max(link.latency for link in job.links)
+    across = Speed(bandwidth, latency) if latency else Speed(bandwidth)
+    return Network.hosts(each * len(hosts), each, within or _speed_within(hosts[0]), across)
+
+
+def _speed_within(host: Host) -> Speed:
+    ranks = len(host.ranks)
+    if ranks > 1 and len(host.topology.gpus) == ranks:
+        return Speed(host.topology.search("ring").bandwidth * 1e9)
+    start, hop, bandwidth = _core.memory_speed(max(ranks, 2))
+    return Speed(bandwidth, start, hop)
 
 
 def _check_ranks(ranks: int) -> None:

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(pccl.__file__).parent
 MODULES = ["pccl._core", "pccl._torch"]
-PUBLIC_MODULES = ["pccl", "pccl.lang", "pccl.p2p", "pccl.schedule", "pccl.topology"]
+PUBLIC_MODULES = [
+    "pccl",
+    "pccl.lang",
+    "pccl.p2p",
+    "pccl.schedule",
+    "pccl.simulator",
+    "pccl.timeline",
+    "pccl.topology",
+]
 # Those, with what users call below them.
 PYTHON_MODULES = [*PUBLIC_MODULES, "pccl.bench", "pccl.phase_costs"]
 
@@ -129,8 +137,10 @@ NEVER_RAISE = {
     "_core.gpus_measured_for",
     "_core.load_calibration",
     "_core.machine_costs",
+    "_core.memory_speed",
     "_core.one_machine",
     "_core.one_switch",
+    "_core.programs_of",
     "_core.ring_of_circuits",
     "_core.this_machine",
     "_core.topology_hash",
@@ -140,7 +150,6 @@ NEVER_RAISE = {
     "_torch.Options.__deepcopy__",
     "_torch.ProcessGroupPCCL.get_error",
     "_torch.ProcessGroupPCCL.links_counted_on",
-    "_core.programs_of",
     "_torch.ProcessGroupPCCL.loaded_capsules",
     "_torch.ProcessGroupPCCL.perform_nocolor_split",
     "pccl.Cluster.audit",
@@ -180,10 +189,12 @@ NEVER_RAISE = {
     "pccl.phase_costs.ring_all_reduce",
     "pccl.register",
     "pccl.schedule_steps.Step.row",
+    "pccl.simulator.Replay.row",
+    "pccl.simulator.StepTime.row",
+    "pccl.timeline.Hop.row",
+    "pccl.timeline.MeasuredStep.row",
     "pccl.timeline.Timeline.of_call",
     "pccl.timeline.Timeline.row",
-    "pccl.timeline_steps.Hop.row",
-    "pccl.timeline_steps.MeasuredStep.row",
     "pccl.topology.Topology.to_networkx",
     "pccl.topology.examples",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import resource
 import subprocess
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pccl
-from pccl import _core, reproductions, simulator
+from pccl import _core, reproductions, simulator, topology
 from support import algorithms
 from support.switched_circuits import SWITCHED_IN_US, T1
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 SPEED = simulator.Speed(2.0**33, 2.0**-18, 2.0**-20)
@@ -129,6 +131,51 @@ def test_what_papers_say_is_what_is_simulated(name: str) -> None:
     assert found.paper in repr(found)
 
 
+def test_the_example_of_the_module_runs() -> None:
+    found = doctest.testmod(simulator, optionflags=doctest.ELLIPSIS)
+    assert found == (0, 4)
+
+
+def test_hosts_of_a_job_are_a_network_of_two_levels() -> None:
+    node = topology.example("h200_vm")
+    job = topology.Job.of([(f"host{i}", range(8 * i, 8 * i + 8), node) for i in range(2)])
+    network = simulator.Network.of(job, within=SPEED)
+    assert network.ranks == 16
+    (link,) = job.links
+    across = simulator.Speed(link.bandwidth * 1e9)
+    same = simulator.Network.hosts(16, 8, SPEED, across)
+    for algorithm in ("ring", "pat"):
+        found = simulator.replay(algorithm, "all_gather", network, MIB)
+        assert found.seconds == simulator.replay(algorithm, "all_gather", same, MIB).seconds
+    # Without a speed, each rank's port is its GPU's part of a ring; then hosts' links are busiest.
+    found = simulator.replay("ring", "all_gather", simulator.Network.of(job), MIB)
+    assert "host" in found.busiest
+
+
+def test_hosts_without_gpus_share_the_memory_of_this_machine() -> None:
+    node = topology.example("h200_vm")
+    job = topology.Job.of([("a", range(2), node), ("b", range(2, 4), node)])  # of 8 GPUs each
+    found = simulator.replay("ring", "all_gather", simulator.Network.of(job), MIB)
+    assert found.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("hosts", "message"),
+    [
+        ([("a", range(4))], "of one host"),
+        ([("a", range(2)), ("b", range(2, 5))], "host b has ranks"),
+        ([("a", (0, 2)), ("b", (1, 3))], "host a has ranks"),
+    ],
+)
+def test_a_job_that_is_no_two_levels_is_refused(
+    hosts: list[tuple[str, Sequence[int]]], message: str
+) -> None:
+    node = topology.example("h200_vm")
+    job = topology.Job.of([(name, ranks, node) for name, ranks in hosts])
+    with pytest.raises(ValueError, match=message):
+        simulator.Network.of(job)
+
+
 def test_there_is_no_other_reproduction() -> None:
     with pytest.raises(pccl.InvalidArgumentError, match="'other' is none of ring, pat, swing"):
         reproductions.reproduce("other")
@@ -145,8 +192,8 @@ def test_the_table_of_switched_circuits_to_its_digits() -> None:
             assert round(found[f"{row}: Swing, forwarded"], 3) == swing
         for micros, printed in zip(SWITCHED_IN_US, switched, strict=True):
             what = f"{row}: halving, switched in {micros} us"
-            assert round(found[what], 3) == ms
-            assert found[f"{what}: how often"] == switches
+            if printed:
+                assert (round(found[what], 3), found[f"{what}: how often"]) == printed
 
 
 def test_the_table_of_rotating_circuits_to_its_digits() -> None:
