@@ -130,6 +130,7 @@ endforeach()
 pccl_test_algorithm(shm_two_shot all_reduce=shm_two_shot)
 
 # The C++ examples link libpccl.so alone, so they also test what that exports; two ranks meet in a file.
+# What follows `expected` is given to both.
 function(pccl_test_example name expected)
   add_executable(example_${name} ${PROJECT_SOURCE_DIR}/examples/${name}.cc)
   target_link_libraries(example_${name} PRIVATE pccl pccl_flags)
@@ -139,14 +140,18 @@ function(pccl_test_example name expected)
     NAME example_${name}
     COMMAND
       sh -c
-      "rm -f ${meeting} && { ${program} 0 2 file://${meeting} & first=$!; } && \
-       ${program} 1 2 file://${meeting} && wait $first"
+      "rm -f ${meeting} && { ${program} 0 2 file://${meeting} ${ARGN} & first=$!; } && \
+       ${program} 1 2 file://${meeting} ${ARGN} && wait $first"
   )
   set_tests_properties(
     example_${name} PROPERTIES TIMEOUT 60 LABELS cpu PASS_REGULAR_EXPRESSION "${expected}"
   )
 endfunction()
 pccl_test_example(all_reduce "rank 1 of 2: sum of ranks is 1")
+pccl_test_example(
+  load_capsule "rank 1 of 2: two sums by [a-z0-9_]+ make 6"
+  ${PROJECT_SOURCE_DIR}/tests/data/capsules/steps.capsule
+)
 pccl_test_example(workspace "rank 1 of 2: its neighbour wrote 1\nrank 1 of 2: three sums make 12")
 
 # One for GPUs; where there is none, it says so in a line.
@@ -214,12 +219,12 @@ add_executable(
   schedule_mutants ${PROJECT_SOURCE_DIR}/tests/tools/schedule_mutants.cc ${PCCL_MUTANT_PARTS}
 )
 target_link_libraries(schedule_mutants PRIVATE pccl_schedule)
+target_sources(pccl_capsule_test PRIVATE ${PCCL_MUTANT_PARTS})
 
 # What NCCL's search finds and what ours does: build/dev/topology_table prints both.
 add_executable(
   topology_table ${PROJECT_SOURCE_DIR}/tests/tools/topology_table.cc
                  ${PROJECT_SOURCE_DIR}/tests/cpp/topo/nccl_table.cc
-target_sources(pccl_capsule_test PRIVATE ${PCCL_MUTANT_PARTS})
 )
 target_link_libraries(topology_table PRIVATE pccl_topo GTest::gtest)
 target_compile_definitions(topology_table PRIVATE PCCL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")

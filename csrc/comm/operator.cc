@@ -2,12 +2,28 @@
 
 #include <utility>
 
+#include "csrc/base/text.h"
+
 namespace pccl::comm {
 
 Result<Operator> Operator::create(std::shared_ptr<Communicator> comm,
                                   const Collective& collective) {
     PCCL_TRY(comm->check_call(collective));
     return Operator(std::move(comm), collective);
+}
+
+Result<Operator> Operator::load(std::shared_ptr<Communicator> comm, const std::string& path,
+                                Collective call, const std::optional<std::string>& sizes) {
+    const Result<capsule::Capsule> capsule = capsule::Capsule::read(path);
+    PCCL_TRY(comm->load(capsule, sizes));
+    if (capsule->switches_phases())
+        return Status::unsupported(
+            concat("capsule ", capsule->description().name,
+                   " switches phases of the network: it is loaded, and run in its parts"));
+    call.kind = capsule->schedule().shape.kind;
+    call.root = capsule->schedule().shape.root;
+    call.algorithm = capsule->description().name;
+    return create(std::move(comm), call);
 }
 
 Operator::Operator(std::shared_ptr<Communicator> comm, const Collective& collective)

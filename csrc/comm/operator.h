@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ class PCCL_API Operator {
     /// are what Communicator::check_call() says.
     static Result<Operator> create(std::shared_ptr<Communicator> comm,
                                    const Collective& collective);
+
+    /// Loads the capsule of a file for `sizes`, as Communicator::load() does: all ranks call it.
+    /// Gives its collective, from its root and by it whatever the size, on the blocks, type and
+    /// reduction of `call`. Errors as those of load(), and of create(), before which it stays
+    /// loaded.
+    static Result<Operator> load(std::shared_ptr<Communicator> comm, const std::string& path,
+                                 Collective call, const std::optional<std::string>& sizes = {});
 
     /// What is executed; valid as long as the operator.
     [[nodiscard]] Collective collective() const;
