@@ -15,6 +15,7 @@
 #include "csrc/bindings/names.h"
 #include "csrc/bindings/raw_steps.h"
 #include "csrc/capsule/capsule.h"
+#include "csrc/capsule/file_content.h"
 #include "csrc/capsule/msccl/export.h"
 #include "csrc/capsule/msccl/import.h"
 #include "csrc/capsule/mscclpp/import.h"
@@ -127,6 +128,24 @@ void bind_capsule(extension::Module& module) {
             return released([&] { return capsule::import_mscclpp(json, file, name); });
         },
         arg("json"), arg("file"), arg("name"));
+    module.def(
+        "unproven_schedule",
+        [](const py::bytes& data) {
+            return value_or_throw(capsule::unproven_schedule(std::string(data)));
+        },
+        arg("data"));
+    module.def(
+        "unproven_msccl",
+        [](const std::string& xml, const std::string& file) {
+            return value_or_throw(capsule::unproven_msccl(xml, file));
+        },
+        arg("xml"), arg("file"));
+    module.def(
+        "unproven_mscclpp",
+        [](const std::string& json, const std::string& file) {
+            return value_or_throw(capsule::unproven_mscclpp(json, file));
+        },
+        arg("json"), arg("file"));
     module.def(
         "export_msccl",
         [](const Capsule& capsule) { return released([&] { return export_msccl(capsule); }); },

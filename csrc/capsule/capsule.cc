@@ -10,6 +10,7 @@
 #include "csrc/base/fork.h"
 #include "csrc/base/text.h"
 #include "csrc/base/words.h"
+#include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/refusal.h"
@@ -20,48 +21,9 @@ namespace {
 
 using schedule::Schedule;
 
-constexpr std::string_view kMagic = "pccl-capsule";
-constexpr int kVersion = 1;
-constexpr std::size_t kDigestBytes = std::tuple_size_v<sys::Digest>;
 // Longer lists of sums serve nobody.
 constexpr int kMostRanksWithSums = 16;
 constexpr std::size_t kMostSums = 256;
-
-std::string_view view_of(const sys::Digest& digest) {
-    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
-/// The parts of a file whose lengths and digest are right.
-struct Parts {
-    std::string_view manifest;
-    std::string_view programs;
-    std::string_view signature;  // what follows; empty: nothing
-    sys::Digest digest{};
-};
-
-Result<Parts> split(std::string_view bytes) {
-    constexpr std::size_t kLongestHead = 64;
-    std::string_view rest = bytes;
-    std::string_view head = next_line(rest);
-    if (head.size() > kLongestHead || next_word(head) != kMagic)
-        return refuse("this is no capsule: it does not begin with ", kMagic);
-    if (const auto version = number_in(next_word(head), 0, 1 << 20); version != kVersion)
-        return refuse("this capsule is not of version ", kVersion,
-                      ", which is what this library reads");
-    const auto manifest = number_in<std::size_t>(next_word(head), 0, kMostManifestBytes);
-    const auto programs = number_in<std::size_t>(next_word(head), 0, kMostBytes);
-    if (!manifest || !programs) return refuse("its first line does not say how long its parts are");
-    const std::size_t length = *manifest + *programs + kDigestBytes;
-    const std::string_view signature = rest.substr(std::min(length, rest.size()));
-    if (length > rest.size() || (!signature.empty() && !is_like_seal(signature)))
-        return refuse("it has ", bytes.size(), " bytes where ", bytes.size() - rest.size() + length,
-                      " belong: it is truncated, or something follows");
-    const std::string_view whole = bytes.substr(0, bytes.size() - signature.size());
-    const sys::Digest digest = sys::sha256(whole.substr(0, whole.size() - kDigestBytes));
-    if (view_of(digest) != rest.substr(*manifest + *programs, kDigestBytes))
-        return refuse("its digest is not that of its bytes: it was damaged or changed");
-    return Parts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature, digest};
-}
 
 Result<Findings> prove(const Schedule& schedule) {
     Findings findings;
@@ -91,14 +53,10 @@ std::string first_difference(std::string_view stated, std::string_view found) {
 }
 
 /// Of bytes that are nothing but these parts.
-Result<Capsule> made_of(const Parts& parts, std::string_view whole) {
-    PCCL_ASSIGN_OR_RETURN(Stated stated, parse_manifest(parts.manifest));
-    Schedule schedule{.name = stated.description.name,
-                      .shape = stated.shape,
-                      .programs = {},
-                      .phases = std::move(stated.phases)};
-    PCCL_ASSIGN_OR_RETURN(schedule.programs, parse_programs(parts.programs, stated.shape));
-    PCCL_ASSIGN_OR_RETURN(Capsule capsule, Capsule::make(stated.description, std::move(schedule)));
+Result<Capsule> made_of(const FileParts& parts, std::string_view whole) {
+    PCCL_ASSIGN_OR_RETURN(FileContent content, content_of(parts));
+    PCCL_ASSIGN_OR_RETURN(Capsule capsule,
+                          Capsule::make(content.description, std::move(content.schedule)));
     if (capsule.bytes() == whole) return capsule;
     const std::string key = first_difference(parts.manifest, capsule.manifest());
     return key.empty()
@@ -146,8 +104,7 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
     PCCL_ASSIGN_OR_RETURN(Findings findings, prove(schedule));
     std::string manifest = manifest_text(description, schedule, findings);
     const std::string programs = program_bytes(schedule, findings.symmetry);
-    std::string bytes = concat(kMagic, " ", kVersion, " ", manifest.size(), " ", programs.size(),
-                               "\n", manifest, programs);
+    std::string bytes = concat(head_of(manifest.size(), programs.size()), manifest, programs);
     const sys::Digest digest = sys::sha256(bytes);
     bytes += view_of(digest);
     if (bytes.size() > kMostBytes || manifest.size() > kMostManifestBytes)
@@ -164,7 +121,7 @@ Result<Capsule> Capsule::make(const Description& description, Schedule schedule)
 }
 
 Result<Capsule> Capsule::parse(std::string_view bytes) {
-    PCCL_ASSIGN_OR_RETURN(const Parts parts, split(bytes));
+    PCCL_ASSIGN_OR_RETURN(const FileParts parts, parts_of(bytes));
     const std::string_view whole = bytes.substr(0, bytes.size() - parts.signature.size());
     const auto known = Proven::of_process().find(parts.digest, whole);
     Result<Capsule> capsule = known ? Capsule(known) : made_of(parts, whole);

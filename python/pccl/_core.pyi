@@ -2106,6 +2106,48 @@ def import_msccl(xml: str, file: str, name: str) -> Capsule:
         It is wrong, or cannot be said; the message names the line.
     """
 
+def unproven_schedule(data: bytes) -> Schedule:
+    """Return the schedule of a capsule, unproven: to show what is wrong with it.
+
+    Parameters
+    ----------
+    data
+        Of its file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is wrong in another way than its steps are.
+    """
+
+def unproven_msccl(xml: str, file: str) -> Schedule:
+    """Return the schedule of MSCCL's XML, unproven: to show what is wrong with it.
+
+    Parameters
+    ----------
+    xml, file
+        As for ``import_msccl``.
+
+    Raises
+    ------
+    InvalidArgumentError, UnsupportedError
+        It is wrong in another way than its steps are.
+    """
+
+def unproven_mscclpp(json: str, file: str) -> Schedule:
+    """Return the schedule of an execution plan, unproven: to show what is wrong with it.
+
+    Parameters
+    ----------
+    json, file
+        As for ``import_mscclpp``.
+
+    Raises
+    ------
+    InvalidArgumentError, UnsupportedError
+        It is wrong in another way than its steps are.
+    """
+
 def check_sizes(sizes: str) -> str:
     """Return a range of sizes as capsules state it.
 

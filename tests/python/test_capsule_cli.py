@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -13,6 +14,7 @@ import pytest
 
 import pccl
 import pccl.lang as pl
+from pccl import program_files
 from support import algorithms, msccl_xml, mscclpp_plans
 
 if TYPE_CHECKING:
@@ -170,6 +172,40 @@ def test_reproduce_prints_paper_simulation_and_times(folder: Path) -> None:
     done = run(folder, "reproduce", "other")
     assert done.returncode == 2
     assert "'other' is none of ring, pat," in done.stderr
+
+
+def test_check_draws_the_steps_in_conflict_of_any_file(folder: Path) -> None:
+    algo = msccl_xml.all_pairs_all_reduce(3)
+    algo.blocks[1][0].steps[1].update(depid=-1, deps=-1)  # adds what may not have come yet
+    (folder / "race.xml").write_text(algo.xml())
+    done = run(folder, "check", "ring4.capsule", "race.xml", "--plot", "race.svg")
+    assert done.returncode == 1
+    assert "ring4.capsule: right" in done.stdout
+    assert "in no order with" in done.stderr
+    picture = (folder / "race.svg").read_text()
+    assert picture.startswith("<?xml")
+    # Nothing to draw: what is wrong is no step.
+    (folder / "none.xml").write_text("<algo/>")
+    done = run(folder, "check", "none.xml", "--plot", "none.svg")
+    assert done.returncode == 1
+    assert not (folder / "none.svg").exists()
+
+
+def test_the_steps_of_a_damaged_capsule_are_drawn(folder: Path) -> None:
+    """Every byte of its programs made one more, in turn: most are wrong at a step."""
+    capsule = pccl.Capsule.read(folder / "ring4.capsule")
+    head = capsule.data.partition(b"\n")[0]
+    programs = len(head) + 1 + int(head.split()[2])
+    drawn = 0
+    for at in range(programs, len(capsule.data) - 32):
+        data = bytearray(capsule.data[:-32])
+        data[at] = (data[at] + 1) % 128
+        (folder / "damaged.capsule").write_bytes(data + hashlib.sha256(data).digest())
+        with pytest.raises(pccl.Error) as error:
+            program_files.program_in(folder / "damaged.capsule")
+        figure = program_files.drawn_conflict(folder / "damaged.capsule", str(error.value))
+        drawn += figure is not None
+    assert drawn > 0
 
 
 def test_capsules_travel_between_processes(folder: Path) -> None:

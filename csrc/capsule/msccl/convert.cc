@@ -151,6 +151,11 @@ class Importer {
     std::vector<std::vector<std::vector<Origin>>> origins_;  // by rank, lane and step
 };
 
+Status no_form(const Algo& algo) {
+    return Status::unsupported(
+        concat(algo.place(algo.origin), ": an all_to_all that writes its input has no form here"));
+}
+
 Result<Capsule> proven(const Description& description, Schedule schedule) {
     Status last;
     for (const int slots : kSlots) {
@@ -186,9 +191,16 @@ Result<Capsule> capsule_of(const Algo& algo, std::string_view name, const std::s
         if (capsule.is_ok()) return capsule;
         if (!fault || algo.in_place) fault = capsule.status();
     }
-    if (fault) return *fault;
-    return Status::unsupported(
-        concat(algo.place(algo.origin), ": an all_to_all that writes its input has no form here"));
+    return fault ? *fault : no_form(algo);
+}
+
+Result<schedule::Schedule> unproven_schedule_of(const Algo& algo) {
+    const std::vector<Working> ways = ways_of(algo);
+    if (ways.empty()) return no_form(algo);
+    PCCL_ASSIGN_OR_RETURN(Schedule schedule,
+                          Importer(algo).convert(algo.in_place ? ways.back() : ways.front()));
+    schedule.name = name_from(algo.name);
+    return schedule;
 }
 
 }  // namespace pccl::capsule::msccl

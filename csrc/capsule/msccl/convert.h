@@ -14,4 +14,7 @@ namespace pccl::capsule::msccl {
 [[nodiscard]] Result<Capsule> capsule_of(const Algo& algo, std::string_view name,
                                          const std::string& note);
 
+/// The programs that capsule_of() speaks of where they are wrong, to be shown: not proven.
+[[nodiscard]] Result<schedule::Schedule> unproven_schedule_of(const Algo& algo);
+
 }  // namespace pccl::capsule::msccl

@@ -13,4 +13,9 @@ namespace pccl::capsule {
 [[nodiscard]] PCCL_API Result<Capsule> import_mscclpp(std::string_view json, std::string_view file,
                                                       std::string_view name = {});
 
+/// The programs that an error of import_mscclpp() speaks of, to be shown beside it: they need not
+/// be right, and must not be run.
+[[nodiscard]] PCCL_API Result<schedule::Schedule> unproven_mscclpp(std::string_view json,
+                                                                   std::string_view file);
+
 }  // namespace pccl::capsule

@@ -37,15 +37,31 @@ def capsule() -> None:
     """
 
 
-@app.command("check", epilog=terminal.examples("pccl capsule check *.capsule"))
+@app.command(
+    "check",
+    epilog=terminal.examples(
+        "pccl capsule check *.capsule", "pccl capsule check ring.xml --plot wrong.svg"
+    ),
+)
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Capsules.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help="Capsules, MSCCL's XML (.xml) or plans of MSCCL++ (.json)."
+        ),
+    ],
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="File for a picture of the first one's steps in conflict: .svg, .png."
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Prove that capsules are right; exit with 1 if one is not."""
+    """Prove that programs are right; exit with 1 if one is not."""
     from pccl.cli import capsule_run
 
-    raise typer.Exit(capsule_run.check(files, as_json=as_json))
+    raise typer.Exit(capsule_run.check(files, picture, as_json=as_json))
 
 
 @app.command("show", epilog=terminal.examples("pccl capsule show ring8.capsule --json"))

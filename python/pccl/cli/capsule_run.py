@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from pccl import capsule_timeline, table, topology, whole_file
+from pccl import capsule_timeline, program_files, table, topology, whole_file
 from pccl.bench import capsules as benchmark
 from pccl.bench.collectives import parse_size, sizes_between
 from pccl.capsule import Capsule
@@ -31,16 +31,22 @@ __all__ = [
 ]
 
 
-def check(files: Sequence[Path], *, as_json: bool) -> int:
-    """Print a line for each file, or one object for all; return the exit status."""
+def check(files: Sequence[Path], picture: Path | None, *, as_json: bool) -> int:
+    """Print a line for each file, or one object for all; return the exit status.
+
+    The first that is wrong is drawn, where its steps are.
+    """
     found: list[dict[str, Any]] = []
     for file in files:
         try:
-            capsule = Capsule.read(file)
+            capsule = program_files.program_in(file)
         except Error as error:
             found.append({"file": str(file), "is_right": False, "error": str(error)})
             if not as_json:
                 terminal.complain(str(error))
+            if picture and (figure := program_files.drawn_conflict(file, str(error))):
+                figure.savefig(picture, bbox_inches="tight")
+                picture = None
             continue
         found.append(
             {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pccl._core import Schedule
 
-__all__ = ["Conflict", "Line", "Place", "ProgramError", "blame", "caller", "line_of"]
+__all__ = ["Conflict", "Line", "Place", "ProgramError", "blame", "caller", "line_of", "places_in"]
 
 _HERE = str(Path(__file__).parent)
 _PLACE = re.compile(r"rank (\d+) lane (\d+) step (\d+)")
@@ -99,6 +99,12 @@ def line_of(function: Callable[..., object]) -> Line:
     return Line(function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
+def places_in(message: str) -> list[Place]:
+    """Return the steps that a message of the verifier names, each once, in its order."""
+    found = [(int(rank), int(lane), int(step)) for rank, lane, step in _PLACE.findall(message)]
+    return list(dict.fromkeys(found))
+
+
 def blame(
     message: str,
     schedule: Schedule,
@@ -118,11 +124,7 @@ def blame(
     otherwise
         Whom to blame where it names no step.
     """
-    found: list[Place] = []
-    for match in _PLACE.finditer(message):
-        rank, lane, step = map(int, match.groups())
-        if (rank, lane, step) in origins and (rank, lane, step) not in found:
-            found.append((rank, lane, step))
+    found = [place for place in places_in(message) if place in origins]
     if not found:
         return ProgramError(otherwise, message)
     shown = [

@@ -1,0 +1,39 @@
+// The file of a capsule, taken apart, before anything in it is proven.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "csrc/base/status.h"
+#include "csrc/capsule/manifest.h"
+#include "csrc/schedule/schedule.h"
+#include "csrc/sys/crypto/sha256.h"
+
+namespace pccl::capsule {
+
+/// The parts of a file whose lengths and digest are right.
+struct FileParts {
+    std::string_view manifest;
+    std::string_view programs;
+    std::string_view signature;  // what follows; empty: nothing
+    sys::Digest digest{};
+};
+/// From bytes of any origin, which must outlive them.
+[[nodiscard]] Result<FileParts> parts_of(std::string_view bytes);
+
+/// What they say, whether it is right or not.
+struct FileContent {
+    Description description;
+    schedule::Schedule schedule;
+};
+[[nodiscard]] Result<FileContent> content_of(const FileParts& parts);
+
+/// The first line of a file.
+[[nodiscard]] std::string head_of(std::size_t manifest, std::size_t programs);
+[[nodiscard]] std::string_view view_of(const sys::Digest& digest);
+
+/// The programs of a file that need not be right, to be shown beside what is wrong with them: they
+/// must not be run. Errors as those of Capsule::parse(), but for what only a proof finds.
+[[nodiscard]] PCCL_API Result<schedule::Schedule> unproven_schedule(std::string_view bytes);
+
+}  // namespace pccl::capsule

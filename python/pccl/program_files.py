@@ -1,0 +1,60 @@
+"""Files with a program of a collective: capsules, MSCCL's XML and plans of MSCCL++."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pccl import _core, given_file
+from pccl.capsule import MOST_TEXT, Capsule
+
+if TYPE_CHECKING:
+    import os
+
+    import matplotlib.figure
+
+__all__ = ["drawn_conflict", "program_in"]
+
+
+def program_in(path: str | os.PathLike[str]) -> Capsule:
+    """Return the capsule of a file, by how its name ends: .xml, .json or else.
+
+    Raises
+    ------
+    Error
+        As ``Capsule.from_msccl``, ``from_mscclpp`` and ``read`` do.
+    """
+    read = {".xml": Capsule.from_msccl, ".json": Capsule.from_mscclpp}
+    return read.get(Path(path).suffix, Capsule.read)(path)
+
+
+def drawn_conflict(path: str | os.PathLike[str], message: str) -> matplotlib.figure.Figure | None:
+    """Draw the steps that an error of ``program_in`` names; None where it names none.
+
+    Parameters
+    ----------
+    path
+        The file's.
+    message
+        The error's.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is missing (``pip install matplotlib``).
+    """
+    from pccl.lang.error_plot import draw_conflict
+    from pccl.lang.origin import places_in
+
+    places = places_in(message)
+    if not places:
+        return None
+    return draw_conflict(_schedule_in(Path(path)), places, {}, message)
+
+
+def _schedule_in(file: Path) -> _core.Schedule:
+    if file.suffix == ".xml":
+        return _core.unproven_msccl(given_file.text_of(file, MOST_TEXT), str(file))
+    if file.suffix == ".json":
+        return _core.unproven_mscclpp(given_file.text_of(file, MOST_TEXT), str(file))
+    return _core.unproven_schedule(file.read_bytes())
