@@ -1,10 +1,8 @@
 #include "csrc/capsule/capsule.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "csrc/base/fork.h"
@@ -14,7 +12,6 @@
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/refusal.h"
-#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::capsule {
 namespace {
@@ -131,15 +128,7 @@ Result<Capsule> Capsule::parse(std::string_view bytes) {
 }
 
 Result<Capsule> Capsule::read(const std::string& path) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error))
-        return Status::unavailable(concat(path, ": there is no such file"));
-    if (!std::filesystem::is_regular_file(path, error))
-        return Status::unavailable(concat(path, ": this is no file"));
-    const auto size = std::filesystem::file_size(path, error);
-    if (error || size > kMostBytes + kSealBytes)
-        return refuse(path, ": has ", size, " bytes; at most ", kMostBytes, " are read");
-    PCCL_ASSIGN_OR_RETURN(const std::string bytes, sys::read_file(path, size));
+    PCCL_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(path));
     auto capsule = parse(bytes);
     if (capsule.is_ok()) return capsule;
     return capsule.status().with_context(path);

@@ -1,6 +1,8 @@
 #include "csrc/capsule/file_content.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/refusal.h"
 #include "csrc/capsule/signature.h"
+#include "csrc/sys/sysfs/file.h"
 
 namespace pccl::capsule {
 namespace {
@@ -51,6 +54,27 @@ Result<FileParts> parts_of(std::string_view bytes) {
         return refuse("its digest is not that of its bytes: it was damaged or changed");
     return FileParts{rest.substr(0, *manifest), rest.substr(*manifest, *programs), signature,
                      digest};
+}
+
+Result<std::string> bytes_of(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error))
+        return Status::unavailable(concat(path, ": there is no such file"));
+    if (!std::filesystem::is_regular_file(path, error))
+        return Status::unavailable(concat(path, ": this is no file"));
+    const auto size = std::filesystem::file_size(path, error);
+    if (error || size > kMostBytes + kSealBytes)
+        return refuse(path, ": has ", size, " bytes; at most ", kMostBytes, " are read");
+    return sys::read_file(path, size);
+}
+
+Result<int> stated_ranks(const std::string& path) {
+    PCCL_ASSIGN_OR_RETURN(const std::string bytes, bytes_of(path));
+    const auto parts = parts_of(bytes);
+    if (!parts.is_ok()) return parts.status().with_context(path);
+    const auto stated = parse_manifest(parts->manifest);
+    if (!stated.is_ok()) return stated.status().with_context(path);
+    return stated->shape.ranks;
 }
 
 Result<FileContent> content_of(const FileParts& parts) {

@@ -21,6 +21,13 @@ struct FileParts {
 /// From bytes of any origin, which must outlive them.
 [[nodiscard]] Result<FileParts> parts_of(std::string_view bytes);
 
+/// Errors name the path.
+[[nodiscard]] Result<std::string> bytes_of(const std::string& path);
+
+/// For how many ranks a file says that it is. Errors as those of Capsule::read(), but for what only
+/// its programs show.
+[[nodiscard]] PCCL_API Result<int> stated_ranks(const std::string& path);
+
 /// What they say, whether it is right or not.
 struct FileContent {
     Description description;

@@ -10,6 +10,7 @@
 #include "csrc/base/listed.h"
 #include "csrc/base/log.h"
 #include "csrc/base/text.h"
+#include "csrc/capsule/file_content.h"
 #include "csrc/capsule/sizes.h"
 #include "csrc/capsule/trust.h"
 
@@ -61,11 +62,14 @@ Status check_usable(const Capsule& capsule) {
 std::vector<Capsule> given_capsules(std::string_view paths, int ranks) {
     std::vector<Capsule> capsules;
     for (const std::string& file : files_of(paths)) {
+        // Proving takes long, and whoever has many groups has capsules for each.
+        const auto meant_for = capsule::stated_ranks(file);
+        if (meant_for.is_ok() && *meant_for != ranks) continue;
         const auto read = Capsule::read(file);
         const Status usable = read.is_ok() ? check_usable(*read) : read.status();
         if (!usable.is_ok())
             log(LogLevel::kWarning, "PCCL_CAPSULES: ", usable.message());
-        else if (read->schedule().shape.ranks == ranks)
+        else
             capsules.push_back(*read);
     }
     // Whatever the files are called on each host.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "csrc/base/text.h"
+#include "csrc/capsule/file_content.h"
 #include "csrc/capsule/limits.h"
 #include "csrc/capsule/program_bytes.h"
 #include "csrc/capsule/sizes.h"
@@ -114,6 +115,18 @@ TEST(CapsuleTest, OtherBytesThanThoseInUseAreProven) {
     std::string changed = made.bytes();
     changed.back() = static_cast<char>(changed.back() ^ 1);
     EXPECT_THAT(why_not(changed), HasSubstr("digest"));
+}
+
+TEST(CapsuleTest, AFileSaysForHowManyRanksItIsBeforeItIsProven) {
+    const std::string path = ::testing::TempDir() + "/stated_ranks.capsule";
+    const std::string manifest = capsule_of(schedule::testing::star(3)).manifest();
+    std::ofstream(path, std::ios::binary) << file_of(manifest, "no programs");
+    EXPECT_EQ(stated_ranks(path).value(), 3);
+    EXPECT_THAT(Capsule::read(path).status().message(), HasSubstr("stated_ranks.capsule"));
+    std::ofstream(path, std::ios::binary) << "no capsule";
+    EXPECT_THAT(stated_ranks(path).status().message(), HasSubstr("stated_ranks.capsule: "));
+    std::filesystem::remove(path);
+    EXPECT_THAT(stated_ranks(path).status().message(), HasSubstr("there is no such file"));
 }
 
 TEST(CapsuleTest, KeepsWhatItsAuthorSays) {
@@ -248,7 +261,7 @@ TEST(CapsuleTest, FilesThatAreNoneAreRefusedWithTheirPath) {
                 HasSubstr("/nowhere/x.capsule: there is no such file"));
     EXPECT_THAT(Capsule::read("/dev/zero").status().message(), HasSubstr("this is no file"));
     EXPECT_THAT(Capsule::read("/tmp").status().message(), HasSubstr("this is no file"));
-    const std::string path = testing::TempDir() + concat("capsule_", ::getpid());
+    const std::string path = ::testing::TempDir() + concat("capsule_", ::getpid());
     std::ofstream(path).close();
     std::filesystem::resize_file(path, 1ULL << 30U);
     EXPECT_THAT(Capsule::read(path).status().message(), HasSubstr("has 1073741824 bytes"));
