@@ -24,12 +24,13 @@ from gpu_torch import median_of_slowest, reduced
 
 import pccl
 import pccl.lang as pl
-from pccl import timeline
+from pccl import published, timeline
 
 if TYPE_CHECKING:
     import argparse
 
-ALGORITHMS = ("ring", "one_shot", "two_shot", "pat")
+ALL_PAIRS = "all_pairs"  # MSCCLang's, of pccl.published
+ALGORITHMS = ("ring", "one_shot", "two_shot", "pat", ALL_PAIRS)
 BY_EACH_PROTOCOL = "ring"
 PROTOCOLS = ("words", "lines", "direct")
 RECORDED = f"{BY_EACH_PROTOCOL}/recorded"
@@ -39,7 +40,11 @@ SIZES = [1 << exponent for exponent in range(10, 23, 2)]
 def group_with(algorithm: str, ranks: int, protocol: str = "") -> dist.ProcessGroup:
     options = pccl.Options(protocol=protocol)
     group = dist.new_group(backend="pccl", pg_options=options)
-    capsule = pl.from_generator(algorithm, "all_reduce", ranks, name=f"{algorithm}_capsule")
+    name = f"{algorithm}_capsule"
+    if algorithm == ALL_PAIRS:
+        capsule = published.all_pairs.build(name, ranks=ranks)
+    else:
+        capsule = pl.from_generator(algorithm, "all_reduce", ranks, name=name)
     pccl.load_capsule(capsule, group)
     return group
 
