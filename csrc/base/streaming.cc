@@ -16,7 +16,7 @@ namespace pccl {
 
 namespace {
 
-// Measured on one core of an EPYC, from memory to memory: 19.4 GB/s; 17.8 with none of it.
+// Measured from memory to memory, on a core that copies 17.8 GB/s without it: 19.4 GB/s.
 constexpr std::size_t kBytesAhead = 512;
 
 void stream_line(std::byte* dst, const std::byte* src) {

@@ -10,7 +10,11 @@
 //
 // all_reduce: halving, then the same exchanges backwards (doubling). 2 log2 h rounds; a rank sends
 // 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more rounds and a whole vector
-// more. Partial sums lie in the output.
+// more. Partial sums lie in the output. Long messages go to near partners, at distances 1, 2, 4 and
+// so on, and short ones to far ones: which part of the vector a rank is responsible for meanwhile
+// is free, where reduce_scatter's blocks have their owners.
+
+#include <algorithm>
 
 #include "csrc/schedule/generators/family.h"
 #include "csrc/schedule/generators/fold.h"
@@ -24,18 +28,17 @@ struct Range {
     int count = 0;
 };
 
-/// What a rank at `position` keeps of `whole`, and what it gives away, when the range is cut in
-/// two.
+/// What a rank keeps of a range that is cut in two, and what it gives away.
 struct Halves {
     Range kept;
     Range given;
 };
 
-Halves cut(Range whole, int position) {
+Halves cut(Range whole, bool keeps_high) {
     const int half = whole.count / 2;
     const Range low{whole.first, half};
     const Range high{whole.first + half, half};
-    return position < high.first ? Halves{low, high} : Halves{high, low};
+    return keeps_high ? Halves{high, low} : Halves{low, high};
 }
 
 Program recursive_halving_all_reduce(const Member& me) {
@@ -55,21 +58,23 @@ Program recursive_halving_all_reduce(const Member& me) {
         sums = Buffer::kOutput;
     }
     Range range{0, fold.positions()};
-    while (range.count > 1) {
-        const auto [kept, given] = cut(range, fold.position());
-        const Rank partner = fold.rank_at(fold.position() ^ kept.count);
+    int distance = 1;
+    for (; distance < fold.positions(); distance *= 2) {
+        const auto [kept, given] = cut(range, (fold.position() & distance) != 0);
+        const Rank partner = fold.rank_at(fold.position() ^ distance);
         lane.send(chunks_of(sums, given), partner);
         const Slice own = sums == Buffer::kInput ? chunks_of(sums, kept) : Slice{};
         lane.recv_reduce(partner, own, chunks_of(Buffer::kOutput, kept));
         sums = Buffer::kOutput;
         range = kept;
     }
-    for (; range.count < fold.positions(); range.count *= 2) {
-        const int mine = fold.position() & -range.count;
-        const int theirs = mine ^ range.count;
-        const Rank partner = fold.rank_at(fold.position() ^ range.count);
-        lane.send(chunks_of(Buffer::kOutput, {mine, range.count}), partner);
-        lane.recv(partner, chunks_of(Buffer::kOutput, {theirs, range.count}));
+    while (distance > 1) {
+        distance /= 2;
+        const Rank partner = fold.rank_at(fold.position() ^ distance);
+        const Range theirs{range.first ^ range.count, range.count};
+        lane.send(chunks_of(Buffer::kOutput, range), partner);
+        lane.recv(partner, chunks_of(Buffer::kOutput, theirs));
+        range = {std::min(range.first, theirs.first), 2 * range.count};
     }
     if (fold.stands_for_two()) lane.send(output, me.rank - 1);
     return program;
@@ -99,7 +104,8 @@ Program recursive_halving_reduce_scatter(const Member& me) {
     }
     Range range{0, fold.positions()};
     while (range.count > 1) {
-        const auto [kept, given] = cut(range, fold.position());
+        const bool is_in_high = fold.position() >= range.first + range.count / 2;
+        const auto [kept, given] = cut(range, is_in_high);
         const Rank partner = fold.rank_at(fold.position() ^ kept.count);
         lane.send(blocks_of(sums, given), partner);
         const Slice own = blocks_of(sums, kept);
@@ -133,9 +139,11 @@ BlockCost cost_of_recursive_halving(const Sizes& of) {
 }
 
 ScheduleSource recursive_halving_source(CollectiveKind kind, Program (*make)(const Member&)) {
-    ScheduleSource made = generated("recursive_halving", {kind, make, cost_of_recursive_halving});
+    const bool is_vector = kind == CollectiveKind::kAllReduce;
+    ScheduleSource made =
+        generated("recursive_halving", {kind, make, cost_of_recursive_halving}, is_vector ? 2 : 1);
     made.longest_message = whole_buffer;
-    if (kind == CollectiveKind::kAllReduce) made.granularity = floor_power;
+    if (is_vector) made.granularity = floor_power;
     return made;
 }
 

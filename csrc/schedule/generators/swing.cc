@@ -4,8 +4,8 @@
 // NSDI 2024. In round s, position p exchanges with p + rho(s) where p is even, p - rho(s) where it
 // is odd, rho(s) = 1 - 2 + 4 - ... + (-2)^s: 1, -1, 3, -5, 11, ... So it gives away what its
 // partner will be responsible for: the partner's own part, and those of all whom that one meets in
-// later rounds. What recursive halving sends over half of all ranks first, Swing sends to a
-// neighbour.
+// later rounds. Messages of a half, a quarter, an eighth of the vector go over 1, 1, 3 ranks, where
+// recursive halving sends them over 1, 2, 4.
 //
 // all_reduce: log2 h rounds of giving parts away and log2 h backwards, h being the largest power of
 // two <= n; a rank sends 2(h-1)/h of the vector and reduces (h-1)/h of it. Where n > h two more

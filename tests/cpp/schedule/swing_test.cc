@@ -1,4 +1,4 @@
-// Swing's partners as its paper has them, and what they are for.
+// Swing's partners as its paper has them, and what they are for; and those of halving.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,9 +50,28 @@ TEST(SwingTest, PartnersAreThePapers) {
 
 TEST(SwingTest, TheSameBytesTravelLessFarThanByHalving) {
     for (const int ranks : {8, 16, 32, 64, 128}) {
-        const Schedule swing = all_reduce_of("swing", ranks);
-        const Schedule halving = all_reduce_of("recursive_halving", ranks);
-        EXPECT_LT(2 * hops(swing), hops(halving)) << ranks;
+        const long long swing = hops(all_reduce_of("swing", ranks));
+        EXPECT_LT(swing, hops(all_reduce_of("recursive_halving", ranks))) << ranks;
+        long long farthest_first = 0;  // where half of the vector goes over half of all ranks
+        for (long long distance = 1; distance < ranks; distance *= 2)
+            farthest_first += 2 * ranks * distance * distance;
+        EXPECT_LT(2 * swing, farthest_first) << ranks;
+    }
+}
+
+/// Of two hosts with half of the ranks each, halving's partners are near but for the last ones.
+TEST(RecursiveHalvingTest, OnlySmallPartsLeaveAHost) {
+    for (const int ranks : {8, 16, 64}) {
+        const Schedule schedule = all_reduce_of("recursive_halving", ranks);
+        const auto host_of = [&](Rank rank) { return rank / (ranks / 2); };
+        int crossed = 0;
+        for (Rank rank = 0; rank < ranks; ++rank)
+            for (const Lane& lane : schedule.programs[static_cast<std::size_t>(rank)].lanes)
+                for (const Step& step : lane)
+                    if (step.to.is_used() && host_of(step.to.peer) != host_of(rank))
+                        crossed += count_of(step);
+        ASSERT_EQ(schedule.shape.chunks, ranks);
+        EXPECT_EQ(crossed, 2 * ranks) << "one part of a rank, there and back";
     }
 }
 
